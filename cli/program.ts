@@ -6,6 +6,7 @@ import { addCards } from './commands/cards.ts';
 import { addErrors } from './commands/errors.ts';
 import { addEvents } from './commands/events.ts';
 import { addKeys } from './commands/keys.ts';
+import { addOverview } from './commands/overview.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
 import { addSandbox } from './commands/sandbox.ts';
 import { addSessions } from './commands/sessions.ts';
@@ -23,7 +24,17 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
   { heading: 'Transfers, cards, events and webhooks:', resources: [addTransfers, addCards, addEvents, addWebhooks] },
   {
     heading: 'For operators:',
-    resources: [addStatus, addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addSessions, addAudit],
+    resources: [
+      addStatus,
+      addOverview,
+      addPrograms,
+      addFunding,
+      addSwitch,
+      addTrialBalance,
+      addKeys,
+      addSessions,
+      addAudit,
+    ],
   },
   { heading: 'Troubleshooting and testing:', resources: [addErrors, addSandbox] },
   { heading: 'On the host of the service:', resources: [addHost] },

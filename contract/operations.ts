@@ -8,6 +8,7 @@ import { KEYS } from './keys.ts';
 import { TIMELINE } from './look-up/timeline.ts';
 import { PROGRAMS } from './programs.ts';
 import { SANDBOX } from './sandbox.ts';
+import { OVERVIEW } from './service/overview.ts';
 import { STATUS } from './service/status.ts';
 import { SWITCH } from './service/switch.ts';
 import { SESSIONS } from './sessions.ts';
@@ -28,6 +29,7 @@ const DEFINITIONS = [
   ...SESSIONS,
   ...SWITCH,
   ...STATUS,
+  ...OVERVIEW,
   ...AUDIT,
   ...SANDBOX,
 ] as const;
@@ -80,7 +82,10 @@ export const SECTIONS: readonly Section[] = [
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),
   section('Switch', "Disable and enable transfers. Requires an operator's key.", SWITCH),
-  section('Status', "See how the service is and what it is short of. Requires an operator's key.", STATUS),
+  section('Status', "See how the service is and what it is short of. Requires an operator's key.", [
+    ...STATUS,
+    ...OVERVIEW,
+  ]),
   section('Audit log', "Read what operators did. Requires an operator's key.", AUDIT),
   section('Sandbox', 'Only in the sandbox: cause failures and move the clock.', SANDBOX),
 ];

@@ -25,11 +25,20 @@ export function disabledBy(
   transferType: TransferType | null,
   now: number,
 ): SwitchSetting | undefined {
+  return allDisabling(settings, { programId, transferType }, now)[0];
+}
+
+/** Every setting that disables all of a scope at `now`, the widest first. A `programId` of null is the whole service. */
+export function allDisabling(
+  settings: readonly SwitchSetting[],
+  { programId, transferType }: Pick<SwitchSetting, 'programId' | 'transferType'>,
+  now: number,
+): readonly SwitchSetting[] {
   return settings
     .filter((setting) => setting.disabled && (setting.until === null || setting.until > now))
     .filter((setting) => setting.programId === null || setting.programId === programId)
     .filter((setting) => setting.transferType === null || setting.transferType === transferType)
-    .sort((left, right) => width(left) - width(right))[0];
+    .sort((left, right) => width(left) - width(right));
 }
 
 /** How wide a setting of the switch reaches. */

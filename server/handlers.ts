@@ -23,6 +23,7 @@ import { revokeKey } from './keys/revoke-key.ts';
 import { rollKey } from './keys/roll-key.ts';
 import type { AnyCall, Call, Handler, Reply } from './operations/call.ts';
 import type { Service } from './operations/service.ts';
+import type { OverviewMaker } from './overview/overview.ts';
 import { createProgram } from './programs/create-program.ts';
 import { getTrialBalance } from './programs/get-trial-balance.ts';
 import { listFundingMovements } from './programs/list-funding-movements.ts';
@@ -38,6 +39,7 @@ import { listSessions } from './sessions/list-sessions.ts';
 import { getStatus } from './status/get-status.ts';
 import type { StatusSources } from './status/sources.ts';
 import type { Databases } from './store/connection/databases.ts';
+import { previewSwitch } from './switch/preview-switch.ts';
 import { changeSwitch, getSwitch } from './switch/switch.ts';
 import { getTransferTimeline } from './timeline/get-transfer-timeline.ts';
 import { listLikelyDuplicates } from './timeline/list-likely-duplicates.ts';
@@ -125,6 +127,7 @@ const HANDLERS = {
   list_funding_movements: listFundingMovements,
   get_switch: getSwitch,
   change_switch: changeSwitch,
+  preview_switch: previewSwitch,
   get_trial_balance: getTrialBalance,
   create_key: createKey,
   list_keys: listKeys,
@@ -141,11 +144,16 @@ const HANDLERS = {
   move_clock: moveClock,
 } as const satisfies Partial<OperationHandlers>;
 
-function operationHandlers(sandbox: SandboxDatabase | undefined, status: StatusSources): OperationHandlers {
+function operationHandlers(
+  sandbox: SandboxDatabase | undefined,
+  status: StatusSources,
+  overview: OverviewMaker,
+): OperationHandlers {
   return {
     ...HANDLERS,
     get_status: (service) => getStatus(status, service),
     create_session: (service, call) => createSession(status.mode, service, call),
+    get_overview: (service) => overview.get(service),
     get_session: (service, call) => getSession(status.mode, service, call),
     stop_database: (_service, call) => stopDatabase(sandbox, call),
     start_database: (_service, call) => startDatabase(sandbox, call),
@@ -160,9 +168,10 @@ export function handlersOf(
   { databases, ...shared }: Foundation,
   sandbox: SandboxDatabase | undefined,
   status: StatusSources,
+  overview: OverviewMaker,
 ): Readonly<Record<OperationId, Handler>> {
   // http has read every call against the definition of the same operation, which is what the types of its handler say.
-  const handlers = operationHandlers(sandbox, status) as unknown as Readonly<
+  const handlers = operationHandlers(sandbox, status, overview) as unknown as Readonly<
     Record<OperationId, (service: Service, call: AnyCall) => ReturnType<Handler>>
   >;
   const everywhere: Service = { ...shared, database: databases.background };

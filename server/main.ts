@@ -18,6 +18,7 @@ import { startPartitionMaintenance } from './jobs/maintain-partitions.ts';
 import { startRelayingEvents } from './jobs/relay-events.ts';
 import { startReportingErrors } from './jobs/report-errors.ts';
 import { startSettlingDueTransfers } from './jobs/settle-due-transfers.ts';
+import { startCounting } from './jobs/store-transfer-counts.ts';
 import { startVerifyingBooks } from './jobs/verify-books.ts';
 import { startWritingCredentialUses } from './jobs/write-credential-uses.ts';
 import { openAuthentication } from './keys/authenticate.ts';
@@ -29,6 +30,7 @@ import type { Job } from './metrics/jobs.ts';
 import { openMetrics, type ServiceMetrics } from './metrics/open-metrics.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
 import type { Gateway } from './operations/call.ts';
+import { OverviewMaker } from './overview/overview.ts';
 import { openProgramSearch } from './programs/read-programs.ts';
 import { hasOperatorKey } from './readiness.ts';
 import { withoutSecrets } from './redaction.ts';
@@ -61,6 +63,7 @@ const CLOCK_IS_OFF =
   'the clock of this machine differs from the clock of the database, whose time is used everywhere except in this log: synchronize the clocks';
 
 const UNWRITTEN_REPORTS = 'cannot write events about errors; retrying';
+const UNSTORED_COUNTS = 'cannot store how many transfers there were; retrying';
 const UNWRITTEN_USES = 'cannot write key uses and refused credentials; retrying';
 
 const BOOKS_DIFFER =
@@ -112,7 +115,6 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const clock = await followClock(background, log);
   const { supportContact } = configuration;
   const metrics = openMetrics(configuration);
-  const transfers = openTransferLane(databases.application, undefined, metrics?.commits);
   const news = new EventNews(background);
   const sandbox = configuration.mode === 'sandbox';
   if (sandbox) await seedSandbox(background, performance.now() + SEED_TIMEOUT_MILLISECONDS);
@@ -126,12 +128,14 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const readiness = watchReadiness(opened, log);
   const backups = openBackupJob(configuration, embedded, log);
   const status = statusOf(configuration, opened, { readiness, delivery, backups, errorLog: () => errors });
+  const overview = new OverviewMaker(status, { waiting: () => transfers.waiting });
+  const transfers = openTransferLane(databases.application, undefined, metrics?.commits, overview.counts.note);
   const shared = { databases, transfers, news, webhooks, supportContact };
   const gateway: Gateway = {
     mode: configuration.mode,
     keyless: sandbox && configuration.loopbackOnly,
     supportContact,
-    handlers: handlersOf(shared, sandbox ? embedded : undefined, status),
+    handlers: handlersOf(shared, sandbox ? embedded : undefined, status, overview),
     ...credentials.gateway,
     findProgram: openProgramSearch(databases.authentication),
     demoProgramId: DEMO_PROGRAM_ID,
@@ -142,7 +146,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const reports = startReportingErrors(background, failureOf(log, 'error_events_not_written', UNWRITTEN_REPORTS));
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
   const traces = await openTraceExport(configuration, log);
-  const server = openHttp(configuration, gateway, { log, errors, metrics, traces });
+  const server = openHttp(configuration, gateway, { log, errors, metrics, traces, overview });
   const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
   const report = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
   const listening = async (): Promise<readonly [port: number, metricsUrl: string | undefined]> => {
@@ -160,13 +164,14 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   backups?.start();
   const jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery });
   const credentialUses = credentials.startWriting(failureOf(log, 'credential_uses_not_written', UNWRITTEN_USES));
+  const counting = startCounting(background, overview, reporterOf(log, metrics)('transfer_counts', UNSTORED_COUNTS));
   stop = async () => {
     readiness.stop();
     clock.stop();
     await Promise.all([jobs.stop(), server.close()]);
     await Promise.all([metrics?.stop(), traces?.stop()]);
     await unpublish();
-    await credentialUses.stop();
+    await Promise.all([credentialUses.stop(), counting.stop()]);
     await errors.stop();
     await reports.stop();
     await backups?.stop();
@@ -200,18 +205,24 @@ type Listeners = {
   readonly errors: ErrorRecorder;
   readonly metrics: ServiceMetrics | undefined;
   readonly traces: Traces | undefined;
+  readonly overview: OverviewMaker;
 };
 
 function openHttp(
   { addressRatePerSecond, keyRatePerSecond, trustedProxies, requestLog }: Configuration,
   gateway: Gateway,
-  { log, errors, metrics, traces }: Listeners,
+  { log, errors, metrics, traces, overview }: Listeners,
 ): HttpServer {
   return createHttpServer(gateway, {
     settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies },
     version: VERSION,
     beginTrace: traces?.begin,
-    onResponse: onEachOf(metrics?.onResponse, openRequestLog(requestLog, STANDARD_ERROR), traces && endTrace),
+    onResponse: onEachOf(
+      overview.note,
+      metrics?.onResponse,
+      openRequestLog(requestLog, STANDARD_ERROR),
+      traces && endTrace,
+    ),
     onError: (report) => {
       // The recorded error has no card numbers or keys, so it is safe to log.
       const recorded = errors.record(report);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { type ChangeSwitchBody, type SwitchRecord, TRANSFER_TYPES } from '../../sdk/client.ts';
+import { type ChangeSwitchBody, type SwitchPreview, type SwitchRecord, TRANSFER_TYPES } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, KEY_OPTION, type KeyOption, type OptionsFor } from '../command.ts';
-import { type Column, table } from '../output.ts';
+import { alignedLines, type Column, printable, table } from '../output.ts';
 import { type CommandContext, type Session, showChanged } from '../session.ts';
 
 const COLUMNS: readonly Column<SwitchRecord>[] = [
@@ -27,7 +27,7 @@ const SCOPE_OPTIONS: OptionsFor<ScopeOptions> = {
   ...KEY_OPTION,
 };
 
-/** Adds `switch show | disable | enable`. */
+/** Adds `switch show | preview | disable | enable`. */
 export const addSwitch: AddCommands = (program, context) => {
   const parent = program.command('switch').description('disable and enable transfers');
   addCommand(parent, context, {
@@ -36,6 +36,16 @@ export const addSwitch: AddCommands = (program, context) => {
     run: async ({ service, showText }) => {
       const state = await service.switch.get();
       showText(state, state.data.length === 0 ? 'Nothing is disabled.\n' : table(COLUMNS, state.data));
+    },
+  });
+  addCommand<Omit<ScopeOptions, keyof KeyOption>>(parent, context, {
+    name: 'preview',
+    description: 'show what disabling would stop, and what would go on',
+    options: { program_id: SCOPE_OPTIONS.program_id, type: SCOPE_OPTIONS.type },
+    notes: SCOPE_NOTES,
+    run: async ({ service, showText }, scope) => {
+      const preview = await service.switch.preview(scope);
+      showText(preview, describePreview(preview));
     },
   });
   addDisable(parent, context);
@@ -64,4 +74,22 @@ function addDisable(parent: Command, context: CommandContext): void {
 
 async function change(session: Session, { idempotencyKey, ...body }: ChangeSwitchBody & KeyOption): Promise<void> {
   showChanged(session, await session.service.switch.change(body, { idempotencyKey }));
+}
+
+function describePreview(preview: SwitchPreview): string {
+  const { programs, last_hour: hour, last_day: day, scheduled, stops, goes_on: goesOn, in_force: inForce } = preview;
+  const head = alignedLines([
+    ['scope', preview.scope],
+    ['card programs', String(programs.count)],
+    [`transfers since ${hour.since}`, String(hour.transfers)],
+    [`transfers since ${day.since}`, String(day.transfers)],
+    [
+      'scheduled transfers',
+      `${scheduled.at_least ? 'at least ' : ''}${scheduled.transfers}, ${scheduled.within_day} of them due within 24 hours`,
+    ],
+    ['disabled now', inForce.length === 0 ? 'no' : `yes, by ${inForce.length} of the settings`],
+  ]);
+  const lines = (title: string, texts: readonly string[]): string =>
+    `\n${title}\n${texts.map((text) => `  ${printable(text)}\n`).join('')}`;
+  return `${head}${lines('Stops:', stops)}${lines('Goes on:', goesOn)}`;
 }

@@ -102,6 +102,7 @@ const WITHOUT_DATABASE: Partial<
     how: ' for a card program that does not exist',
   },
   get_status: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
+  get_overview: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
   stop_database: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
   start_database: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
 };

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { operation } from '../operation.ts';
+import { DEMO_PROGRAM, EXAMPLE_LATER, EXAMPLE_TIME } from '../samples.ts';
 import { literals, moment, nullable, refuseEmpty, text } from '../schema-parts.ts';
 
 /** The body of change_switch. Without `program_id` it applies to the whole service. */
@@ -41,6 +42,46 @@ export const SwitchState = Type.Object({ data: Type.Array(SwitchRecord) });
 const PATH = '/api/v0.1/operator/switch';
 const DISABLED = { disabled: true, program_id: null, reason: 'Maintenance' } as const;
 
+const transferCount = (description: string) =>
+  Type.Object(
+    {
+      since: moment('Beginning of the hour in which the period begins'),
+      transfers: Type.Integer({ minimum: 0, description: 'Transfers that were created since then' }),
+    },
+    { description },
+  );
+
+/** What a change of the switch would reach. */
+export const SwitchPreview = Type.Object({
+  scope: literals(['service', 'program', 'transfer_type'], 'What the change would apply to'),
+  program_id: nullable(Type.String()),
+  type: nullable(literals(TRANSFER_TYPES, 'Type of transfer')),
+  in_force: Type.Array(SwitchRecord, {
+    description: 'Settings that disable transfers in this scope now, the widest first; to enable it, enable each',
+  }),
+  programs: Type.Object({
+    count: Type.Integer({ minimum: 0, description: 'Card programs in the scope' }),
+    data: Type.Array(Type.Object({ program_id: Type.String(), name: Type.String() }), {
+      description: 'The newest of them, up to 10',
+    }),
+  }),
+  last_hour: transferCount('Transfers in the scope in the last hour, of all processes'),
+  last_day: transferCount('Transfers in the scope in the last 24 hours, of all processes'),
+  scheduled: Type.Object(
+    {
+      transfers: Type.Integer({ minimum: 0, description: 'Scheduled transfers in the scope' }),
+      at_least: Type.Boolean({ description: 'Whether there may be more: only the next 10,000 were looked at' }),
+      within_day: Type.Integer({ minimum: 0, description: 'Those of them that are due within 24 hours' }),
+      next_at: nullable(moment('When the first of them is due')),
+    },
+    { description: 'Transfers that wait while their scope is disabled, and are executed when it is enabled' },
+  ),
+  stops: Type.Array(Type.String(), {
+    description: 'What is refused or waits while the scope is disabled, in sentences',
+  }),
+  goes_on: Type.Array(Type.String(), { description: 'What goes on all the same, in sentences' }),
+});
+
 /** Operations on the switch. */
 export const SWITCH = [
   operation({
@@ -69,7 +110,39 @@ export const SWITCH = [
     failure: 'The switch could not be changed',
     example: { body: { disabled: true, reason: 'Maintenance' }, reply: DISABLED },
   }),
+  operation({
+    id: 'preview_switch',
+    method: 'GET',
+    path: `${PATH}/preview`,
+    summary: 'See what disabling a scope would stop: card programs, transfers and due work; and what would go on',
+    reach: 'operator',
+    scope: 'operator:read',
+    query: Type.Object(
+      {
+        program_id: Type.Optional(text(255, 'Only this card program')),
+        type: Type.Optional(literals(TRANSFER_TYPES, 'Only transfers of this type; requires program_id')),
+      },
+      refuseEmpty({ program_id: 'for the whole service', type: 'for all types of transfer' }),
+    ),
+    reply: SwitchPreview,
+    errors: ['program_not_found'],
+    failure: 'The switch could not be previewed',
+    example: {
+      reply: {
+        scope: 'service',
+        in_force: [],
+        programs: { count: 1, data: [{ program_id: DEMO_PROGRAM, name: 'Demo' }] },
+        last_hour: { since: EXAMPLE_TIME, transfers: 2_480 },
+        last_day: { since: EXAMPLE_TIME, transfers: 51_300 },
+        scheduled: { transfers: 12, at_least: false, within_day: 3, next_at: EXAMPLE_LATER },
+        stops: ['New transfers are refused with service_disabled.'],
+        goes_on: ['Holds can be canceled, and expire.'],
+      },
+    },
+  }),
 ] as const;
 
 /** A setting of the switch on the wire. */
 export type SwitchRecord = Static<typeof SwitchRecord>;
+/** What a change of the switch would reach, on the wire. */
+export type SwitchPreview = Static<typeof SwitchPreview>;

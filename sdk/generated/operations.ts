@@ -1237,6 +1237,28 @@ export type OperatorWebhookQuery = {
   readonly status?: 'enabled' | 'paused' | 'disabled' | undefined;
 };
 
+/** Overview: the response of get_overview. */
+export type Overview = {
+  /** When this was made; it is made at most once a second. */
+  readonly made_at: string;
+  readonly now: RequestFigures;
+  /** Transfers of this process that wait to be committed. */
+  readonly lane_waiting: number;
+  readonly recent: RecentFigures;
+  /** The last 24 hours and this one, oldest first; null while the database does not respond. */
+  readonly hours:
+    | readonly {
+        /** Start of the hour. */
+        readonly start: string;
+        /** Type of transfer. */
+        readonly type: 'load' | 'unload' | 'card_to_card';
+        /** Transfers that were created, by all processes; never 0. */
+        readonly transfers: number;
+      }[]
+    | null;
+  readonly status: ServiceStatus;
+};
+
 /**
  * The query of list_reversals, list_holds, list_webhooks, list_programs, list_funding_movements, list_keys,
  * list_sessions.
@@ -1272,6 +1294,14 @@ export type PostingRecord = {
   readonly description: string | null;
   /** Reference of the transfer. */
   readonly reference: string | null;
+};
+
+/** The query of preview_switch. */
+export type PreviewSwitchQuery = {
+  /** Only this card program. */
+  readonly program_id?: string | undefined;
+  /** Only transfers of this type; requires program_id. */
+  readonly type?: 'load' | 'unload' | 'card_to_card' | undefined;
 };
 
 /** Program limits. */
@@ -1320,6 +1350,39 @@ export type QueuedDelivery = {
   readonly state: 'waiting';
 };
 
+/** Recent figures. */
+export type RecentFigures = {
+  /** End of the last interval. */
+  readonly ends_at: string;
+  /** Length of an interval. */
+  readonly interval_seconds: number;
+  /** Transfers that were created, in each interval. */
+  readonly transfers: readonly number[];
+  /** Requests that move money and succeeded, in each interval. */
+  readonly succeeded: readonly number[];
+  /** Those refused by the rules of the ledger (409) or by the switch (424), in each interval. */
+  readonly refused: readonly number[];
+  /** Those with another error of the caller, in each interval. */
+  readonly invalid: readonly number[];
+  /** Those that failed by a fault of the service (Server or Process Error), in each interval. */
+  readonly failed: readonly number[];
+  /**
+   * Latency that half of the requests that move money did not exceed, null without requests, in each interval.
+   */
+  readonly p50_milliseconds: readonly (number | null)[];
+  /** Latency that 99 of 100 did not exceed, in each interval. */
+  readonly p99_milliseconds: readonly (number | null)[];
+  /** Transfers that waited to be committed, in each interval. */
+  readonly lane_waiting: readonly number[];
+  /** Error responses by code, the most frequent first. */
+  readonly errors: readonly {
+    /** Error code; `other` for all but the most frequent. */
+    readonly code: string;
+    /** Responses with the code, in each interval. */
+    readonly counts: readonly number[];
+  }[];
+};
+
 /** Recorded errors: the data of error.recorded. */
 export type RecordedErrors = {
   readonly error: ErrorRecord;
@@ -1362,6 +1425,30 @@ export type ReplayWebhookBody = {
   readonly to: string;
   /** `failed` sends the events that were given up, `all` also those that were delivered. */
   readonly only: 'failed' | 'all';
+};
+
+/** Request figures. */
+export type RequestFigures = {
+  /** Length of the period. */
+  readonly seconds: number;
+  /** Transfers that were created. */
+  readonly transfers_per_second: number;
+  /** Requests that move money, a batch of transfers being one. */
+  readonly requests: number;
+  /** Requests that move money and succeeded. */
+  readonly succeeded: number;
+  /** Those refused by the rules of the ledger (409) or by the switch (424). */
+  readonly refused: number;
+  /** Those with another error of the caller. */
+  readonly invalid: number;
+  /** Those that failed by a fault of the service (Server or Process Error). */
+  readonly failed: number;
+  /** Share that succeeded; null without requests. */
+  readonly success_ratio: number | null;
+  /** Latency that half of the requests that move money did not exceed, null without requests. */
+  readonly p50_milliseconds: number | null;
+  /** Latency that 99 of 100 did not exceed. */
+  readonly p99_milliseconds: number | null;
 };
 
 /** The body of resend_event and resend_operator_event. */
@@ -1695,6 +1782,55 @@ export type SwitchChangeRecord = {
   readonly reason?: string | null;
   /** Who changed it; only in the event for operators. */
   readonly actor?: string;
+};
+
+/** Switch preview: the response of preview_switch. */
+export type SwitchPreview = {
+  /** What the change would apply to. */
+  readonly scope: 'service' | 'program' | 'transfer_type';
+  readonly program_id: string | null;
+  /** Type of transfer. */
+  readonly type: 'load' | 'unload' | 'card_to_card' | null;
+  /** Settings that disable transfers in this scope now, the widest first; to enable it, enable each. */
+  readonly in_force: readonly SwitchRecord[];
+  readonly programs: {
+    /** Card programs in the scope. */
+    readonly count: number;
+    /** The newest of them, up to 10. */
+    readonly data: readonly {
+      readonly program_id: string;
+      readonly name: string;
+    }[];
+  };
+  /** Transfers in the scope in the last hour, of all processes. */
+  readonly last_hour: {
+    /** Beginning of the hour in which the period begins. */
+    readonly since: string;
+    /** Transfers that were created since then. */
+    readonly transfers: number;
+  };
+  /** Transfers in the scope in the last 24 hours, of all processes. */
+  readonly last_day: {
+    /** Beginning of the hour in which the period begins. */
+    readonly since: string;
+    /** Transfers that were created since then. */
+    readonly transfers: number;
+  };
+  /** Transfers that wait while their scope is disabled, and are executed when it is enabled. */
+  readonly scheduled: {
+    /** Scheduled transfers in the scope. */
+    readonly transfers: number;
+    /** Whether there may be more: only the next 10,000 were looked at. */
+    readonly at_least: boolean;
+    /** Those of them that are due within 24 hours. */
+    readonly within_day: number;
+    /** When the first of them is due. */
+    readonly next_at: string | null;
+  };
+  /** What is refused or waits while the scope is disabled, in sentences. */
+  readonly stops: readonly string[];
+  /** What goes on all the same, in sentences. */
+  readonly goes_on: readonly string[];
 };
 
 /** Switch record: the response of change_switch. */
@@ -2865,10 +3001,24 @@ export type Operations = {
     readonly reply: SwitchRecord;
   };
   /**
+   * preview_switch: See what disabling a scope would stop: card programs, transfers and due work; and what would
+   * go on. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
+   * `unknown_preview_switch`.
+   */
+  readonly preview_switch: {
+    readonly call: { readonly query?: PreviewSwitchQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: SwitchPreview;
+  };
+  /**
    * get_status: Get the state of the service: whether it is ready, what it is short of, and what to do. Requires
    * an operator key. Error codes: `unknown_get_status`.
    */
   readonly get_status: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: ServiceStatus };
+  /**
+   * get_overview: Get the rates, latencies and errors of the process that responds, and the state of the service.
+   * Requires an operator key. Error codes: `unknown_get_overview`.
+   */
+  readonly get_overview: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: Overview };
   /**
    * list_audit_entries: List what operators did and which credentials were refused, newest first. Requires an
    * operator key. Error codes: `list_audit_entries_schema`, `unknown_list_audit_entries`.
@@ -3814,9 +3964,33 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
       until: 'for a change without an end',
     },
   },
+  preview_switch: {
+    method: 'GET',
+    path: '/api/v0.1/operator/switch/preview',
+    program: false,
+    scope: 'operator:read',
+    reach: 'operator',
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   get_status: {
     method: 'GET',
     path: '/api/v0.1/operator/status',
+    program: false,
+    scope: 'operator:read',
+    reach: 'operator',
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  get_overview: {
+    method: 'GET',
+    path: '/api/v0.1/operator/overview',
     program: false,
     scope: 'operator:read',
     reach: 'operator',
@@ -4134,8 +4308,12 @@ export const ERRORS = {
   get_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of change_switch. */
   change_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of preview_switch. */
+  preview_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_status. */
   get_status_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of get_overview. */
+  get_overview_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_audit_entries. */
   list_audit_entries_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of verify_audit. */
@@ -4288,8 +4466,12 @@ export const ERRORS = {
   unknown_get_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The switch could not be changed because of an internal error. */
   unknown_change_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The switch could not be previewed because of an internal error. */
+  unknown_preview_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The status could not be read because of an internal error. */
   unknown_get_status: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The overview could not be made because of an internal error. */
+  unknown_get_overview: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The audit log could not be listed because of an internal error. */
   unknown_list_audit_entries: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The audit log could not be verified because of an internal error. */

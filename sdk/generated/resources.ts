@@ -57,8 +57,10 @@ import type {
   OperatorErrorRecord,
   OperatorEventRecord,
   OperatorWebhookQuery,
+  Overview,
   PageQuery,
   PostingRecord,
+  PreviewSwitchQuery,
   ProgramRecord,
   QueuedDelivery,
   ReplayRecord,
@@ -73,6 +75,7 @@ import type {
   ServiceStatus,
   SessionRecord,
   StatementPage,
+  SwitchPreview,
   SwitchRecord,
   SwitchState,
   TransferBatchOutcomes,
@@ -496,6 +499,15 @@ export class SwitchResource {
   change(body: ChangeSwitchBody, options?: KeyedCallOptions): Promise<WithResponse<SwitchRecord>> {
     return this.#send('change_switch', { body, options });
   }
+
+  /**
+   * preview_switch: See what disabling a scope would stop: card programs, transfers and due work; and what would
+   * go on. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
+   * `unknown_preview_switch`.
+   */
+  preview(query: PreviewSwitchQuery = {}, options?: CallOptions): Promise<WithResponse<SwitchPreview>> {
+    return this.#send('preview_switch', { query, options });
+  }
 }
 
 /** The state of the service; for operators. */
@@ -512,6 +524,14 @@ export class StatusResource {
    */
   get(options?: CallOptions): Promise<WithResponse<ServiceStatus>> {
     return this.#send('get_status', { options });
+  }
+
+  /**
+   * get_overview: Get the rates, latencies and errors of the process that responds, and the state of the service.
+   * Requires an operator key. Error codes: `unknown_get_overview`.
+   */
+  overview(options?: CallOptions): Promise<WithResponse<Overview>> {
+    return this.#send('get_overview', { options });
   }
 }
 

@@ -194,7 +194,10 @@ export class LockingPath<Item, Outcome, Name extends string> {
       if (outcome instanceof Blocked) {
         this.#contention.begin(outcome.blockedBy);
         void this.commitAlone(pending);
-      } else pending.resolve(outcome);
+      } else {
+        this.#work.onCommitted?.(pending.item, outcome);
+        pending.resolve(outcome);
+      }
     }
   }
 

@@ -77,7 +77,7 @@ export const SETTINGS = [
   {
     name: 'ERROR_COUNT_RETENTION_DAYS',
     fallback: 'as ERROR_RETENTION_DAYS',
-    purpose: 'days for which the numbers of errors by hour and code are stored, 1 to 3650; they contain no texts',
+    purpose: 'days for which the numbers of errors and transfers by hour are stored, 1 to 3650; they contain no texts',
   },
   {
     name: 'WEBHOOK_ATTEMPT_RETENTION_DAYS',

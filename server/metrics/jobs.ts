@@ -10,6 +10,7 @@ export const JOBS = [
   'webhooks',
   'books',
   'figures',
+  'transfer_counts',
 ] as const;
 
 /** One of {@link JOBS}. */

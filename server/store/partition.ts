@@ -60,7 +60,7 @@ function toDay(moment: Date): string {
  * Deletes errors of the log that are older than `days`, by the database's clock. Partitions are dropped as a whole, so a
  * month stays until its last day is that old; from the default partition, which has no months, single rows are deleted.
  * The
- * numbers of errors are deleted after `countDays`. Returns the names of the dropped partitions.
+ * numbers of errors and transfers are deleted after `countDays`. Returns the names of the dropped partitions.
  */
 export async function dropOldErrors(
   database: Database,
@@ -77,6 +77,7 @@ export async function dropOldErrors(
     const dropped = await client.query<{ name: string }>('select drop_error_partitions($1) as name', [oldest]);
     await client.query('delete from error_default where created_at < $1', [oldest]);
     await client.query('delete from error_count where hour < $1', [oldestCount]);
+    await client.query('delete from transfer_count where hour < $1', [oldestCount]);
     await client.query('delete from error_drop where until < $1', [oldestCount]);
     return dropped.rows.map(({ name }) => name);
   });

@@ -83,7 +83,7 @@ function checkBody(call: Call<'change_switch'>): void {
 }
 
 /** A setting of the switch as the contract shows it. A setting past its end is no longer disabled. */
-function toSwitchRecord(setting: SwitchSetting, now: number): SwitchRecord {
+export function toSwitchRecord(setting: SwitchSetting, now: number): SwitchRecord {
   return {
     scope: scopeOf(setting),
     program_id: setting.programId === null ? null : toWireId('prog', setting.programId),

@@ -1,6 +1,7 @@
 import { isStored } from '../../contract/errors/catalogue.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import type { TransferType } from '../../domain/transfers/transfer.ts';
 import type { CommitObserver } from '../commit/commit-observer.ts';
 import { ANY_NEED } from '../commit/contention.ts';
 import { GroupCommit, type LaneBounds } from '../commit/group-commit.ts';
@@ -20,6 +21,9 @@ import type { Outcome } from './respond.ts';
 /** Commits transfers, and every later change of them, in groups. */
 export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>, 'submit' | 'waiting'>;
 
+/** Told of each transfer that was created: the inner UUID of its card program, and its type. */
+export type OnCreated = (programId: string, type: TransferType) => void;
+
 /**
  * Opens the lane of a service. Requests of operators have groups of their own: they write to the audit log, whose head is
  * shared by all processes and programs, and other requests must not wait for that.
@@ -28,10 +32,14 @@ export function openTransferLane(
   databases: Pick<Database, 'forProgram'>,
   bounds?: LaneBounds,
   observer?: CommitObserver,
+  onCreated?: OnCreated,
 ): TransferLane {
   const programOf = ({ programId }: TransferRequest): string => programId;
   const traceOf = ({ trace }: TransferRequest) => trace;
-  const work = { stepsOf, programOf, needsOf, transferOf, traceOf };
+  const onCommitted = (request: TransferRequest, outcome: Outcome): void => {
+    if (isCreation(request) && 'record' in outcome) onCreated?.(request.programId, request.terms.type);
+  };
+  const work = { stepsOf, programOf, needsOf, transferOf, traceOf, onCommitted };
   const programs = new GroupCommit(databases, { ...work, chained: CHAINED }, bounds, observer);
   const operators = new GroupCommit(databases, work, bounds, observer);
   return {

@@ -213,6 +213,11 @@ sequence  created_at                purpose  direction            amount        
     shows: 'disabled: yes\n',
   },
   get_status: { type: 'status', shows: 'books_not_verified: The books were last verified 9 hours ago.\n' },
+  preview_switch: {
+    type: 'switch preview --program prog_1 --type load',
+    shows: 'scheduled transfers:                      12, 3 of them due within 24 hours\n',
+  },
+  get_overview: { type: 'overview', shows: 'p50 3.4 ms, p99 11 ms\n' },
   get_trial_balance: { type: 'trial-balance', reply: TRIAL_BALANCE, shows: 'world         1  -2500 (-25.00 USD)\n' },
   create_key: {
     type: 'keys create --name shop --scopes transfers:read,operator --all-programs',

@@ -141,6 +141,7 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   ),
   get_switch: twice('get_switch'),
   get_status: twice('get_status'),
+  get_overview: twice('get_overview'),
   change_switch: wrongly(
     'change_switch',
     { disabled: null },
@@ -150,6 +151,9 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
     { programs: 'prog_1' },
     { until: '2001-01-01T00:00:00Z' },
     { disabled: false, until: '2100-01-01T00:00:00Z' },
+  ),
+  preview_switch: ['type=load', 'program_id=', 'program_id=x&type=x', 'program_id=x&program_id=y'].map((query) =>
+    withQuery('preview_switch', query),
   ),
   get_trial_balance: twice('get_trial_balance'),
   create_key: wrongly(
@@ -199,6 +203,9 @@ function soon(days = 1): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();
 }
 
+/** Served without the database to a key that was valid lately. */
+const READS_STATUS: readonly OperationId[] = ['get_status', 'get_overview'];
+
 /** Every operation of a live service while the database is stopped: the key cannot be looked up, which is no 401. */
 function failing(operation: OperationId): RealCause {
   const request = toRequest(exampleOf(operation));
@@ -208,7 +215,7 @@ function failing(operation: OperationId): RealCause {
       const headers = [
         ...(request.headers ?? []),
         // A key that was valid lately may still read the status.
-        ['Authorization', `Bearer ${operation === 'get_status' ? newKey().key : operatorKey}`],
+        ['Authorization', `Bearer ${READS_STATUS.includes(operation) ? newKey().key : operatorKey}`],
         ['Program-Id', DEMO_PROGRAM],
       ] as const;
       return runAll(live.url, code, [{ operation, request: { ...request, headers } }]);

@@ -10,6 +10,8 @@ import { handlersOf } from '../../server/handlers.ts';
 import { type WrittenReply, writeReply } from '../../server/http/wire/reply.ts';
 import type { AnyCall, Handler } from '../../server/operations/call.ts';
 import type { Service } from '../../server/operations/service.ts';
+import { OverviewMaker } from '../../server/overview/overview.ts';
+import type { TransferCounts } from '../../server/overview/transfer-counts.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from '../../server/sandbox/seed-sandbox.ts';
 import type { StatusSources } from '../../server/status/sources.ts';
 import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
@@ -50,6 +52,8 @@ export type Ledger = {
   readonly service: Service;
   readonly call: (operation: OperationId, members?: object, more?: Partial<AnyCall>) => Promise<WrittenReply>;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
+  /** The transfers that were made, as the service would store them. */
+  readonly counts: TransferCounts;
   readonly close: () => Promise<void>;
 };
 
@@ -105,7 +109,8 @@ const NO_PROCESS: StatusSources = {
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
 export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds, observer?: CommitObserver): Ledger {
   const databases = openDatabases(connection);
-  const transfers = openTransferLane(databases.application, bounds, observer);
+  const overview = new OverviewMaker(NO_PROCESS, { waiting: () => transfers.waiting });
+  const transfers = openTransferLane(databases.application, bounds, observer, overview.counts.note);
   const supportContact = 'support@example.com';
   const { background: database } = databases;
   const news = new EventNews(database);
@@ -116,7 +121,12 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds, 
     changed: () => undefined,
   };
   const service: Service = { database, transfers, news, webhooks, supportContact };
-  const handlers = handlersOf({ databases, transfers, news, webhooks, supportContact }, undefined, NO_PROCESS);
+  const handlers = handlersOf(
+    { databases, transfers, news, webhooks, supportContact },
+    undefined,
+    NO_PROCESS,
+    overview,
+  );
   const call = async (
     operation: OperationId,
     members: object = {},
@@ -145,7 +155,7 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds, 
     if ('csv' in reply || 'wait' in reply || 'stream' in reply) throw new Error('the reply has no body to compare');
     return writeReply(operation, reply);
   };
-  return { databases, database, service, handlers, call, close: () => databases.close() };
+  return { databases, database, service, handlers, call, counts: overview.counts, close: () => databases.close() };
 }
 
 /** A plain connection beside the service: another process, an operator, a lock that somebody forgot. */

@@ -14,6 +14,8 @@ import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/s
 import { listFundingMovements } from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
+import { countScheduled } from '../../server/store/overview/switch-preview.ts';
+import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
 import { findDueTransfers, findExpiredHolds } from '../../server/store/transfers/due.ts';
 import { deleteHolds } from '../../server/store/transfers/hold.ts';
@@ -88,6 +90,10 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_audit_entries of an action', listAuditEntries({ ...NO_ACTION, action: 'move_clock' }, null, 20)],
   ['list_audit_entries of a time', listAuditEntries({ ...NO_ACTION, ...lastHour }, null, 20)],
   ['the chain of the audit log', readAuditChain(1n, 1000)],
+  ['the transfers of a day', readTransferCounts(lastHour.from, { programId: null, type: null })],
+  ['the transfers of a day in a program', readTransferCounts(lastHour.from, { programId: PROGRAM, type: 'load' })],
+  ['the scheduled transfers', countScheduled({ programId: null, type: 'load' })],
+  ['the scheduled transfers of a program', countScheduled({ programId: PROGRAM, type: null })],
   ['list_funding_movements', listFundingMovements(PROGRAM, null, 20)],
   ['list_funding_movements, a later page', listFundingMovements(PROGRAM, after, 20)],
   ['the holds that have expired', findExpiredHolds(500)],

@@ -36,6 +36,7 @@ const OUT_OF_REACH = [
   'select from funding_movement',
   'select from error_count',
   'select from error_report',
+  'select from transfer_count',
   'select from error_default',
   'select from event_default',
   'select event_programs from write_batch',

@@ -1,0 +1,118 @@
+import { type Static, Type } from 'typebox';
+import { TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
+import { operation } from '../operation.ts';
+import { sampleOf } from '../samples.ts';
+import { literals, moment, nullable } from '../schema-parts.ts';
+import { ServiceStatus, STATUS } from './status.ts';
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const counts = (description: string) =>
+  Type.Array(count(description), { description: `${description}, in each interval` });
+const milliseconds = (description: string) => nullable(Type.Number({ minimum: 0, description }));
+const allMilliseconds = (description: string) =>
+  Type.Array(milliseconds(description), { description: `${description}, in each interval` });
+
+const OUTCOMES = {
+  succeeded: 'Requests that move money and succeeded',
+  refused: 'Those refused by the rules of the ledger (409) or by the switch (424)',
+  invalid: 'Those with another error of the caller',
+  failed: 'Those that failed by a fault of the service (Server or Process Error)',
+} as const;
+const P50 = 'Latency that half of the requests that move money did not exceed, null without requests';
+const P99 = 'Latency that 99 of 100 did not exceed';
+
+/** The last minute of this process. */
+export const RequestFigures = Type.Object({
+  seconds: count('Length of the period'),
+  transfers_per_second: Type.Number({ minimum: 0, description: 'Transfers that were created' }),
+  requests: count('Requests that move money, a batch of transfers being one'),
+  succeeded: count(OUTCOMES.succeeded),
+  refused: count(OUTCOMES.refused),
+  invalid: count(OUTCOMES.invalid),
+  failed: count(OUTCOMES.failed),
+  success_ratio: nullable(
+    Type.Number({ minimum: 0, maximum: 1, description: 'Share that succeeded; null without requests' }),
+  ),
+  p50_milliseconds: milliseconds(P50),
+  p99_milliseconds: milliseconds(P99),
+});
+
+/** The last quarter of an hour of this process, in intervals of equal length, the oldest first. */
+export const RecentFigures = Type.Object({
+  ends_at: moment('End of the last interval'),
+  interval_seconds: count('Length of an interval'),
+  transfers: counts('Transfers that were created'),
+  succeeded: counts(OUTCOMES.succeeded),
+  refused: counts(OUTCOMES.refused),
+  invalid: counts(OUTCOMES.invalid),
+  failed: counts(OUTCOMES.failed),
+  p50_milliseconds: allMilliseconds(P50),
+  p99_milliseconds: allMilliseconds(P99),
+  lane_waiting: counts('Transfers that waited to be committed'),
+  errors: Type.Array(
+    Type.Object({
+      code: Type.String({ description: 'Error code; `other` for all but the most frequent' }),
+      counts: counts('Responses with the code'),
+    }),
+    { description: 'Error responses by code, the most frequent first' },
+  ),
+});
+
+/** How one process of the service does, and how many transfers the whole service had by the hour. */
+export const Overview = Type.Object({
+  made_at: moment('When this was made; it is made at most once a second'),
+  now: RequestFigures,
+  lane_waiting: count('Transfers of this process that wait to be committed'),
+  recent: RecentFigures,
+  hours: nullable(
+    Type.Array(
+      Type.Object({
+        start: moment('Start of the hour'),
+        type: literals(TRANSFER_TYPES, 'Type of transfer'),
+        transfers: count('Transfers that were created, by all processes; never 0'),
+      }),
+      { description: 'The last 24 hours and this one, oldest first; null while the database does not respond' },
+    ),
+  ),
+  status: ServiceStatus,
+});
+
+/** The operation that shows what an operator looks at first. */
+export const OVERVIEW = [
+  operation({
+    id: 'get_overview',
+    method: 'GET',
+    path: '/api/v0.1/operator/overview',
+    summary: 'Get the rates, latencies and errors of the process that responds, and the state of the service',
+    reach: 'operator',
+    scope: 'operator:read',
+    reply: Overview,
+    failure: 'The overview could not be made',
+    example: {
+      reply: {
+        now: {
+          seconds: 60,
+          transfers_per_second: 41.7,
+          requests: 2_510,
+          succeeded: 2_502,
+          refused: 7,
+          invalid: 1,
+          failed: 0,
+          success_ratio: 0.9968,
+          p50_milliseconds: 3.4,
+          p99_milliseconds: 11,
+        },
+        lane_waiting: 0,
+        hours: [{ start: '2026-01-31T09:00:00.000Z', type: 'load', transfers: 51_300 }],
+        status: { ...Object(sampleOf(ServiceStatus, false)), ...STATUS[0].example.reply },
+      },
+    },
+  }),
+] as const;
+
+/** The overview on the wire. */
+export type Overview = Static<typeof Overview>;
+/** The last minute on the wire. */
+export type RequestFigures = Static<typeof RequestFigures>;
+/** The last quarter of an hour on the wire. */
+export type RecentFigures = Static<typeof RecentFigures>;

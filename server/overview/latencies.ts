@@ -1,0 +1,48 @@
+/** Eight buckets for each doubling: a latency is known to within five per cent. */
+const BUCKETS_PER_DOUBLING = 8;
+
+/** The middle of the first bucket. Nothing that is shorter can be told apart from it. */
+const SHORTEST_MILLISECONDS = 0.05;
+
+/** Up to half a minute, longer than any request of an operation takes. */
+const BUCKETS = 160;
+
+/** How often requests took how long, in buckets that grow with the latency. */
+export class Latencies {
+  readonly #counts = new Uint32Array(BUCKETS);
+  #count = 0;
+
+  note(milliseconds: number): void {
+    const doublings = Math.log2(Math.max(milliseconds, SHORTEST_MILLISECONDS) / SHORTEST_MILLISECONDS);
+    const bucket = Math.min(Math.round(doublings * BUCKETS_PER_DOUBLING), BUCKETS - 1);
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+    this.#count += 1;
+  }
+
+  add(other: Latencies): void {
+    if (other.#count === 0) return;
+    for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
+      this.#counts[bucket] = (this.#counts[bucket] ?? 0) + (other.#counts[bucket] ?? 0);
+    }
+    this.#count += other.#count;
+  }
+
+  clear(): void {
+    if (this.#count === 0) return;
+    this.#counts.fill(0);
+    this.#count = 0;
+  }
+
+  /** The latency in milliseconds that this share of the requests did not exceed; null without requests. */
+  quantile(share: number): number | null {
+    if (this.#count === 0) return null;
+    let left = Math.ceil(this.#count * share);
+    let bucket = 0;
+    for (; bucket < BUCKETS - 1; bucket += 1) {
+      left -= this.#counts[bucket] ?? 0;
+      if (left <= 0) break;
+    }
+    const milliseconds = SHORTEST_MILLISECONDS * 2 ** (bucket / BUCKETS_PER_DOUBLING);
+    return Number(milliseconds.toPrecision(2));
+  }
+}

@@ -1,0 +1,86 @@
+import type { TransferType } from '../../../domain/transfers/transfer.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import {
+  BOOLEAN,
+  columns,
+  json,
+  NUMBER,
+  nullable,
+  type RowOf,
+  statement,
+  statementVariants,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
+import type { CountedScope } from './transfer-count.ts';
+
+/** Scheduled transfers that are looked at: some ten milliseconds, however many there are. */
+export const MAX_SCHEDULED = 10_000;
+
+/** Programs that are named. */
+const MAX_NAMED = 10;
+
+const PROGRAMS = columns({
+  count: NUMBER,
+  named: json<readonly { readonly programId: string; readonly name: string }[]>(),
+});
+
+/** How many programs there are, and the newest of them. */
+export type ProgramsInScope = RowOf<typeof PROGRAMS.columns>;
+
+const READ_PROGRAMS_IN_SCOPE = statement(
+  'read_programs_in_scope',
+  { programId: nullable(UUID), most: NUMBER },
+  `select (select count(*) from program where :programId::uuid is null or program_id = :programId) as count, (
+      select coalesce(json_agg(json_build_object('programId', program_id, 'name', name) order by program_id desc), '[]')
+      from (
+        select program_id, name from program where :programId::uuid is null or program_id = :programId
+        order by program_id desc limit :most
+      ) as newest
+    ) as named`,
+);
+
+/** Counts the programs of a scope, all or one, and names the newest. */
+export function readProgramsInScope(programId: string | null): Statement {
+  return READ_PROGRAMS_IN_SCOPE({ programId, most: MAX_NAMED });
+}
+
+/** The programs from the row of {@link readProgramsInScope}. */
+export function toProgramsInScope(row: Row): ProgramsInScope {
+  return PROGRAMS.read(row);
+}
+
+const SCHEDULED = columns({ transfers: NUMBER, atLeast: BOOLEAN, withinDay: NUMBER, nextAt: nullable(TIME) });
+
+/** How many scheduled transfers a scope has. */
+export type ScheduledInScope = RowOf<typeof SCHEDULED.columns>;
+
+const COUNT_SCHEDULED = statementVariants({
+  programId: nullable(UUID),
+  type: nullable(word<TransferType>()),
+  look: NUMBER,
+});
+
+/**
+ * Counts the scheduled transfers of a scope. No more are looked at than {@link MAX_SCHEDULED}: those of all programs in the
+ * order in which they are due, those of one program in the order of their ids.
+ */
+export function countScheduled({ programId, type }: CountedScope): Statement {
+  const isOne = programId !== null;
+  const text = (): string => `select count(*) filter (where fits) as transfers, count(*) >= :look as at_least,
+      count(*) filter (where fits and scheduled_for < service_now() + interval '24 hours') as within_day,
+      min(scheduled_for) filter (where fits) as next_at
+    from (
+      select scheduled_for, :type::text is null or type = :type as fits from transfer
+      where status = 'scheduled' ${isOne ? 'and program_id = :programId' : 'and :programId::uuid is null'}
+      order by ${isOne ? 'program_id, transfer_id' : 'scheduled_for'} limit :look
+    ) as looked`;
+  const name = isOne ? 'count_scheduled_of_program' : 'count_scheduled';
+  return COUNT_SCHEDULED(name, text, { programId, type, look: MAX_SCHEDULED });
+}
+
+/** The number from the row of {@link countScheduled}. */
+export function toScheduledInScope(row: Row): ScheduledInScope {
+  return SCHEDULED.read(row);
+}

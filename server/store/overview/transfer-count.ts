@@ -1,0 +1,52 @@
+import type { TransferType } from '../../../domain/transfers/transfer.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import { columns, DATE, NUMBER, nullable, type RowOf, statement, statementOfRows, TIME, UUID, word } from '../sql.ts';
+
+const COUNT = columns({
+  /** Milliseconds since 1970. */
+  hour: TIME,
+  programId: UUID,
+  type: word<TransferType>(),
+  /** Who counted: a UUID that a process gives itself. */
+  processId: UUID,
+  count: NUMBER,
+});
+
+/** How many transfers of a type a process has made in a card program in an hour. */
+export type TransferCount = RowOf<typeof COUNT.columns>;
+
+/** Stores what a process has counted. Counts only grow, so it does not matter how often and in which order they are stored. */
+export const storeTransferCounts = statementOfRows(
+  'store_transfer_counts',
+  COUNT,
+  `insert into transfer_count (${COUNT.names}) select ${COUNT.names} from :sent
+    on conflict (hour, program_id, type, process_id) do update set count = excluded.count
+      where transfer_count.count < excluded.count`,
+);
+
+/** Which transfers are counted; null where it does not matter. */
+export type CountedScope = { readonly programId: string | null; readonly type: TransferType | null };
+
+const HOURLY = columns({ hour: TIME, type: word<TransferType>(), count: NUMBER });
+
+/** How many transfers of a type an hour had. */
+export type HourlyCount = RowOf<typeof HOURLY.columns>;
+
+const READ_TRANSFER_COUNTS = statement(
+  'read_transfer_counts',
+  { from: DATE, programId: nullable(UUID), type: nullable(word<TransferType>()) },
+  `select hour, type, sum(count)::bigint as count from transfer_count
+    where hour >= :from and (:programId::uuid is null or program_id = :programId)
+      and (:type::text is null or type = :type)
+    group by hour, type order by hour, type`,
+);
+
+/** Reads how many transfers each hour had since the hour `from`, by type, oldest first. */
+export function readTransferCounts(from: Date, { programId, type }: CountedScope): Statement {
+  return READ_TRANSFER_COUNTS({ from, programId, type });
+}
+
+/** A count from a row of {@link readTransferCounts}. */
+export function toHourlyCount(row: Row): HourlyCount {
+  return HOURLY.read(row);
+}
