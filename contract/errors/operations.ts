@@ -92,7 +92,7 @@ const UNKNOWN_KEY = { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(6
 
 /**
  * Operations that need no database until they have begun: a batch reports a failure for each row, the status says what
- * it does not know, and a sandbox stops and starts a database that is not running. They fail when they have to look up a program or a key.
+ * it does not know, a request without a key has no session, and a sandbox stops and starts a database that is not running. They fail when they have to look up a program or a key.
  */
 const WITHOUT_DATABASE: Partial<
   Record<OperationId, { readonly change: SampleRequest['headers']; readonly how: string }>
@@ -103,6 +103,9 @@ const WITHOUT_DATABASE: Partial<
   },
   get_status: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
   get_overview: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
+  create_session: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
+  get_session: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
+  delete_session: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
   stop_database: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
   start_database: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
 };

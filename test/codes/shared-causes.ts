@@ -116,6 +116,10 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     { operation: 'revoke_key', request: { method: 'POST', path: pathOf('revoke_key', `key_${NO_ID}`) } },
     { operation: 'roll_key', request: { method: 'POST', path: pathOf('roll_key', 'key_missing') } },
   ]),
+  session_not_found: byRequests('session_not_found', [
+    { operation: 'revoke_session', request: { method: 'POST', path: pathOf('revoke_session', `ses_${NO_ID}`) } },
+    { operation: 'delete_session', request: { method: 'DELETE', path: OPERATIONS.delete_session.path } },
+  ]),
   error_not_found: byRequests('error_not_found', [
     get('get_error', pathOf('get_error', `req_${NO_ID}`)),
     get('inspect_error', pathOf('inspect_error', 'req_missing')),

@@ -4,6 +4,7 @@ import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
 import type { TransferService, UpdateCardBody } from '../../sdk/client.ts';
 import { held, made, newCard, spent } from '../api/arrange.ts';
+import { newSession } from '../harness/keys.ts';
 import {
   type Attempt,
   about,
@@ -228,6 +229,8 @@ async function prepareUsedKeys(client: TransferService): Promise<readonly Attemp
   await client.sandbox.moveClock({ seconds_ahead: 0 }, key);
   const first = await client.keys.create({ name: 'first', scopes: ['cards:read'], all_programs: true }, key);
   const rolled = await client.keys.roll(first.key_id, {}, key);
+  const session = await newSession(client);
+  await client.sessions.revoke(session, key);
   await client.keys.revoke(rolled.key_id, key);
   const headers = { 'Idempotency-Key': idempotencyKey };
   return [
@@ -239,6 +242,7 @@ async function prepareUsedKeys(client: TransferService): Promise<readonly Attemp
     about('erase_card_holder', other, undefined, headers),
     about('roll_key', rolled.key_id, {}, headers),
     about('revoke_key', first.key_id, undefined, headers),
+    about('revoke_session', await newSession(client), undefined, headers),
     ...(['create_transfer', 'create_deposit', 'create_withdrawal'] as const).map((operation) =>
       withMembers(operation, { amount: 2 }, headers),
     ),

@@ -1,4 +1,5 @@
 import { KEY_SCOPES, PROGRAM_SCOPES } from '../../contract/scope.ts';
+import { TransferService } from '../../sdk/client.ts';
 
 /** What create_key is sent for a key of a card program with every scope that it can have. */
 export function programKey(name: string, programId: string) {
@@ -19,4 +20,12 @@ export async function withSecret<Made extends { readonly key: string | null }>(
   if (key === null) throw new Error('a new key came without its secret');
   // The same object, because what the response said beside the record is attached to it.
   return Object.assign(made, { key });
+}
+
+/** The id of a new session of the console, of a new key. */
+export async function newSession({ baseUrl, keys }: TransferService): Promise<string> {
+  const { key } = await withSecret(keys.create({ name: 'of a session', role: 'viewer', all_programs: true }));
+  const { session_id } = await new TransferService({ baseUrl, key }).sessions.create();
+  if (session_id === null) throw new Error('a new session has no id');
+  return session_id;
 }

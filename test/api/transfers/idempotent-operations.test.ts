@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import type { TransferService } from '../../../sdk/client.ts';
+import { newSession } from '../../harness/keys.ts';
 import { connect } from '../../harness/ledger.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../harness/process.ts';
@@ -62,6 +63,12 @@ const SUBJECTS: readonly Subject[] = [
     ask: async (client) => ({ id: await newKey(client) }),
     another: async (sent, client) => ({ ...sent, id: await newKey(client) }),
     count: audited('revoke_key'),
+  },
+  {
+    operation: 'revoke_session',
+    ask: async (client) => ({ id: await newSession(client) }),
+    another: async (sent, client) => ({ ...sent, id: await newSession(client) }),
+    count: audited('revoke_session'),
   },
   {
     operation: 'change_switch',
@@ -164,8 +171,9 @@ test('every POST that creates or changes something takes an idempotency key', ()
     const { method, idempotency } = OPERATIONS[id];
     return method === 'POST' && idempotency === 'none';
   });
-  // The rows of a batch have a key each; a database that is stopped cannot store anything.
-  expect(without.sort()).toEqual(['create_transfer_batch', 'start_database', 'stop_database']);
+  // The rows of a batch have a key each; the token of a session is not stored to be sent again, and one that nobody got
+  // ends unused; a database that is stopped cannot store anything.
+  expect(without.sort()).toEqual(['create_session', 'create_transfer_batch', 'start_database', 'stop_database']);
 });
 
 describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(

@@ -1,0 +1,290 @@
+import { describe, expect, test } from 'vitest';
+import { OPERATIONS } from '../../contract/operations.ts';
+import { fromWireId } from '../../domain/identifier.ts';
+import { deleteExpired } from '../../server/jobs/delete-expired.ts';
+import { openSessionAuthentication } from '../../server/sessions/authenticate-session.ts';
+import { noteSessionUses } from '../../server/store/session.ts';
+import { waitFor } from '../harness/process.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
+import { type Answer, makeKey, ownPage, SESSION, signIn, startSessionService } from './session-world.ts';
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const service = await startSessionService(ledger);
+// A second process of the service, with a cache of its own.
+const other = await startSessionService(useLedger(server.connection));
+
+type Service = typeof service;
+
+/** A new key, and a session of it. */
+async function newSession(members?: object) {
+  const made = await makeKey(ledger, members);
+  const session = await signIn(service, made.key);
+  const token = session.cookie.split('=')[1] ?? '';
+  const as = (through: Service, path = SESSION, method = 'GET', purpose = '1'): Promise<Answer> => {
+    const [host = '', site = ''] = ownPage(through.port);
+    const cookie = `Cookie: console-${through.port}=${token}`;
+    return through.ask(method, path, [host, site, `Console: ${purpose}`, cookie]);
+  };
+  return { ...made, ...session, token, as };
+}
+
+/** Changes the row of a session, or of its key, as time would: with the rights of the owner of the tables. */
+const owner = await useConnection(server.connection);
+const change = (text: string, id: string) => owner.query(text, [id]);
+const ageSession = (sessionId: string, column: 'created_at' | 'last_active_at', span: string) =>
+  change(
+    `update console_session set ${column} = ${column} - interval '${span}' where session_id = $1`,
+    fromWireId('ses', sessionId) ?? '',
+  );
+const countSessions = async (keyId: string): Promise<number> => {
+  const text = 'select count(*) as count from console_session where key_id = $1';
+  const [row] = await ledger.database.read({ name: 'count_sessions', text, values: [fromWireId('key', keyId)] });
+  return Number(row?.count);
+};
+
+describe('a session', () => {
+  test('is its key: the same scopes, card program and names', async () => {
+    const { program_id } = JSON.parse((await ledger.call('create_program', { name: 'Shop', currency: 'USD' })).body);
+    const { as, key, key_id, sessionId } = await newSession({ program_id, role: 'viewer' });
+    const session = await as(service);
+    expect(session).toMatchObject({
+      status: 200,
+      fields: {
+        caller: 'program_key',
+        all_programs: false,
+        program_id,
+        program_name: 'Shop',
+        key_id,
+        key_name: 'Ada',
+        role: 'viewer',
+        session_id: sessionId,
+      },
+    });
+    const byKey = await service.ask('GET', SESSION, ['Host: localhost', `Authorization: Bearer ${key}`]);
+    const none = { session_id: null, created_at: null, idle_ends_at: null, ends_at: null };
+    expect(byKey.fields).toEqual({ ...session.fields, ...none });
+    expect((await as(service, OPERATIONS.list_transfers.path)).status).toBe(200);
+    expect((await as(service, OPERATIONS.list_keys.path)).fields).toMatchObject({ Code: 'forbidden' });
+    expect((await as(service, OPERATIONS.create_transfer.path, 'POST')).fields).toMatchObject({ Code: 'forbidden' });
+  });
+
+  test('is stored as a hash, and its token is in no row and no record', async () => {
+    const { token, sessionId, as } = await newSession();
+    const text = `select (select json_agg(s)::text from console_session s) || (select json_agg(a)::text from audit_entry a) as all`;
+    const [row] = await ledger.database.read({ name: 'read_everything', text, values: [] });
+    expect(String(row?.all)).not.toContain(token);
+    expect(String(row?.all)).not.toContain(Buffer.from(token).toString('hex'));
+    expect(String(row?.all)).toContain(sessionId);
+    expect(JSON.stringify((await as(service)).fields)).not.toContain(token);
+  });
+
+  test('counts for the rate limit of its key, and one key makes twenty at once', async () => {
+    const { key, key_id } = await makeKey(ledger);
+    const sign = () => service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
+    const answers = await Promise.all(Array.from({ length: 40 }, sign));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]?.fields).toMatchObject({ Code: 'rate_limited' });
+    expect(answers.every(({ status }) => status === 201 || status === 429)).toBe(true);
+    expect(await countSessions(key_id)).toBe(answers.length - refused.length);
+  });
+
+  test('is the oldest to go when its key has a hundred', async () => {
+    const { key, key_id, sessionId, as } = await newSession();
+    await change(
+      `insert into console_session (session_id, token_hash, key_id, created_at, last_active_at)
+        select ('ffffffff-ffff-7fff-8fff-' || lpad(to_hex(n), 12, '0'))::uuid, sha256(n::text::bytea), $1,
+          clock_timestamp(), clock_timestamp() from generate_series(1, 99) as n`,
+      fromWireId('key', key_id) ?? '',
+    );
+    expect((await as(service)).status).toBe(200);
+    await signIn(service, key);
+    expect(await countSessions(key_id)).toBe(100);
+    expect(sessionId).toMatch(/^ses_[0-9a-f]{32}$/);
+    expect((await untilRefused(() => as(service))).fields.Message).toContain('unknown, or it was ended');
+    // Their ids are those of the far future, so they would begin every list.
+    await ledger.call('revoke_key', {}, { params: { key_id } });
+  });
+});
+
+/** The first refusal. Whatever is sent more than a second after `since` must be refused; nothing before it must. */
+async function untilRefused(ask: () => Promise<Answer>, since = performance.now()): Promise<Answer> {
+  for (;;) {
+    const sentAt = performance.now();
+    const answer = await ask();
+    if (answer.status === 401) return answer;
+    expect(answer.status).toBe(200);
+    expect(sentAt - since, 'a session was accepted more than a second after its end').toBeLessThan(1000);
+  }
+}
+
+describe('a session ends within a second, in every process', () => {
+  const call = (operation: 'revoke_key' | 'roll_key', key_id: string, members = {}) =>
+    ledger.call(operation, members, { params: { key_id } });
+  const hours = (count: number) => new Date(Date.now() + count * 3_600_000).toISOString();
+
+  test.each<[string, (session: Awaited<ReturnType<typeof newSession>>) => Promise<unknown>, string]>([
+    ['its key is revoked', ({ key_id }) => call('revoke_key', key_id), 'its API key was revoked'],
+    ['its key is rolled, although that works on', ({ key_id }) => call('roll_key', key_id), 'its API key was rolled'],
+    [
+      'its key expires',
+      ({ key_id }) =>
+        change(`update api_key set expires_at = now() where key_id = $1`, fromWireId('key', key_id) ?? ''),
+      'its API key has expired',
+    ],
+    ['nobody uses it', ({ sessionId }) => ageSession(sessionId, 'last_active_at', '15 minutes'), 'for 15 minutes'],
+    ['it is twelve hours old', ({ sessionId }) => ageSession(sessionId, 'created_at', '12 hours'), '12 hours old'],
+    ['somebody signs out', ({ as }) => as(service, SESSION, 'DELETE'), 'unknown, or it was ended'],
+    [
+      'an operator revokes it',
+      ({ sessionId }) => ledger.call('revoke_session', {}, { params: { session_id: sessionId } }),
+      'unknown, or it was ended',
+    ],
+  ])('when %s', async (_, end, reason) => {
+    const session = await newSession();
+    for (const through of [service, other]) expect((await session.as(through)).status).toBe(200);
+    await end(session);
+    const endedAt = performance.now();
+    const [here, there] = await Promise.all(
+      [service, other].map((through) => untilRefused(() => session.as(through), endedAt)),
+    );
+    for (const answer of [here, there]) {
+      expect(answer?.fields).toMatchObject({ Code: 'unauthenticated' });
+      expect(answer?.fields.Message).toContain(reason);
+      expect(answer?.headers.get('set-cookie')).toContain('Max-Age=0');
+    }
+    // It is not in the list, and cannot be ended again.
+    const { data } = JSON.parse((await ledger.call('list_sessions', { limit: 100 })).body);
+    expect(data.map(({ session_id }: { session_id: string }) => session_id)).not.toContain(session.sessionId);
+    const again = ledger.call('revoke_session', {}, { params: { session_id: session.sessionId } });
+    await expect(again).rejects.toMatchObject({ code: 'session_not_found' });
+  });
+
+  test('and none begins from a key that has ended or was rolled', async () => {
+    const { key, key_id } = await makeKey(ledger, { all_programs: true, role: 'support', expires_at: hours(1) });
+    await call('roll_key', key_id);
+    const made = await service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
+    expect(made).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
+    expect(String(made.fields.Message)).toContain('This API key was rolled');
+    // The key itself works on.
+    expect((await service.ask('GET', SESSION, ['Host: localhost', `Authorization: Bearer ${key}`])).status).toBe(200);
+    expect(await countSessions(key_id)).toBe(0);
+  });
+
+  test('and none begins from a key that is revoked while the cache still knows it', async () => {
+    const { key, key_id } = await makeKey(ledger);
+    const sign = () => service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
+    expect((await sign()).status).toBe(201);
+    await call('revoke_key', key_id);
+    expect((await sign()).status).toBe(401);
+    expect(await countSessions(key_id)).toBe(1);
+  });
+});
+
+describe('the end of an idle session', () => {
+  const storedUse = async (sessionId: string): Promise<Date> => {
+    const { data } = JSON.parse((await ledger.call('list_sessions', { limit: 100 })).body);
+    const found = data.find((one: { session_id: string }) => one.session_id === sessionId);
+    return new Date(found.last_active_at);
+  };
+
+  test('is put off by what somebody does, and not by what a page asks by itself', async () => {
+    const { as, sessionId } = await newSession();
+    await ageSession(sessionId, 'last_active_at', '10 minutes');
+    const before = await storedUse(sessionId);
+    expect((await as(service, SESSION, 'GET', 'background')).status).toBe(200);
+    await service.uses.write();
+    expect(await storedUse(sessionId)).toEqual(before);
+    expect((await as(service)).status).toBe(200);
+    await service.uses.write();
+    const after = await storedUse(sessionId);
+    expect(after.getTime()).toBeGreaterThanOrEqual(before.getTime() + 600_000);
+    // A process that writes late changes nothing back.
+    const stale = { sessionId: fromWireId('ses', sessionId) ?? '', age: 300_000 };
+    await ledger.database.read(noteSessionUses([stale]));
+    expect(await storedUse(sessionId)).toEqual(after);
+  });
+
+  test('comes although a page polls, and a use that comes too late revives nothing', async () => {
+    const { as, sessionId } = await newSession();
+    await ageSession(sessionId, 'last_active_at', '15 minutes');
+    await untilRefused(() => as(service, SESSION, 'GET', 'background'));
+    expect((await as(service)).status).toBe(401);
+    await service.uses.write();
+    expect((await as(service)).status).toBe(401);
+  });
+
+  test('is the real one, wherever the clock of the sandbox stands', async () => {
+    const { as } = await newSession();
+    await ledger.call('move_clock', { seconds_ahead: 86_400 });
+    try {
+      const fresh = openSessionAuthentication(ledger.databases.authentication, {
+        noteSession: () => undefined,
+        noteKey: () => undefined,
+      });
+      expect((await as(other)).status).toBe(200);
+      await expect(fresh('A'.repeat(43), true)).rejects.toMatchObject({ code: 'unauthenticated' });
+    } finally {
+      await ledger.call('move_clock', { seconds_ahead: 0 });
+    }
+  });
+});
+
+describe('operators', () => {
+  test('see sessions by whom, which is theirs, and page through them', async () => {
+    const one = await newSession();
+    const two = await newSession({ all_programs: true, role: 'support' });
+    const listed = await two.as(service, `${OPERATIONS.list_sessions.path}?limit=1`);
+    expect(listed.fields.data).toMatchObject([
+      { session_id: two.sessionId, key_id: two.key_id, key_name: 'Ada', role: 'support', current: true },
+    ]);
+    const next = await two.as(service, `${OPERATIONS.list_sessions.path}?limit=1&cursor=${listed.fields.next_cursor}`);
+    expect(next.fields.data).toMatchObject([{ session_id: one.sessionId, role: 'administrator', current: false }]);
+  });
+
+  test('need keys:write to end one', async () => {
+    const victim = await newSession();
+    const path = OPERATIONS.revoke_session.path.replace('{session_id}', victim.sessionId);
+    const support = await newSession({ all_programs: true, role: 'support' });
+    expect((await support.as(service, path, 'POST')).fields).toMatchObject({ Code: 'forbidden' });
+    const administrator = await newSession();
+    expect((await administrator.as(service, path, 'POST')).fields).toMatchObject({ session_id: victim.sessionId });
+    await untilRefused(() => victim.as(service));
+  });
+
+  test('find the beginning and the end in the audit log, by the key', async () => {
+    const { as, key_id, sessionId } = await newSession();
+    await as(service, SESSION, 'DELETE');
+    const { data } = JSON.parse((await ledger.call('list_audit_entries', { limit: 2 })).body);
+    expect(data).toMatchObject([
+      { action: 'delete_session', actor: key_id, subject_id: sessionId },
+      { action: 'create_session', actor: key_id, subject_id: sessionId },
+    ]);
+  });
+});
+
+test('signing out without a session says so', async () => {
+  const { key } = await makeKey(ledger);
+  const answer = await service.ask('DELETE', SESSION, ['Host: localhost', `Authorization: Bearer ${key}`]);
+  expect(answer).toMatchObject({ status: 404, fields: { Code: 'session_not_found' } });
+});
+
+test('rows of sessions that are too old are deleted by the job', async () => {
+  const { key_id, sessionId } = await newSession();
+  await ageSession(sessionId, 'created_at', '13 hours');
+  await waitFor('the row is gone', async () => {
+    await deleteExpired(ledger.database);
+    return (await countSessions(key_id)) === 0;
+  });
+});
+
+test('a database that does not respond is a failure of the service, never the end of a session', async () => {
+  const { as, token } = await newSession();
+  expect((await as(service)).status).toBe(200);
+  const failing = openSessionAuthentication({ read: () => Promise.reject(new Error('connection lost')) } as never, {
+    noteSession: () => undefined,
+    noteKey: () => undefined,
+  });
+  await expect(failing(token, true)).rejects.not.toMatchObject({ code: 'unauthenticated' });
+});
