@@ -11,6 +11,7 @@ import { addFunding, addPrograms } from './commands/programs.ts';
 import { addSandbox } from './commands/sandbox.ts';
 import { addSessions } from './commands/sessions.ts';
 import { addStatus } from './commands/status.ts';
+import { addRequests } from './commands/support/requests.ts';
 import { addSwitch } from './commands/switch.ts';
 import { addTransfers } from './commands/transfers.ts';
 import { addTrialBalance } from './commands/trial-balance.ts';
@@ -36,7 +37,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addAudit,
     ],
   },
-  { heading: 'Troubleshooting and testing:', resources: [addErrors, addSandbox] },
+  { heading: 'Troubleshooting and testing:', resources: [addRequests, addErrors, addSandbox] },
   { heading: 'On the host of the service:', resources: [addHost] },
 ];
 

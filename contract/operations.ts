@@ -9,6 +9,7 @@ import { TIMELINE } from './look-up/timeline.ts';
 import { PROGRAMS } from './programs.ts';
 import { SANDBOX } from './sandbox.ts';
 import { OVERVIEW } from './service/overview.ts';
+import { REQUESTS } from './service/requests.ts';
 import { STATUS } from './service/status.ts';
 import { SWITCH } from './service/switch.ts';
 import { SESSIONS } from './sessions.ts';
@@ -24,6 +25,7 @@ const DEFINITIONS = [
   ...EVENTS,
   ...WEBHOOKS,
   ...ERROR_LOG,
+  ...REQUESTS,
   ...PROGRAMS,
   ...KEYS,
   ...SESSIONS,
@@ -77,7 +79,7 @@ export const SECTIONS: readonly Section[] = [
     'Have events sent to a URL, signed and retried until they are delivered. See what was sent, and send it again.',
     WEBHOOKS,
   ),
-  section('Errors', 'Look up error responses.', ERROR_LOG),
+  section('Errors', 'Look up error responses, and what a request did.', [...ERROR_LOG, ...REQUESTS]),
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),

@@ -26,6 +26,7 @@ export const SHARED_CODES = [
   'key_not_found',
   'session_not_found',
   'error_not_found',
+  'request_not_found',
   'event_not_found',
   'events_expired',
   'webhook_not_found',

@@ -30,6 +30,7 @@ import { listFundingMovements } from './programs/list-funding-movements.ts';
 import { createDeposit, createWithdrawal } from './programs/move-funding.ts';
 import { getProgram, listPrograms } from './programs/read-programs.ts';
 import { updateProgram } from './programs/update-program.ts';
+import { getRequest } from './requests/get-request.ts';
 import { moveClock } from './sandbox/move-clock.ts';
 import { type SandboxDatabase, startDatabase, stopDatabase } from './sandbox/sandbox-database.ts';
 import { createSession } from './sessions/create-session.ts';
@@ -139,6 +140,7 @@ const HANDLERS = {
   inspect_error: inspectError,
   search_errors: searchErrors,
   count_errors: countErrors,
+  get_request: getRequest,
   list_audit_entries: listAuditEntries,
   verify_audit: verifyAuditPortion,
   move_clock: moveClock,

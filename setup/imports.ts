@@ -24,6 +24,7 @@ const subjects = [
   'status',
   'overview',
   'error-log',
+  'requests',
   'audit',
   'sandbox',
   'events',

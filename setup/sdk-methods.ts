@@ -54,6 +54,7 @@ export const METHODS: Readonly<Record<OperationId, `${Resource}.${string}`>> = {
   inspect_error: 'errors.inspect',
   search_errors: 'errors.search',
   count_errors: 'errors.count',
+  get_request: 'requests.get',
   create_program: 'programs.create',
   get_program: 'programs.get',
   update_program: 'programs.update',
@@ -100,6 +101,7 @@ export const RESOURCES = {
   webhooks: 'Webhooks of a card program: URLs that its events are sent to.',
   operatorWebhooks: 'Webhooks of all card programs and of operators; for operators.',
   errors: 'The error log: every error response, available by request id within a second.',
+  requests: 'What a request did, whether it succeeded or failed; for operators.',
   sandbox: 'Controls that only a sandbox has: stop its database, and move its clock.',
 } as const;
 

@@ -120,6 +120,23 @@ export const ACCESS_ERRORS = {
         "There is no error with the request id 'req_missing' in this card program. A request id is req_ and 32 hex digits.",
     },
   }),
+  request_not_found: errorCode({
+    status: 404,
+    meaning: 'Nothing is stored about a request with this id.',
+    causes: [
+      'The request id is misspelled.',
+      'The request succeeded and changed nothing: a read, an explanation, the replay of an idempotency key.',
+      'It failed less than a second ago, or its error is older than ERROR_RETENTION_DAYS.',
+      'It changed something else than a transfer, and its event is older than EVENT_RETENTION_DAYS.',
+    ],
+    resolution:
+      'Compare the id with the Request-Id header of the response. If it is correct, the request created no transfer and no reversal.',
+    sample: {
+      reproduce: 'Look up the request "req_missing".',
+      request: call('get_request', { params: { request_id: 'req_missing' } }),
+      message: "'req_missing' is no request id: that is req_ and 32 hex digits.",
+    },
+  }),
   event_not_found: errorCode({
     status: 404,
     meaning: 'There is no event with this id that is visible to this key.',

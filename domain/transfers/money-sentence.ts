@@ -86,7 +86,8 @@ function heldSentence(facts: MoneyFacts): string {
 
 function stateOfCompleted({ capturedAmount, reversedAmount }: MoneyFacts): MoneyState {
   if (reversedAmount === 0n) return 'yes';
-  return reversedAmount === capturedAmount ? 'moved_back' : 'partly_moved_back';
+  if (reversedAmount === capturedAmount) return 'moved_back';
+  return 'partly_moved_back';
 }
 
 function completedSentence(facts: MoneyFacts): string {

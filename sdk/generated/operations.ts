@@ -1451,6 +1451,57 @@ export type RequestFigures = {
   readonly p99_milliseconds: number | null;
 };
 
+/** Request record: the response of get_request. */
+export type RequestRecord = {
+  /** Request-Id of the response. */
+  readonly request_id: string;
+  /** When the request was received. */
+  readonly received_at: string;
+  /** The operation; null if it is not known. */
+  readonly operation: string | null;
+  /** The card program; null if there is none, or it is not known. */
+  readonly program_id: string | null;
+  /**
+   * `key_id` of the API key, `sandbox`, or `program_key` or `operator_key` if only the kind of key is known.
+   */
+  readonly caller: string | null;
+  /** Idempotency-Key of the request, if it is stored. */
+  readonly idempotency_key: string | null;
+  /** partly_failed: a batch of which some rows were refused. */
+  readonly outcome: 'succeeded' | 'partly_failed' | 'failed';
+  /** HTTP status of the response; null if the operation is not known. */
+  readonly status: number | null;
+  /** Whether money has moved because of the request. */
+  readonly money_moved: 'no' | 'yes' | 'unknown';
+  /** What happened, and whether money moved. */
+  readonly summary: string;
+  /** The error response, with its checks and causes; null if the request succeeded. */
+  readonly error: InspectedErrorRecord | null;
+  /** The transfers that it created or changed, as they are now, the first 50. */
+  readonly transfers: readonly TransferRecord[];
+  /** Number of transfers that it created or changed. */
+  readonly transfer_count: number;
+  /** The reversals that it created. */
+  readonly reversals: readonly ReversalRecord[];
+  /** The events that it caused, the first 50, while they are stored. */
+  readonly events: readonly {
+    /** evt_ and 32 hex digits. */
+    readonly event_id: string;
+    /** Type of the event. */
+    readonly type: string;
+    /** The card program; null for an event of the service. */
+    readonly program_id: string | null;
+    /** What the event is about. */
+    readonly subject_id: string;
+    /** When it happened. */
+    readonly created_at: string;
+  }[];
+  /** Its entries in the audit log, the first 50. */
+  readonly audit_entries: readonly AuditEntryRecord[];
+  /** Whether everything was searched; false if the time of this request did not suffice. */
+  readonly complete: boolean;
+};
+
 /** The body of resend_event and resend_operator_event. */
 export type ResendEventBody = {
   /** The event to send again, whatever its type. */
@@ -2828,6 +2879,14 @@ export type Operations = {
     readonly reply: ErrorCounts;
   };
   /**
+   * get_request: Find out what a request did by its Request-Id, whether it succeeded or failed, and whether money
+   * moved. Requires an operator key. Error codes: `request_not_found`, `unknown_get_request`.
+   */
+  readonly get_request: {
+    readonly call: { readonly params: { readonly request_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: RequestRecord;
+  };
+  /**
    * create_program: Create a card program. Requires an operator key. Error codes: `create_program_schema`,
    * `idempotency_key_exists`, `unknown_create_program`.
    */
@@ -3725,6 +3784,18 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
+  get_request: {
+    method: 'GET',
+    path: '/api/v0.1/operator/request/{request_id}',
+    program: false,
+    scope: 'operator:read',
+    reach: 'operator',
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   create_program: {
     method: 'POST',
     path: '/api/v0.1/operator/program',
@@ -4110,6 +4181,8 @@ export const ERRORS = {
   session_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The error log has no error with this request id that is visible to this key. */
   error_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** Nothing is stored about a request with this id. */
+  request_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** There is no event with this id that is visible to this key. */
   event_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** Some of the events to be read were deleted, because they are older than the retention period. */
@@ -4270,6 +4343,8 @@ export const ERRORS = {
   search_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of count_errors. */
   count_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of get_request. */
+  get_request_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_program. */
   create_program_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_programs. */
@@ -4428,6 +4503,8 @@ export const ERRORS = {
   unknown_search_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The errors could not be counted because of an internal error. */
   unknown_count_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The request could not be looked up because of an internal error. */
+  unknown_get_request: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The program could not be created because of an internal error. */
   unknown_create_program: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The programs could not be listed because of an internal error. */

@@ -65,6 +65,7 @@ import type {
   QueuedDelivery,
   ReplayRecord,
   ReplayWebhookBody,
+  RequestRecord,
   ResendEventBody,
   ReversalRecord,
   ReverseTransferBody,
@@ -1021,6 +1022,23 @@ export class ErrorsResource {
   }
 }
 
+/** What a request did, whether it succeeded or failed; for operators. */
+export class RequestsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * get_request: Find out what a request did by its Request-Id, whether it succeeded or failed, and whether money
+   * moved. Requires an operator key. Error codes: `request_not_found`, `unknown_get_request`.
+   */
+  get(requestId: string, options?: CallOptions): Promise<WithResponse<RequestRecord>> {
+    return this.#send('get_request', { params: { request_id: requestId }, options });
+  }
+}
+
 /** Controls that only a sandbox has: stop its database, and move its clock. */
 export class SandboxResource {
   readonly #send: Send;
@@ -1068,6 +1086,7 @@ export class Resources {
   readonly webhooks: WebhooksResource;
   readonly operatorWebhooks: OperatorWebhooksResource;
   readonly errors: ErrorsResource;
+  readonly requests: RequestsResource;
   readonly sandbox: SandboxResource;
 
   constructor(send: Send) {
@@ -1086,6 +1105,7 @@ export class Resources {
     this.webhooks = new WebhooksResource(send);
     this.operatorWebhooks = new OperatorWebhooksResource(send);
     this.errors = new ErrorsResource(send);
+    this.requests = new RequestsResource(send);
     this.sandbox = new SandboxResource(send);
   }
 }

@@ -90,6 +90,23 @@ export function listAuditEntries(filter: AuditFilter, after: string | null, coun
   return LIST_AUDIT_ENTRIES({ ...filter, after, count });
 }
 
+/** Entries that are compared with a request: more than operators cause in the seconds of one. */
+const LOOK_OF_REQUEST = 50_000;
+
+const FIND_AUDIT_ENTRIES = statement(
+  'find_audit_entries_of_request',
+  { requestId: UUID, from: DATE, to: DATE, look: NUMBER, count: NUMBER },
+  `select ${COLUMNS} from (
+      select * from audit_entry where created_at >= :from and created_at < :to order by created_at, position limit :look
+    ) as audit_entry
+    where request_id = :requestId order by position limit :count`,
+);
+
+/** Finds the rows of a request, oldest first, among those of a stretch of time. */
+export function findAuditEntries(requestId: string, from: Date, to: Date, count: number): Statement {
+  return FIND_AUDIT_ENTRIES({ requestId, from, to, look: LOOK_OF_REQUEST, count });
+}
+
 /** Below any position that a row can have, also one that the chain never gives. */
 export const BEFORE_ALL_ENTRIES = -(2n ** 63n);
 

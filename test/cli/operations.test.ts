@@ -280,6 +280,10 @@ sequence  created_at                purpose  direction            amount        
     reply: { dropped: 3 },
     shows: '   12\n3 more errors in this period could not be recorded.\n',
   },
+  get_request: {
+    type: 'requests show req_1',
+    shows: "create_transfer succeeded: 10.00 USD moved from the program's funding to the card 'card_active'",
+  },
   move_clock: {
     type: 'sandbox clock 8d',
     reply: { now: '2030-02-08T12:00:00.000Z', seconds_ahead: 691_200 },

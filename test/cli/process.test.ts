@@ -57,6 +57,9 @@ status:          completed
 outcome:         final
 capture:         automatic
 metadata.order:  17
+request_id:      req_0199c1d2e3f4a5b6c7d8e9f0a1b2c3d5
+idempotency_key: order-17
+created_by:      sandbox
 created_at:      2030-01-31T12:00:00.000Z
 updated_at:      2030-01-31T12:00:00.000Z
 completed_at:    2030-01-31T12:00:00.000Z

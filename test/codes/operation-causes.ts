@@ -183,6 +183,7 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   list_sessions: ['limit=0', 'cursor=x'].map((query) => withQuery('list_sessions', query)),
   revoke_session: twice('revoke_session'),
   inspect_error: twice('inspect_error'),
+  get_request: twice('get_request'),
   search_errors: ['limit=0', 'program_id=x', 'type=x'].map((query) => withQuery('search_errors', query)),
   count_errors: ['interval=week', 'from=x', 'code=x'].map((query) => withQuery('count_errors', query)),
   list_audit_entries: ['limit=0', 'cursor=x', 'action=get_transfer', 'created_from=x'].map((query) =>

@@ -124,6 +124,10 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     get('get_error', pathOf('get_error', `req_${NO_ID}`)),
     get('inspect_error', pathOf('inspect_error', 'req_missing')),
   ]),
+  request_not_found: byRequests('request_not_found', [
+    get('get_request', pathOf('get_request', `req_${NO_ID}`)),
+    get('get_request', pathOf('get_request', 'req_missing')),
+  ]),
   event_not_found: together(
     byRequests('event_not_found', [
       get('get_event', pathOf('get_event', `evt_${NO_ID}`)),

@@ -123,6 +123,7 @@ const READINGS = [
   'list_errors',
   'get_transfer',
   'get_error',
+  'get_request',
 ] as const;
 
 /** Filters of transfers; exports get those that few transfers fit. */
@@ -145,6 +146,7 @@ export function newReading(random: Random): Draft {
   made.target = made.target.replace('{card_id}', operation === 'export_postings' ? QUIET_CARD : random.pick(CARDS));
   if (
     operation === 'get_error' ||
+    operation === 'get_request' ||
     operation === 'get_reversal' ||
     (operation === 'get_transfer' && random.chance(0.5))
   ) {

@@ -150,6 +150,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   // Errors are recorded a moment after the response.
   await waitFor('the error is recorded', () => errors.get(requestId).then(Boolean, () => false));
   await call('inspect_error', () => errors.inspect(requestId));
+  await call('get_request', () => client.requests.get(requestId));
   await call('list_audit_entries', () => audit.list({ limit: 5 }));
   await call('verify_audit', () => audit.verify());
   await call('the books', () => trialBalance.get());

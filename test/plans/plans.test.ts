@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
-import { listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
+import { findAuditEntries, listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
 import { readAccountsOfCard, readCardDetails, readCards, readCardsOfTransfers } from '../../server/store/card.ts';
 import { type CardFilter, EVERY_CARD, isCardSifted, listCards } from '../../server/store/cards/card-list.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
@@ -17,6 +17,7 @@ import { readStatement, readStatementLines } from '../../server/store/ledger/sta
 import { countScheduled } from '../../server/store/overview/switch-preview.ts';
 import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
+import { findEvents, findMade, readClockMoves } from '../../server/store/requests/find-request.ts';
 import { findDueTransfers, findExpiredHolds } from '../../server/store/transfers/due.ts';
 import { deleteHolds } from '../../server/store/transfers/hold.ts';
 import { listReversals, readReversal } from '../../server/store/transfers/reversal.ts';
@@ -61,6 +62,9 @@ const transfer = { programId: PROGRAM, transferId: after };
 const always = { from: null, to: null };
 const lastHour = { from: new Date(Date.now() - 3_600_000), to: new Date() };
 
+/** The time of a request, in the middle of what is stored. */
+const WITHIN_SECONDS = { from: new Date(Date.now() - 607_000), to: new Date(Date.now() - 600_000) };
+
 const NO_ACTION = { action: null, from: null, to: null };
 
 /** What is read of a program outside transactions, with the plan for these values. */
@@ -94,6 +98,10 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['the transfers of a day in a program', readTransferCounts(lastHour.from, { programId: PROGRAM, type: 'load' })],
   ['the scheduled transfers', countScheduled({ programId: null, type: 'load' })],
   ['the scheduled transfers of a program', countScheduled({ programId: PROGRAM, type: null })],
+  ['what a request has created', findMade(after, null, WITHIN_SECONDS, 20)],
+  ['the events of a request', findEvents(after, ['tr_x'], WITHIN_SECONDS, 0, 20)],
+  ['the audit entries of a request', findAuditEntries(after, WITHIN_SECONDS.from, WITHIN_SECONDS.to, 20)],
+  ['moves of the clock', readClockMoves(WITHIN_SECONDS)],
   ['list_funding_movements', listFundingMovements(PROGRAM, null, 20)],
   ['list_funding_movements, a later page', listFundingMovements(PROGRAM, after, 20)],
   ['the holds that have expired', findExpiredHolds(500)],

@@ -40,7 +40,7 @@ describe('what is recorded', () => {
     );
     // The sandbox can stop its own database, which then records nothing.
     expect([...AUDITED_OPERATIONS].sort()).toEqual(
-      [...changing, 'inspect_error', 'move_clock', 'create_session', 'delete_session'].sort(),
+      [...changing, 'inspect_error', 'get_request', 'move_clock', 'create_session', 'delete_session'].sort(),
     );
     expect(Object.keys(ACTIONS).sort()).toEqual([...RECORDED].sort());
   });

@@ -72,6 +72,7 @@ export const ACTIONS: Readonly<
   delete_session: { before: newSession, act: (ledger, more) => operate(ledger, 'delete_session', {}, more) },
   revoke_session: { before: newSession, act: (ledger, more) => operate(ledger, 'revoke_session', {}, more) },
   inspect_error: { before: loggedError, act: (ledger, more) => operate(ledger, 'inspect_error', {}, more) },
+  get_request: { before: loggedError, act: (ledger, more) => operate(ledger, 'get_request', {}, more) },
   create_transfer: { act: (ledger, more) => operate(ledger, 'create_transfer', LOAD, { ...inProgram(), ...more }) },
   capture_transfer: { before: heldTransfer, act: (ledger, more) => operate(ledger, 'capture_transfer', {}, more) },
   cancel_transfer: { before: heldTransfer, act: (ledger, more) => operate(ledger, 'cancel_transfer', {}, more) },

@@ -1,0 +1,89 @@
+import { type Static, Type } from 'typebox';
+import { AuditEntryRecord } from '../audit.ts';
+import { InspectedErrorRecord } from '../error-log.ts';
+import { operation } from '../operation.ts';
+import { sampleOf } from '../samples.ts';
+import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
+import { ReversalRecord } from '../transfer-actions.ts';
+import { TransferRecord } from '../transfers.ts';
+
+/** How many transfers, reversals, events and audit entries of a request are shown, each. */
+export const MAX_SHOWN_OF_REQUEST = 50;
+
+const FIRST = `the first ${MAX_SHOWN_OF_REQUEST}`;
+
+/** An event of a request, without its data. */
+const EventOfRequest = Type.Object({
+  event_id: Type.String({ description: 'evt_ and 32 hex digits' }),
+  type: Type.String({ description: 'Type of the event' }),
+  program_id: textOrNull('The card program; null for an event of the service'),
+  subject_id: Type.String({ description: 'What the event is about' }),
+  created_at: moment('When it happened'),
+});
+
+/** What a request did, from everything that is stored about it. */
+export const RequestRecord = Type.Object({
+  request_id: Type.String({ description: 'Request-Id of the response' }),
+  received_at: moment('When the request was received'),
+  operation: textOrNull('The operation; null if it is not known'),
+  program_id: textOrNull('The card program; null if there is none, or it is not known'),
+  caller: textOrNull(
+    '`key_id` of the API key, `sandbox`, or `program_key` or `operator_key` if only the kind of key is known',
+  ),
+  idempotency_key: textOrNull('Idempotency-Key of the request, if it is stored'),
+  outcome: literals(['succeeded', 'partly_failed', 'failed'], 'partly_failed: a batch of which some rows were refused'),
+  status: nullable(Type.Integer({ description: 'HTTP status of the response; null if the operation is not known' })),
+  money_moved: literals(['no', 'yes', 'unknown'], 'Whether money has moved because of the request'),
+  summary: Type.String({ description: 'What happened, and whether money moved' }),
+  error: Type.Unsafe<Static<typeof InspectedErrorRecord> | null>({
+    ...nullable(InspectedErrorRecord),
+    description: 'The error response, with its checks and causes; null if the request succeeded',
+  }),
+  transfers: Type.Array(TransferRecord, {
+    description: `The transfers that it created or changed, as they are now, ${FIRST}`,
+  }),
+  transfer_count: Type.Integer({ description: 'Number of transfers that it created or changed' }),
+  reversals: Type.Array(ReversalRecord, { description: 'The reversals that it created' }),
+  events: Type.Array(EventOfRequest, { description: `The events that it caused, ${FIRST}, while they are stored` }),
+  audit_entries: Type.Array(AuditEntryRecord, { description: `Its entries in the audit log, ${FIRST}` }),
+  complete: Type.Boolean({
+    description: 'Whether everything was searched; false if the time of this request did not suffice',
+  }),
+});
+
+const TRANSFER = sampleOf(TransferRecord, false) as Static<typeof TransferRecord>;
+
+/** The operation on requests. */
+export const REQUESTS = [
+  operation({
+    id: 'get_request',
+    method: 'GET',
+    path: '/api/v0.1/operator/request/{request_id}',
+    summary: 'Find out what a request did by its Request-Id, whether it succeeded or failed, and whether money moved',
+    reach: 'operator',
+    scope: 'operator:read',
+    reply: RequestRecord,
+    audit: 'always',
+    errors: ['request_not_found'],
+    failure: 'The request could not be looked up',
+    example: {
+      reply: {
+        operation: 'create_transfer',
+        caller: TRANSFER.created_by,
+        outcome: 'succeeded',
+        status: 201,
+        money_moved: 'yes',
+        summary:
+          "create_transfer succeeded: 10.00 USD moved from the program's funding to the card 'card_active' at 2026-01-31T09:30:00.000Z.",
+        error: null,
+        transfer_count: 1,
+        reversals: [],
+        audit_entries: [],
+        complete: true,
+      },
+    },
+  }),
+] as const;
+
+/** What a request did, on the wire. */
+export type RequestRecord = Static<typeof RequestRecord>;

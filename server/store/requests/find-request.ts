@@ -1,0 +1,142 @@
+import type { Row, Statement } from '../connection/database.ts';
+import { eventIdOf } from '../events/read-events.ts';
+import { columns, DATE, INTEGER, many, NUMBER, nullable, type RowOf, statement, TEXT, UUID } from '../sql.ts';
+
+// What a request has left is found without an index for it. Ids begin with their time, and a request has at most some
+// seconds: so what it has created is among the ids of these seconds. The statements are read one after the other, and have
+// limits for what a busy ledger writes in that time.
+
+/** Rows that one statement compares with the request, of each program. */
+const LOOK = 50_000;
+
+/** Between two moments: `from` is included, `to` is not. */
+export type Stretch = { readonly from: Date; readonly to: Date };
+
+/** The highest time that a UUIDv7 can have, in milliseconds since 1970. */
+const LAST_TIME = 2 ** 48 - 1;
+
+/** An id below all of a moment, and above all of those before it. */
+function lowestIdAt(moment: Date): string {
+  const milliseconds = Math.min(Math.max(0, moment.getTime()), LAST_TIME);
+  const time = milliseconds.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
+}
+
+/** The columns of what {@link findMade} has found. */
+const MADE = columns({ programId: UUID, id: UUID, isTransfer: TEXT });
+
+const FIND_MADE = statement(
+  'find_made_by_request',
+  { requestId: UUID, programId: nullable(UUID), low: UUID, high: UUID, look: NUMBER, count: NUMBER },
+  `select program.program_id, made.id, made.is_transfer
+    from program cross join lateral (
+      (select transfer_id as id, request_id, 'yes' as is_transfer from transfer
+        where transfer.program_id = program.program_id and transfer_id >= :low and transfer_id < :high
+        order by transfer_id limit :look)
+      union all
+      (select reversal_id, request_id, 'no' from reversal
+        where reversal.program_id = program.program_id and reversal_id >= :low and reversal_id < :high
+        order by reversal_id limit :look)
+    ) as made
+    where (:programId::uuid is null or program.program_id = :programId) and made.request_id = :requestId
+    order by made.id limit :count`,
+);
+
+/** Finds the transfers and reversals with ids of a stretch of time that a request has created, at most `count`. */
+export function findMade(requestId: string, programId: string | null, { from, to }: Stretch, count: number): Statement {
+  return FIND_MADE({ requestId, programId, low: lowestIdAt(from), high: lowestIdAt(to), look: LOOK, count });
+}
+
+/** A transfer or a reversal that a request has created; ids are inner UUIDs. */
+export type Made = { readonly programId: string; readonly id: string; readonly isTransfer: boolean };
+
+/** From a row of {@link findMade}. */
+export function toMade(row: Row): Made {
+  const { isTransfer, ...ids } = MADE.read(row);
+  return { ...ids, isTransfer: isTransfer === 'yes' };
+}
+
+const EVENT = columns({
+  batchId: UUID,
+  index: INTEGER,
+  requestId: nullable(UUID),
+  programId: nullable(UUID),
+  type: TEXT,
+  subjectId: TEXT,
+  createdAt: DATE,
+});
+
+const FIND_EVENTS = statement(
+  // Planned each time: a plan for any time would look into all days.
+  '',
+  {
+    requestId: UUID,
+    subjects: many(TEXT),
+    low: UUID,
+    high: UUID,
+    from: DATE,
+    to: DATE,
+    look: NUMBER,
+    count: NUMBER,
+  },
+  `select ${EVENT.names} from (
+      select ${EVENT.names} from event
+      where batch_id >= :low and batch_id < :high and created_at >= :from and created_at < :to
+      order by batch_id limit :look
+    ) as seen
+    where request_id = :requestId or (request_id is null and subject_id = any (:subjects))
+    order by batch_id, index limit :count`,
+);
+
+/**
+ * Finds the events of transactions of a stretch of time that name a request, and those that name none and are about one of
+ * some `subjects` (ids on the wire). `aheadMilliseconds`: how far the clock of a sandbox was ahead, which events have and
+ * transactions have not.
+ */
+export function findEvents(
+  requestId: string,
+  subjects: readonly string[],
+  { from, to }: Stretch,
+  aheadMilliseconds: number,
+  count: number,
+): Statement {
+  return FIND_EVENTS({
+    requestId,
+    subjects,
+    low: lowestIdAt(from),
+    high: lowestIdAt(to),
+    from: new Date(from.getTime() + aheadMilliseconds),
+    to: new Date(to.getTime() + aheadMilliseconds),
+    look: LOOK,
+    count,
+  });
+}
+
+/** An event that a request has caused; ids are inner UUIDs. */
+export type CausedEvent = Omit<RowOf<typeof EVENT.columns>, 'batchId' | 'index'> & { readonly eventId: string };
+
+/** From a row of {@link findEvents}. */
+export function toCausedEvent(row: Row): CausedEvent {
+  const { batchId, index, ...event } = EVENT.read(row);
+  return { ...event, eventId: eventIdOf({ batchId, index }) };
+}
+
+const READ_CLOCK_MOVES = statement(
+  'read_clock_moves',
+  { from: DATE, to: DATE, look: NUMBER },
+  `select details, created_at from (
+      select details, created_at, position from audit_entry where action = 'move_clock' order by position desc limit :look
+    ) as moves
+    where created_at < :to and position >= coalesce((
+      select position from audit_entry
+      where action = 'move_clock' and created_at < :from order by position desc limit 1
+    ), 0)`,
+);
+
+/** Moves of a sandbox's clock that are looked at, the latest first. */
+const MAX_MOVES = 1000;
+
+/** Reads the moves of the sandbox's clock in a stretch of time, and the last one before it. */
+export function readClockMoves({ from, to }: Stretch): Statement {
+  return READ_CLOCK_MOVES({ from, to, look: MAX_MOVES });
+}

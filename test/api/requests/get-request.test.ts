@@ -1,0 +1,228 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { TransferService } from '../../../sdk/client.ts';
+import { programKey, withSecret } from '../../harness/keys.ts';
+import { waitFor } from '../../harness/process.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { held, inSeconds, newCard } from '../arrange.ts';
+
+const running = useService();
+const client = () => running().client;
+afterAll(() => expectBalancedBooks(running()));
+
+type Made = { readonly response: { readonly requestId?: string | undefined } };
+const requestOf = async (making: Promise<Made>): Promise<string> => (await making).response.requestId ?? '';
+const traceOf = async (making: Promise<Made>) => client().requests.get(await requestOf(making));
+
+/** What is found of a refused request, once its error is stored. */
+async function traceOfRefused(making: Promise<unknown>) {
+  const { requestId } = await refusalOf(making);
+  await waitFor('the error is stored', () =>
+    client()
+      .errors.inspect(requestId)
+      .then(Boolean, () => false),
+  );
+  return client().requests.get(requestId);
+}
+
+describe('get_request finds', () => {
+  test('a load: the transfer, its event, who sent it, and that money moved', async () => {
+    const card_id = await newCard(client());
+    const made = await client().transfers.create({ amount: 1250, card_id });
+    const trace = await traceOf(Promise.resolve(made));
+    expect(trace).toMatchObject({
+      request_id: made.request_id,
+      operation: 'create_transfer',
+      program_id: made.program_id,
+      caller: 'sandbox',
+      idempotency_key: made.idempotency_key,
+      outcome: 'succeeded',
+      status: 201,
+      money_moved: 'yes',
+      error: null,
+      transfers: [{ ...made }],
+      transfer_count: 1,
+      reversals: [],
+      events: [{ type: 'transfer.completed', subject_id: made.transfer_id }],
+      audit_entries: [],
+      complete: true,
+    });
+    expect(trace.summary).toBe(
+      `create_transfer succeeded: 12.50 USD moved from the program's funding to the card '${card_id}' at ${made.completed_at}.`,
+    );
+    // The events are those that get_event has.
+    const [event] = trace.events;
+    await waitFor('the event has a position', () =>
+      client()
+        .events.get(event?.event_id ?? '')
+        .then(Boolean, () => false),
+    );
+  });
+
+  test('a hold and its capture, each by its own request, and a cancellation', async () => {
+    const card_id = await newCard(client());
+    const hold = await client().transfers.create({ amount: 900, card_id, capture: 'manual' });
+    expect(await traceOf(Promise.resolve(hold))).toMatchObject({ money_moved: 'no', transfer_count: 1 });
+    const capture = await traceOf(client().transfers.capture(hold.transfer_id, { amount: 500 }));
+    expect(capture).toMatchObject({
+      operation: 'capture_transfer',
+      status: 200,
+      money_moved: 'yes',
+      transfers: [{ transfer_id: hold.transfer_id }],
+      events: [{ type: 'transfer.completed', subject_id: hold.transfer_id }],
+    });
+    // The first request is still about its own event only; that money has moved since is said.
+    const first = await client().requests.get(hold.request_id);
+    expect(first).toMatchObject({
+      operation: 'create_transfer',
+      money_moved: 'yes',
+      events: [{ type: 'transfer.pending' }],
+    });
+    const canceled = await traceOf(client().transfers.cancel(await held(client(), card_id)));
+    expect(canceled).toMatchObject({ operation: 'cancel_transfer', money_moved: 'no' });
+    expect(canceled.summary).toContain('No money moved: the transfer was canceled');
+  });
+
+  test('a reversal, with the transfer that it moved back', async () => {
+    const card_id = await newCard(client());
+    const { transfer_id } = await client().transfers.create({ amount: 700, card_id });
+    const reversal = await client().transfers.reverse(transfer_id, { amount: 300 });
+    const trace = await traceOf(Promise.resolve(reversal));
+    expect(trace).toMatchObject({
+      operation: 'reverse_transfer',
+      status: 201,
+      money_moved: 'yes',
+      reversals: [{ ...reversal }],
+      transfers: [{ transfer_id, reversed_amount: 300 }],
+      events: [{ type: 'reversal.completed', subject_id: reversal.reversal_id }],
+    });
+    expect(trace.summary).toBe(`reverse_transfer succeeded: 3.00 USD of the transfer ${transfer_id} was moved back.`);
+  });
+
+  test('changes of cards, and the transfer that closing one makes', async () => {
+    const card = await client().cards.create({});
+    expect(await traceOf(Promise.resolve(card))).toMatchObject({
+      operation: 'create_card',
+      money_moved: 'no',
+      summary: 'create_card succeeded. It moves no money.',
+      events: [{ type: 'card.created', subject_id: card.card_id }],
+    });
+    await client().transfers.create({ amount: 40, card_id: card.card_id });
+    const closing = client().cards.update(card.card_id, { status: 'closed', balance_to: 'funding' });
+    expect(await traceOf(closing)).toMatchObject({
+      operation: 'update_card',
+      money_moved: 'yes',
+      idempotency_key: null,
+      transfers: [{ type: 'unload', amount: 40 }],
+      events: [{ type: 'transfer.completed' }, { type: 'card.updated', subject_id: card.card_id }],
+    });
+  });
+
+  test('what operators do, with the entry in the audit log', async () => {
+    const { program_id } = await client().programs.create({ name: 'Paid', currency: 'USD' });
+    const trace = await traceOf(client().deposits.create(program_id, { amount: 5000 }));
+    expect(trace).toMatchObject({
+      operation: 'create_deposit',
+      program_id,
+      caller: 'sandbox',
+      money_moved: 'yes',
+      audit_entries: [{ action: 'create_deposit', actor: 'sandbox', request_id: trace.request_id }],
+    });
+    expect(trace.summary).toBe("create_deposit succeeded: 50.00 USD was paid into the program's funding.");
+    const { key, key_id } = await withSecret(client().keys.create(programKey('Shop', program_id)));
+    const own = new TransferService({ baseUrl: running().url, key });
+    const card_id = await newCard(own);
+    expect(await traceOf(own.transfers.create({ amount: 5, card_id }))).toMatchObject({ caller: key_id, program_id });
+  });
+
+  test('a batch: how many transfers, and the rows that were refused', async () => {
+    const card_id = await newCard(client());
+    const row = (amount: number) => ({ amount, card_id, idempotency_key: `${card_id}-${amount}` });
+    const rows = Array.from({ length: 120 }, (_, index) => row(index + 1));
+    const whole = await traceOf(client().transfers.createBatch(rows));
+    expect(whole).toMatchObject({
+      operation: 'create_transfer_batch',
+      status: 200,
+      outcome: 'succeeded',
+      transfer_count: 120,
+    });
+    expect([whole.transfers.length, whole.events.length, whole.idempotency_key]).toEqual([50, 50, null]);
+    expect(whole.summary).toContain('with the first 50 of 120 transfers.');
+    const batch = await client().transfers.createBatch([
+      { ...row(200), type: 'unload', amount: 1 },
+      { ...row(201), card_id: 'card_none' },
+    ]);
+    const { requestId = '' } = batch.response;
+    await waitFor('the error is stored', () =>
+      client()
+        .errors.inspect(requestId)
+        .then(Boolean, () => false),
+    );
+    expect(await client().requests.get(requestId)).toMatchObject({
+      operation: 'create_transfer_batch',
+      outcome: 'partly_failed',
+      status: 200,
+      money_moved: 'yes',
+      transfer_count: 1,
+      error: { code: 'card_not_found' },
+    });
+  });
+
+  test('a refusal, with its checks and a sentence about money', async () => {
+    const card_id = await newCard(client());
+    const trace = await traceOfRefused(client().transfers.create({ amount: 5, card_id, type: 'unload' }));
+    expect(trace).toMatchObject({
+      operation: 'create_transfer',
+      outcome: 'failed',
+      status: 409,
+      money_moved: 'no',
+      transfers: [],
+      error: { code: 'insufficient_funds', checks: { available: '0', amount: '5' }, causes: [] },
+    });
+    expect(trace.summary).toMatch(/^create_transfer was refused with insufficient_funds: .* No money moved\.$/);
+  });
+
+  test('transfers of a sandbox whose clock was moved, also after it was moved back', async () => {
+    const card_id = await newCard(client());
+    const days = 86_400;
+    await client().sandbox.moveClock({ seconds_ahead: 40 * days });
+    const later = await client().transfers.create({ amount: 8, card_id });
+    await client().sandbox.moveClock({ seconds_ahead: 2 * days });
+    const between = await client().transfers.create({ amount: 9, card_id });
+    await client().sandbox.moveClock({ seconds_ahead: 0 });
+    const now = await client().transfers.create({ amount: 10, card_id, scheduled_for: inSeconds(days) });
+    for (const { request_id, transfer_id } of [later, between, now]) {
+      expect(await client().requests.get(request_id)).toMatchObject({
+        transfers: [{ transfer_id }],
+        events: [{ subject_id: transfer_id }],
+      });
+    }
+  });
+});
+
+describe('get_request finds nothing', () => {
+  test('of what leaves nothing, and says what does', async () => {
+    const card_id = await newCard(client());
+    const { requestId = '' } = (await client().cards.get(card_id)).response;
+    const refused = await refusalOf(client().requests.get(requestId));
+    expect(refused).toMatchObject({ Status: 404, Code: 'request_not_found' });
+    expect(refused.message).toContain('reads and replays');
+    const first = await client().transfers.create({ amount: 1, card_id }, { idempotencyKey: card_id });
+    const replay = await client().transfers.create({ amount: 1, card_id }, { idempotencyKey: card_id });
+    expect(await refusalOf(client().requests.get(replay.response.requestId ?? ''))).toMatchObject({
+      Code: 'request_not_found',
+    });
+    expect(await client().requests.get(first.request_id)).toMatchObject({ transfer_count: 1 });
+  });
+
+  test('for ids that no request has: a malformed one, one of 1970, one of the far future', async () => {
+    for (const id of [
+      'req_1',
+      'tr_00000000000000000000000000000000',
+      'req_00000000000070008000000000000000',
+      `req_${'f'.repeat(32)}`,
+    ]) {
+      const refused = await refusalOf(client().requests.get(id));
+      expect(refused).toMatchObject({ Status: 404, Code: 'request_not_found' });
+    }
+  });
+});

@@ -1,0 +1,84 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { expect, test } from 'vitest';
+import type { RequestRecord } from '../../contract/service/requests.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
+
+// What get_request makes of traces that no caller can cause at will: a response that was lost, and rows of version 0.1.
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+checkBalances(ledger);
+const client = await useConnection(server.connection);
+
+async function lookUp(requestId: string): Promise<RequestRecord> {
+  const params = { request_id: toWireId('req', requestId) };
+  return JSON.parse((await ledger.call('get_request', {}, { params, programId: '' })).body);
+}
+
+/** Stores the error of a request whose outcome was not known. */
+function storeUnknown(requestId: string): Promise<unknown> {
+  return client.query(
+    `insert into error (request_id, created_at, operation, code, status, type, message, money_moved, causes)
+      values ($1, uuid_extract_timestamp($1::uuid), 'create_transfer', 'unknown_create_transfer', 500, 'Process Error',
+        'The transfer could not be created.', 'unknown', '[]')`,
+    [requestId],
+  );
+}
+
+async function load(requestId: string): Promise<string> {
+  const { body } = await ledger.call('create_transfer', { amount: 5, card_id: 'card_active' }, { requestId });
+  return (JSON.parse(body) as { transfer_id: string }).transfer_id;
+}
+
+test('a transfer that was created although its response was lost is found, and the money with it', async () => {
+  const requestId = randomUUIDv7();
+  const transfer_id = await load(requestId);
+  await storeUnknown(requestId);
+  expect(await lookUp(requestId)).toMatchObject({
+    outcome: 'failed',
+    status: 500,
+    money_moved: 'yes',
+    error: { code: 'unknown_create_transfer', money_moved: 'unknown' },
+    transfers: [{ transfer_id }],
+  });
+});
+
+test('where nothing is found, an unknown outcome stays unknown', async () => {
+  const requestId = randomUUIDv7();
+  await storeUnknown(requestId);
+  expect(await lookUp(requestId)).toMatchObject({ money_moved: 'unknown', transfers: [], complete: true });
+});
+
+test('a transfer of version 0.1 is found with its own event, and says that more is not known', async () => {
+  const requestId = randomUUIDv7();
+  const transfer_id = await load(requestId);
+  await client.query('update transfer set created_by = null, idempotency_key = null where request_id = $1', [
+    requestId,
+  ]);
+  await client.query(
+    `insert into event (batch_id, index, program_id, type, subject_id, payload, created_at)
+      select batch_id, 7, program_id, 'transfer.updated', subject_id, payload, created_at + interval '2 s' from event
+      where subject_id = $1`,
+    [transfer_id],
+  );
+  expect(await lookUp(requestId)).toMatchObject({
+    operation: 'create_transfer',
+    caller: null,
+    idempotency_key: null,
+    transfers: [{ transfer_id, created_by: null, idempotency_key: null }],
+    events: [{ type: 'transfer.completed', subject_id: transfer_id }],
+  });
+});
+
+test('a request is told apart from all others of its second', async () => {
+  const all = Array.from({ length: 60 }, () => randomUUIDv7());
+  const made = await Promise.all(all.map(load));
+  for (const [index, requestId] of all.entries()) {
+    expect(await lookUp(requestId)).toMatchObject({
+      transfer_count: 1,
+      transfers: [{ transfer_id: made[index] }],
+      events: [{ subject_id: made[index] }],
+    });
+  }
+});
