@@ -83,7 +83,7 @@ describe('the shell of the console', () => {
     await page.getByRole('button', { name: 'Screens' }).click();
     await link.click();
     await page.waitForURL('**/console/transfers');
-    expect(await link.isVisible()).toBe(false);
+    await link.waitFor({ state: 'hidden' });
   });
 
   test('an address without a screen says so', async () => {
