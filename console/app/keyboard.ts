@@ -31,9 +31,9 @@ export function useKeyboard(
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const isSecond = performance.now() - began.current < SEQUENCE_MILLISECONDS;
       began.current = Number.NEGATIVE_INFINITY;
-      if (isSecond) {
-        const route = routes.find(({ letter }) => letter === event.key);
-        if (route !== undefined) navigate(hrefTo(route.path));
+      const route = isSecond ? routes.find(({ letter }) => letter === event.key) : undefined;
+      if (route !== undefined) {
+        navigate(hrefTo(route.path));
         return;
       }
       if (event.key === 'g') began.current = performance.now();

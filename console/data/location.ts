@@ -25,12 +25,18 @@ export function navigate(url: string, { replace = false }: { readonly replace?: 
   notify();
 }
 
+function isSame(one: Place, other: Place): boolean {
+  return one.path === other.path && one.query.toString() === other.query.toString();
+}
+
 /** The place where the reader is; renders again when it changes. */
 export function useLocation(): Place {
   const [place, setPlace] = useState(here);
   useEffect(() => {
-    const update = () => setPlace(here());
+    const update = () => setPlace((place) => (isSame(place, here()) ? place : here()));
     listeners.add(update);
+    // A child may have gone elsewhere already: effects of children come first.
+    update();
     return () => void listeners.delete(update);
   }, []);
   return place;
