@@ -1,0 +1,68 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { expectAccessibleInEveryView } from '../harness/accessible.ts';
+import { makeWorld, ODD_CARD, type World } from '../harness/sample-world.ts';
+import { screenshot, useConsole } from '../harness/use-console.ts';
+import { addressOf, SCREENS } from './screens.ts';
+
+const { service, openConsole } = useConsole();
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld(service());
+});
+
+/** Fails if a text of the world has become HTML. */
+async function expectTextsAsTexts(page: Page): Promise<void> {
+  const found = await page.evaluate(() => ({
+    ran: 'planted' in window,
+    elements: document.querySelectorAll('main script, main img, main b > script, main [onerror]').length,
+  }));
+  expect(found).toEqual({ ran: false, elements: 0 });
+}
+
+/** Fails if the screen shows values that are no texts, or its own error instead of content. */
+async function expectContent(page: Page): Promise<void> {
+  const text = await page.locator('main').innerText();
+  expect(text).not.toMatch(/\bundefined\b|\[object |\bNaN\b|\bnull\b|Invalid Date|This screen failed/);
+  expect(await page.locator('main h1').count(), 'headings of level 1').toBe(1);
+}
+
+describe.each(SCREENS)('$title ($path)', (route) => {
+  test('is accessible in both themes, narrow and wide, and shows texts only as texts', async () => {
+    const page = await openConsole(addressOf(route, world));
+    await expectContent(page);
+    await expectTextsAsTexts(page);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, `${route.title.toLowerCase().replaceAll(' ', '-')}`);
+  });
+
+  test('says what there is to do when there is nothing yet', async () => {
+    if (route.path.includes(':')) return;
+    const page = await openConsole(route.path);
+    await expectContent(page);
+  });
+});
+
+test('a card whose id has every character has a screen', async () => {
+  const page = await openConsole(`/console/card/${encodeURIComponent(ODD_CARD)}?program=${world.program_id}`);
+  await expectContent(page);
+  await expectTextsAsTexts(page);
+  expect(await page.locator('main').innerText()).toContain(ODD_CARD);
+});
+
+test('what does not exist says so on its screen', async () => {
+  for (const path of [
+    '/console/transfer/tr_0196f5c2d9a17b40a5d2c08e6f1b3a97',
+    '/console/request/req_0196f5c2d9a27c3e8b1f4a6d7e905b13',
+    '/console/card/nobody',
+    '/console/webhooks/wh_0196f5c2d9a67c41b8e93d05f7a1c264',
+    '/console/programs/prog_0196f5c2d9a67c41b8e93d05f7a1c264',
+    '/console/transfer/nonsense',
+    '/console/nothing-here',
+  ]) {
+    const page = await openConsole(`${path}?program=${world.program_id}`);
+    await expectContent(page);
+    expect((await page.locator('main').innerText()).length, path).toBeGreaterThan(40);
+  }
+});
