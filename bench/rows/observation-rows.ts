@@ -38,11 +38,13 @@ export function observationRows(runs: ObservationRuns): readonly Outcome[] {
   });
 }
 
-function costOf({ serviceMicroseconds, postgresMicroseconds }: Run): number {
+/** Processor time of a transfer, of the service and of PostgreSQL, in microseconds. */
+export function costOf({ serviceMicroseconds, postgresMicroseconds }: Run): number {
   return serviceMicroseconds + postgresMicroseconds;
 }
 
-function standardError(values: readonly number[]): number {
+/** The standard error of the mean of some values. */
+export function standardError(values: readonly number[]): number {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length - 1);
   return Math.sqrt(variance / values.length);
