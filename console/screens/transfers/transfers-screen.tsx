@@ -1,10 +1,137 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { TransferRecord } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { Id } from '../../components/id.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Money } from '../../components/money.tsx';
 import { Page } from '../../components/page.tsx';
+import { Pager } from '../../components/pager.tsx';
+import { hrefTo } from '../../data/location.ts';
+import { usePages } from '../../data/use-pages.ts';
+import { useUrlState } from '../../data/use-url-state.ts';
+import { formatCount } from '../../format/amounts.ts';
+import { pathOf } from '../../format/ids.ts';
+import { TransferFilterForm } from './transfer-filter-form.tsx';
+import { filtersSet, NO_FILTERS, queryOf, type TransferFilters } from './transfer-filters.ts';
+import { TransferStatus } from './transfer-status.tsx';
+import './transfers.css';
+import { type CsvState, useCsv } from './use-csv.ts';
 
+const ROWS = 50;
+const POLL_MILLISECONDS = 5_000;
+
+const COLUMNS: readonly Column<TransferRecord>[] = [
+  { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} /> },
+  { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
+  { title: 'Type', cell: ({ type }) => type.replaceAll('_', ' ') },
+  { title: 'Card', cell: (transfer) => <Cards transfer={transfer} /> },
+  { title: 'Amount', align: 'end', cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  { title: 'Status', cell: (transfer) => <TransferStatus transfer={transfer} /> },
+  { title: 'Reference', wideOnly: true, cell: ({ reference }) => reference ?? <span class="quiet">–</span> },
+];
+
+/** The transfers of a card program: filters in the URL, page by page, and the same as a file. */
 export function TransfersScreen() {
+  const [filters, setFilters] = useUrlState(NO_FILTERS);
+  const query = queryOf(filters);
+  const { rows, isLoaded, error, stale, pager } = usePages(
+    (api, options, cursor) => api.transfers.list({ ...query, limit: ROWS, cursor }, options),
+    { deps: [JSON.stringify(query)], pollMilliseconds: POLL_MILLISECONDS },
+  );
+  const currency = useLastCurrency(rows);
+  const csv = useCsv('transfers.csv');
+  const isReading = csv.state.kind === 'reading';
   return (
-    <Page title="Transfers">
-      <Empty title="Nothing here yet">This screen is under construction.</Empty>
+    <Page
+      title="Transfers"
+      actions={
+        isReading ? (
+          <Button onClick={csv.cancel}>Stop the export</Button>
+        ) : (
+          <Button onClick={() => void csv.save((api, options) => api.transfers.export(query, options))}>
+            Save as CSV
+          </Button>
+        )
+      }
+    >
+      <CsvNote state={csv.state} />
+      <TransferFilterForm
+        filters={filters}
+        onChange={setFilters}
+        onClear={() => setFilters(NO_FILTERS)}
+        currency={currency}
+      />
+      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
+      {isLoaded ? (
+        <DataTable
+          label="Transfers, newest first"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={({ transfer_id }) => transfer_id}
+          href={({ transfer_id }) => hrefTo(pathOf(transfer_id) ?? '')}
+          stale={stale}
+          empty={<NoTransfers filters={filters} hasMore={pager.hasNext} />}
+        />
+      ) : (
+        error === undefined && <p aria-busy="true">Loading…</p>
+      )}
+      <Pager {...pager} />
     </Page>
+  );
+}
+
+/** The currency in which amounts of the list are typed: that of the last transfers that were shown. */
+function useLastCurrency(rows: readonly TransferRecord[]): string {
+  const [currency, setCurrency] = useState('USD');
+  const found = rows[0]?.currency;
+  useEffect(() => {
+    if (found !== undefined) setCurrency(found);
+  }, [found]);
+  return found ?? currency;
+}
+
+function Cards({ transfer: { card_id, destination_card_id } }: { readonly transfer: TransferRecord }) {
+  return (
+    <span class="cards">
+      <Id id={card_id} kind="card" />
+      {destination_card_id !== null && (
+        <>
+          <span class="quiet">to</span> <Id id={destination_card_id} kind="card" />
+        </>
+      )}
+    </span>
+  );
+}
+
+function NoTransfers({ filters, hasMore }: { readonly filters: TransferFilters; readonly hasMore: boolean }) {
+  if (hasMore) return <Empty title="Nothing on this page">Older transfers may match: go on with “Older”.</Empty>;
+  if (filtersSet(filters).length > 0) {
+    return <Empty title="No transfer matches">Take a filter away, or look for an id with the key /.</Empty>;
+  }
+  return <Empty title="No transfers yet">They appear here as soon as the card program makes one.</Empty>;
+}
+
+function CsvNote({ state }: { readonly state: CsvState }) {
+  if (state.kind === 'failed') {
+    return (
+      <div>
+        <p>Nothing was saved, because the export did not arrive whole.</p>
+        <ErrorRecord error={state.error} />
+      </div>
+    );
+  }
+  const text =
+    state.kind === 'reading'
+      ? `Reading: ${formatCount(state.lines)} transfers so far…`
+      : state.kind === 'saved'
+        ? `Saved ${formatCount(state.lines)} transfers.`
+        : '';
+  return (
+    <p class={text === '' ? 'hidden' : 'quiet'} role="status">
+      {text}
+    </p>
   );
 }

@@ -1,0 +1,141 @@
+import { useState } from 'preact/hooks';
+import type { TransferRecord } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
+import { TextField } from '../../components/field.tsx';
+import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
+import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
+import { ACTIONS, actionsFor, endsOf, leftOf, type TransferAction } from './transfer-words.ts';
+
+/** What can be done with a transfer as it is, by whoever may do it. `onDone` gets what was done, in words. */
+export function TransferActions({
+  transfer,
+  onDone,
+}: {
+  readonly transfer: TransferRecord;
+  readonly onDone: (text: string) => void;
+}) {
+  const { can } = useSession();
+  const [open, setOpen] = useState<TransferAction | undefined>(undefined);
+  const close = (): void => setOpen(undefined);
+  const done = (text: string): void => {
+    close();
+    onDone(text);
+  };
+  return (
+    <>
+      {actionsFor(transfer)
+        .filter((action) => can(`${action}_transfer`))
+        .map((action) => (
+          <Button key={action} kind={action === 'capture' ? 'main' : 'danger'} onClick={() => setOpen(action)}>
+            {ACTIONS[action]}
+          </Button>
+        ))}
+      {open === 'cancel' && <CancelDialog transfer={transfer} onDone={done} onClose={close} />}
+      {(open === 'capture' || open === 'reverse') && (
+        <AmountDialog action={open} transfer={transfer} onDone={done} onClose={close} />
+      )}
+    </>
+  );
+}
+
+type DialogParts = {
+  readonly transfer: TransferRecord;
+  readonly onDone: (text: string) => void;
+  readonly onClose: () => void;
+};
+
+function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
+  const { transfer_id, amount, currency, status } = transfer;
+  const { source } = endsOf(transfer);
+  const money = formatAmount(amount, currency);
+  // The id is a part of the input: the idempotency key is for this transfer only.
+  const { run, pending, error } = useAction(({ id }: { readonly id: string }, api, options) =>
+    api.transfers.cancel(id, options),
+  );
+  const confirm = async (): Promise<void> => {
+    if ((await run({ id: transfer_id })) !== undefined) onDone(`Canceled: ${money} will not move.`);
+  };
+  return (
+    <ConfirmDialog
+      title="Cancel the transfer"
+      confirm={`Cancel the transfer of ${money}`}
+      kind="danger"
+      pending={pending}
+      error={error}
+      onConfirm={() => void confirm()}
+      onClose={onClose}
+    >
+      <p>
+        {status === 'pending'
+          ? `${money} is released on ${source}. No money moves, and the transfer cannot be captured any more.`
+          : `The transfer of ${money} will not be made. Nothing is held for it.`}
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+type Input = { readonly id: string; readonly amount: number; readonly description?: string };
+
+/** Captures or reverses, in full or in part. */
+function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { readonly action: 'capture' | 'reverse' }) {
+  const { transfer_id: id, currency } = transfer;
+  const left = leftOf(transfer, action);
+  const [typed, setTyped] = useState(() => formatDigits(left, currency));
+  const [reason, setReason] = useState('');
+  const amount = parseAmount(typed, currency);
+  const problem = problemOf(amount, left, currency);
+  const { run, pending, error } = useAction<Input, unknown>(({ id: transferId, ...body }, api, options) =>
+    action === 'capture'
+      ? api.transfers.capture(transferId, body, options)
+      : api.transfers.reverse(transferId, body, options),
+  );
+  const money = amount === undefined ? '' : formatAmount(amount, currency);
+  const confirm = async (): Promise<void> => {
+    if (amount === undefined || problem !== undefined) return;
+    const input = { id, amount, ...(reason === '' ? {} : { description: reason }) };
+    const result = await run(input);
+    if (result !== undefined) onDone(action === 'capture' ? `Captured ${money}.` : `Reversed ${money}.`);
+  };
+  return (
+    <ConfirmDialog
+      title={action === 'capture' ? 'Capture the hold' : 'Reverse the transfer'}
+      confirm={`${ACTIONS[action]} ${money}`.trim()}
+      kind={action === 'capture' ? 'main' : 'danger'}
+      pending={pending}
+      disabled={problem !== undefined}
+      error={error}
+      onConfirm={() => void confirm()}
+      onClose={onClose}
+    >
+      <TextField
+        label={`Amount, ${currency}`}
+        value={typed}
+        onInput={setTyped}
+        problem={problem}
+        hint={`Up to ${formatAmount(left, currency)}.`}
+        inputMode="decimal"
+        autoFocus
+        required
+      />
+      {action === 'reverse' && <TextField label="Reason (optional)" value={reason} onInput={setReason} />}
+      {problem === undefined && amount !== undefined && <p>{effectOf(action, transfer, amount)}</p>}
+    </ConfirmDialog>
+  );
+}
+
+function problemOf(amount: number | undefined, left: number, currency: string): string | undefined {
+  if (amount === undefined) return `Write an amount such as ${formatDigits(left, currency)}.`;
+  return amount > left ? `That is more than ${formatAmount(left, currency)}.` : undefined;
+}
+
+/** What the button will do, in a sentence. */
+function effectOf(action: 'capture' | 'reverse', transfer: TransferRecord, amount: number): string {
+  const { source, destination } = endsOf(transfer);
+  const money = formatAmount(amount, transfer.currency);
+  if (action === 'reverse') return `${money} moves back from ${destination} to ${source}. This cannot be undone.`;
+  const rest = transfer.amount - amount;
+  const released = rest === 0 ? '' : ` The other ${formatAmount(rest, transfer.currency)} is released.`;
+  return `${money} moves from ${source} to ${destination}.${released}`;
+}

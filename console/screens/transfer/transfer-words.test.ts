@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest';
+import type { TransferRecord } from '../../../sdk/client.ts';
+import { actionsFor, endsOf, isLively, leftOf } from './transfer-words.ts';
+
+const NOW = Date.parse('2026-01-31T10:00:00Z');
+const TRANSFER = {
+  type: 'load',
+  status: 'completed',
+  outcome: 'final',
+  amount: 1000,
+  captured_amount: 1000,
+  reversed_amount: 0,
+  card_id: 'one',
+  destination_card_id: null,
+  updated_at: '2026-01-31T09:59:00Z',
+} as TransferRecord;
+
+it('offers what the status of a transfer allows', () => {
+  const actions = (given: Partial<TransferRecord>) => actionsFor({ ...TRANSFER, ...given } as TransferRecord);
+  expect(actions({})).toEqual(['reverse']);
+  expect(actions({ reversed_amount: 400 })).toEqual(['reverse']);
+  expect(actions({ reversed_amount: 1000 })).toEqual([]);
+  expect(actions({ status: 'pending', captured_amount: 0 })).toEqual(['capture', 'cancel']);
+  expect(actions({ status: 'scheduled', captured_amount: 0 })).toEqual(['cancel']);
+  for (const status of ['failed', 'canceled', 'expired'] as const) expect(actions({ status })).toEqual([]);
+});
+
+it('knows what is left, and between which ends money moves', () => {
+  expect(leftOf({ ...TRANSFER, reversed_amount: 400 }, 'reverse')).toBe(600);
+  expect(leftOf({ ...TRANSFER, captured_amount: 0 }, 'capture')).toBe(1000);
+  expect(endsOf(TRANSFER)).toEqual({ source: "the program's funding", destination: 'the card one' });
+  expect(endsOf({ ...TRANSFER, type: 'unload' })).toEqual({
+    source: 'the card one',
+    destination: "the program's funding",
+  });
+  const between = { ...TRANSFER, type: 'card_to_card', destination_card_id: 'two' } as const;
+  expect(endsOf(between)).toEqual({ source: 'the card one', destination: 'the card two' });
+});
+
+it('reads a transfer again while something may happen to it', () => {
+  expect(isLively(undefined, NOW)).toBe(true);
+  expect(isLively(TRANSFER, NOW)).toBe(true);
+  expect(isLively(TRANSFER, NOW + 3_600_000)).toBe(false);
+  expect(isLively({ ...TRANSFER, outcome: 'open' }, NOW + 3_600_000)).toBe(true);
+});

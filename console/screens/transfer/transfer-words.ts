@@ -1,0 +1,48 @@
+import type { TransferRecord } from '../../../sdk/client.ts';
+
+/** What can be done with a transfer, and the text of its button. */
+export const ACTIONS = { capture: 'Capture', cancel: 'Cancel', reverse: 'Reverse' } as const;
+
+/** One of {@link ACTIONS}. */
+export type TransferAction = keyof typeof ACTIONS;
+
+/** What the status of a transfer allows. */
+export function actionsFor(transfer: TransferRecord): readonly TransferAction[] {
+  switch (transfer.status) {
+    case 'scheduled':
+      return ['cancel'];
+    case 'pending':
+      return ['capture', 'cancel'];
+    case 'completed':
+      return leftOf(transfer, 'reverse') > 0 ? ['reverse'] : [];
+    default:
+      return [];
+  }
+}
+
+/** The most that can be captured or reversed, in minor units. */
+export function leftOf(transfer: TransferRecord, action: 'capture' | 'reverse'): number {
+  const { amount, captured_amount: captured, reversed_amount: reversed } = transfer;
+  return action === 'capture' ? amount : captured - reversed;
+}
+
+/** The two ends of a transfer in words. */
+export function endsOf(transfer: Pick<TransferRecord, 'type' | 'card_id' | 'destination_card_id'>): {
+  readonly source: string;
+  readonly destination: string;
+} {
+  const funding = "the program's funding";
+  const card = `the card ${transfer.card_id}`;
+  if (transfer.type === 'load') return { source: funding, destination: card };
+  const other = transfer.type === 'unload' ? funding : `the card ${transfer.destination_card_id}`;
+  return { source: card, destination: other };
+}
+
+/** How long after its last change a transfer is still read again: events are being sent, and somebody may look on. */
+const LIVELY_MILLISECONDS = 10 * 60_000;
+
+/** Whether more may happen to a transfer soon, so that it is worth reading again. */
+export function isLively(transfer: TransferRecord | undefined, now: number): boolean {
+  if (transfer === undefined || transfer.outcome === 'open') return true;
+  return now - Date.parse(transfer.updated_at) < LIVELY_MILLISECONDS;
+}

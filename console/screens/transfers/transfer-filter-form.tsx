@@ -1,0 +1,148 @@
+import { useEffect, useState } from 'preact/hooks';
+import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../../sdk/client.ts';
+import { SelectField, TextField } from '../../components/field.tsx';
+import { Filters } from '../../components/filters.tsx';
+import { decimalsOf, formatDigits, parseAmount } from '../../format/amounts.ts';
+import { toFieldValue, toIso } from '../../format/times.ts';
+import { filtersSet, problemsOf, type TransferFilters } from './transfer-filters.ts';
+
+/** How long a reader pauses when a word is written: the list is not read for every letter. */
+const PAUSE_MILLISECONDS = 400;
+
+type Change = (changes: Partial<TransferFilters>, options?: { readonly replace?: boolean }) => void;
+
+/** The filters of a list of transfers. Those that are rarely used are folded away, unless they are set. */
+export function TransferFilterForm({
+  filters,
+  onChange,
+  onClear,
+  currency,
+}: {
+  readonly filters: TransferFilters;
+  readonly onChange: Change;
+  readonly onClear: () => void;
+  /** The currency in which amounts are typed. */
+  readonly currency: string;
+}) {
+  const set = filtersSet(filters);
+  const problems = problemsOf(filters);
+  const more = set.filter((name) => /^(reference|idempotency_key|m)/.test(name)).length;
+  const text = (name: keyof TransferFilters, label: string) => (
+    <TypedField
+      label={label}
+      value={filters[name]}
+      problem={problems[name]}
+      onType={(value) => onChange({ [name]: value }, { replace: true })}
+    />
+  );
+  const choice = (name: 'status' | 'type', label: string, names: readonly string[]) => (
+    <SelectField
+      label={label}
+      value={filters[name]}
+      options={[['', 'any'], ...names]}
+      onChange={(value) => onChange({ [name]: value })}
+    />
+  );
+  const time = (name: 'created_from' | 'created_to', label: string) => (
+    <TextField
+      label={label}
+      type="datetime-local"
+      value={toFieldValue(filters[name])}
+      onInput={(value) => onChange({ [name]: toIso(value) ?? '' }, { replace: true })}
+    />
+  );
+  const amount = (name: 'minimum_amount' | 'maximum_amount', label: string) => (
+    <AmountField
+      label={`${label}, ${currency}`}
+      value={filters[name]}
+      currency={currency}
+      onType={(value) => onChange({ [name]: value }, { replace: true })}
+    />
+  );
+  return (
+    <div class="transfer-filters">
+      <Filters onClear={set.length === 0 ? undefined : onClear}>
+        {text('card_id', 'Card')}
+        {choice('status', 'Status', TRANSFER_STATUSES)}
+        {choice('type', 'Type', TRANSFER_TYPES)}
+        {time('created_from', 'Created from')}
+        {time('created_to', 'Created before')}
+      </Filters>
+      <details open={more > 0}>
+        <summary>More filters{more > 0 ? ` (${more} set)` : ''}</summary>
+        <Filters>
+          {text('reference', 'Reference')}
+          {text('idempotency_key', 'Idempotency key')}
+          {amount('minimum_amount', 'Amount from')}
+          {amount('maximum_amount', 'Amount to')}
+          {text('metadata_name', 'Metadata name')}
+          {text('metadata_value', 'Metadata value')}
+        </Filters>
+      </details>
+    </div>
+  );
+}
+
+/** Text that counts when the reader has paused. */
+function useTyped(value: string, onType: (value: string) => void, isSame = same) {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => {
+    if (!isSame(typed, value)) setTyped(value);
+  }, [value]);
+  useEffect(() => {
+    if (isSame(typed, value)) return;
+    const timer = window.setTimeout(() => onType(typed), PAUSE_MILLISECONDS);
+    return () => window.clearTimeout(timer);
+  }, [typed]);
+  return [typed, setTyped] as const;
+}
+
+const same = (left: string, right: string): boolean => left === right;
+
+function TypedField({
+  label,
+  value,
+  problem,
+  onType,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly problem?: string | undefined;
+  readonly onType: (value: string) => void;
+}) {
+  const [typed, setTyped] = useTyped(value, onType);
+  return <TextField label={label} value={typed} problem={problem} onInput={setTyped} />;
+}
+
+/** An amount that is typed as people write it, and kept in minor units. */
+function AmountField({
+  label,
+  value,
+  currency,
+  onType,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly currency: string;
+  readonly onType: (value: string) => void;
+}) {
+  const shown = /^\d+$/.test(value) ? formatDigits(value, currency) : value;
+  const minorUnitsOf = (typed: string): string | undefined =>
+    typed.trim() === '' ? '' : parseAmount(typed, currency)?.toString();
+  const [typed, setTyped] = useTyped(
+    shown,
+    (text) => {
+      const read = minorUnitsOf(text);
+      if (read !== undefined) onType(read);
+    },
+    // `12` and `12.00` are one amount: what is being typed is not replaced.
+    (left, right) => left === right || minorUnitsOf(left) === (minorUnitsOf(right) ?? right),
+  );
+  const problem =
+    minorUnitsOf(typed) === undefined && typed !== shown ? `Write it as ${example(currency)}.` : undefined;
+  return <TextField label={label} value={typed} problem={problem} inputMode="decimal" onInput={setTyped} />;
+}
+
+function example(currency: string): string {
+  return formatDigits(10n ** BigInt(decimalsOf(currency)) * 12n, currency);
+}

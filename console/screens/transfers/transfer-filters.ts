@@ -1,0 +1,60 @@
+import type { ExportTransfersQuery } from '../../../sdk/client.ts';
+
+/** The filters of list_transfers as the URL has them: moments in UTC, amounts in minor units, empty for any. */
+export const NO_FILTERS = {
+  card_id: '',
+  status: '',
+  type: '',
+  created_from: '',
+  created_to: '',
+  reference: '',
+  idempotency_key: '',
+  minimum_amount: '',
+  maximum_amount: '',
+  metadata_name: '',
+  metadata_value: '',
+};
+
+/** The filters of the URL. */
+export type TransferFilters = typeof NO_FILTERS;
+
+/** The names of the filters that are set. */
+export function filtersSet(filters: TransferFilters): readonly (keyof TransferFilters)[] {
+  const names = Object.keys(NO_FILTERS) as (keyof TransferFilters)[];
+  return names.filter((name) => filters[name] !== '');
+}
+
+/** Half a pair of metadata filters nothing yet. */
+function isWhole({ metadata_name: name, metadata_value: value }: TransferFilters): boolean {
+  return name !== '' && value !== '';
+}
+
+/**
+ * The query of list_transfers. What a reader has written into the URL by hand is sent as it is: the service says what is
+ * wrong with it.
+ */
+export function queryOf(filters: TransferFilters): ExportTransfersQuery {
+  const { minimum_amount: minimum, maximum_amount: maximum, type, status } = filters;
+  const text = (name: keyof TransferFilters): string | undefined => filters[name] || undefined;
+  const hasPair = isWhole(filters);
+  return {
+    card_id: text('card_id'),
+    status: (status || undefined) as ExportTransfersQuery['status'],
+    type: (type || undefined) as ExportTransfersQuery['type'],
+    created_from: text('created_from'),
+    created_to: text('created_to'),
+    reference: text('reference'),
+    idempotency_key: text('idempotency_key'),
+    minimum_amount: minimum === '' ? undefined : Number(minimum),
+    maximum_amount: maximum === '' ? undefined : Number(maximum),
+    metadata_name: hasPair ? text('metadata_name') : undefined,
+    metadata_value: hasPair ? text('metadata_value') : undefined,
+  };
+}
+
+/** What is missing in the filters, by their names. */
+export function problemsOf(filters: TransferFilters): Partial<Readonly<Record<keyof TransferFilters, string>>> {
+  if (isWhole(filters) || (filters.metadata_name === '' && filters.metadata_value === '')) return {};
+  const missing = filters.metadata_name === '' ? 'metadata_name' : 'metadata_value';
+  return { [missing]: 'A pair has a name and a value.' };
+}

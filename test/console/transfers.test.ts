@@ -1,0 +1,193 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { TransferService } from '../../sdk/client.ts';
+import { waitFor } from '../harness/process.ts';
+import { expectAccessibleInEveryView } from './harness/accessible.ts';
+import { makeWorld, SCRIPT, type World } from './harness/sample-world.ts';
+import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+
+const { openConsole, service } = useConsole();
+let world: World;
+/** Acts in the card program of the world. */
+let client: TransferService;
+
+beforeAll(async () => {
+  world = await makeWorld(service());
+  client = new TransferService({ baseUrl: service().url, programId: world.program_id });
+});
+
+const at = (path: string, query: Readonly<Record<string, string>> = {}) =>
+  `/console/${path}?${new URLSearchParams({ program: world.program_id, ...query })}`;
+const rowsOf = (page: Page) => page.getByRole('table').first().locator('tbody tr');
+
+/** A new load of a card of its own, so that no test changes the transfer of another. */
+async function newTransfer(amount: number, more: object = {}): Promise<string> {
+  const { card_id } = await client.cards.create();
+  return (await client.transfers.create({ amount, card_id, ...more })).transfer_id;
+}
+
+describe('Transfers', () => {
+  test('filters are in the URL, are kept by it, and find what they say', async () => {
+    const page = await openConsole(at('transfers'));
+    await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(4);
+    await page.getByLabel('Status').selectOption('pending');
+    await expect.poll(() => rowsOf(page).count()).toBe(1);
+    expect(new URL(page.url()).searchParams.get('status')).toBe('pending');
+    await page.getByLabel('Type').selectOption('load');
+    await page.getByText('No transfer matches').waitFor();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(4);
+    await page.getByLabel('Card', { exact: true }).fill('card_two');
+    await expect.poll(() => rowsOf(page).count()).toBe(1);
+    await page.reload();
+    await untilShown(page);
+    await expect.poll(() => rowsOf(page).count()).toBe(1);
+    expect(await page.getByLabel('Card', { exact: true }).inputValue()).toBe('card_two');
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByText('More filters').click();
+    await page.getByLabel('Amount from').fill('6.99');
+    await page.getByLabel('Amount to').fill('7');
+    await expect.poll(() => rowsOf(page).count()).toBe(2);
+    expect(new URL(page.url()).searchParams.get('maximum_amount')).toBe('700');
+    expect(await page.getByLabel('Amount to').inputValue()).toBe('7');
+    await page.getByLabel('Amount to').fill('seven');
+    await page.getByText('Write it as 12.00.').waitFor();
+  });
+
+  test('pages of fifty, and never more rows than a page', async () => {
+    const { card_id } = await client.cards.create();
+    const rows = Array.from({ length: 60 }, (_, index) => ({
+      amount: 1 + index,
+      card_id,
+      idempotency_key: `${card_id}-${index}`,
+    }));
+    await client.transfers.createBatch(rows);
+    const page = await openConsole(at('transfers', { card_id }));
+    await expect.poll(() => rowsOf(page).count()).toBe(50);
+    await page.getByRole('button', { name: 'Older' }).click();
+    await expect.poll(() => rowsOf(page).count()).toBe(10);
+    await page.getByRole('button', { name: 'Newer' }).click();
+    await expect.poll(() => rowsOf(page).count()).toBe(50);
+  });
+
+  test('by keyboard: through the rows, and into a transfer', async () => {
+    const page = await openConsole(at('transfers', { status: 'pending' }));
+    await expect.poll(() => rowsOf(page).count()).toBe(1);
+    await pressKeys(page, 'j Enter');
+    await page.waitForURL(`**/console/transfer/${world.held_id}**`);
+    await page.locator('.answer').waitFor();
+  });
+
+  test('the export has what is filtered, and is saved only if it arrived whole', async () => {
+    const page = await openConsole(at('transfers', { card_id: 'card_one' }));
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save as CSV' }).click(),
+    ]);
+    expect(saved.suggestedFilename()).toBe('transfers.csv');
+    const lines = (await readFile(await saved.path(), 'utf8')).split('\r\n');
+    const { data } = await client.transfers.list({ card_id: 'card_one' });
+    expect(lines[0]).toMatch(/^transfer_id,program_id,card_id/);
+    for (const { transfer_id } of data) expect(lines.filter((line) => line.startsWith(transfer_id))).toHaveLength(1);
+    await page.getByText(`Saved ${data.length} transfers.`).waitFor();
+    let isDownloaded = false;
+    page.on('download', () => {
+      isDownloaded = true;
+    });
+    await page.route('**/core/transfer/export?**', (route) => route.abort('connectionreset'));
+    await page.getByRole('button', { name: 'Save as CSV' }).click();
+    await page.getByText('Nothing was saved').waitFor();
+    expect(isDownloaded).toBe(false);
+  });
+});
+
+describe('one transfer', () => {
+  test('says whether the money moved, shows each step, and leads to the request, the card and the duplicate', async () => {
+    const page = await openConsole(at(`transfer/${world.transfer_id}`));
+    await page
+      .getByText(/^50.00 USD moved from the program's funding to the card 'card_one' at .*leaves 40.00 USD\.$/)
+      .waitFor();
+    const steps = page.locator('.timeline > li');
+    await expect.poll(() => steps.filter({ hasText: 'The event' }).count()).toBe(2);
+    expect(await steps.filter({ hasText: 'moved back' }).textContent()).toMatch(/had 50.00 USD, then 40.00 USD/);
+    expect(await page.getByText(`10.00 USD was reversed: Mistake ${SCRIPT}`).count()).toBe(1);
+    expect(await page.evaluate(() => Reflect.get(window, 'planted'))).toBeUndefined();
+    const transfer = await client.transfers.get(world.transfer_id);
+    await page.locator(`a[href^="/console/request/${transfer.request_id}"]`).first().waitFor();
+    await page.getByRole('heading', { name: 'Likely duplicates' }).waitFor();
+    await screenshot(page, 'transfer');
+    await expectAccessibleInEveryView(page);
+  });
+
+  test('captures a part of a hold, by keyboard, after a question that names the amounts', async () => {
+    const id = await newTransfer(300, { capture: 'manual' });
+    const page = await openConsole(at(`transfer/${id}`));
+    await page.getByText(/^No money has moved: 3.00 USD is held/).waitFor();
+    await page.getByRole('button', { name: 'Capture' }).focus();
+    await pressKeys(page, 'Enter');
+    await page.getByText("moves from the program's funding to the card").waitFor();
+    await page.getByLabel('Amount, USD').fill('4');
+    await page.getByText('That is more than 3.00 USD.').waitFor();
+    await page.getByLabel('Amount, USD').fill('2');
+    await page.getByText('The other 1.00 USD is released.').waitFor();
+    await expectAccessibleInEveryView(page);
+    await pressKeys(page, 'Enter');
+    await page.getByText('Captured 2.00 USD.').waitFor();
+    await page.getByText(/^2.00 USD moved .* the other 1.00 USD was released\.$/).waitFor();
+    expect((await client.transfers.get(id)).captured_amount).toBe(200);
+  });
+
+  test('cancels a hold', async () => {
+    const id = await newTransfer(310, { capture: 'manual' });
+    const page = await openConsole(at(`transfer/${id}`));
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Cancel the transfer of 3.10 USD' }).click();
+    await page
+      .getByText(/^No money moved: the transfer was canceled, and the hold of 3.10 USD was released\.$/)
+      .waitFor();
+    expect(await page.getByRole('button', { name: 'Capture' }).count()).toBe(0);
+  });
+
+  test('a reversal whose response is lost is sent again with the same key, and moves money once', async () => {
+    const id = await newTransfer(500);
+    const page = await openConsole(at(`transfer/${id}`));
+    const keys: string[] = [];
+    // The service carries it out; the browser never hears of it.
+    await page.route(`**/core/transfer/${id}/reverse`, async (route) => {
+      keys.push((await route.request().headerValue('idempotency-key')) ?? '');
+      const isLost = (await client.transfers.get(id)).reversed_amount === 0;
+      const response = await route.fetch();
+      await (isLost ? route.abort('connectionreset') : route.fulfill({ response }));
+    });
+    await page.getByRole('button', { name: 'Reverse' }).click();
+    await page.getByLabel('Amount, USD').fill('1.50');
+    await page.getByLabel('Reason (optional)').fill('twice');
+    await page.getByRole('button', { name: 'Reverse 1.50 USD' }).click();
+    await page.getByText('Reversed 1.50 USD.').waitFor();
+    expect(keys.length).toBeGreaterThan(1);
+    expect(new Set(keys).size).toBe(1);
+    expect((await client.transfers.get(id)).reversed_amount).toBe(150);
+  });
+
+  test('a refusal stays in the dialog, with its record', async () => {
+    const { card_id } = await client.cards.create();
+    const { transfer_id: id } = await client.transfers.create({ amount: 400, card_id });
+    await client.transfers.create({ amount: 400, card_id, type: 'unload' });
+    const page = await openConsole(at(`transfer/${id}`));
+    await page.getByRole('button', { name: 'Reverse' }).click();
+    await page.getByRole('button', { name: 'Reverse 4.00 USD' }).click();
+    await page.getByRole('dialog').getByText('has 0.00 USD available').waitFor();
+    await page.getByRole('dialog').getByText('No money moved.').waitFor();
+    await pressKeys(page, 'Escape');
+    await waitFor('the refusal is in the timeline', async () => {
+      return (await page.locator('.timeline > li').filter({ hasText: 'insufficient_funds' }).count()) === 1;
+    });
+  });
+
+  test('shows the record where there is no such transfer', async () => {
+    const page = await openConsole(at('transfer/tr_00000000000000000000000000000000'));
+    await page.getByText("There is no transfer 'tr_00000000000000000000000000000000'").waitFor();
+    expect(await page.locator('.answer').count()).toBe(0);
+  });
+});
