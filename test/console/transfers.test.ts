@@ -53,6 +53,8 @@ describe('Transfers', () => {
     expect(await page.getByLabel('Amount to').inputValue()).toBe('7');
     await page.getByLabel('Amount to').fill('seven');
     await page.getByText('Write it as 12.00.').waitFor();
+    await screenshot(page, 'transfers');
+    await expectAccessibleInEveryView(page);
   });
 
   test('pages of fifty, and never more rows than a page', async () => {

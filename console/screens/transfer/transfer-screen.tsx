@@ -63,14 +63,6 @@ function Known({ timeline, stale }: { readonly timeline: TransferTimeline; reado
     <div class={stale ? 'transfer stale' : 'transfer'}>
       <p class="answer">{money.sentence}</p>
       <TransferFacts transfer={transfer} />
-      <Section title="What happened">
-        <Timeline steps={steps} currency={transfer.currency} />
-        {truncated.map(({ kind, text }) => (
-          <p class="quiet" key={kind}>
-            {text}
-          </p>
-        ))}
-      </Section>
       {duplicates.length > 0 && (
         <Section title="Likely duplicates">
           <p class="quiet">The same card, type and amount within ten minutes.</p>
@@ -83,6 +75,14 @@ function Known({ timeline, stale }: { readonly timeline: TransferTimeline; reado
           />
         </Section>
       )}
+      <Section title="What happened">
+        <Timeline steps={steps} currency={transfer.currency} />
+        {truncated.map(({ kind, text }) => (
+          <p class="quiet" key={kind}>
+            {text}
+          </p>
+        ))}
+      </Section>
     </div>
   );
 }
