@@ -30,10 +30,15 @@ export function App() {
   }, [reads]);
   useEffect(() => onUnauthenticated(() => setState('signed out')), []);
 
+  const leave = useCallback(() => {
+    setSession(undefined);
+    setState('signed out');
+  }, []);
+
   if (session !== undefined) {
     const hasEnded = state === 'signed out';
     return (
-      <SessionContext.Provider value={{ session, reload }}>
+      <SessionContext.Provider value={{ session, reload, leave }}>
         <div inert={hasEnded}>
           <Shell key={`${session.keyId} ${session.programId}`} />
         </div>

@@ -7,6 +7,7 @@ import type { Parameters, Screen } from '../data/parameters.ts';
 import { ProgramContext } from '../data/program.ts';
 import { useSession } from '../data/session.ts';
 import { SearchPalette } from '../screens/search/search-palette.tsx';
+import { CallerDialog } from './caller-dialog.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { useKeyboard } from './keyboard.ts';
 import { KeysDialog } from './keys-dialog.tsx';
@@ -21,7 +22,7 @@ export function Shell() {
   const session = useSession();
   const { path } = useLocation();
   const program = useChosenProgram();
-  const [open, setOpen] = useState<'nothing' | 'search' | 'keys' | 'navigation'>('nothing');
+  const [open, setOpen] = useState<'nothing' | 'search' | 'keys' | 'caller' | 'navigation'>('nothing');
   const { mode, scopes } = session;
   const allowed = useMemo(() => ROUTES.filter((route) => mayOpen(route, session)), [mode, scopes]);
   const close = useCallback(() => setOpen('nothing'), []);
@@ -37,6 +38,7 @@ export function Shell() {
       <TopBar
         onSearch={showSearch}
         onKeys={showKeys}
+        onCaller={() => setOpen('caller')}
         onNavigation={() => setOpen(open === 'navigation' ? 'nothing' : 'navigation')}
         isNavigationOpen={open === 'navigation'}
       />
@@ -50,6 +52,7 @@ export function Shell() {
         </main>
       </div>
       {open === 'search' && <SearchPalette onClose={close} />}
+      {open === 'caller' && <CallerDialog onClose={close} />}
       {open === 'keys' && <KeysDialog routes={allowed} onClose={close} />}
     </ProgramContext.Provider>
   );

@@ -10,15 +10,18 @@ const SEARCH = 'Search an id, a card, an amount';
 export function TopBar({
   onSearch,
   onKeys,
+  onCaller,
   onNavigation,
   isNavigationOpen,
 }: {
   readonly onSearch: () => void;
   readonly onKeys: () => void;
+  readonly onCaller: () => void;
   readonly onNavigation: () => void;
   readonly isNavigationOpen: boolean;
 }) {
   const { mode, name, role, caller } = useSession();
+  const who = caller === 'sandbox' ? 'No key' : (name ?? 'A key');
   return (
     <header class="top">
       <button
@@ -47,10 +50,14 @@ export function TopBar({
         </span>
       </button>
       <ProgramChooser />
-      <span class="caller" title={role ?? undefined}>
-        {caller === 'sandbox' ? 'No key' : (name ?? 'Key')}
+      <button class="caller" type="button" onClick={onCaller}>
+        <span class="hidden">Signed in: </span>
+        <span class="caller-name">{who}</span>
         {role !== null && <small>{role}</small>}
-      </span>
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <path d="M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.500 14c.6-2.700 2.800-4 5.500-4s4.900 1.300 5.500 4" />
+        </svg>
+      </button>
       <ThemeButton />
       <button class="icon-button keys-button" type="button" aria-label="Keyboard" title="Keyboard (?)" onClick={onKeys}>
         <span class="key" aria-hidden="true">

@@ -19,6 +19,8 @@ export type Session = {
   /** The card program that the key is bound to; in a sandbox without keys the demo program. */
   readonly programId: string | null;
   readonly programName: string | null;
+  /** The session; null for a caller without one. */
+  readonly sessionId: string | null;
   /** When the session ends, whatever happens; null without one. */
   readonly endsAt: string | null;
 };
@@ -28,6 +30,8 @@ export type SessionState = {
   readonly session: Session;
   /** Reads it again, after signing in. */
   readonly reload: () => void;
+  /** Shows the sign-in instead of the console. */
+  readonly leave: () => void;
 };
 
 export const SessionContext = createContext<SessionState | undefined>(undefined);
@@ -37,14 +41,14 @@ export function useSession(): Session & {
   /** Whether the caller may call an operation. What they may not do is not shown. */
   readonly can: (operation: OperationId) => boolean;
   readonly has: (scope: KeyScope) => boolean;
-  readonly reload: () => void;
-} {
+} & Pick<SessionState, 'reload' | 'leave'> {
   const state = useContext(SessionContext);
   if (state === undefined) throw new Error('useSession is for screens, which are only shown in a session.');
-  const { session, reload } = state;
+  const { session, reload, leave } = state;
   return {
     ...session,
     reload,
+    leave,
     has: (scope) => hasScope(session, scope),
     can: (operation) => {
       const { scope, reach } = OPERATIONS[operation];
@@ -74,6 +78,7 @@ export async function readSession(signal: AbortSignal): Promise<Session | undefi
       allPrograms: record.all_programs,
       programId: record.program_id,
       programName: record.program_name,
+      sessionId: record.session_id,
       endsAt: record.ends_at,
     };
   } catch (error) {

@@ -86,6 +86,17 @@ describe('the shell of the console', () => {
     await link.waitFor({ state: 'hidden' });
   });
 
+  test('who is signed in, and what they may do', async () => {
+    const page = await openConsole('/console/cards', { role: 'support' });
+    await page.getByRole('button', { name: 'Signed in' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('operator:read').waitFor();
+    expect(await dialog.innerText()).not.toContain('transfers:write');
+    await expectAccessibleInEveryView(page);
+    await dialog.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Signed in' }).waitFor({ state: 'detached' });
+  });
+
   test('an address without a screen says so', async () => {
     const page = await openConsole('/console/no/such/screen');
     await page.getByText('There is no screen at this address').waitFor();

@@ -1,0 +1,48 @@
+import { Button } from '../components/button.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { ErrorRecord } from '../components/error-record.tsx';
+import { Facts } from '../components/facts.tsx';
+import { Id } from '../components/id.tsx';
+import { Moment } from '../components/moment.tsx';
+import { useSession } from '../data/session.ts';
+import { useAction } from '../data/use-action.ts';
+
+/** Who is signed in, what they may do, and how to end that. */
+export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
+  const { caller, name, keyId, role, scopes, programId, allPrograms, sessionId, endsAt, leave } = useSession();
+  const signOut = useAction((_: null, api, { programId: _program, ...options }) => api.sessions.delete(options));
+  const end = async () => {
+    if ((await signOut.run(null)) !== undefined) leave();
+  };
+  return (
+    <Dialog title={caller === 'sandbox' ? 'No key' : (name ?? 'A key')} onClose={onClose}>
+      <div class="form">
+        {caller === 'sandbox' && (
+          <p>
+            Everybody on this machine may use this sandbox without a key. Sign in with one to see what its holder sees.
+          </p>
+        )}
+        <Facts
+          facts={[
+            ['Role', role ?? 'none of the roles'],
+            keyId !== null && ['Key', <Id key="key" id={keyId} />],
+            ['Card program', allPrograms ? 'all' : <Id key="program" id={programId} />],
+            endsAt !== null && ['Session ends', <Moment key="ends" at={endsAt} />],
+          ]}
+        />
+        <p class="quiet">{scopes.join(', ')}</p>
+        {signOut.error !== undefined && <ErrorRecord error={signOut.error} />}
+        <div class="dialog-actions">
+          {sessionId === null ? (
+            <Button onClick={leave}>Sign in with a key</Button>
+          ) : (
+            <Button onClick={end} pending={signOut.pending}>
+              Sign out
+            </Button>
+          )}
+          <Button onClick={onClose}>Close</Button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
