@@ -8,7 +8,7 @@ import {
 } from '../../sdk/client.ts';
 import { moneySentence } from '../format/money-moved.ts';
 import { CopyButton } from './copy-button.tsx';
-import { Id } from './id.tsx';
+import { Id, LinkedText } from './id.tsx';
 
 /**
  * Any failure of a call: what happened, its code with a link to the catalogue, the request with a link to its screen,
@@ -28,7 +28,9 @@ export function ErrorRecord({
   const { code, status, requestId, moneyMoved } = factsOf(error);
   return (
     <div class="error-record" role="alert">
-      <p class="error-message">{error.message}</p>
+      <p class="error-message">
+        <LinkedText text={error.message} />
+      </p>
       <p class="error-facts">
         {code !== undefined && (
           <span>

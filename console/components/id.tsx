@@ -1,5 +1,6 @@
 import { hrefTo } from '../data/location.ts';
 import { type IdKind, kindOf, pathOf, shortId } from '../format/ids.ts';
+import { piecesOf } from '../format/linked-text.ts';
 import { CopyButton } from './copy-button.tsx';
 
 /**
@@ -34,5 +35,22 @@ export function Id({
       )}
       <CopyButton text={id} label={`Copy the ${known === 'other' ? 'id' : `${known}'s id`}`} />
     </span>
+  );
+}
+
+/** A text of the service, in which every id is a link to the screen of what it names. */
+export function LinkedText({ text }: { readonly text: string }) {
+  return (
+    <>
+      {piecesOf(text).map((piece, at) => {
+        const path = piece.isId ? pathOf(piece.text) : undefined;
+        if (path === undefined) return piece.text;
+        return (
+          <a key={`${at} ${piece.text}`} href={hrefTo(path)}>
+            {piece.text}
+          </a>
+        );
+      })}
+    </>
   );
 }

@@ -223,6 +223,7 @@ describe('the search', () => {
   it('tells the id of a request from a code', async () => {
     const elements = await page('/errors?q=req_0196f5c2d9a27c3e8b1f4a6d7e905b13');
     expect(texts(elements, 'main').join()).toContain('is the id of one request');
+    expect(links(elements)).toContain('/console/request/req_0196f5c2d9a27c3e8b1f4a6d7e905b13');
   });
 
   it.each([
