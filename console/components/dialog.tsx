@@ -49,6 +49,7 @@ export function ConfirmDialog({
   pending = false,
   disabled = false,
   error,
+  dismiss = 'Cancel',
   onConfirm,
   onClose,
 }: {
@@ -60,6 +61,8 @@ export function ConfirmDialog({
   readonly pending?: boolean;
   readonly disabled?: boolean;
   readonly error?: Error | undefined;
+  /** The text of the button that changes nothing, where "Cancel" could be taken for the action. */
+  readonly dismiss?: string;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
 }) {
@@ -76,7 +79,7 @@ export function ConfirmDialog({
           <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
             {confirm}
           </Button>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{dismiss}</Button>
         </footer>
       </form>
     </Dialog>

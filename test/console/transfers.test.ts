@@ -193,3 +193,22 @@ describe('one transfer', () => {
     expect(await page.locator('.answer').count()).toBe(0);
   });
 });
+
+describe('who may only read', () => {
+  test.each(['viewer', 'support'] as const)('%s sees a transfer and a list, and no action', async (role) => {
+    const page = await openConsole(at(`transfer/${world.held_id}`), { role });
+    await page.locator('.answer').waitFor();
+    for (const name of ['Capture', 'Cancel', 'Reverse']) {
+      expect(await page.getByRole('button', { name, exact: true }).count(), name).toBe(0);
+    }
+    await page.goto(at('transfers'));
+    await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(4);
+  });
+
+  test('an operator captures and cancels, as the status allows', async () => {
+    const page = await openConsole(at(`transfer/${world.held_id}`), { role: 'operator' });
+    await page.getByRole('button', { name: 'Capture', exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(1);
+    expect(await page.getByRole('button', { name: 'Reverse', exact: true }).count()).toBe(0);
+  });
+});

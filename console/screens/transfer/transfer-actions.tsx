@@ -62,6 +62,7 @@ function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
       title="Cancel the transfer"
       confirm={`Cancel the transfer of ${money}`}
       kind="danger"
+      dismiss="Keep it"
       pending={pending}
       error={error}
       onConfirm={() => void confirm()}
