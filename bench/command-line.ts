@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 /** Numbers of the rows of docs/performance.md. */
-export const ROWS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22] as const;
+export const ROWS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23] as const;
 
 export type Row = (typeof ROWS)[number];
 

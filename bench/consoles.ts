@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url';
+import { runProgram } from './child-program.ts';
 import { POLLS } from './console-polls.ts';
 import { examineBooks } from './ledger/books.ts';
 import { createLedger, dropLedger, type Served, serve } from './ledger/ledger.ts';
@@ -18,6 +20,23 @@ const ROUNDS = 10;
 const QUICK_ROUNDS = 2;
 
 const CONSOLES = 10;
+
+/** What `test/console/measure/main.ts` prints. */
+export type BrowserFigures = {
+  readonly largestPaintMilliseconds: readonly number[];
+  readonly firstPageMilliseconds: readonly number[];
+  readonly firstPageBytes: number;
+  readonly lastPageBytes: number;
+};
+
+/** Fetches a browser, builds the console, and measures both in a service of their own. */
+export async function measureInBrowser({ belongings }: Stage): Promise<BrowserFigures> {
+  const run = (path: string) =>
+    runProgram(belongings, process.execPath, [fileURLToPath(new URL(`../${path}`, import.meta.url))]);
+  await run('setup/console/fetch-browser.mjs');
+  await run('setup/console/build.ts');
+  return JSON.parse((await run('test/console/measure/main.ts')).output);
+}
 
 /**
  * Measures what open consoles cost. Each run is of a new process on a new ledger; the two of a round come one after the

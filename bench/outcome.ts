@@ -7,7 +7,7 @@ export type Outcome = {
   readonly against: string;
   /** What is compared with the target: a ratio, or an amount in `unit`. */
   readonly value: number;
-  readonly unit: '' | 'KB';
+  readonly unit: '' | 'KB' | 'MB' | 'ms';
   readonly target: { readonly at: 'least' | 'most'; readonly value: number };
   /** What would be better still. */
   readonly aim: number | null;

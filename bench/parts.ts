@@ -1,6 +1,6 @@
 import type { Row } from './command-line.ts';
 import { measureConnections } from './connections.ts';
-import { measureConsoles } from './consoles.ts';
+import { measureConsoles, measureInBrowser } from './consoles.ts';
 import { measureEvents } from './events.ts';
 import { median } from './figures.ts';
 import type { Latencies } from './load/traffic.ts';
@@ -9,7 +9,7 @@ import type { Outcome } from './outcome.ts';
 import { profileTransfers } from './profile.ts';
 import type { ChartLatencies, Results } from './report/results.ts';
 import { type Rounds, runRounds, workloadsOf } from './rounds/run-rounds.ts';
-import { consoleRows } from './rows/console-rows.ts';
+import { browserRows, consoleRows } from './rows/console-rows.ts';
 import { pullRow, relayRows } from './rows/event-rows.ts';
 import { ROUND_ROWS } from './rows/from-rounds.ts';
 import { measureGrowth, memoryRow, storageRows } from './rows/growth.ts';
@@ -74,6 +74,9 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
   }
   if (possible.includes(22)) {
     await attempt('row 22', async () => void outcomes.push(...consoleRows(await measureConsoles(stage))));
+  }
+  if (possible.includes(23)) {
+    await attempt('row 23', async () => void outcomes.push(...browserRows(await measureInBrowser(stage))));
   }
   if (options.extras.includes('connections')) {
     await attempt('connections', async () => {

@@ -1,0 +1,47 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { expectProblem } from '../harness/page-problems.ts';
+import { makeWorld, type World } from '../harness/sample-world.ts';
+import { useConsole } from '../harness/use-console.ts';
+
+const { service, openConsole } = useConsole();
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld(service());
+});
+
+/** The record of a failure, with the request to tell support. */
+const record = (page: Page) => page.getByRole('alert').filter({ hasText: 'unknown_' });
+
+/** Stops the database, lets something happen, and starts it again whatever came of it. */
+async function whileStopped(happen: () => Promise<void>): Promise<void> {
+  await service().database.stop();
+  try {
+    await happen();
+  } finally {
+    await service().database.start();
+  }
+}
+
+test('when the database stops, a list keeps its rows while another filter fails, and recovers', async () => {
+  const page = await openConsole(`/console/transfers?program=${world.program_id}`);
+  const rows = page.locator('main tr[data-row]');
+  const status = page
+    .getByLabel(/status/i)
+    .and(page.locator('select'))
+    .first();
+  await rows.first().waitFor();
+  const before = await rows.allInnerTexts();
+  await whileStopped(async () => {
+    await status.selectOption('completed');
+    await record(page).first().waitFor();
+    expect(await rows.allInnerTexts()).toEqual(before);
+    expect(await record(page).first().innerText()).toMatch(/req_/);
+    expect(await record(page).first().innerText()).toMatch(/no money/i);
+  });
+  await status.selectOption({ index: 0 });
+  await expect.poll(() => record(page).count()).toBe(0);
+  expect(await rows.allInnerTexts()).toEqual(before);
+  expectProblem(page, /^500 for GET/);
+});
