@@ -2,6 +2,7 @@ import { hrefTo } from '../data/location.ts';
 import { type IdKind, kindOf, pathOf, shortId } from '../format/ids.ts';
 import { piecesOf } from '../format/linked-text.ts';
 import { CopyButton } from './copy-button.tsx';
+import { Moment } from './moment.tsx';
 
 /**
  * An id: a link to the screen of what it names, and a button that copies all of it. Cards can have any id, so say
@@ -38,15 +39,17 @@ export function Id({
   );
 }
 
-/** A text of the service, in which every id is a link to the screen of what it names. */
+/** A text of the service: every id in it is a link to the screen of what it names, every moment is in local time. */
 export function LinkedText({ text }: { readonly text: string }) {
   return (
     <>
       {piecesOf(text).map((piece, at) => {
-        const path = piece.isId ? pathOf(piece.text) : undefined;
+        const key = `${at} ${piece.text}`;
+        if (piece.kind === 'moment') return <Moment key={key} at={piece.text} />;
+        const path = piece.kind === 'id' ? pathOf(piece.text) : undefined;
         if (path === undefined) return piece.text;
         return (
-          <a key={`${at} ${piece.text}`} href={hrefTo(path)}>
+          <a key={key} href={hrefTo(path)}>
             {piece.text}
           </a>
         );

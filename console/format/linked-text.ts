@@ -1,13 +1,16 @@
-/** A piece of a text: an id, or what is between ids. */
-export type TextPiece = { readonly text: string; readonly isId: boolean };
+/** A piece of a text: an id, a moment, or what is between them. */
+export type TextPiece = { readonly text: string; readonly kind: 'id' | 'moment' | 'text' };
 
-/** Ids that the service makes: a prefix and 32 hexadecimal digits. */
-const ID = /\b((?:tr|rev|req|prog|evt|wh|key|dep|wd)_[0-9a-f]{32})\b/;
+/** Ids that the service makes, a prefix and 32 hexadecimal digits; and moments as the API writes them. */
+const PIECE = /\b((?:tr|rev|req|prog|evt|wh|key|dep|wd)_[0-9a-f]{32}\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** The pieces of a text, so that each id in it can be a link. */
+/** The pieces of a text, so that each id in it can be a link, and each moment in the time zone of the reader. */
 export function piecesOf(text: string): readonly TextPiece[] {
   return text
-    .split(ID)
-    .map((piece, at) => ({ text: piece, isId: at % 2 === 1 }))
+    .split(PIECE)
+    .map((piece, at): TextPiece => {
+      if (at % 2 === 0) return { text: piece, kind: 'text' };
+      return { text: piece, kind: /^\d/.test(piece) ? 'moment' : 'id' };
+    })
     .filter((piece) => piece.text !== '');
 }
