@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { CallOptions, Page, TransferService } from '../../sdk/client.ts';
 import { useOperation } from './use-operation.ts';
 
@@ -30,9 +30,14 @@ export function usePages<Row>(
   call: ((api: TransferService, options: CallOptions, cursor: string | undefined) => Promise<Page<Row>>) | undefined,
   { deps = [], pollMilliseconds }: { readonly deps?: readonly unknown[]; readonly pollMilliseconds?: number } = {},
 ): Pages<Row> {
-  const [cursors, setCursors] = useState<readonly string[]>([]);
   const filters = JSON.stringify(deps);
-  useEffect(() => setCursors([]), [filters]);
+  const [visited, setVisited] = useState<{ readonly filters: string; readonly cursors: readonly string[] }>({
+    filters,
+    cursors: [],
+  });
+  // Other filters are another list, which begins with its first page.
+  const cursors = visited.filters === filters ? visited.cursors : [];
+  const setCursors = (next: readonly string[]): void => setVisited({ filters, cursors: next });
   const cursor = cursors.at(-1);
   const { data, ...state } = useOperation(call && ((api, options) => call(api, options, cursor)), {
     deps: [filters, cursor],

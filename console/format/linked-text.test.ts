@@ -13,7 +13,15 @@ test('ids and moments in a text are found, and nothing else is', () => {
     { text: `req_${HEX}`, kind: 'id' },
     { text: ').', kind: 'text' },
   ]);
-  for (const text of ['no id', `tr_${HEX}0`, `xtr_${HEX}`, `tr_${HEX.slice(1)}`, '<script>', '2026-11-22', '15:03:16Z']) {
+  for (const text of [
+    'no id',
+    `tr_${HEX}0`,
+    `xtr_${HEX}`,
+    `tr_${HEX.slice(1)}`,
+    '<script>',
+    '2026-11-22',
+    '15:03:16Z',
+  ]) {
     expect(piecesOf(text)).toEqual([{ text, kind: 'text' }]);
   }
   expect(piecesOf('')).toEqual([]);

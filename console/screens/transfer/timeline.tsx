@@ -1,6 +1,6 @@
 import type { TimelineStep } from '../../../sdk/client.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
-import { Id } from '../../components/id.tsx';
+import { Id, LinkedText } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 
@@ -43,7 +43,9 @@ function Step({ step, currency }: { readonly step: TimelineStep; readonly curren
         <Badge tone={toneOf(step, tone)}>{word}</Badge>
       </div>
       <div class="timeline-what">
-        <p>{step.text}</p>
+        <p>
+          <LinkedText text={step.text} />
+        </p>
         <Balances step={step} currency={currency} />
         <Links step={step} />
       </div>

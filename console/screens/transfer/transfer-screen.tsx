@@ -3,7 +3,7 @@ import type { TransferRecord, TransferTimeline } from '../../../sdk/client.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Facts } from '../../components/facts.tsx';
-import { Id } from '../../components/id.tsx';
+import { Id, LinkedText } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { Page, Section } from '../../components/page.tsx';
@@ -61,7 +61,9 @@ function Known({ timeline, stale }: { readonly timeline: TransferTimeline; reado
   const { transfer, money, steps, likely_duplicates: duplicates, truncated } = timeline;
   return (
     <div class={stale ? 'transfer stale' : 'transfer'}>
-      <p class="answer">{money.sentence}</p>
+      <p class="answer">
+        <LinkedText text={money.sentence} />
+      </p>
       <TransferFacts transfer={transfer} />
       {duplicates.length > 0 && (
         <Section title="Likely duplicates">
