@@ -32,8 +32,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const PAGE = 'index.html';
 
 /**
- * The files of the built console. They are read once, all together, when the first is asked for: a build under way never
- * mixes with the one before, and no request waits for a disk after that.
+ * What the build of the console has made. Its files are read once, all together, when the first is asked for: a build under
+ * way never mixes with the one before, and no request waits for a disk after that.
  */
 export class ConsoleFiles {
   readonly #folder: URL;

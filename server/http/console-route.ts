@@ -17,8 +17,8 @@ export const CONSOLE_POLICY =
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 /**
- * Mounts the console. Its files need no key: they are the same for everybody, and what they show comes through the API.
- * They are small and in memory, so they cost the address no more than any request.
+ * Mounts the console. Nobody needs a key for its files: they are the same for all, and what they show comes through the
+ * API. They are small and in memory, so they cost the address no more than any request.
  */
 export function mountConsole(app: FastifyInstance, service: HttpService): void {
   const files = new ConsoleFiles(BUILT_CONSOLE);
