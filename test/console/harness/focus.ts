@@ -30,18 +30,21 @@ export async function walkByTab(
   for (let count = 0; count < MAX_STOPS; count += 1) {
     await page.keyboard.press('Tab');
     const stop = await page.evaluate(lookAtFocus);
-    if (stop === undefined) break;
-    stops.push(stop);
+    if (stop === 'the end') break;
+    if (stop !== 'the same') stops.push(stop);
   }
   return { stops, missed: await page.evaluate(findMissed) };
 }
 
-/** Runs in the page. Undefined when nothing has the focus, or what had it already. */
-function lookAtFocus(): Stop | undefined {
+/** Runs in the page. The end is where nothing has the focus, or what had it before; parts of a date are the same field. */
+function lookAtFocus(): Stop | 'the same' | 'the end' {
   const element = document.activeElement;
-  if (!(element instanceof HTMLElement) || element === document.body || element.dataset.reached === 'yes')
-    return undefined;
-  element.dataset.reached = 'yes';
+  if (!(element instanceof HTMLElement) || element === document.body) return 'the end';
+  const last = document.querySelector('[data-reached="last"]');
+  if (element === last) return 'the same';
+  if (element.dataset.reached !== undefined) return 'the end';
+  last?.setAttribute('data-reached', 'before');
+  element.dataset.reached = 'last';
   const labelled = element.getAttribute('aria-labelledby');
   const name = [
     element.getAttribute('aria-label'),
@@ -91,7 +94,7 @@ function findMissed(): readonly string[] {
   return (
     [...document.querySelectorAll<HTMLElement>(usable)]
       .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
-      .filter((element) => element.closest('[inert]') === null && element.dataset.reached !== 'yes')
+      .filter((element) => element.closest('[inert]') === null && element.dataset.reached === undefined)
       // Of the radio buttons of a group Tab reaches one; arrows reach the others.
       .filter((element) => !(element instanceof HTMLInputElement && element.type === 'radio'))
       .map(

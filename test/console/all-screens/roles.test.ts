@@ -1,0 +1,104 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { includesScope, type KeyScope, PROGRAM_SCOPES, ROLE_NAMES, ROLES } from '../../../contract/scope.ts';
+import { programKey, withSecret } from '../../harness/keys.ts';
+import { makeWorld, type World } from '../harness/sample-world.ts';
+import { untilShown, useConsole, visit } from '../harness/use-console.ts';
+import { addressOf, SCREENS } from './screens.ts';
+
+const { service, openConsole } = useConsole();
+let world: World;
+/** Of an integrator: bound to the program of the world. */
+let integratorKey: string;
+
+beforeAll(async () => {
+  world = await makeWorld(service());
+  const { key } = await withSecret(service().client.keys.create(programKey('Shop', world.program_id)));
+  integratorKey = key;
+});
+
+/** Screens on which something can be changed: what their buttons begin with, and the scope that it takes. */
+const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; readonly buttons: RegExp }[] = [
+  { path: '/console/transfer/:transfer_id', scope: 'transfers:write', buttons: /^(Reverse|Capture|Cancel)/ },
+];
+
+/** Opens every screen that there is: what may not be opened says so, and nothing is offered or asked that is refused. */
+async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> {
+  const forbidden: string[] = [];
+  page.on('response', (response) => {
+    if (response.status() === 403) forbidden.push(`${response.request().method()} ${response.url()}`);
+  });
+  const wrong: string[] = [];
+  for (const route of SCREENS) {
+    await visit(page, addressOf(route, world));
+    const { pathname } = new URL(page.url());
+    const text = await page.locator('main').innerText();
+    const mayOpen = route.scope === undefined || includesScope(scopes, route.scope);
+    // Who may not see the overview begins with another screen.
+    const isElsewhere = route.path === '/console' && pathname !== '/console';
+    if ((isElsewhere || text.includes('Your key may not open this screen')) === mayOpen) {
+      wrong.push(`${route.path} ${mayOpen ? 'does not open' : 'opens'}`);
+    }
+    const change = CHANGES.find(({ path }) => path === route.path);
+    if (change === undefined || !mayOpen) continue;
+    const mayChange = includesScope(scopes, change.scope);
+    const buttons = (await page.locator('main button').allInnerTexts()).map((button) => button.trim());
+    const found = buttons.filter((button) => change.buttons.test(button));
+    if (found.length > 0 !== mayChange) {
+      wrong.push(`${route.path} has ${mayChange ? 'only ' : ''}the buttons ${buttons.join(', ') || '(none)'}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(forbidden, 'asked for what the caller may not have').toEqual([]);
+}
+
+/** The titles in the navigation, in its order. */
+const titles = (page: Page) =>
+  page
+    .locator('nav[aria-label="Screens"] li a')
+    .evaluateAll((links) => links.map((link) => link.firstChild?.textContent));
+
+const titlesFor = (scopes: readonly KeyScope[]) =>
+  SCREENS.filter(
+    ({ group, scope }) => group !== undefined && (scope === undefined || includesScope(scopes, scope)),
+  ).map(({ name, title }) => name ?? title);
+
+describe.each(ROLE_NAMES)('a key with the role %s', (role) => {
+  test('sees the screens that it may open, no button that it may not use, and asks for nothing else', async () => {
+    const scopes: readonly KeyScope[] = ROLES[role];
+    const page = await openConsole(`/console/transfers?program=${world.program_id}`, { role });
+    expect(new Set(await titles(page))).toEqual(new Set(titlesFor(scopes)));
+    await visitAll(page, scopes);
+  });
+});
+
+describe('a key of a card program', () => {
+  test('sees its program only, from the address without a screen on', async () => {
+    const page = await openConsole('/console', { key: integratorKey });
+    expect(new Set(await titles(page))).toEqual(new Set(titlesFor(PROGRAM_SCOPES)));
+    await untilShown(page);
+    expect(await page.locator('main').innerText()).not.toContain('may not open');
+    await visitAll(page, PROGRAM_SCOPES);
+  });
+
+  test('gets no further with the id of another program in the address', async () => {
+    const other = await service().client.programs.create({ name: 'Other shop', currency: 'USD' });
+    const page = await openConsole(`/console/transfers?program=${other.program_id}`, { key: integratorKey });
+    expect(await page.locator('main').innerText()).not.toContain('Other shop');
+  });
+});
+
+test('the service refuses what a session of support sends by itself', async () => {
+  const page = await openConsole(`/console/transfers?program=${world.program_id}`, { role: 'support' });
+  const statuses = await page.evaluate(async (program) => {
+    const headers = { 'Content-Type': 'application/json', Console: '1', 'Program-Id': program };
+    const send = async (path: string, body: object) =>
+      (await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) })).status;
+    return [
+      await send('/api/v0.1/core/transfer', { amount: 1, card_id: 'card_one' }),
+      await send('/api/v0.1/operator/switch', { disabled: true, reason: 'x' }),
+      await send('/api/v0.1/operator/key', { name: 'x', role: 'administrator', all_programs: true }),
+    ];
+  }, world.program_id);
+  expect(statuses).toEqual([403, 403, 403]);
+});
