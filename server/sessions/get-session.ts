@@ -5,31 +5,37 @@ import { readRows } from '../commit/transaction.ts';
 import type { CallContext, Caller, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { DEMO_PROGRAM_ID } from '../sandbox/seed-sandbox.ts';
-import { type CallerNames, readCallerNames, toCallerNames } from '../store/session.ts';
+import { type CallerNames, readCallerNames, readProgramName, toCallerNames } from '../store/session.ts';
 import { endsOf } from './record.ts';
 
 type Mode = CurrentSession['mode'];
 
-/** get_session: who is calling. Without a key it reads nothing, so that a sandbox says it while its database is stopped. */
+/**
+ * get_session: who is calling. Without a key it needs nothing of the database but the name of a program, which it can do
+ * without: a sandbox says it while its database is stopped.
+ */
 export async function getSession(
   mode: Mode,
   { database }: Pick<Service, 'database'>,
   { caller }: Pick<CallContext, 'caller'>,
 ): Promise<Reply<'get_session'>> {
-  if (!('keyId' in caller)) return { record: withoutKey(mode) };
+  if (!('keyId' in caller)) {
+    const [program] = await database.read(readProgramName(DEMO_PROGRAM_ID)).catch(() => []);
+    return { record: withoutKey(mode, program === undefined ? null : String(program.program_name)) };
+  }
   const [row] = await readRows(database, readCallerNames(caller.keyId, caller.sessionId ?? null));
   return { record: withKey(mode, caller, row === undefined ? undefined : toCallerNames(row)) };
 }
 
 const NO_SESSION = { session_id: null, created_at: null, idle_ends_at: null, ends_at: null } as const;
 
-function withoutKey(mode: Mode): CurrentSession {
+function withoutKey(mode: Mode, programName: string | null): CurrentSession {
   return {
     mode,
     caller: 'sandbox',
     all_programs: true,
     program_id: toWireId('prog', DEMO_PROGRAM_ID),
-    program_name: null,
+    program_name: programName,
     key_id: null,
     key_name: null,
     key_expires_at: null,

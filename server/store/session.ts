@@ -55,6 +55,17 @@ export function toCallerNames(row: Row): CallerNames {
   return CALLER_NAMES.read(row);
 }
 
+const READ_PROGRAM_NAME = statement(
+  'read_program_name',
+  { programId: UUID },
+  'select name as program_name from program where program_id = :programId',
+);
+
+/** Reads what a card program is called, as `program_name`. */
+export function readProgramName(programId: string): Statement {
+  return READ_PROGRAM_NAME({ programId });
+}
+
 const BEARER = columns({
   sessionId: UUID,
   keyId: UUID,

@@ -205,7 +205,7 @@ describe('in a sandbox without keys', () => {
   test('a request without a session is from this machine, and one with a session is of its key', async () => {
     expect(await sandbox.ask('GET', SESSION, [host])).toMatchObject({
       status: 200,
-      fields: { mode: 'sandbox', caller: 'sandbox', role: 'administrator', session_id: null, key_id: null },
+      fields: { mode: 'sandbox', caller: 'sandbox', role: 'administrator', program_name: 'Demo program', key_id: null },
     });
     const viewer = await makeKey(ledger, { all_programs: true, role: 'viewer' });
     const session = await signIn(sandbox, viewer.key);

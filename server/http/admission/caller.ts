@@ -33,7 +33,7 @@ export function identifyCaller(
   const { gateway } = reporter;
   const { authorization } = head;
   // A key makes a new session, whatever cookie the browser still has.
-  if (context.operation !== 'create_session' && context.request.headers.cookie !== undefined) {
+  if (head.cookie !== undefined && context.operation !== 'create_session') {
     const session = identifyBySession(reporter, context, head);
     if (session !== undefined) return session;
   }

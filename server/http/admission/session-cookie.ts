@@ -34,15 +34,14 @@ export function readSessionCookie(
   head: RequestHead,
   { keyless, trustedProxies }: { readonly keyless: boolean; readonly trustedProxies: number },
 ): SentSession | undefined {
-  const header = context.request.headers.cookie;
-  if (header === undefined) return undefined;
-  const sent = cookiesOf(header, hostOf(context, head));
+  if (head.cookie === undefined) return undefined;
+  const sent = cookiesOf(head.cookie, hostOf(context, head));
   if (sent.length === 0) return undefined;
   if (head.authorization !== undefined) {
     const message = 'The request has the cookie of a session and an Authorization header. Send one of them.';
     throw refuse(message, 'cookie and key');
   }
-  const { console: purpose } = context.request.headers;
+  const { console: purpose } = head;
   if (purpose !== '1' && purpose !== 'background') {
     if (keyless) return undefined;
     throw refuse("The cookie of a session counts only with the header 'Console: 1'.", 'no Console header');

@@ -4,7 +4,7 @@ import { containsCardNumber } from '../../../domain/cards/card-number.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { maskedText } from '../../redaction.ts';
 
-/** The headers that the service reads, each at most once. */
+/** The headers that the service reads, each at most once unless it says otherwise. */
 export type RequestHead = {
   readonly host: string | undefined;
   readonly authorization: string | undefined;
@@ -17,6 +17,10 @@ export type RequestHead = {
   readonly fetchSite: string | undefined;
   readonly sandboxProvoke: string | undefined;
   readonly idempotencyKey: string | undefined;
+  /** All cookies, also of several headers. */
+  readonly cookie: string | undefined;
+  /** What a page of the console says of itself; twice is something else. */
+  readonly console: string | undefined;
   /** Whether Idempotency-Key was sent more than once: refused by the operations that use one. */
   readonly idempotencyKeyTwice: boolean;
 };
@@ -38,7 +42,11 @@ const SINGLE = [
   'Content-Range',
   'Range',
   'Request-Id',
+  'Cookie',
+  'Console',
 ] as const;
+const COOKIE = SINGLE.indexOf('Cookie');
+const CONSOLE = SINGLE.indexOf('Console');
 const IDEMPOTENCY_KEY = SINGLE.indexOf('Idempotency-Key');
 const POSITIONS: ReadonlyMap<string, number> = new Map(
   SINGLE.flatMap((name, position) => [
@@ -66,6 +74,7 @@ export function readHead(request: IncomingMessage, maxHeaders: number): RequestH
     if (position === undefined) continue;
     if (values[position] === undefined) values[position] = rawHeaders[at + 1];
     else if (position === IDEMPOTENCY_KEY) idempotencyKeyTwice = true;
+    else if (position === COOKIE || position === CONSOLE) values[position] += `; ${rawHeaders[at + 1]}`;
     else {
       const message = `The header '${SINGLE[position]}' was sent more than once.`;
       throw new Refusal('malformed_request', message);
@@ -101,6 +110,8 @@ function named(values: readonly (string | undefined)[], idempotencyKeyTwice: boo
     fetchSite: values[8],
     sandboxProvoke: values[9],
     idempotencyKey: values[IDEMPOTENCY_KEY],
+    cookie: values[COOKIE],
+    console: values[CONSOLE],
     idempotencyKeyTwice,
   };
 }
