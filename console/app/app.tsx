@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ErrorRecord } from '../components/error-record.tsx';
 import { Progress } from '../components/progress.tsx';
 import { onUnauthenticated } from '../data/client.ts';
@@ -12,6 +12,7 @@ export function App() {
   const [state, setState] = useState<'loading' | 'signed out' | 'signed in'>('loading');
   const [error, setError] = useState<Error | undefined>(undefined);
   const [reads, setReads] = useState(0);
+  const mode = useRef<Session['mode'] | undefined>(undefined);
   const reload = useCallback(() => setReads((count) => count + 1), []);
 
   useEffect(() => {
@@ -20,6 +21,7 @@ export function App() {
       (found) => {
         setError(undefined);
         if (found !== undefined) setSession(found);
+        mode.current = found?.mode ?? mode.current;
         setState(found === undefined ? 'signed out' : 'signed in');
       },
       (thrown: unknown) => {
@@ -44,7 +46,7 @@ export function App() {
         </div>
         {hasEnded && (
           <div class="curtain">
-            <SignInScreen reason="ended" onSignedIn={reload} />
+            <SignInScreen reason="ended" mode={session.mode} onSignedIn={reload} />
           </div>
         )}
       </SessionContext.Provider>
@@ -54,7 +56,7 @@ export function App() {
     <div class="alone">
       {error !== undefined && <ErrorRecord error={error} />}
       {state === 'loading' && error === undefined && <Progress label="Opening the console" />}
-      {state === 'signed out' && <SignInScreen reason="none" onSignedIn={reload} />}
+      {state === 'signed out' && <SignInScreen reason="none" mode={mode.current} onSignedIn={reload} />}
     </div>
   );
 }

@@ -66,7 +66,11 @@ export function hasScope({ scopes }: Session, scope: KeyScope): boolean {
 /** Who uses the console; undefined if nobody is signed in. Throws as the client does. */
 export async function readSession(signal: AbortSignal): Promise<Session | undefined> {
   try {
-    const record = await client.sessions.current({ signal });
+    // A first refusal removes the cookie of a session that has ended; a sandbox may need none.
+    const record = await client.sessions.current({ signal }).catch((error: unknown) => {
+      if (isSignedOut(error)) return client.sessions.current({ signal });
+      throw error;
+    });
     const { mode, caller, scopes, role } = record;
     return {
       mode,
@@ -82,7 +86,11 @@ export async function readSession(signal: AbortSignal): Promise<Session | undefi
       endsAt: record.ends_at,
     };
   } catch (error) {
-    if (error instanceof TransferServiceError && error.Status === 401) return undefined;
+    if (isSignedOut(error)) return undefined;
     throw error;
   }
+}
+
+function isSignedOut(error: unknown): boolean {
+  return error instanceof TransferServiceError && error.Status === 401;
 }

@@ -1,14 +1,91 @@
-import { Empty } from '../../components/empty.tsx';
+import { useState } from 'preact/hooks';
+import { Button } from '../../components/button.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { TextField } from '../../components/field.tsx';
+import { clientWithKey } from '../../data/client.ts';
 
-/** Asks for a key: instead of the console, or over it when a session has ended and the view is to stay. */
+/**
+ * Asks for a key: instead of the console, or over it when a session has ended and the view is to stay. The key is exchanged
+ * for a session; it is in this form's memory only, and forgotten as soon as there is one.
+ */
 export function SignInScreen({
   reason,
+  mode,
+  onSignedIn,
 }: {
   readonly reason: 'none' | 'ended';
+  /** The mode of the service, if it is known: a sandbox may need no key. */
+  readonly mode?: 'sandbox' | 'live' | undefined;
   /** To be called once there is a session. */
   readonly onSignedIn: () => void;
 }) {
+  const [key, setKey] = useState('');
+  const [pending, setPending] = useState(false);
+  const [error, setError] = useState<Error | undefined>(undefined);
+  const sent = key.trim();
+  const problem = sent === '' || /^ts_[0-9a-f]{16}_[0-9a-f]{72}$/.test(sent) ? undefined : NOT_A_KEY;
+
+  const signIn = async (event: Event) => {
+    event.preventDefault();
+    if (sent === '' || problem !== undefined || pending) return;
+    setPending(true);
+    setError(undefined);
+    try {
+      await clientWithKey(sent).sessions.create();
+      setKey('');
+      onSignedIn();
+    } catch (thrown) {
+      setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    } finally {
+      setPending(false);
+    }
+  };
+
+  const form = (
+    <form class="form" onSubmit={signIn}>
+      {reason === 'ended' && (
+        <p>What you were looking at stays as it was. With the same key you go on where you were.</p>
+      )}
+      <TextField
+        label="API key"
+        type="password"
+        value={key}
+        onInput={setKey}
+        required
+        autoFocus
+        problem={problem}
+        hint="It is exchanged for a session of this browser, and is not stored."
+      />
+      {error !== undefined && <ErrorRecord error={error} />}
+      <div class="dialog-actions">
+        <Button type="submit" kind="main" pending={pending} disabled={problem !== undefined}>
+          Sign in
+        </Button>
+        {mode === 'sandbox' && <Button onClick={onSignedIn}>Go on without a key</Button>}
+      </div>
+    </form>
+  );
+  if (reason === 'ended') {
+    return (
+      <section class="sign-in over" role="dialog" aria-modal="true" aria-labelledby="sign-in">
+        <h2 id="sign-in">Your session has ended</h2>
+        {form}
+      </section>
+    );
+  }
   return (
-    <Empty title={reason === 'ended' ? 'Your session has ended' : 'Sign in'}>This screen is under construction.</Empty>
+    <main class="sign-in">
+      <h1>Sign in</h1>
+      <p class="quiet">
+        With the key that an operator gave you. Operators create keys with{' '}
+        <code>transfer-service keys create --role support --all-programs --name …</code>
+      </p>
+      {form}
+      <p class="sign-in-elsewhere">
+        <a href="/">Transfer Service</a> <a href="/docs">API reference</a> <a href="/errors">Error codes</a>
+      </p>
+    </main>
   );
 }
+
+const NOT_A_KEY = 'A key begins with ts_ and has 92 characters. Copy all of it, and nothing else.';

@@ -1,0 +1,152 @@
+import { useState } from 'preact/hooks';
+import {
+  type CreateKeyBody,
+  KEY_SCOPES,
+  type KeyScope,
+  PROGRAM_SCOPES,
+  ROLES,
+  type Role,
+} from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { CheckField, SelectField, TextField } from '../../components/field.tsx';
+import { useProgram } from '../../data/program.ts';
+import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { toIso } from '../../format/times.ts';
+import { SecretDialog } from './secret.tsx';
+
+const MEANINGS: Readonly<Record<Role, string>> = {
+  viewer: 'viewer: reads transfers, cards, errors, events and webhooks',
+  support: 'support: reads everything, changes nothing',
+  treasurer: 'treasurer: support, and deposits and withdrawals',
+  operator: 'operator: support, and transfers, cards, webhooks, the switch',
+  administrator: 'administrator: everything',
+};
+
+/** What a new key may do, as the form has it. */
+type Access = { readonly programId: string; readonly role: string; readonly scopes: readonly KeyScope[] };
+
+/** What create_key is sent for it: nothing that the form does not show. */
+function bodyOf({ programId, role, scopes }: Access): Omit<CreateKeyBody, 'name' | 'expires_at'> {
+  return {
+    ...(role === 'own' ? { scopes } : { role: role as Role }),
+    ...(programId === '' ? { all_programs: true } : { program_id: programId }),
+  };
+}
+
+/** Asks for what a new key is for and what it may do, and shows its secret once. */
+export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => void; readonly onDone: () => void }) {
+  const [name, setName] = useState('');
+  const [access, setAccess] = useState<Access>({ programId: '', role: 'support', scopes: [] });
+  const [expires, setExpires] = useState('');
+  const create = useAction((body: CreateKeyBody, api, options) => api.keys.create(body, options));
+  const isNothing = access.role === 'own' && access.scopes.length === 0;
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const expiresAt = toIso(expires);
+    const body = { name, ...bodyOf(access), ...(expiresAt === undefined ? {} : { expires_at: expiresAt }) };
+    if ((await create.run(body)) !== undefined) onDone();
+  };
+  if (create.result !== undefined) {
+    const { key, key_omitted: omitted } = create.result;
+    const title = `The key of ${create.result.name}`;
+    return <SecretDialog title={title} label="The key" secret={key} omitted={omitted} onClose={onClose} />;
+  }
+  return (
+    <Dialog title="Create a key" onClose={onClose}>
+      <form onSubmit={submit}>
+        <TextField
+          label="Name"
+          value={name}
+          onInput={setName}
+          required
+          autoFocus
+          hint="Who or what uses it, such as “Ada, support”. It stays in the audit log for ever."
+        />
+        <AccessFields access={access} onChange={setAccess} />
+        <TextField
+          label="Expires"
+          type="datetime-local"
+          value={expires}
+          onInput={setExpires}
+          hint="In your time zone; empty for a key that does not expire."
+        />
+        {create.error !== undefined && <ErrorRecord error={create.error} />}
+        <footer class="dialog-actions">
+          <Button type="submit" kind="main" pending={create.pending} disabled={name === '' || isNothing}>
+            Create the key
+          </Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function AccessFields({ access, onChange }: { readonly access: Access; readonly onChange: (access: Access) => void }) {
+  const { programId: chosen } = useProgram();
+  const { has } = useSession();
+  const programs = useOperation((api, options) => api.programs.list({ limit: 100 }, options));
+  const { programId, role, scopes } = access;
+  // A key gives no scope of operators that it does not have itself.
+  const grantable = KEY_SCOPES.filter((scope) => isOfPrograms(scope) || (programId === '' && has(scope)));
+  const chooseProgram = (next: string) =>
+    onChange({
+      programId: next,
+      // The other roles read what belongs to operators.
+      role: next === '' || role === 'own' ? role : 'viewer',
+      scopes: next === '' ? scopes : scopes.filter(isOfPrograms),
+    });
+  return (
+    <>
+      <SelectField
+        label="Card program"
+        value={programId}
+        onChange={chooseProgram}
+        options={[
+          ['', 'All card programs'],
+          ...(programs.data?.data ?? []).map(
+            (one) => [one.program_id, nameOf(one.name, one.program_id === chosen)] as const,
+          ),
+        ]}
+      />
+      {programs.error !== undefined && <ErrorRecord error={programs.error} />}
+      <SelectField
+        label="Role"
+        value={role}
+        onChange={(next) => onChange({ ...access, role: next })}
+        options={[
+          ...ROLES.filter((one) => programId === '' || one === 'viewer').map((one) => [one, MEANINGS[one]] as const),
+          ['own', 'none: choose scopes'],
+        ]}
+      />
+      {role === 'own' && (
+        <fieldset class="choices">
+          <legend>Scopes</legend>
+          {grantable.map((scope) => (
+            <CheckField
+              key={scope}
+              label={<code>{scope}</code>}
+              checked={scopes.includes(scope)}
+              onChange={(checked) => {
+                const others = scopes.filter((other) => other !== scope);
+                onChange({ ...access, scopes: checked ? [...others, scope] : others });
+              }}
+            />
+          ))}
+        </fieldset>
+      )}
+    </>
+  );
+}
+
+function isOfPrograms(scope: KeyScope): boolean {
+  return PROGRAM_SCOPES.some((one) => one === scope);
+}
+
+function nameOf(name: string, isChosen: boolean): string {
+  return isChosen ? `${name} (chosen)` : name;
+}

@@ -1,0 +1,107 @@
+import { useState } from 'preact/hooks';
+import type { SessionRecord } from '../../../sdk/client.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
+import { Empty } from '../../components/empty.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { Loading } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Section } from '../../components/page.tsx';
+import { Pager } from '../../components/pager.tsx';
+import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
+import { usePages } from '../../data/use-pages.ts';
+
+/** Who is signed in to the console; a session can be ended. */
+export function SessionsSection() {
+  const { can } = useSession();
+  const sessions = usePages((api, options, cursor) => api.sessions.list({ limit: 50, cursor }, options));
+  const [ending, setEnding] = useState<SessionRecord | undefined>(undefined);
+  const columns: readonly Column<SessionRecord>[] = [
+    {
+      title: 'Key',
+      cell: ({ key_name, current }) => (
+        <>
+          <b>{key_name}</b> {current && <Badge tone="good">yours</Badge>}
+        </>
+      ),
+    },
+    { title: 'Role', cell: ({ role }) => role ?? <span class="quiet">none</span> },
+    { title: 'Signed in', cell: ({ created_at }) => <Moment at={created_at} distance /> },
+    { title: 'Last active', cell: ({ last_active_at }) => <Moment at={last_active_at} distance /> },
+    { title: 'Ends if idle', cell: ({ idle_ends_at }) => <Moment at={idle_ends_at} distance />, wideOnly: true },
+    { title: 'Ends at the latest', cell: ({ ends_at }) => <Moment at={ends_at} />, wideOnly: true },
+  ];
+  const actions: readonly Column<SessionRecord>[] = can('revoke_session')
+    ? [
+        {
+          title: 'Actions',
+          cell: (session) => (
+            <span class="row-actions">
+              <Button kind="danger" title={`End the session of ${session.key_name}`} onClick={() => setEnding(session)}>
+                End
+              </Button>
+            </span>
+          ),
+        },
+      ]
+    : [];
+  return (
+    <Section title="Sessions">
+      {sessions.error !== undefined && <ErrorRecord error={sessions.error} stale={sessions.isLoaded} />}
+      {!sessions.isLoaded && sessions.error === undefined && <Loading />}
+      {sessions.isLoaded && (
+        <DataTable
+          label="Sessions"
+          rows={sessions.rows}
+          rowKey={(session) => session.session_id}
+          stale={sessions.stale && sessions.error !== undefined}
+          columns={[...columns, ...actions]}
+          empty={
+            <Empty title="Nobody is signed in">Sessions begin when somebody signs in to the console with a key.</Empty>
+          }
+        />
+      )}
+      <Pager {...sessions.pager} />
+      {ending !== undefined && (
+        <EndSessionDialog session={ending} onClose={() => setEnding(undefined)} onDone={sessions.reload} />
+      )}
+    </Section>
+  );
+}
+
+function EndSessionDialog({
+  session,
+  onClose,
+  onDone,
+}: {
+  readonly session: SessionRecord;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}) {
+  const end = useAction((id: string, api, options) => api.sessions.revoke(id, options));
+  const submit = async () => {
+    if ((await end.run(session.session_id)) === undefined) return;
+    onDone();
+    onClose();
+  };
+  return (
+    <ConfirmDialog
+      title={`End the session of ${session.key_name}`}
+      confirm="End the session"
+      kind="danger"
+      pending={end.pending}
+      error={end.error}
+      onConfirm={submit}
+      onClose={onClose}
+    >
+      <p>
+        Within a second, every process refuses it. Whoever has the key can sign in again: to prevent that, revoke the
+        key.
+      </p>
+      {session.current && <p>This is your own session: you will be signed out.</p>}
+    </ConfirmDialog>
+  );
+}

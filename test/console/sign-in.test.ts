@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { TransferService } from '../../sdk/client.ts';
+import { expectAccessibleInEveryView } from './harness/accessible.ts';
+import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+
+const { openConsole, service, keyOf } = useConsole({ mode: 'live' });
+
+/** Names of what the browser stores for the page, with the values. */
+const STORED = `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])`;
+
+test('a key is exchanged for a session by keyboard, and is not stored', async () => {
+  const page = await openConsole('/console/keys');
+  const key = await keyOf('support');
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await expectAccessibleInEveryView(page);
+  await screenshot(page, 'sign-in');
+  await page.keyboard.type('ts_of somebody else');
+  await page.getByText('A key begins with ts_').waitFor();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type(key);
+  await pressKeys(page, 'Enter');
+  await page.getByRole('heading', { name: 'Keys and sessions' }).waitFor();
+  await page.getByText('yours').waitFor();
+  expect(await page.evaluate(STORED)).not.toContain(key.slice(3, 19));
+  const [cookie, ...others] = await page.context().cookies();
+  expect(others).toEqual([]);
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/' });
+  expect(cookie?.value).not.toContain(key.slice(20, 40));
+  await page.reload();
+  await page.getByRole('heading', { name: 'Keys and sessions' }).waitFor();
+});
+
+test('a key that is refused says why, and can be corrected', async () => {
+  const page = await openConsole('/console');
+  await page.getByLabel('API key').fill(`ts_${'0'.repeat(88)}`);
+  await page.getByText('A key begins with ts_').waitFor();
+  expect(await page.getByRole('button', { name: 'Sign in' }).isDisabled()).toBe(true);
+});
+
+test('what is signed out leaves nothing behind', async () => {
+  const page = await openConsole('/console/keys', { role: 'administrator' });
+  await page.getByText('yours').waitFor();
+  await page.getByRole('button', { name: 'The administrator of the tests' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  expect(await page.context().cookies()).toEqual([]);
+  expect(await page.content()).not.toContain('Keys and sessions');
+});
+
+test('a session that ends in mid-use keeps the view, and goes on with a key', async () => {
+  const { url } = service();
+  const administrator = new TransferService({ baseUrl: url, key: await keyOf('administrator') });
+  const page = await openConsole('/console/keys?show=all', { role: 'support' });
+  await page.getByText('yours').waitFor();
+  const { data } = await administrator.sessions.list();
+  for (const { session_id, key_name } of data)
+    if (key_name === 'The support of the tests') await administrator.sessions.revoke(session_id);
+  // What the page does next is refused within a second.
+  await expect
+    .poll(async () => {
+      await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+      return page.getByRole('dialog', { name: 'Your session has ended' }).count();
+    })
+    .toBe(1);
+  await expectAccessibleInEveryView(page);
+  await screenshot(page, 'session-ended');
+  expect(await page.getByText('The support of the tests').first().isVisible()).toBe(true);
+  await page.getByLabel('API key').fill(await keyOf('support'));
+  await pressKeys(page, 'Enter');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(page.url()).toContain('show=all');
+  await untilShown(page);
+});
