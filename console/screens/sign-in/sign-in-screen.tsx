@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
@@ -24,6 +24,11 @@ export function SignInScreen({
   const [error, setError] = useState<Error | undefined>(undefined);
   const sent = key.trim();
   const problem = sent === '' || /^ts_[0-9a-f]{16}_[0-9a-f]{72}$/.test(sent) ? undefined : NOT_A_KEY;
+
+  useEffect(() => {
+    // Not the title of the view that was signed out.
+    if (reason === 'none') document.title = 'Sign in · Transfer Service';
+  }, [reason]);
 
   const signIn = async (event: Event) => {
     event.preventDefault();
