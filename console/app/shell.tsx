@@ -1,4 +1,5 @@
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Button } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { Loading } from '../components/loaded.tsx';
 import { Page } from '../components/page.tsx';
@@ -30,6 +31,7 @@ export function Shell() {
   const showKeys = useCallback(() => setOpen('keys'), []);
   useKeyboard(allowed, { onSearch: showSearch, onKeys: showKeys });
   useEffect(close, [path]);
+  useFocusOnContent(path);
   return (
     <ProgramContext.Provider value={program}>
       <a class="skip" href="#content">
@@ -56,6 +58,16 @@ export function Shell() {
       {open === 'keys' && <KeysDialog routes={allowed} onClose={close} />}
     </ProgramContext.Provider>
   );
+}
+
+/** Moves the focus to the content of another screen, where the next Tab continues and screen readers begin to read. */
+function useFocusOnContent(path: string): void {
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current === path) return;
+    shown.current = path;
+    document.getElementById('content')?.focus({ preventScroll: true });
+  }, [path]);
 }
 
 function mayOpen({ scope, sandboxOnly }: Route, { mode, has }: ReturnType<typeof useSession>): boolean {
@@ -115,7 +127,8 @@ function LoadedScreen({ route, parameters }: { readonly route: Route; readonly p
     return (
       <Page title={route.title}>
         <Empty title="This screen could not be loaded">
-          The service cannot be reached, or has been updated. Reload the page.
+          <p>The service cannot be reached, or has been updated since this page was opened.</p>
+          <Button onClick={() => window.location.reload()}>Reload the page</Button>
         </Empty>
       </Page>
     );

@@ -18,10 +18,12 @@ window.addEventListener('popstate', notify);
 
 /** Goes to a path of the console, with its query. `replace` leaves no entry in the history: for filters being typed. */
 export function navigate(url: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  const current = window.location.pathname + window.location.search;
-  if (url === current) return;
+  const { pathname, search } = window.location;
+  if (url === pathname + search) return;
   if (replace) window.history.replaceState(null, '', url);
   else window.history.pushState(null, '', url);
+  // Another screen begins at its top; the same one with other filters stays where it is.
+  if (window.location.pathname !== pathname) window.scrollTo(0, 0);
   notify();
 }
 
