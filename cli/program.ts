@@ -12,6 +12,7 @@ import { addSandbox } from './commands/sandbox.ts';
 import { addSessions } from './commands/sessions.ts';
 import { addStatus } from './commands/status.ts';
 import { addRequests } from './commands/support/requests.ts';
+import { addSearch } from './commands/support/search.ts';
 import { addSwitch } from './commands/switch.ts';
 import { addTransfers } from './commands/transfers.ts';
 import { addTrialBalance } from './commands/trial-balance.ts';
@@ -37,7 +38,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addAudit,
     ],
   },
-  { heading: 'Troubleshooting and testing:', resources: [addRequests, addErrors, addSandbox] },
+  { heading: 'Troubleshooting and testing:', resources: [addSearch, addRequests, addErrors, addSandbox] },
   { heading: 'On the host of the service:', resources: [addHost] },
 ];
 

@@ -13,8 +13,9 @@ export type ExampleRequest = {
 
 /** A valid request of the operation. A sandbox accepts it as it is, once the ids in its path are real ones. */
 export function exampleOf(id: OperationId): ExampleRequest {
-  const { method, body, idempotency, example } = OPERATIONS[id];
-  const path = examplePath(id);
+  const { method, query, body, idempotency, example } = OPERATIONS[id];
+  const required = new URLSearchParams(Object(query === undefined ? {} : sampleOf(query, true)));
+  const path = `${examplePath(id)}${required.size === 0 ? '' : `?${required}`}`;
   const key: Readonly<Record<string, string>> =
     idempotency === 'none' ? {} : { 'Idempotency-Key': `example-${id.replaceAll('_', '-')}` };
   if (body === undefined) return { method, path, headers: key };

@@ -5,6 +5,7 @@ import { CARDS } from './cards.ts';
 import { ERROR_LOG } from './error-log.ts';
 import { EVENTS } from './events.ts';
 import { KEYS } from './keys.ts';
+import { SEARCH } from './look-up/search.ts';
 import { TIMELINE } from './look-up/timeline.ts';
 import { PROGRAMS } from './programs.ts';
 import { SANDBOX } from './sandbox.ts';
@@ -26,6 +27,7 @@ const DEFINITIONS = [
   ...WEBHOOKS,
   ...ERROR_LOG,
   ...REQUESTS,
+  ...SEARCH,
   ...PROGRAMS,
   ...KEYS,
   ...SESSIONS,
@@ -80,6 +82,7 @@ export const SECTIONS: readonly Section[] = [
     WEBHOOKS,
   ),
   section('Errors', 'Look up error responses, and what a request did.', [...ERROR_LOG, ...REQUESTS]),
+  section('Search', "Find anything in all card programs. Requires an operator's key.", SEARCH),
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),

@@ -53,6 +53,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   currency: 'USD',
   time_zone: 'UTC',
   reference: 'invoice 1',
+  q: 'order-17',
   last_four: '4242',
   expires_on: '2030-12-31',
   actor: 'operator',

@@ -33,6 +33,7 @@ import { updateProgram } from './programs/update-program.ts';
 import { getRequest } from './requests/get-request.ts';
 import { moveClock } from './sandbox/move-clock.ts';
 import { type SandboxDatabase, startDatabase, stopDatabase } from './sandbox/sandbox-database.ts';
+import { search } from './search/search.ts';
 import { createSession } from './sessions/create-session.ts';
 import { deleteSession, revokeSession } from './sessions/end-session.ts';
 import { getSession } from './sessions/get-session.ts';
@@ -139,6 +140,7 @@ const HANDLERS = {
   revoke_session: revokeSession,
   inspect_error: inspectError,
   search_errors: searchErrors,
+  search,
   count_errors: countErrors,
   get_request: getRequest,
   list_audit_entries: listAuditEntries,

@@ -228,7 +228,11 @@ function methodOf(id: OperationId): string {
     ...params.map((param) => `${camel(param)}: string`),
     ...(rows === undefined ? [] : [`${rows.name}: ${typeOf(rows.schema)}`]),
     ...(body === undefined || rows !== undefined ? [] : [`body: ${requestName(id, 'Body', body)}${canBeEmpty}`]),
-    ...(query === undefined ? [] : [`query: ${requestName(id, 'Query', query)} = {}`]),
+    ...(query === undefined
+      ? []
+      : [
+          `query: ${requestName(id, 'Query', query)}${((query.required ?? []) as readonly string[]).length === 0 ? ' = {}' : ''}`,
+        ]),
   ];
   const sent = [
     ...(params.length === 0 ? [] : [`params: { ${params.map((param) => `${param}: ${camel(param)}`).join(', ')} }`]),

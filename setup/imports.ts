@@ -29,6 +29,7 @@ const subjects = [
   'sandbox',
   'events',
   'webhooks',
+  'search',
 ];
 const subjectFolders = subjects.map((subject) => `server/${subject}/`);
 

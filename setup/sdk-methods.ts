@@ -55,6 +55,7 @@ export const METHODS: Readonly<Record<OperationId, `${Resource}.${string}`>> = {
   search_errors: 'errors.search',
   count_errors: 'errors.count',
   get_request: 'requests.get',
+  search: 'search.find',
   create_program: 'programs.create',
   get_program: 'programs.get',
   update_program: 'programs.update',
@@ -102,6 +103,7 @@ export const RESOURCES = {
   operatorWebhooks: 'Webhooks of all card programs and of operators; for operators.',
   errors: 'The error log: every error response, available by request id within a second.',
   requests: 'What a request did, whether it succeeded or failed; for operators.',
+  search: 'The search in all card programs; for operators.',
   sandbox: 'Controls that only a sandbox has: stop its database, and move its clock.',
 } as const;
 

@@ -693,6 +693,29 @@ export type FoundEvents = {
   readonly number: number;
 };
 
+/** Found record. */
+export type FoundRecord = {
+  /** Its id; of an idempotency key or an error code, the text itself. */
+  readonly id: string;
+  /** The card program; null for what belongs to none. */
+  readonly program_id: string | null;
+  /** What of it was the same as the text, or began like it. */
+  readonly matched:
+    | 'id'
+    | 'id_prefix'
+    | 'reference'
+    | 'idempotency_key'
+    | 'amount'
+    | 'last_four'
+    | 'holder_reference'
+    | 'name'
+    | 'error_code';
+  /** What it is, in one line. */
+  readonly summary: string;
+  /** When it was created or happened. */
+  readonly created_at: string | null;
+};
+
 /** Funding low record: the data of funding.low. */
 export type FundingLowRecord = {
   readonly program_id: string;
@@ -1629,6 +1652,50 @@ export type SearchEventsQuery = {
   readonly subject_id?: string | undefined;
   /** Only events of this card program. */
   readonly program_id?: string | undefined;
+};
+
+/** The query of search. */
+export type SearchQuery = {
+  /**
+   * What to look for: any id; a reference; an idempotency key; a card id or its beginning; the last four digits
+   * of a card; a holder reference; an amount such as 12.34 or 12.34 USD; an error code; the name of a card
+   * program.
+   */
+  readonly q: string;
+  /** Only in this card program. */
+  readonly program_id?: string | undefined;
+  /** By amount or error code, only what happened at or after this time. */
+  readonly created_from?: string | undefined;
+  /** By amount or error code, only what happened before this time. */
+  readonly created_to?: string | undefined;
+};
+
+/** Search results: the response of search. */
+export type SearchResults = {
+  /** What was found, by kind; empty if nothing was. */
+  readonly data: readonly {
+    /** What was found. */
+    readonly kind:
+      | 'transfer'
+      | 'card'
+      | 'request'
+      | 'reversal'
+      | 'idempotency_key'
+      | 'deposit'
+      | 'withdrawal'
+      | 'event'
+      | 'program'
+      | 'webhook'
+      | 'api_key'
+      | 'audit_entry'
+      | 'error_code';
+    /** Newest first; what is the same before what begins like it. */
+    readonly results: readonly FoundRecord[];
+    /** Whether there may be more of this kind than are shown. */
+    readonly has_more: boolean;
+  }[];
+  /** False if there are more card programs than one search looks into: send `program_id`. */
+  readonly complete: boolean;
 };
 
 /** Service status: the response of get_status. */
@@ -2887,6 +2954,14 @@ export type Operations = {
     readonly reply: RequestRecord;
   };
   /**
+   * search: Find anything in all card programs: by id, reference, idempotency key, card, holder, amount or error
+   * code. Requires an operator key. Error codes: `search_schema`, `unknown_search`.
+   */
+  readonly search: {
+    readonly call: { readonly query?: SearchQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: SearchResults;
+  };
+  /**
    * create_program: Create a card program. Requires an operator key. Error codes: `create_program_schema`,
    * `idempotency_key_exists`, `unknown_create_program`.
    */
@@ -3796,6 +3871,18 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
+  search: {
+    method: 'GET',
+    path: '/api/v0.1/operator/search',
+    program: false,
+    scope: 'operator:read',
+    reach: 'operator',
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   create_program: {
     method: 'POST',
     path: '/api/v0.1/operator/program',
@@ -4345,6 +4432,8 @@ export const ERRORS = {
   count_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_request. */
   get_request_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of search. */
+  search_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_program. */
   create_program_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_programs. */
@@ -4505,6 +4594,8 @@ export const ERRORS = {
   unknown_count_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The request could not be looked up because of an internal error. */
   unknown_get_request: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The search could not be completed because of an internal error. */
+  unknown_search: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The program could not be created because of an internal error. */
   unknown_create_program: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The programs could not be listed because of an internal error. */

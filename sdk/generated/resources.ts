@@ -73,6 +73,8 @@ import type {
   RollWebhookSecretBody,
   SearchErrorsQuery,
   SearchEventsQuery,
+  SearchQuery,
+  SearchResults,
   ServiceStatus,
   SessionRecord,
   StatementPage,
@@ -1039,6 +1041,23 @@ export class RequestsResource {
   }
 }
 
+/** The search in all card programs; for operators. */
+export class SearchResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * search: Find anything in all card programs: by id, reference, idempotency key, card, holder, amount or error
+   * code. Requires an operator key. Error codes: `search_schema`, `unknown_search`.
+   */
+  find(query: SearchQuery, options?: CallOptions): Promise<WithResponse<SearchResults>> {
+    return this.#send('search', { query, options });
+  }
+}
+
 /** Controls that only a sandbox has: stop its database, and move its clock. */
 export class SandboxResource {
   readonly #send: Send;
@@ -1087,6 +1106,7 @@ export class Resources {
   readonly operatorWebhooks: OperatorWebhooksResource;
   readonly errors: ErrorsResource;
   readonly requests: RequestsResource;
+  readonly search: SearchResource;
   readonly sandbox: SandboxResource;
 
   constructor(send: Send) {
@@ -1106,6 +1126,7 @@ export class Resources {
     this.operatorWebhooks = new OperatorWebhooksResource(send);
     this.errors = new ErrorsResource(send);
     this.requests = new RequestsResource(send);
+    this.search = new SearchResource(send);
     this.sandbox = new SandboxResource(send);
   }
 }

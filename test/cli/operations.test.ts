@@ -275,6 +275,11 @@ sequence  created_at                purpose  direction            amount        
     type: 'errors search --program prog_1 --operation create_transfer',
     shows: 'no           prog_019000000000700080000000000000de\n',
   },
+  search: {
+    type: 'search order-17',
+    shows:
+      'transfer  tr_0196f5c2d9a17b40a5d2c08e6f1b3a97  reference  Load of 10.00 USD to card_active: completed  2026-',
+  },
   count_errors: {
     type: 'errors count --interval day',
     reply: { dropped: 3 },

@@ -185,6 +185,9 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   inspect_error: twice('inspect_error'),
   get_request: twice('get_request'),
   search_errors: ['limit=0', 'program_id=x', 'type=x'].map((query) => withQuery('search_errors', query)),
+  search: ['q=', 'q=%20', 'program_id=prog_1', 'q=x&program_id=x', 'q=x&created_from=x'].map((query) =>
+    withQuery('search', query),
+  ),
   count_errors: ['interval=week', 'from=x', 'code=x'].map((query) => withQuery('count_errors', query)),
   list_audit_entries: ['limit=0', 'cursor=x', 'action=get_transfer', 'created_from=x'].map((query) =>
     withQuery('list_audit_entries', query),

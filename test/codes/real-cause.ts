@@ -140,7 +140,7 @@ function withBody(operation: OperationId, body: string): Attempt {
 /** The example of an operation with a query. */
 export function withQuery(operation: OperationId, query: string): Attempt {
   const request = toRequest(exampleOf(operation));
-  return { operation, request: { ...request, path: `${request.path}?${query}` } };
+  return { operation, request: { ...request, path: `${request.path.split('?')[0]}?${query}` } };
 }
 
 /** What is wrong with a query that the operation has no use for. */

@@ -124,6 +124,7 @@ const READINGS = [
   'get_transfer',
   'get_error',
   'get_request',
+  'search',
 ] as const;
 
 /** Filters of transfers; exports get those that few transfers fit. */
@@ -138,6 +139,15 @@ const FILTERS = [
   'created_from=2026-01-01T00:00:00Z&status=canceled',
 ] as const;
 const NARROW = ['created_to=2020-01-01T00:00:00Z', 'reference=nobody%27s', `card_id=${QUIET_CARD}`] as const;
+
+const SEARCHED = [
+  'q=4242',
+  'q=12.34',
+  'q=tr_1',
+  'q=card_',
+  'q=USD+5&created_from=2026-01-01T00:00:00Z',
+  'q=%F0%9F%8E%81',
+];
 
 /** Something that is read; nothing of it moves money. */
 export function newReading(random: Random): Draft {
@@ -155,6 +165,7 @@ export function newReading(random: Random): Draft {
   }
   const query = [
     ...(operation === 'list_transfers' && random.chance(0.7) ? [random.pick(FILTERS)] : []),
+    ...(operation === 'search' ? [random.pick(SEARCHED)] : []),
     ...(operation === 'export_transfers' ? [random.pick(NARROW)] : []),
     ...(operation === 'list_postings' && random.chance(0.3) ? ['created_from=2026-01-01T00:00:00Z'] : []),
     ...(operation.startsWith('list_') && random.chance(0.5) ? [`limit=${1 + random.below(5)}`] : []),

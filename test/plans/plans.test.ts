@@ -18,6 +18,18 @@ import { countScheduled } from '../../server/store/overview/switch-preview.ts';
 import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
 import { findEvents, findMade, readClockMoves } from '../../server/store/requests/find-request.ts';
+import {
+  findCardsByHolder,
+  findCardsById,
+  findCardsByLastFour,
+  findCardsByName,
+} from '../../server/store/search/find-cards.ts';
+import { findKeyUses, findReversals } from '../../server/store/search/find-others.ts';
+import {
+  findTransfersByAmount,
+  findTransfersById,
+  findTransfersByReference,
+} from '../../server/store/search/find-transfers.ts';
 import { findDueTransfers, findExpiredHolds } from '../../server/store/transfers/due.ts';
 import { deleteHolds } from '../../server/store/transfers/hold.ts';
 import { listReversals, readReversal } from '../../server/store/transfers/reversal.ts';
@@ -82,6 +94,23 @@ const READS: readonly (readonly [string, Statement])[] = [
   ['export_postings', readStatementLines(PROGRAM, after, 0n, 1000n)],
   ['get_program', readProgram(PROGRAM)],
   ['the funding account', readFundingAccount(PROGRAM, 'USD')],
+];
+
+const programs = [PROGRAM, randomUUID()];
+const within = { ...always, amounts: [{ amount: 7, currencies: ['USD', 'EUR'] }] };
+
+/** What a search reads, by the values that it looks for. */
+const SEARCHES: readonly (readonly [string, Statement])[] = [
+  ['transfers by id', findTransfersById(programs, [after], 6)],
+  ['transfers by reference', findTransfersByReference(programs, 'filled 7', 6)],
+  ['transfers by amount', findTransfersByAmount(programs, within, 5000, 6)],
+  ['transfers by amount and time', findTransfersByAmount(programs, { ...within, ...lastHour }, 5000, 6)],
+  ['cards by name', findCardsByName(programs, 'filled_0', 6)],
+  ['cards by digits', findCardsByLastFour(programs, '0042', 6)],
+  ['cards by holder', findCardsByHolder(programs, 'holder 7', 6)],
+  ['cards by id', findCardsById(programs, [after], 6)],
+  ['reversals', findReversals(programs, [after], 6)],
+  ['uses of a key', findKeyUses(programs, ['create_transfer', 'create_card'], 'key 7', 6)],
 ];
 
 /** What is read of everything, for operators and loops. */
@@ -223,6 +252,17 @@ describe.each([
     const plan = await planOf(client, statement, 'custom');
     expect(wholeReads(plan), JSON.stringify(plan, null, 1)).toEqual([]);
   });
+
+  test.each(SEARCHES)(
+    'a search for %s probes each program, and stops when there is enough',
+    async (_name, statement) => {
+      for (const how of ['custom', 'generic'] as const) {
+        const plan = await planOf(client, statement, how);
+
+        expect([...wholeReads(plan), ...halfProbes(plan)], JSON.stringify(plan, null, 1)).toEqual([]);
+      }
+    },
+  );
 
   test.each(['custom', 'generic'] as const)(
     'lists and exports go along one index, in its order, whatever they are narrowed to: %s plan',

@@ -45,7 +45,13 @@ async function callWithExample(operation: OperationId): Promise<void> {
   const input = operation === 'create_transfer_batch' ? Reflect.get(fields, 'transfers') : fields;
   const methods: object = Reflect.get(client(), resource);
   const ids = parametersOf(path).map(sampleOfParameter);
-  await Reflect.apply(Reflect.get(methods, method), methods, [...ids, ...(body === undefined ? [] : [input])]);
+  const query = exampleOf(operation).path.split('?')[1];
+  const required = query === undefined ? [] : [Object.fromEntries(new URLSearchParams(query))];
+  await Reflect.apply(Reflect.get(methods, method), methods, [
+    ...ids,
+    ...(body === undefined ? [] : [input]),
+    ...required,
+  ]);
 }
 
 const service = await startCannedService();

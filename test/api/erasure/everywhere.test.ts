@@ -144,6 +144,8 @@ async function plantErrors(client: TransferService, transferId: string): Promise
   await refusalOf(client.transfers.update(transferId, { metadata: { [MARKER]: 'x'.repeat(600) } }));
   await refusalOf(client.transfers.reverse(transferId, { amount: 0, description: MARKER }));
   await refusalOf(client.transfers.list({ metadata_name: 'second', metadata_value: MARKER, cursor: 'x' }));
+  await refusalOf(client.cards.list({ holder_reference: MARKER, cursor: 'x' }));
+  await refusalOf(client.search.find({ q: MARKER, program_id: 'x' }));
   await refusalOf(client.cards.create({ card_id: CARD, holder_reference: MARKER }));
   await refusalOf(client.cards.update(CARD, { holder_reference: MARKER, expires_on: '2026-02-30' }));
 }

@@ -1,0 +1,108 @@
+import { type Static, Type } from 'typebox';
+import { operation } from '../operation.ts';
+import { DEMO_PROGRAM, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from '../samples.ts';
+import { literals, moment, nullable, text, textOrNull } from '../schema-parts.ts';
+
+/** What can be found, in the order of the results. */
+export const FOUND_KINDS = [
+  'transfer',
+  'card',
+  'request',
+  'reversal',
+  'idempotency_key',
+  'deposit',
+  'withdrawal',
+  'event',
+  'program',
+  'webhook',
+  'api_key',
+  'audit_entry',
+  'error_code',
+] as const;
+
+/** What of it was the same as the text, or began like it. */
+export const MATCHES = [
+  'id',
+  'id_prefix',
+  'reference',
+  'idempotency_key',
+  'amount',
+  'last_four',
+  'holder_reference',
+  'name',
+  'error_code',
+] as const;
+
+/** One thing that was found. */
+export const FoundRecord = Type.Object({
+  id: Type.String({ description: 'Its id; of an idempotency key or an error code, the text itself' }),
+  program_id: textOrNull('The card program; null for what belongs to none'),
+  matched: literals(MATCHES, 'What of it was the same as the text, or began like it'),
+  summary: Type.String({ description: 'What it is, in one line' }),
+  created_at: nullable(moment('When it was created or happened')),
+});
+
+/** The reply of search. */
+export const SearchResults = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      kind: literals(FOUND_KINDS, 'What was found'),
+      results: Type.Array(FoundRecord, { description: 'Newest first; what is the same before what begins like it' }),
+      has_more: Type.Boolean({ description: 'Whether there may be more of this kind than are shown' }),
+    }),
+    { description: 'What was found, by kind; empty if nothing was' },
+  ),
+  complete: Type.Boolean({
+    description: 'False if there are more card programs than one search looks into: send `program_id`',
+  }),
+});
+
+/** Search. */
+export const SEARCH = [
+  operation({
+    id: 'search',
+    method: 'GET',
+    path: '/api/v0.1/operator/search',
+    summary:
+      'Find anything in all card programs: by id, reference, idempotency key, card, holder, amount or error code',
+    reach: 'operator',
+    scope: 'operator:read',
+    query: Type.Object({
+      q: text(
+        255,
+        'What to look for: any id; a reference; an idempotency key; a card id or its beginning; the last four digits of ' +
+          'a card; a holder reference; an amount such as 12.34 or 12.34 USD; an error code; the name of a card program',
+      ),
+      program_id: Type.Optional(text(255, 'Only in this card program')),
+      created_from: Type.Optional(moment('By amount or error code, only what happened at or after this time')),
+      created_to: Type.Optional(moment('By amount or error code, only what happened before this time')),
+    }),
+    reply: SearchResults,
+    failure: 'The search could not be completed',
+    example: {
+      reply: {
+        data: [
+          {
+            kind: 'transfer',
+            results: [
+              {
+                id: EXAMPLE_TRANSFER_ID,
+                program_id: DEMO_PROGRAM,
+                matched: 'reference',
+                summary: 'Load of 10.00 USD to card_active: completed',
+                created_at: EXAMPLE_TIME,
+              },
+            ],
+            has_more: false,
+          },
+        ],
+        complete: true,
+      },
+    },
+  }),
+] as const;
+
+/** What was found, on the wire. */
+export type FoundRecord = Static<typeof FoundRecord>;
+/** The reply of search on the wire. */
+export type SearchResults = Static<typeof SearchResults>;

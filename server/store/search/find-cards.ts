@@ -1,0 +1,83 @@
+import { CARD_DETAILS } from '../card.ts';
+import type { Statement } from '../connection/database.ts';
+import { many, NUMBER, statement, TEXT, UUID } from '../sql.ts';
+
+/** SQL: cards with their accounts, given a relation of their programs and ids. */
+const showCards = (found: string, order: string): string => `select ${CARD_DETAILS}
+  from (${found}) as found
+  cross join lateral (
+    select * from card where card.program_id = found.program_id and card.card_id = found.card_id limit 1
+  ) as card
+  cross join lateral (
+    select * from account where account.program_id = card.program_id and account.account_id = card.account_id limit 1
+  ) as account
+  cross join lateral (select time_zone from program where program.program_id = card.program_id limit 1) as program
+  order by ${order} limit :count`;
+
+const IN_PROGRAMS = { programIds: many(UUID), count: NUMBER };
+
+const FIND_BY_NAME = statement(
+  'find_cards_by_name',
+  { ...IN_PROGRAMS, start: TEXT },
+  showCards(
+    `select wanted.program_id, of_name.card_id
+      from unnest(:programIds) as wanted(program_id) cross join lateral (
+        select card_id from card
+        where card.program_id = wanted.program_id
+          and card.name collate "C" >= :start and card.name collate "C" < :start || U&'\\007F'
+        order by card.name collate "C" limit :count
+      ) as of_name`,
+    'card.name collate "C", card.card_id desc',
+  ),
+);
+
+/** Finds cards whose id on the wire begins with a text, which is visible ASCII; the shortest ids first. */
+export function findCardsByName(programIds: readonly string[], start: string, count: number): Statement {
+  return FIND_BY_NAME({ programIds, start, count });
+}
+
+const byColumn = (name: string, column: string, type: string) =>
+  statement(
+    name,
+    { ...IN_PROGRAMS, value: TEXT },
+    showCards(
+      `select wanted.program_id, of_value.card_id
+        from unnest(:programIds) as wanted(program_id) cross join lateral (
+          select card_id from card
+          where card.${column} = :value::${type} and card.program_id = wanted.program_id
+            and (card.${column}, card.program_id, card.card_id)
+              >= (:value::${type}, wanted.program_id, '00000000-0000-0000-0000-000000000000'::uuid)
+            and (card.${column}, card.program_id, card.card_id)
+              <= (:value::${type}, wanted.program_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+          order by card.${column} desc, card.program_id desc, card.card_id desc limit :count
+        ) as of_value`,
+      'card.card_id desc',
+    ),
+  );
+
+const FIND_BY_LAST_FOUR = byColumn('find_cards_by_last_four', 'last_four', 'char(4)');
+const FIND_BY_HOLDER = byColumn('find_cards_by_holder', 'holder_reference', 'text');
+
+/** Finds the newest cards whose number ends with four digits. */
+export function findCardsByLastFour(programIds: readonly string[], value: string, count: number): Statement {
+  return FIND_BY_LAST_FOUR({ programIds, value, count });
+}
+
+/** Finds the newest cards with a holder reference. */
+export function findCardsByHolder(programIds: readonly string[], value: string, count: number): Statement {
+  return FIND_BY_HOLDER({ programIds, value, count });
+}
+
+const FIND_BY_ID = statement(
+  'find_cards_by_id',
+  { ...IN_PROGRAMS, cardIds: many(UUID) },
+  showCards(
+    'select * from unnest(:programIds) as wanted(program_id) cross join unnest(:cardIds) as sought(card_id)',
+    'card.card_id desc',
+  ),
+);
+
+/** Finds cards by their inner ids in any of the programs. */
+export function findCardsById(programIds: readonly string[], cardIds: readonly string[], count: number): Statement {
+  return FIND_BY_ID({ programIds, cardIds, count });
+}

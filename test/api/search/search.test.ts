@@ -1,0 +1,212 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type SearchResults, TransferService } from '../../../sdk/client.ts';
+import { waitFor } from '../../harness/process.ts';
+import { refusalOf, useService } from '../../harness/service.ts';
+
+const running = useService();
+const client = () => running().client;
+
+/** What was found: the kind, the id and what matched. */
+function linesOf({ data }: SearchResults): readonly string[] {
+  return data.flatMap(({ kind, results }) => results.map(({ id, matched }) => `${kind} ${id} by ${matched}`));
+}
+
+const find = async (q: string, more: { program_id?: string; created_from?: string; created_to?: string } = {}) =>
+  linesOf(await client().search.find({ q, ...more }));
+
+describe('search', () => {
+  const programs = { shop: '', yen: '' };
+  const made: Record<string, string> = {};
+
+  beforeAll(async () => {
+    const { cards, transfers, deposits, withdrawals } = client();
+    programs.shop = (await client().programs.create({ name: 'Gift Shop', currency: 'USD' })).program_id;
+    programs.yen = (await client().programs.create({ name: 'Yen', currency: 'JPY' })).program_id;
+    const [shop, yen] = [{ programId: programs.shop }, { programId: programs.yen }];
+    made.deposit = (
+      await deposits.create(programs.shop, { amount: 1_000_000 }, { idempotencyKey: 'wire-1' })
+    ).movement_id;
+    made.withdrawal = (await withdrawals.create(programs.shop, { amount: 100 })).movement_id;
+    await deposits.create(programs.yen, { amount: 1_000_000 });
+    await cards.create({ card_id: 'gift-1', last_four: '7788', holder_reference: 'employee 71' }, shop);
+    await cards.create({ card_id: 'gift-12', last_four: '7788' }, { ...shop, idempotencyKey: 'card-of-gift-12' });
+    await cards.create({ card_id: 'yen-1', last_four: '7788', holder_reference: 'employee 71' }, yen);
+    const load = { amount: 123_456, card_id: 'gift-1', reference: 'invoice 9', description: 'secret text' };
+    made.load = (await transfers.create(load, { ...shop, idempotencyKey: 'order-9' })).transfer_id;
+    made.yen = (await transfers.create({ amount: 123_456, card_id: 'yen-1', reference: 'invoice 9' }, yen)).transfer_id;
+    made.reversal = (
+      await transfers.reverse(made.load, { amount: 50 }, { ...shop, idempotencyKey: 'back-9' })
+    ).reversal_id;
+    const refused = await refusalOf(
+      transfers.create(
+        { amount: 9_000_000, card_id: 'gift-1', type: 'unload' },
+        { ...shop, idempotencyKey: 'order-10' },
+      ),
+    );
+    made.refused = refused.requestId;
+    await waitFor('the error is recorded', () =>
+      client()
+        .errors.inspect(refused.requestId)
+        .then(Boolean, () => false),
+    );
+    const key = await client().keys.create({ name: 'till', program_id: programs.shop, scopes: ['transfers:read'] });
+    made.key = key.key_id;
+    const hook = { url: 'https://hooks.example/secret-path' };
+    made.webhook =
+      (
+        await client()
+          .webhooks.create(hook, shop)
+          .catch(() => undefined)
+      )?.webhook_id ?? '';
+    const [event] = (await client().events.list({ type: 'transfer.completed' }, shop)).data;
+    made.event = event?.event_id ?? '';
+    const [entry] = (await client().audit.list({ action: 'create_key' })).data;
+    made.entry = entry?.entry_id ?? '';
+  });
+
+  test.each([
+    ['transfer', 'load'],
+    ['reversal', 'reversal'],
+    ['deposit', 'deposit'],
+    ['withdrawal', 'withdrawal'],
+    ['request', 'refused'],
+    ['api_key', 'key'],
+    ['event', 'event'],
+    ['audit_entry', 'entry'],
+  ])('finds a %s by its id, in any program', async (kind, name) => {
+    expect(await find(` ${made[name]} `)).toEqual([`${kind} ${made[name]} by id`]);
+  });
+
+  test('finds a program by its id and by a part of its name', async () => {
+    expect(await find(programs.shop)).toEqual([`program ${programs.shop} by id`]);
+    expect(await find('gift shop')).toEqual([`program ${programs.shop} by name`]);
+  });
+
+  test('an id is only sought in the program that is named', async () => {
+    expect(await find(made.load ?? '', { program_id: programs.shop })).toHaveLength(1);
+    for (const name of ['load', 'reversal', 'deposit', 'refused', 'key', 'event']) {
+      expect(await find(made[name] ?? '', { program_id: programs.yen }), name).toEqual([]);
+    }
+    expect(await find(programs.shop, { program_id: programs.yen })).toEqual([]);
+  });
+
+  test('an id of another kind, and one that nobody has, find nothing', async () => {
+    const hex = made.load?.slice(3);
+    expect(await find(`rev_${hex}`)).toEqual([]);
+    expect(await find(`dep_${made.withdrawal?.slice(3)}`)).toEqual([]);
+    expect(await find(`tr_${'0'.repeat(32)}`)).toEqual([]);
+  });
+
+  test('finds transfers by their reference in every program, the newest first', async () => {
+    expect(await find('invoice 9')).toEqual([
+      `transfer ${made.yen} by reference`,
+      `transfer ${made.load} by reference`,
+    ]);
+    const { data } = await client().search.find({ q: 'invoice 9', program_id: programs.shop });
+    expect(data).toEqual([
+      {
+        kind: 'transfer',
+        has_more: false,
+        results: [
+          {
+            id: made.load,
+            program_id: programs.shop,
+            matched: 'reference',
+            summary: 'Load of 1234.56 USD to gift-1: completed',
+            created_at: expect.any(String),
+          },
+        ],
+      },
+    ]);
+  });
+
+  test('finds what an idempotency key made, or why it was refused', async () => {
+    expect(await find('order-9')).toEqual([`transfer ${made.load} by idempotency_key`]);
+    expect(await find('back-9')).toEqual([`reversal ${made.reversal} by idempotency_key`]);
+    expect(await find('card-of-gift-12')).toEqual(['card gift-12 by idempotency_key']);
+    const { data } = await client().search.find({ q: 'order-10' });
+    expect(data).toMatchObject([
+      {
+        kind: 'idempotency_key',
+        results: [{ id: 'order-10', summary: 'Key of create_transfer: refused with 409 insufficient_funds' }],
+      },
+    ]);
+    const [wire] = (await client().search.find({ q: 'wire-1' })).data;
+    expect(wire?.results[0]?.summary).toBe(`Key of create_deposit: ${made.deposit}`);
+  });
+
+  test('finds cards by their id, its beginning, four digits and the holder', async () => {
+    expect(await find('gift-1')).toEqual(['card gift-1 by id', 'card gift-12 by id_prefix']);
+    expect(await find('7788')).toEqual([
+      'card yen-1 by last_four',
+      'card gift-12 by last_four',
+      'card gift-1 by last_four',
+    ]);
+    expect(await find('employee 71', { program_id: programs.shop })).toEqual(['card gift-1 by holder_reference']);
+    const [cards] = (await client().search.find({ q: 'employee 71' })).data;
+    expect(JSON.stringify(cards)).not.toContain('employee 71');
+  });
+
+  test('finds transfers by an amount, as each currency writes it, and by a time', async () => {
+    expect(await find('1234.56')).toEqual([`transfer ${made.load} by amount`]);
+    expect(await find('1234.56 usd')).toEqual([`transfer ${made.load} by amount`]);
+    expect(await find('123456')).toEqual([`transfer ${made.yen} by amount`]);
+    expect(await find('123456 USD')).toEqual([]);
+    const { created_at } = await client().transfers.get(made.load ?? '', { programId: programs.shop });
+    const after = new Date(Date.parse(created_at) + 1).toISOString();
+    expect(await find('1234.56', { created_from: created_at, created_to: after })).toHaveLength(1);
+    expect(await find('1234.56', { created_from: after })).toEqual([]);
+    expect(await find('1234.56', { created_to: created_at })).toEqual([]);
+  });
+
+  test('finds an error code, with the latest requests that failed with it', async () => {
+    expect(await find('insufficient_funds', { program_id: programs.shop })).toEqual([
+      `request ${made.refused} by error_code`,
+      'error_code insufficient_funds by error_code',
+    ]);
+  });
+
+  test('shows a few of each kind, and says when there are more', async () => {
+    for (let number = 0; number < 6; number += 1) await client().cards.create({ card_id: `many-${number}` });
+    const { data, complete } = await client().search.find({ q: 'many-' });
+    expect(data).toMatchObject([{ kind: 'card', has_more: true }]);
+    expect(data[0]?.results).toHaveLength(5);
+    expect(complete).toBe(true);
+    expect((await client().search.find({ q: 'many-1' })).data).toMatchObject([{ has_more: false }]);
+  });
+
+  test.each([
+    { q: '   ' },
+    { q: 'x'.repeat(256) },
+    { q: 'x', program_id: 'shop' },
+    { q: 'x', created_from: '2030-01-02T00:00:00Z', created_to: '2030-01-01T00:00:00Z' },
+  ])('%j is refused', async (query) => {
+    expect(await refusalOf(client().search.find(query))).toMatchObject({ Code: 'search_schema', Status: 400 });
+  });
+
+  test('a card number is refused, and stored nowhere', async () => {
+    for (const q of ['4111111111111111', '4111 1111 1111 1111', 'card 4111-1111-1111-1111 please']) {
+      const refused = await refusalOf(client().search.find({ q }));
+      expect(refused).toMatchObject({ Code: 'card_number_refused', field: '/q' });
+      expect(refused.Message).not.toContain('1111');
+    }
+  });
+
+  test('the error log does not keep what was searched for', async () => {
+    const refused = await refusalOf(client().search.find({ q: 'employee 71', program_id: 'shop' }));
+    await waitFor('the error is recorded', () =>
+      client()
+        .errors.inspect(refused.requestId)
+        .then(Boolean, () => false),
+    );
+    expect(JSON.stringify(await client().errors.inspect(refused.requestId))).not.toContain('employee 71');
+  });
+
+  test('only operators search', async () => {
+    const { key } = await client()
+      .keys.create({ name: 'program', program_id: programs.shop, role: 'support' })
+      .catch(() => client().keys.create({ name: 'program', program_id: programs.shop, scopes: ['transfers:read'] }));
+    const program = new TransferService({ baseUrl: running().url, key: key ?? '' });
+    expect((await refusalOf(program.search.find({ q: 'x' }))).Code).toBe('forbidden');
+  });
+});
