@@ -156,6 +156,43 @@ describe('get_transfer_timeline', () => {
     ]);
   });
 
+  test('transfers of a batch, and the unload of a card that is closed', async () => {
+    const card = await newCard(client());
+    const rows = Array.from({ length: 100 }, (_, at) => ({
+      amount: 1 + at,
+      card_id: card,
+      idempotency_key: `${card}-${at}`,
+    }));
+    const { data } = await client().transfers.createBatch(rows);
+    const batch = await timelineWith(data[57]?.transfer?.transfer_id ?? '', 1);
+    expect(kindsOf(batch)).toEqual(['request', 'posting', 'event']);
+    expect(batch.steps[1]?.balances[0]?.card_id).toBe(card);
+    expect(batch.truncated).toEqual([]);
+    await client().cards.update(card, { status: 'closed', balance_to: 'funding' });
+    const [closing] = (await client().transfers.list({ card_id: card, type: 'unload' })).data;
+    const unload = await timelineWith(closing?.transfer_id ?? '', 1);
+    expect(kindsOf(unload)).toEqual(['request', 'posting', 'event']);
+    expect(unload.steps[1]?.balances).toEqual([change(card, 5050, 0)]);
+  });
+
+  test('more reversals than it shows: the latest, and it says that there are more', async () => {
+    const card = await newCard(client());
+    const id = await made(client(), card, 100);
+    for (let count = 0; count < 53; count += 1) await client().transfers.reverse(id, { amount: 1 });
+    const timeline = await timelineWith(id, 51);
+    const reversals = stepsOf(timeline, 'reversal');
+    expect(reversals).toHaveLength(50);
+    const { data } = await client().transfers.reversals(id, { limit: 50 });
+    expect(reversals.map(({ reversal_id }) => reversal_id)).toEqual(
+      data.map(({ reversal_id }) => reversal_id).reverse(),
+    );
+    expect(stepsOf(timeline, 'posting').at(-1)?.balances).toEqual([change(card, 48, 47)]);
+    expect(stepsOf(timeline, 'posting')).toHaveLength(51);
+    expect(timeline.money.moved).toBe('partly_moved_back');
+    expect(timeline.money.sentence).toMatch(/0.53 USD has been moved back, which leaves 0.47 USD\.$/);
+    expect(timeline.truncated.map(({ kind }) => kind)).toEqual(['reversal']);
+  });
+
   test('attempts to send its events: one that fails, and one that succeeds', async () => {
     const receiver = await receiverForTest();
     const webhook = await client().webhooks.create({ url: receiver.url, types: ['transfer.*'] });
