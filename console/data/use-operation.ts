@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { CallOptions, TransferService } from '../../sdk/client.ts';
+import { type CallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
 import { backgroundClient, client } from './client.ts';
 import { useProgramId } from './program.ts';
 
@@ -62,6 +62,8 @@ export function useOperation<Result>(
         if (leaving.signal.aborted) return;
         const failure = error instanceof Error ? error : new Error(String(error));
         setState(({ data }) => ({ data, error: failure, loading: false, stale: data !== undefined }));
+        // To ask again would only fill the error log.
+        if (isForGood(failure)) return;
       }
       if (pollMilliseconds === undefined || leaving.signal.aborted) return;
       window.clearTimeout(timer);
@@ -86,4 +88,9 @@ export function useOperation<Result>(
 
   const reload = useCallback(() => setReloads((count) => count + 1), []);
   return { ...state, reload };
+}
+
+/** Whether the same request would be refused again, such as for an id that does not exist. */
+function isForGood(error: Error): boolean {
+  return error instanceof TransferServiceError && [400, 403, 404].includes(error.Status);
 }

@@ -237,6 +237,26 @@ describe('one transfer', () => {
     await page.getByText("There is no transfer 'tr_00000000000000000000000000000000'").waitFor();
     expect(await page.locator('.answer').count()).toBe(0);
   });
+
+  test('a list that is refused is not asked for again and again, and one that is not, is', async () => {
+    const page = await openConsole(at('transfers', { status: 'gone' }));
+    await page.clock.install();
+    let asked = 0;
+    page.on('request', (request) => {
+      asked += request.url().includes('/core/transfer?') ? 1 : 0;
+    });
+    const askedAfter = async (query: Readonly<Record<string, string>>, shown: string) => {
+      await page.goto(at('transfers', query));
+      await page.getByText(shown).first().waitFor();
+      asked = 0;
+      await page.clock.runFor(12_000);
+      // A later request has been heard of, so all before it have.
+      await page.evaluate(async () => (await fetch('/health/live')).status);
+      return asked;
+    };
+    expect(await askedAfter({ status: 'gone' }, 'list_transfers_schema')).toBe(0);
+    expect(await askedAfter({}, 'card_two')).toBeGreaterThan(0);
+  });
 });
 
 describe('who may only read', () => {

@@ -4,6 +4,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
+import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { Page, Section } from '../../components/page.tsx';
@@ -23,7 +24,7 @@ const POLL_MILLISECONDS = 5_000;
 export function TransferScreen({ parameters }: { readonly parameters: Parameters }) {
   const id = parameters.transfer_id ?? '';
   const [done, setDone] = useState('');
-  const [isPolled, setPolled] = useState(true);
+  const [isPolled, setPolled] = useState(false);
   const { data, error, stale, reload } = useOperation(
     async (api, options) => {
       const timeline = await api.transfers.timeline(id, options);
@@ -49,7 +50,7 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
       </p>
       {error !== undefined && <ErrorRecord error={error} stale={shown !== undefined} />}
       {shown === undefined ? (
-        error === undefined && <p aria-busy="true">Loading…</p>
+        error === undefined && <Loading />
       ) : (
         <Known timeline={shown} stale={stale && error !== undefined} />
       )}

@@ -38,7 +38,6 @@ it('knows what is left, and between which ends money moves', () => {
 });
 
 it('reads a transfer again while something may happen to it', () => {
-  expect(isLively(undefined, NOW)).toBe(true);
   expect(isLively(TRANSFER, NOW)).toBe(true);
   expect(isLively(TRANSFER, NOW + 3_600_000)).toBe(false);
   expect(isLively({ ...TRANSFER, outcome: 'open' }, NOW + 3_600_000)).toBe(true);

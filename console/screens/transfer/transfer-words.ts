@@ -42,7 +42,7 @@ export function endsOf(transfer: Pick<TransferRecord, 'type' | 'card_id' | 'dest
 const LIVELY_MILLISECONDS = 10 * 60_000;
 
 /** Whether more may happen to a transfer soon, so that it is worth reading again. */
-export function isLively(transfer: TransferRecord | undefined, now: number): boolean {
-  if (transfer === undefined || transfer.outcome === 'open') return true;
+export function isLively(transfer: TransferRecord, now: number): boolean {
+  if (transfer.outcome === 'open') return true;
   return now - Date.parse(transfer.updated_at) < LIVELY_MILLISECONDS;
 }

@@ -5,6 +5,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id } from '../../components/id.tsx';
+import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { Page } from '../../components/page.tsx';
@@ -76,7 +77,7 @@ export function TransfersScreen() {
           empty={<NoTransfers filters={filters} hasMore={pager.hasNext} />}
         />
       ) : (
-        error === undefined && <p aria-busy="true">Loading…</p>
+        error === undefined && <Loading />
       )}
       <Pager {...pager} />
     </Page>
