@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ErrorRecord } from '../components/error-record.tsx';
 import { Progress } from '../components/progress.tsx';
@@ -45,9 +46,9 @@ export function App() {
           <Shell key={`${session.keyId} ${session.programId}`} />
         </div>
         {hasEnded && (
-          <div class="curtain">
+          <Curtain>
             <SignInScreen reason="ended" mode={session.mode} onSignedIn={reload} />
-          </div>
+          </Curtain>
         )}
       </SessionContext.Provider>
     );
@@ -58,5 +59,23 @@ export function App() {
       {state === 'loading' && error === undefined && <Progress label="Opening the console" />}
       {state === 'signed out' && <SignInScreen reason="none" mode={mode.current} onSignedIn={reload} />}
     </div>
+  );
+}
+
+/** What lies over a view until somebody has signed in: also over a dialog that was open, and Escape does not lift it. */
+function Curtain({ children }: { readonly children: ComponentChildren }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const { current } = dialog;
+    current?.showModal();
+    current?.querySelector('input')?.focus();
+    const stay = (event: Event) => event.preventDefault();
+    current?.addEventListener('cancel', stay);
+    return () => current?.close();
+  }, []);
+  return (
+    <dialog ref={dialog} class="curtain" aria-labelledby="sign-in">
+      {children}
+    </dialog>
   );
 }

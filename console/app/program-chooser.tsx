@@ -4,6 +4,7 @@ import { Dialog } from '../components/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
 import { ErrorRecord } from '../components/error-record.tsx';
 import { TextField } from '../components/field.tsx';
+import { Loading } from '../components/loaded.tsx';
 import { Page } from '../components/page.tsx';
 import { navigate, useLocation } from '../data/location.ts';
 import type { Parameters } from '../data/parameters.ts';
@@ -23,7 +24,7 @@ function remembered(): string | undefined {
 }
 
 /** Shows a program: it is in the URL, so that links to a view name it. */
-export function chooseProgram(programId: string): void {
+export function chooseProgram(programId: string, options: { readonly replace?: boolean } = {}): void {
   try {
     window.sessionStorage.setItem(NAME, programId);
   } catch {
@@ -31,14 +32,14 @@ export function chooseProgram(programId: string): void {
   }
   const query = new URLSearchParams(window.location.search);
   query.set('program', programId);
-  navigate(`${window.location.pathname}?${query}`);
+  navigate(`${window.location.pathname}?${query}`, options);
 }
 
 /** The program of the key, that of the URL, or the last one chosen in this tab; in a sandbox without keys its own. */
 export function useChosenProgram(): ChosenProgram {
   const { allPrograms, programId: own } = useSession();
   const { path, query } = useLocation();
-  const inUrl = query.get('program') ?? undefined;
+  const inUrl = query.get('program') || undefined;
   const last = allPrograms ? remembered() : undefined;
   useEffect(() => {
     if (inUrl !== undefined || last === undefined) return;
@@ -125,9 +126,13 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
   );
 }
 
-/** Asks for a card program where a screen needs one and none is chosen. */
+/**
+ * Asks for a card program where a screen needs one and none is chosen. A screen about one thing finds it out by itself: a
+ * link that somebody was sent may not name it.
+ */
 export function ProgramPrompt({
   route,
+  parameters,
   children,
 }: {
   readonly route: Route;
@@ -136,11 +141,32 @@ export function ProgramPrompt({
 }) {
   const { can } = useSession();
   const { isKnown } = useProgram();
-  if (!route.ofProgram || isKnown) return <>{children}</>;
+  const isMissing = route.ofProgram && !isKnown;
+  const [id] = Object.values(parameters);
+  const canFind = isMissing && id !== undefined && can('search');
+  const found = useOperation(canFind ? (api, options) => api.search.find({ q: id }, options) : undefined, {
+    deps: [id],
+  });
+  const programs = new Set(
+    (found.data?.data ?? []).flatMap(({ results }) =>
+      results.flatMap((result) => (result.id === id && result.program_id !== null ? [result.program_id] : [])),
+    ),
+  );
+  const [only] = programs.size === 1 ? programs : [];
+  useEffect(() => {
+    if (only !== undefined) chooseProgram(only, { replace: true });
+  }, [only]);
+  if (!isMissing) return <>{children}</>;
+  if ((canFind && found.loading) || only !== undefined) return <Loading label="Looking for its card program" />;
   return (
     <Page title={route.title}>
-      <Empty title="Choose a card program">
-        {can('list_programs') ? <ProgramList onChoose={chooseProgram} /> : 'Add ?program=prog_… to the address.'}
+      {found.error !== undefined && <ErrorRecord error={found.error} />}
+      <Empty title={programs.size > 1 ? 'Several card programs have this id: choose one' : 'Choose a card program'}>
+        {can('list_programs') ? (
+          <ProgramList onChoose={(chosen) => chooseProgram(chosen)} />
+        ) : (
+          'Add ?program=prog_… to the address.'
+        )}
       </Empty>
     </Page>
   );

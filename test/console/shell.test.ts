@@ -67,8 +67,8 @@ describe('the shell of the console', () => {
 
   test('what the switch has disabled is on every screen, and goes away', async () => {
     const { client } = service();
-    const page = await openConsole('/console/cards');
     await client.switch.change({ disabled: true, reason: 'Maintenance <script>alert(1)</script>' });
+    const page = await openConsole('/console/cards');
     const banner = page.locator('.banner');
     await banner.getByText('Everything is disabled: Maintenance <script>').waitFor();
     await expectAccessibleInEveryView(page);
@@ -95,6 +95,17 @@ describe('the shell of the console', () => {
     await expectAccessibleInEveryView(page);
     await dialog.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Signed in' }).waitFor({ state: 'detached' });
+  });
+
+  test('a link without a card program finds it, where only one has the id', async () => {
+    const { client } = service();
+    const transfer = await client.transfers.create({ amount: 1234, card_id: 'card_active' });
+    const page = await openConsole(`/console/transfer/${transfer.transfer_id}`, { role: 'support' });
+    await page.waitForURL(`**/console/transfer/${transfer.transfer_id}?program=${transfer.program_id}`);
+    await page.getByText('12.34').first().waitFor();
+    const other = await openConsole('/console/transfer/tr_01936f2a3b4c7d6e8f8091a2b3c4d5e6', { role: 'support' });
+    await other.getByText('Choose a card program').waitFor();
+    await expectAccessibleInEveryView(other);
   });
 
   test('an address without a screen says so', async () => {

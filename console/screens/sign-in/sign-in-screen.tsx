@@ -72,7 +72,7 @@ export function SignInScreen({
   );
   if (reason === 'ended') {
     return (
-      <section class="sign-in over" role="dialog" aria-modal="true" aria-labelledby="sign-in">
+      <section class="sign-in over">
         <h2 id="sign-in">Your session has ended</h2>
         {form}
       </section>
