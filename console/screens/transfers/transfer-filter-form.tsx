@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
 import { decimalsOf, formatDigits, parseAmount } from '../../format/amounts.ts';
 import { toFieldValue, toIso } from '../../format/times.ts';
-import { filtersSet, problemsOf, type TransferFilters } from './transfer-filters.ts';
+import { exactAmountOf, filtersSet, problemsOf, type TransferFilters } from './transfer-filters.ts';
 
 /** How long a reader pauses when a word is written: the list is not read for every letter. */
 const PAUSE_MILLISECONDS = 400;
@@ -26,7 +27,10 @@ export function TransferFilterForm({
 }) {
   const set = filtersSet(filters);
   const problems = problemsOf(filters);
-  const more = set.filter((name) => /^(reference|idempotency_key|m)/.test(name)).length;
+  const exact = exactAmountOf(filters);
+  const isFolded = (name: string): boolean =>
+    /^(reference|idempotency_key|metadata)/.test(name) || (exact === '' && /_amount$/.test(name));
+  const more = set.filter(isFolded).length;
   const text = (name: keyof TransferFilters, label: string) => (
     <TypedField
       label={label}
@@ -53,7 +57,7 @@ export function TransferFilterForm({
   );
   const amount = (name: 'minimum_amount' | 'maximum_amount', label: string) => (
     <AmountField
-      label={`${label}, ${currency}`}
+      label={label}
       value={filters[name]}
       currency={currency}
       onType={(value) => onChange({ [name]: value }, { replace: true })}
@@ -61,24 +65,37 @@ export function TransferFilterForm({
   );
   return (
     <div class="transfer-filters">
-      <Filters onClear={set.length === 0 ? undefined : onClear}>
+      <Filters>
         {text('card_id', 'Card')}
         {choice('status', 'Status', TRANSFER_STATUSES)}
         {choice('type', 'Type', TRANSFER_TYPES)}
+        <AmountField
+          label={`Amount, ${currency}`}
+          value={exact}
+          currency={currency}
+          onType={(value) => onChange({ minimum_amount: value, maximum_amount: value }, { replace: true })}
+        />
         {time('created_from', 'Created from')}
         {time('created_to', 'Created before')}
       </Filters>
-      <details open={more > 0}>
-        <summary>More filters{more > 0 ? ` (${more} set)` : ''}</summary>
-        <Filters>
-          {text('reference', 'Reference')}
-          {text('idempotency_key', 'Idempotency key')}
-          {amount('minimum_amount', 'Amount from')}
-          {amount('maximum_amount', 'Amount to')}
-          {text('metadata_name', 'Metadata name')}
-          {text('metadata_value', 'Metadata value')}
-        </Filters>
-      </details>
+      <div class="more-filters">
+        <details open={more > 0}>
+          <summary>More filters{more > 0 ? ` (${more} set)` : ''}</summary>
+          <Filters>
+            {text('reference', 'Reference')}
+            {text('idempotency_key', 'Idempotency key')}
+            {amount('minimum_amount', 'Amount from')}
+            {amount('maximum_amount', 'Amount to')}
+            {text('metadata_name', 'Metadata name')}
+            {text('metadata_value', 'Metadata value')}
+          </Filters>
+        </details>
+        {set.length > 0 && (
+          <Button kind="quiet" onClick={onClear}>
+            Clear filters
+          </Button>
+        )}
+      </div>
     </div>
   );
 }

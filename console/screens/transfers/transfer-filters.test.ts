@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { filtersSet, NO_FILTERS, problemsOf, queryOf } from './transfer-filters.ts';
+import { exactAmountOf, filtersSet, NO_FILTERS, problemsOf, queryOf } from './transfer-filters.ts';
 
 const set = (query: object) => Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
 
@@ -9,6 +9,12 @@ it('sends only the filters that are set, amounts as numbers', () => {
   const filters = { ...NO_FILTERS, card_id: 'card_1', status: 'pending', minimum_amount: '1234' };
   expect(set(queryOf(filters))).toEqual({ card_id: 'card_1', status: 'pending', minimum_amount: 1234 });
   expect(filtersSet(filters)).toEqual(['card_id', 'status', 'minimum_amount']);
+});
+
+it('knows whether one amount is asked for', () => {
+  expect(exactAmountOf(NO_FILTERS)).toBe('');
+  expect(exactAmountOf({ ...NO_FILTERS, minimum_amount: '1234' })).toBe('');
+  expect(exactAmountOf({ ...NO_FILTERS, minimum_amount: '1234', maximum_amount: '1234' })).toBe('1234');
 });
 
 it('sends a pair of metadata only when it is whole, and says what is missing', () => {

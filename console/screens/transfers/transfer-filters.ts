@@ -24,6 +24,11 @@ export function filtersSet(filters: TransferFilters): readonly (keyof TransferFi
   return names.filter((name) => filters[name] !== '');
 }
 
+/** The amount, where exactly one is asked for; empty otherwise. */
+export function exactAmountOf({ minimum_amount: minimum, maximum_amount: maximum }: TransferFilters): string {
+  return minimum === maximum ? minimum : '';
+}
+
 /** Half a pair of metadata filters nothing yet. */
 function isWhole({ metadata_name: name, metadata_value: value }: TransferFilters): boolean {
   return name !== '' && value !== '';

@@ -31,7 +31,12 @@ const COLUMNS: readonly Column<TransferRecord>[] = [
   { title: 'Card', cell: (transfer) => <Cards transfer={transfer} /> },
   { title: 'Amount', align: 'end', cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
   { title: 'Status', cell: (transfer) => <TransferStatus transfer={transfer} /> },
-  { title: 'Reference', wideOnly: true, cell: ({ reference }) => reference ?? <span class="quiet">–</span> },
+  {
+    title: 'Reference',
+    wideOnly: true,
+    cell: ({ reference }) =>
+      reference === null ? <span class="quiet">–</span> : <span class="reference">{reference}</span>,
+  },
 ];
 
 /** The transfers of a card program: filters in the URL, page by page, and the same as a file. */
