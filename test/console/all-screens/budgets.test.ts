@@ -1,10 +1,19 @@
-import { expect, test } from 'vitest';
-import { untilShown, useConsole } from '../harness/use-console.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { makeWorld, type World } from '../harness/sample-world.ts';
+import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 
 /** Bytes after gzip. The design allows 90,000; `test/pages/console.test.ts` reads the files, and here a browser chooses them. */
 const MAX_FIRST_LOAD_BYTES = 110_000;
 
-const { openConsole } = useConsole();
+/** Rows of lists in the document at once. */
+const MAX_ROWS = 300;
+
+const { service, openConsole } = useConsole();
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld(service());
+});
 
 test('the first page loads few bytes', async () => {
   const page = await openConsole('/errors');
@@ -21,4 +30,29 @@ test('the first page loads few bytes', async () => {
   expect(sizes.size).toBeGreaterThan(2);
   expect(bytes, JSON.stringify([...sizes])).toBeGreaterThan(10_000);
   expect(bytes, JSON.stringify([...sizes])).toBeLessThan(MAX_FIRST_LOAD_BYTES);
+});
+
+test('a list never has more than a few pages of rows in the document', async () => {
+  const { client } = service();
+  const transfers = Array.from({ length: 1000 }, (_, row) => ({
+    amount: 1,
+    card_id: 'card_two',
+    idempotency_key: `row-${row}`,
+  }));
+  await client.transfers.createBatch(transfers, { programId: world.program_id });
+  const page = await openConsole(`/console/transfers?program=${world.program_id}`);
+  const rows = page.locator('main tbody tr');
+  const first = await rows.first().innerText();
+  for (let turned = 0; turned < 8; turned += 1) {
+    const before = await rows.first().innerText();
+    await pressKeys(page, ']');
+    await expect.poll(() => rows.first().innerText()).not.toBe(before);
+    expect(await rows.count()).toBeLessThanOrEqual(MAX_ROWS);
+  }
+  for (let turned = 0; turned < 8; turned += 1) {
+    const before = await rows.first().innerText();
+    await pressKeys(page, '[');
+    await expect.poll(() => rows.first().innerText()).not.toBe(before);
+  }
+  expect(await rows.first().innerText()).toBe(first);
 });

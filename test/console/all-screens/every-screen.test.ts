@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { expectAccessibleInEveryView } from '../harness/accessible.ts';
+import { walkByTab } from '../harness/focus.ts';
 import { makeWorld, ODD_CARD, type World } from '../harness/sample-world.ts';
-import { screenshot, useConsole } from '../harness/use-console.ts';
+import { screenshot, useConsole, visit } from '../harness/use-console.ts';
 import { addressOf, SCREENS } from './screens.ts';
 
 const { service, openConsole } = useConsole();
@@ -28,20 +29,36 @@ async function expectContent(page: Page): Promise<void> {
   expect(await page.locator('main h1').count(), 'headings of level 1').toBe(1);
 }
 
+/** Fails unless Tab reaches everything that can be used, and each has a name and is seen. */
+async function expectUsableByTab(page: Page): Promise<void> {
+  const { stops, missed } = await walkByTab(page);
+  expect(stops.length).toBeGreaterThan(5);
+  expect(missed, 'not reached by Tab').toEqual([]);
+  const wrong = (property: 'hasName' | 'isVisible' | 'isMarked') =>
+    stops.filter((stop) => !stop[property]).map(({ label }) => label);
+  expect(wrong('hasName'), 'without a name').toEqual([]);
+  expect(wrong('isVisible'), 'outside of the window, or covered').toEqual([]);
+  expect(wrong('isMarked'), 'look the same with the focus').toEqual([]);
+}
+
 describe.each(SCREENS)('$title ($path)', (route) => {
-  test('is accessible in both themes, narrow and wide, and shows texts only as texts', async () => {
+  test('is accessible in both themes, narrow and wide, is used by Tab, and shows texts only as texts', async () => {
     const page = await openConsole(addressOf(route, world));
     await expectContent(page);
     await expectTextsAsTexts(page);
     await expectAccessibleInEveryView(page);
+    await expectUsableByTab(page);
     await screenshot(page, `${route.title.toLowerCase().replaceAll(' ', '-')}`);
   });
+});
 
-  test('says what there is to do when there is nothing yet', async () => {
-    if (route.path.includes(':')) return;
-    const page = await openConsole(route.path);
+test('a screen with nothing to show yet has content too', async () => {
+  const page = await openConsole('/console');
+  for (const { path } of SCREENS) {
+    if (path.includes(':')) continue;
+    await visit(page, path);
     await expectContent(page);
-  });
+  }
 });
 
 test('a card whose id has every character has a screen', async () => {
@@ -52,6 +69,7 @@ test('a card whose id has every character has a screen', async () => {
 });
 
 test('what does not exist says so on its screen', async () => {
+  const page = await openConsole('/console/cards');
   for (const path of [
     '/console/transfer/tr_0196f5c2d9a17b40a5d2c08e6f1b3a97',
     '/console/request/req_0196f5c2d9a27c3e8b1f4a6d7e905b13',
@@ -61,7 +79,7 @@ test('what does not exist says so on its screen', async () => {
     '/console/transfer/nonsense',
     '/console/nothing-here',
   ]) {
-    const page = await openConsole(`${path}?program=${world.program_id}`);
+    await visit(page, `${path}?program=${world.program_id}`);
     await expectContent(page);
     expect((await page.locator('main').innerText()).length, path).toBeGreaterThan(40);
   }

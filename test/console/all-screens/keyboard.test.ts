@@ -1,28 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { walkByTab } from '../harness/focus.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
-import { addressOf, SCREENS } from './screens.ts';
+import { SCREENS } from './screens.ts';
 
 const { service, openConsole } = useConsole();
 let world: World;
 
 beforeAll(async () => {
   world = await makeWorld(service());
-});
-
-describe.each(SCREENS)('$title ($path)', (route) => {
-  test('Tab reaches everything that can be used, and each has a name and is seen', async () => {
-    const page = await openConsole(addressOf(route, world));
-    const { stops, missed } = await walkByTab(page);
-    expect(stops.length).toBeGreaterThan(5);
-    expect(missed, 'not reached').toEqual([]);
-    const wrong = (property: 'hasName' | 'isVisible' | 'isMarked') =>
-      stops.filter((stop) => !stop[property]).map(({ label }) => label);
-    expect(wrong('hasName'), 'without a name').toEqual([]);
-    expect(wrong('isVisible'), 'outside of the window, or covered').toEqual([]);
-    expect(wrong('isMarked'), 'look the same with the focus').toEqual([]);
-  });
 });
 
 describe('the keys of the console', () => {
@@ -68,5 +53,27 @@ describe('the keys of the console', () => {
     await pressKeys(page, 'Escape');
     await dialog.waitFor({ state: 'detached' });
     expect(new URL(page.url()).pathname).toBe('/console/audit');
+  });
+
+  test('j, k and Enter choose and open a row, and Back returns', async () => {
+    const page = await openConsole(`/console/transfers?program=${world.program_id}`);
+    await page.locator('main tr[data-row]').first().waitFor();
+    await pressKeys(page, 'j j k Enter');
+    await page.waitForURL(/\/console\/transfer\/tr_/);
+    await untilShown(page);
+    await page.goBack();
+    await page.waitForURL(/\/console\/transfers/);
+    await untilShown(page);
+    expect(await page.locator('main tr[data-row]').count()).toBeGreaterThan(3);
+  });
+
+  test('letters typed into a field stay there', async () => {
+    const page = await openConsole(`/console/transfers?program=${world.program_id}`);
+    const field = page.locator('main input[type="text"], main input:not([type]), main input[type="search"]').first();
+    await field.focus();
+    await page.keyboard.type('g/?jk');
+    expect(await field.inputValue()).toBe('g/?jk');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    expect(new URL(page.url()).pathname).toBe('/console/transfers');
   });
 });

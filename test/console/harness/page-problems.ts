@@ -9,11 +9,20 @@ function isAnswerOfApi(message: ConsoleMessage): boolean {
   );
 }
 
+/** Lets a page log violations of its policy, which the browser does itself for most of them. Once for each page. */
+export function logViolations(page: Page): Promise<unknown> {
+  return page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile }) => {
+      console.error(`violated ${violatedDirective}: ${blockedURI} in ${sourceFile}`);
+    });
+  });
+}
+
 /**
  * Notes what no page of ours may do: log an error or a warning, violate the content security policy, leave a rejection or
  * an exception unhandled, fail to load what belongs to it, or ask another host.
  */
-export async function watchForProblems(page: Page, ownUrl: string): Promise<void> {
+export function watchForProblems(page: Page, ownUrl: string): void {
   const problems: string[] = [];
   PROBLEMS.set(page, problems);
   page.on('console', (message) => {
@@ -28,12 +37,6 @@ export async function watchForProblems(page: Page, ownUrl: string): Promise<void
   page.on('response', (response) => {
     const { pathname } = new URL(response.url());
     if (response.status() === 500) problems.push(`500 for ${response.request().method()} ${pathname}`);
-  });
-  // The browser logs most violations, but not those that only report.
-  await page.addInitScript(() => {
-    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile }) => {
-      console.error(`violated ${violatedDirective}: ${blockedURI} in ${sourceFile}`);
-    });
   });
 }
 

@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { Role } from '../../../contract/scope.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { sharedBrowser } from './browser.ts';
-import { problemsOf, watchForProblems } from './page-problems.ts';
+import { PagePool } from './page-pool.ts';
 import { cookieOfSession, createKey } from './roles.ts';
 
 /** How a test looks at a page. */
@@ -49,7 +49,7 @@ export function useConsole({
   let directory: Awaited<ReturnType<typeof ledgerDirectory>> | undefined;
   let service: ServiceProcess | undefined;
   let operatorKey: string | undefined;
-  const contexts: BrowserContext[] = [];
+  let pages: PagePool | undefined;
   const keys = new Map<Role, Promise<string>>();
 
   beforeAll(async () => {
@@ -57,16 +57,15 @@ export function useConsole({
     const environment = { DATA_DIR: directory.path, MODE: mode, ...LIMITS, ...settings };
     if (mode === 'live') operatorKey = await firstKey(environment);
     service = await startService(environment);
+    pages = new PagePool(service.url, MAX_WAIT_MILLISECONDS);
     // The first page of the browser pays for its start.
     await sharedBrowser();
   });
   afterEach(async () => {
-    const open = contexts.splice(0);
-    const problems = open.flatMap((context) => context.pages()).flatMap(problemsOf);
-    await Promise.all(open.map((context) => context.close()));
-    expect(problems, 'what the pages of this test did wrong').toEqual([]);
+    expect(await pages?.takeBack(), 'what the pages of this test did wrong').toEqual([]);
   });
   afterAll(async () => {
+    await pages?.close();
     if (service?.child.exitCode === null && service.child.signalCode === null) await service.stop();
     await directory?.remove();
   });
@@ -83,21 +82,10 @@ export function useConsole({
   const openConsole = async (path: string, view: View = {}): Promise<Page> => {
     const { url } = running();
     const { role = 'nobody', theme = 'light', width = 1280 } = view;
-    const context = await (await sharedBrowser()).newContext({
-      baseURL: url,
-      viewport: { width, height: 800 },
-      colorScheme: theme,
-      reducedMotion: 'reduce',
-      // Neither that of the machine nor UTC, so that a time shown in the wrong one is seen.
-      timezoneId: 'America/New_York',
-      locale: 'en-GB',
-    });
-    contexts.push(context);
-    context.setDefaultTimeout(MAX_WAIT_MILLISECONDS);
+    if (pages === undefined) throw new Error('the service was not started');
+    const page = await pages.take({ theme, width });
     const key = view.key ?? (role === 'nobody' ? undefined : await keyOf(role));
-    if (key !== undefined) await context.addCookies([await cookieOfSession(url, key)]);
-    const page = await context.newPage();
-    await watchForProblems(page, url);
+    if (key !== undefined) await page.context().addCookies([await cookieOfSession(url, key)]);
     await page.goto(path);
     await untilShown(page);
     return page;
