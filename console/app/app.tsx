@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ErrorRecord } from '../components/error-record.tsx';
 import { Progress } from '../components/progress.tsx';
-import { onUnauthenticated } from '../data/client.ts';
+import { announceReturn, onUnauthenticated } from '../data/client.ts';
 import { readSession, type Session, SessionContext } from '../data/session.ts';
 import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';
 import { Shell } from './shell.tsx';
@@ -24,6 +24,7 @@ export function App() {
         if (found !== undefined) setSession(found);
         mode.current = found?.mode ?? mode.current;
         setState(found === undefined ? 'signed out' : 'signed in');
+        if (found !== undefined) announceReturn();
       },
       (thrown: unknown) => {
         if (!leaving.signal.aborted) setError(thrown instanceof Error ? thrown : new Error(String(thrown)));

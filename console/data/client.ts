@@ -8,6 +8,19 @@ export function onUnauthenticated(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
+const returners = new Set<() => void>();
+
+/** Calls `listener` when somebody has signed in again over the view that was left; gives what ends that. */
+export function onReturn(listener: () => void): () => void {
+  returners.add(listener);
+  return () => void returners.delete(listener);
+}
+
+/** Says that somebody has signed in again. */
+export function announceReturn(): void {
+  for (const returner of returners) returner();
+}
+
 /** The session's cookie counts only together with this header. A poll does not keep the session alive. */
 function fetchAs(kind: '1' | 'background') {
   return async (url: string, init: RequestInit): Promise<Response> => {

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type CallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
-import { backgroundClient, client } from './client.ts';
+import { backgroundClient, client, onReturn } from './client.ts';
 import { useProgramId } from './program.ts';
 
 /** Calls an operation. `options` has the signal and the chosen program. */
@@ -79,7 +79,9 @@ export function useOperation<Result>(
     setState(({ data, error }) => ({ data, error, loading: true, stale: data !== undefined }));
     void run(client);
     document.addEventListener('visibilitychange', onVisible);
+    const stopListening = onReturn(() => void run(client));
     return () => {
+      stopListening();
       document.removeEventListener('visibilitychange', onVisible);
       window.clearTimeout(timer);
       leaving.abort();
@@ -90,7 +92,7 @@ export function useOperation<Result>(
   return { ...state, reload };
 }
 
-/** Whether the same request would be refused again, such as for an id that does not exist. */
+/** Whether the same request would be refused again: for an id that does not exist, or until somebody signs in again. */
 function isForGood(error: Error): boolean {
-  return error instanceof TransferServiceError && [400, 403, 404].includes(error.Status);
+  return error instanceof TransferServiceError && [400, 401, 403, 404].includes(error.Status);
 }

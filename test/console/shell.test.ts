@@ -108,6 +108,17 @@ describe('the shell of the console', () => {
     await expectAccessibleInEveryView(other);
   });
 
+  test('a screen that fails says so, and the others work on', async () => {
+    const page = await openConsole('/console/transfers');
+    const body = "export const CardsScreen = () => { throw new Error('planted <b>failure</b>'); };";
+    await page.route('**/cards-screen-*.js', (route) => route.fulfill({ contentType: 'text/javascript', body }));
+    await pressKeys(page, 'g c');
+    await page.getByText('planted <b>failure</b>').waitFor();
+    await expectAccessibleInEveryView(page);
+    await pressKeys(page, 'g t');
+    await page.getByRole('heading', { name: 'Transfers' }).waitFor();
+  });
+
   test('an address without a screen says so', async () => {
     const page = await openConsole('/console/no/such/screen');
     await page.getByText('There is no screen at this address').waitFor();
