@@ -93,6 +93,9 @@ function stacked(times: readonly number[], series: readonly Series[]): uPlot.Ali
 /** The most rows of the table below a chart. */
 const MAX_TABLE_ROWS = 60;
 
+/** What scrolls has to be reached by Tab, or it cannot be scrolled by keyboard. */
+const scrolling = (label: string) => ({ role: 'region', 'aria-label': label, tabIndex: 0 }) as const;
+
 /** What all charts have: the caption, the legend with the values under the pointer, and the numbers as a table. */
 function ChartFigure({
   title,
@@ -128,30 +131,32 @@ function ChartFigure({
       {children}
       <details open={isOpen}>
         <summary>The numbers</summary>
-        <table class="table numbers">
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              {series.map(({ label }) => (
-                <th key={label} scope="col" class="end">
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {times.slice(first).map((time, row) => (
-              <tr key={time}>
-                <td>{moment(time)}</td>
-                {series.map(({ label, values }) => (
-                  <td key={label} class="end">
-                    {textOf(values[first + row])}
-                  </td>
+        <div class="numbers-scroll" {...scrolling(`The numbers of ${title}`)}>
+          <table class="table numbers">
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                {series.map(({ label }) => (
+                  <th key={label} scope="col" class="end">
+                    {label}
+                  </th>
                 ))}
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {times.slice(first).map((time, row) => (
+                <tr key={time}>
+                  <td>{moment(time)}</td>
+                  {series.map(({ label, values }) => (
+                    <td key={label} class="end">
+                      {textOf(values[first + row])}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       </details>
     </figure>
   );

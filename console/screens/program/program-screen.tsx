@@ -1,11 +1,178 @@
+import { useState } from 'preact/hooks';
+import type { FundingMovementRecord, ProgramRecord } from '../../../sdk/client.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
-import { Page } from '../../components/page.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { Facts } from '../../components/facts.tsx';
+import { Id } from '../../components/id.tsx';
+import { Loaded, Loading } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Money } from '../../components/money.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { Pager } from '../../components/pager.tsx';
 import type { Parameters } from '../../data/parameters.ts';
+import { useSession } from '../../data/session.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { usePages } from '../../data/use-pages.ts';
+import { isLow } from '../../format/funding.ts';
+import { LimitsDialog, LimitsTable } from './limits.tsx';
+import { MoveDialog } from './move-dialog.tsx';
+import { SettingsDialog } from './settings-dialog.tsx';
 
+const PAGE_ROWS = 20;
+
+type Open = 'deposit' | 'withdrawal' | 'settings' | 'limits' | 'card_limits' | undefined;
+
+/** One card program: its funding and what moved it, and the limits of all and of each of its cards. */
 export function ProgramScreen({ parameters }: { readonly parameters: Parameters }) {
+  const programId = parameters.program_id ?? '';
+  const program = useOperation((api, options) => api.programs.get(programId, options), { deps: [programId] });
+  const [moves, setMoves] = useState(0);
+  const [open, setOpen] = useState<Open>(undefined);
+  const close = () => setOpen(undefined);
+  const changed = () => {
+    close();
+    program.reload();
+    setMoves(moves + 1);
+  };
+  const { data } = program;
+  const dialog = { onChanged: changed, onClose: close };
   return (
-    <Page title="Program">
-      <Empty title={parameters.program_id ?? ''}>This screen is under construction.</Empty>
+    <Page
+      title={data?.name ?? 'Card program'}
+      lead={<Id id={programId} whole />}
+      actions={data !== undefined && <Actions onOpen={setOpen} />}
+    >
+      <Loaded state={program}>{(found) => <ProgramFacts program={found} onOpen={setOpen} />}</Loaded>
+      <Section title="Deposits and withdrawals">
+        <Movements programId={programId} moves={moves} />
+      </Section>
+      {data !== undefined && (open === 'deposit' || open === 'withdrawal') && (
+        <MoveDialog program={data} kind={open} {...dialog} />
+      )}
+      {data !== undefined && open === 'settings' && <SettingsDialog program={data} {...dialog} />}
+      {data !== undefined && (open === 'limits' || open === 'card_limits') && (
+        <LimitsDialog program={data} which={open} {...dialog} />
+      )}
     </Page>
   );
 }
+
+function Actions({ onOpen }: { readonly onOpen: (open: Open) => void }) {
+  const { can } = useSession();
+  return (
+    <>
+      {can('create_deposit') && (
+        <Button kind="main" onClick={() => onOpen('deposit')}>
+          Deposit
+        </Button>
+      )}
+      {can('create_withdrawal') && <Button onClick={() => onOpen('withdrawal')}>Withdraw</Button>}
+      {can('update_program') && <Button onClick={() => onOpen('settings')}>Change</Button>}
+    </>
+  );
+}
+
+function ProgramFacts({ program, onOpen }: { readonly program: ProgramRecord; readonly onOpen: (open: Open) => void }) {
+  const { currency, funding_low_threshold: threshold } = program;
+  const { can } = useSession();
+  const edit = (which: 'limits' | 'card_limits') =>
+    can('update_program') && <Button onClick={() => onOpen(which)}>Change the limits</Button>;
+  return (
+    <>
+      <Facts
+        facts={[
+          ...program.funding.map(
+            (account) =>
+              [
+                `Available funds, ${account.currency}`,
+                <>
+                  <Money amount={account.available} currency={account.currency} />
+                  {account.balance !== account.available && (
+                    <div class="quiet">
+                      of <Money amount={account.balance} currency={account.currency} />
+                    </div>
+                  )}
+                </>,
+              ] as const,
+          ),
+          [
+            'Funds',
+            isLow(program) ? (
+              <Badge tone="bad">below the threshold</Badge>
+            ) : (
+              <Badge tone={threshold === null ? 'quiet' : 'good'}>
+                {threshold === null ? 'not watched' : 'in order'}
+              </Badge>
+            ),
+          ],
+          ['Low below', <Money amount={threshold} currency={currency} />],
+          ['Currency', currency],
+          ['Time zone', program.time_zone],
+          ['Created', <Moment at={program.created_at} />],
+        ]}
+      />
+      <div class="two-parts">
+        <Section title="Limits of all cards together" actions={edit('limits')}>
+          <LimitsTable limits={program.limits} currency={currency} label="Limits of all cards together" />
+        </Section>
+        <Section title="Limits of each card" actions={edit('card_limits')}>
+          <LimitsTable limits={program.card_limits} currency={currency} label="Limits of each card" />
+        </Section>
+      </div>
+    </>
+  );
+}
+
+function Movements({ programId, moves }: { readonly programId: string; readonly moves: number }) {
+  const { rows, isLoaded, error, stale, pager } = usePages(
+    (api, options, cursor) =>
+      api.programs.movements(programId, { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) }, options),
+    { deps: [programId, moves] },
+  );
+  return (
+    <>
+      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
+      {!isLoaded && error === undefined && <Loading />}
+      {isLoaded && (
+        <DataTable
+          label="Deposits and withdrawals"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={({ movement_id: id }) => id}
+          stale={stale}
+          empty={
+            <Empty title="No money was moved yet">
+              Deposit some: cards are loaded from the funds of their program.
+            </Empty>
+          }
+        />
+      )}
+      <Pager {...pager} />
+    </>
+  );
+}
+
+const COLUMNS = [
+  { title: 'Time', cell: ({ created_at: at }: FundingMovementRecord) => <Moment at={at} /> },
+  { title: 'Kind', cell: ({ kind }: FundingMovementRecord) => kind },
+  {
+    title: 'Amount',
+    align: 'end' as const,
+    cell: ({ kind, amount, currency }: FundingMovementRecord) => (
+      <Money amount={kind === 'deposit' ? amount : -amount} currency={currency} signed />
+    ),
+  },
+  {
+    title: 'Balance afterwards',
+    align: 'end' as const,
+    cell: ({ balance, currency }: FundingMovementRecord) => <Money amount={balance} currency={currency} />,
+  },
+  {
+    title: 'Description',
+    cell: ({ description }: FundingMovementRecord) => description ?? <span class="quiet">–</span>,
+  },
+  { title: 'Id', wideOnly: true, cell: ({ movement_id: id }: FundingMovementRecord) => <Id id={id} /> },
+];

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import {
+  endsOf,
+  errorsByHour,
+  formatBytes,
+  formatDelay,
+  formatLatency,
+  formatShare,
+  padded,
+  transfersByHour,
+} from './overview.ts';
+
+const NOW = Date.parse('2030-01-31T12:20:00.000Z');
+
+test('intervals end one after the other, the last one when the service says', () => {
+  expect(endsOf('1970-01-01T00:01:40.000Z', 5, 3)).toEqual([90, 95, 100]);
+  expect(endsOf('1970-01-01T00:01:40.000Z', 5, 0)).toEqual([]);
+});
+
+test('what is too old to be known is empty', () => {
+  expect(padded([1, 2], 4)).toEqual([null, null, 1, 2]);
+  expect(padded([1, 2, 3], 2)).toEqual([2, 3]);
+});
+
+test('almost everything is not everything', () => {
+  expect([1, 0, 0.5, 0.99999, null].map(formatShare)).toEqual(['100 %', '0 %', '50.00 %', '99.99 %', '–']);
+});
+
+test('latencies, sizes and delays', () => {
+  expect([3.4, 250, 1_234, null].map(formatLatency)).toEqual(['3.4 ms', '250 ms', '1.2 s', '–']);
+  expect([12, 1_234, 67_108_864, 4e15].map(formatBytes)).toEqual(['12 bytes', '1.2 kB', '67.1 MB', '4000.0 TB']);
+  expect([0.4, 61, 600, 90_000, null].map(formatDelay)).toEqual([
+    'on time',
+    '61 s late',
+    '10 min late',
+    '25 h late',
+    '–',
+  ]);
+});
+
+test('an hour without transfers is 0, and what is older than a day is left out', () => {
+  const hours = [
+    { start: '2030-01-29T12:00:00.000Z', type: 'load', transfers: 9 },
+    { start: '2030-01-31T12:00:00.000Z', type: 'load', transfers: 2 },
+    { start: '2030-01-31T12:00:00.000Z', type: 'unload', transfers: 1 },
+  ] as const;
+  const { times, values } = transfersByHour([...hours], ['load', 'unload'], NOW);
+  expect(times).toHaveLength(25);
+  expect(times.at(-1)).toBe(Date.parse('2030-01-31T12:00:00.000Z') / 1000);
+  expect(values.get('load')).toEqual([...Array<number>(24).fill(0), 2]);
+  expect(values.get('unload')?.at(-1)).toBe(1);
+});
+
+test('the most frequent codes have a series each, and the others one', () => {
+  const start = '2030-01-31T12:00:00.000Z';
+  const counts = Array.from({ length: 9 }, (_, at) => ({ start, code: `code_${at}`, count: 10 - at }));
+  const { series } = errorsByHour(counts, NOW);
+  expect(series.map(({ code }) => code)).toEqual([...Array.from({ length: 7 }, (_, at) => `code_${at}`), 'other']);
+  expect(series.at(-1)?.values.at(-1)).toBe(3 + 2);
+  expect(errorsByHour([], NOW).series).toEqual([]);
+});

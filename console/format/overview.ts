@@ -1,0 +1,94 @@
+import type { Overview, TRANSFER_TYPES } from '../../sdk/client.ts';
+
+type TransferType = (typeof TRANSFER_TYPES)[number];
+
+const HOUR_MILLISECONDS = 3_600_000;
+
+/** The ends of intervals of equal length, in seconds since 1970, for a chart. */
+export function endsOf(endsAt: string, intervalSeconds: number, count: number): number[] {
+  const last = Math.round(Date.parse(endsAt) / 1000);
+  return Array.from({ length: count }, (_, at) => last - (count - 1 - at) * intervalSeconds);
+}
+
+/** Values for as many times, with nothing in the place of what is too old to be known. */
+export function padded(values: readonly (number | null)[], count: number): (number | null)[] {
+  const known = values.slice(-count);
+  return [...Array.from({ length: count - known.length }, () => null), ...known];
+}
+
+/** A share as per cent: `99.68 %`. All but everything is never shown as `100 %`. */
+export function formatShare(share: number | null): string {
+  if (share === null) return '–';
+  const percent = share * 100;
+  const digits = percent === 100 || percent === 0 ? 0 : 2;
+  const text = percent.toFixed(digits);
+  return `${digits === 2 && text === '100.00' ? '99.99' : text} %`;
+}
+
+/** A latency: `3.4 ms`, `250 ms`, `1.2 s`. */
+export function formatLatency(milliseconds: number | null): string {
+  if (milliseconds === null) return '–';
+  return milliseconds < 1_000 ? `${milliseconds} ms` : `${(milliseconds / 1_000).toFixed(1)} s`;
+}
+
+/** A size: `512 bytes`, `1.2 MB`, `3.4 GB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`;
+  const units = ['kB', 'MB', 'GB', 'TB'];
+  const power = Math.min(Math.floor(Math.log10(bytes) / 3), units.length);
+  return `${(bytes / 1_000 ** power).toFixed(1)} ${units[power - 1]}`;
+}
+
+/** A delay in seconds: `on time` below two seconds, since the jobs run every second. */
+export function formatDelay(seconds: number | null): string {
+  if (seconds === null) return '–';
+  if (seconds < 2) return 'on time';
+  if (seconds < 120) return `${Math.round(seconds)} s late`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min late` : `${Math.round(seconds / 3_600)} h late`;
+}
+
+/** Counts of every hour of a day, also of those without any, which the service leaves out. */
+export function hourlySeries<Name extends string>(
+  names: readonly Name[],
+  counts: readonly { readonly start: string; readonly name: Name; readonly count: number }[],
+  now: number,
+): { readonly times: number[]; readonly values: ReadonlyMap<Name, readonly number[]> } {
+  const last = Math.floor(now / HOUR_MILLISECONDS);
+  const hours = Array.from({ length: 25 }, (_, at) => last - 24 + at);
+  const values = new Map(names.map((name) => [name, hours.map(() => 0)]));
+  for (const { start, name, count } of counts) {
+    const at = hours.indexOf(Math.floor(Date.parse(start) / HOUR_MILLISECONDS));
+    const row = values.get(name);
+    if (row !== undefined && at !== -1) row[at] = (row[at] ?? 0) + count;
+  }
+  return { times: hours.map((hour) => hour * 3_600), values };
+}
+
+/** The transfers of every hour of a day, by type. */
+export function transfersByHour(hours: NonNullable<Overview['hours']>, types: readonly TransferType[], now: number) {
+  return hourlySeries(
+    types,
+    hours.map(({ start, type, transfers }) => ({ start, name: type, count: transfers })),
+    now,
+  );
+}
+
+const MAX_CODES = 7;
+
+/** The errors of every hour of a day by code: the most frequent codes, and all others as `other`. */
+export function errorsByHour(
+  counts: readonly { readonly start: string; readonly code: string; readonly count: number }[],
+  now: number,
+): {
+  readonly times: number[];
+  readonly series: readonly { readonly code: string; readonly values: readonly number[] }[];
+} {
+  const totals = new Map<string, number>();
+  for (const { code, count } of counts) totals.set(code, count + (totals.get(code) ?? 0));
+  const ordered = [...totals].toSorted(([, left], [, right]) => right - left).map(([code]) => code);
+  const shown = ordered.slice(0, MAX_CODES);
+  const names = ordered.length > shown.length ? [...shown, 'other'] : shown;
+  const named = counts.map(({ start, code, count }) => ({ start, name: shown.includes(code) ? code : 'other', count }));
+  const { times, values } = hourlySeries(names, named, now);
+  return { times, series: names.map((code) => ({ code, values: values.get(code) ?? [] })) };
+}

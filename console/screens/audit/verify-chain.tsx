@@ -1,0 +1,102 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { AuditPortion } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { Facts } from '../../components/facts.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Progress } from '../../components/progress.tsx';
+import { client } from '../../data/client.ts';
+import { formatCount } from '../../format/amounts.ts';
+
+type Verification = {
+  readonly isRunning: boolean;
+  /** Entries of all portions. */
+  readonly verified: number;
+  readonly last: AuditPortion;
+  readonly at: string;
+};
+
+/** Verifies the whole log, portion by portion, and shows its end to be noted elsewhere. */
+export function VerifyChain() {
+  const [found, setFound] = useState<Verification | undefined>(undefined);
+  const [isRunning, setRunning] = useState(false);
+  const [error, setError] = useState<Error | undefined>(undefined);
+  const leaving = useRef<AbortController | undefined>(undefined);
+  useEffect(() => () => leaving.current?.abort(), []);
+  const verify = async () => {
+    leaving.current?.abort();
+    const controller = new AbortController();
+    const { signal } = controller;
+    leaving.current = controller;
+    setRunning(true);
+    setError(undefined);
+    setFound(undefined);
+    try {
+      let verified = 0;
+      for (let after: number | null = 0; after !== null && !signal.aborted; ) {
+        const last: AuditPortion = await client.audit.verify(after === 0 ? {} : { after }, { signal });
+        verified += last.verified;
+        after = last.intact ? last.next_after : null;
+        setFound({ isRunning: after !== null, verified, last, at: new Date().toISOString() });
+      }
+    } catch (thrown) {
+      if (!signal.aborted) setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    }
+    if (!signal.aborted) setRunning(false);
+  };
+  return (
+    <>
+      <p>
+        <Button onClick={verify} pending={isRunning}>
+          Verify the log
+        </Button>
+      </p>
+      {error !== undefined && <ErrorRecord error={error} stale={found !== undefined} />}
+      {isRunning && (
+        <Progress
+          label={found === undefined ? 'Verifying' : `Verified up to entry ${formatCount(found.last.position)}`}
+          value={found?.last.position}
+          max={Math.max(found?.last.head?.position ?? 1, 1)}
+        />
+      )}
+      {found !== undefined && !found.isRunning && <Verdict found={found} />}
+    </>
+  );
+}
+
+function Verdict({ found: { verified, last, at } }: { readonly found: Verification }) {
+  const { intact, first_broken: broken, position, hash } = last;
+  return (
+    <div role="status" class="loaded">
+      {intact ? (
+        <p class="answer">
+          The log is intact: {formatCount(verified)} {verified === 1 ? 'entry was' : 'entries were'} compared, and none
+          was changed, removed, inserted or moved.
+        </p>
+      ) : (
+        <p class="answer unknown">
+          <b>The log is not intact.</b> {broken?.message} What comes after it was not compared. See docs/audit.md.
+        </p>
+      )}
+      <Facts
+        facts={[
+          ['Last entry', formatCount(position)],
+          [
+            'Its hash: the head',
+            <span class="id">
+              <code>{hash}</code>
+              <CopyButton text={`${position} ${hash}`} label="Copy the position and the head" />
+            </span>,
+          ],
+          ['Verified', <Moment at={at} />],
+        ]}
+      />
+      <p class="quiet">
+        Note the position and the head where nobody with rights in the database has access: whoever removes the last
+        entries and sets the head back is found only by a head that was noted before. On the host of the service,{' '}
+        <code>audit verify --expect</code> looks for it.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,125 @@
+import { useMemo } from 'preact/hooks';
+import { type Overview, TRANSFER_TYPES } from '../../../sdk/client.ts';
+import { BarChart, LineChart } from '../../components/chart.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { Section } from '../../components/page.tsx';
+import type { SeriesTone } from '../../components/plot.ts';
+import { hrefTo } from '../../data/location.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { formatCount } from '../../format/amounts.ts';
+import { endsOf, errorsByHour, formatLatency, padded, transfersByHour } from '../../format/overview.ts';
+
+/** A quarter of an hour: a young process has fewer, and its charts are empty on the left. */
+const POINTS = 180;
+
+/** Hours change slowly, and the counts are read from the database. */
+const DAY_POLL_MILLISECONDS = 60_000;
+
+const CODE_TONES: readonly SeriesTone[] = ['bad', 'waiting', 'process', 'fourth', 'fifth', 'good', 'ink', 'quiet'];
+const TYPE_TONES = { load: 'good', unload: 'fourth', card_to_card: 'process' } as const;
+
+function toneOf(code: string, at: number): SeriesTone {
+  return code === 'other' ? 'quiet' : (CODE_TONES[at % CODE_TONES.length] ?? 'quiet');
+}
+
+/** The last quarter of an hour of this process. */
+export function RecentCharts({ recent }: { readonly recent: Overview['recent'] }) {
+  const { ends_at: endsAt, interval_seconds: seconds } = recent;
+  const times = useMemo(() => endsOf(endsAt, seconds, POINTS), [endsAt, seconds]);
+  const of = (values: readonly (number | null)[]) => padded(values, POINTS);
+  const perSecond = recent.transfers.map((count) => Math.round((count / seconds) * 10) / 10);
+  return (
+    <Section title="The last 15 minutes">
+      <div class="charts">
+        <LineChart
+          title="Transfers a second"
+          times={times}
+          series={[{ label: 'created', values: of(perSecond), tone: 'good' }]}
+        />
+        <LineChart
+          title="Latency of requests that move money"
+          times={times}
+          format={formatLatency}
+          series={[
+            { label: 'p50', values: of(recent.p50_milliseconds), tone: 'good' },
+            { label: 'p99', values: of(recent.p99_milliseconds), tone: 'waiting' },
+          ]}
+        />
+        <BarChart
+          title="Requests that did not succeed"
+          times={times}
+          series={[
+            { label: 'refused by rules', values: of(recent.refused), tone: 'waiting' },
+            { label: 'other 4xx', values: of(recent.invalid), tone: 'fourth' },
+            { label: 'failed', values: of(recent.failed), tone: 'bad' },
+          ]}
+        />
+        <LineChart
+          title="Transfers waiting in the lane"
+          times={times}
+          series={[{ label: 'waiting', values: of(recent.lane_waiting), tone: 'process' }]}
+        />
+      </div>
+      <Codes errors={recent.errors} />
+    </Section>
+  );
+}
+
+/** The codes of these minutes, with links to the requests that had them. */
+function Codes({ errors }: { readonly errors: Overview['recent']['errors'] }) {
+  if (errors.length === 0) return <p class="quiet">No error response in these minutes.</p>;
+  return (
+    <p>
+      Error responses:{' '}
+      {errors.map(({ code, counts }, at) => (
+        <span key={code}>
+          {at > 0 && ', '}
+          {code === 'other' ? 'other codes' : <a href={hrefTo('/console/errors', { code })}>{code}</a>}{' '}
+          {formatCount(counts.reduce((sum, count) => sum + count, 0))}
+        </span>
+      ))}
+    </p>
+  );
+}
+
+/** The last day of all processes. */
+export function DayCharts({ hours, madeAt }: { readonly hours: Overview['hours']; readonly madeAt: string }) {
+  const counted = useOperation((api, options) => api.errors.count({ interval: 'hour' }, options), {
+    pollMilliseconds: DAY_POLL_MILLISECONDS,
+  });
+  const now = Date.parse(madeAt);
+  const hour = Math.floor(now / 3_600_000);
+  const transfers = useMemo(() => transfersByHour(hours ?? [], TRANSFER_TYPES, now), [hours, hour]);
+  const errors = useMemo(() => errorsByHour(counted.data?.data ?? [], now), [counted.data, hour]);
+  return (
+    <Section title="The last 24 hours, all processes">
+      {counted.error !== undefined && <ErrorRecord error={counted.error} stale={counted.data !== undefined} />}
+      <div class="charts">
+        {hours === null ? (
+          <p class="quiet">How many transfers there were is not known: the database does not respond.</p>
+        ) : (
+          <BarChart
+            title="Transfers by hour"
+            times={transfers.times}
+            series={TRANSFER_TYPES.map((type) => ({
+              label: type.replaceAll('_', ' '),
+              values: transfers.values.get(type) ?? [],
+              tone: TYPE_TONES[type],
+            }))}
+          />
+        )}
+        {errors.series.length === 0 ? (
+          <p class="quiet">
+            {counted.data === undefined ? 'The errors are being counted.' : 'No error in these hours.'}
+          </p>
+        ) : (
+          <BarChart
+            title="Errors by hour and code"
+            times={errors.times}
+            series={errors.series.map(({ code, values }, at) => ({ label: code, values, tone: toneOf(code, at) }))}
+          />
+        )}
+      </div>
+    </Section>
+  );
+}

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { expectAccessibleInEveryView } from './harness/accessible.ts';
+import { makeWorld } from './harness/sample-world.ts';
+import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
+
+const { openConsole, service } = useConsole();
+
+describe('programs and funding', () => {
+  test('a new program, a deposit, a withdrawal that is refused, and the movements', async () => {
+    const page = await openConsole('/console/programs');
+    await page.getByRole('button', { name: 'New program' }).click();
+    const creating = page.getByRole('dialog', { name: 'New card program' });
+    await creating.getByLabel('Name').fill('Console <b>program</b>');
+    await creating.getByLabel('Currency').fill('usd');
+    await pressKeys(page, 'Enter');
+    await page.getByRole('heading', { name: 'Console <b>program</b>' }).waitFor();
+    await page.getByText('No money was moved yet').waitFor();
+
+    await page.getByRole('button', { name: 'Deposit' }).click();
+    const deposit = page.getByRole('dialog', { name: 'Deposit to' });
+    await deposit.getByLabel('Amount').fill('1,500.5');
+    await deposit.getByLabel('Description').fill('wire 7');
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'deposit');
+    await deposit.getByRole('button', { name: 'Deposit 1,500.50 USD' }).click();
+    await deposit.waitFor({ state: 'detached' });
+    await page.getByRole('row', { name: 'wire 7' }).getByText('+1,500.50').waitFor();
+
+    await page.getByRole('button', { name: 'Withdraw' }).click();
+    const withdrawal = page.getByRole('dialog', { name: 'Withdraw from' });
+    await withdrawal.getByLabel('Amount').fill('2000');
+    await withdrawal.getByRole('button', { name: 'Withdraw 2,000.00 USD' }).click();
+    await withdrawal.getByText('insufficient_funds').waitFor();
+    await withdrawal.getByText('No money moved.').waitFor();
+    await withdrawal.getByLabel('Amount').fill('0.50');
+    await withdrawal.getByRole('button', { name: 'Withdraw 0.50 USD' }).click();
+    await withdrawal.waitFor({ state: 'detached' });
+    await page.locator('.facts').getByText('1,500.00').waitFor();
+    const programId = /prog_[0-9a-f]{32}/.exec(page.url())?.[0] ?? '';
+    const { funding } = await service().client.programs.get(programId);
+    expect(funding).toEqual([{ currency: 'USD', balance: 150_000, available: 150_000 }]);
+    await screenshot(page, 'program');
+  });
+
+  test('limits and the threshold are changed, and only what was changed', async () => {
+    const { program_id: programId } = await makeWorld(service());
+    const { client } = service();
+    const page = await openConsole(`/console/programs/${programId}`, { theme: 'dark', width: 390 });
+    await page.getByRole('button', { name: 'Change the limits' }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'Limits of all cards together' });
+    const field = dialog.getByLabel('Daily count').first();
+    await field.fill('many');
+    await dialog.getByText('A whole number').waitFor();
+    await client.programs.update(programId, { limits: { out: { daily_count: 9 } } });
+    await field.fill('5');
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'limits-phone');
+    await dialog.getByRole('button', { name: 'Save the limits' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect((await client.programs.get(programId)).limits).toEqual({
+      in: { daily_amount: 900_000, daily_count: 5 },
+      out: { daily_count: 9 },
+    });
+    await page.getByRole('button', { name: 'Change', exact: true }).click();
+    await page.getByLabel('Funds are low below').fill('99,999.00');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('below the threshold').waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'program-phone');
+  });
+
+  test('the list shows every program, opens one by keyboard, and a viewer of operators changes nothing', async () => {
+    const page = await openConsole('/console/programs', { role: 'support' });
+    await page.getByRole('table', { name: 'Card programs' }).getByText('Console <b>program</b>').waitFor();
+    expect(await page.getByRole('button', { name: 'New program' }).count()).toBe(0);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'programs');
+    await pressKeys(page, 'j Enter');
+    await page.waitForURL(/\/console\/programs\/prog_/);
+    await page.getByRole('heading', { name: 'Deposits and withdrawals' }).waitFor();
+    expect(await page.getByRole('button', { name: /Deposit|Withdraw|Change/ }).count()).toBe(0);
+  });
+});

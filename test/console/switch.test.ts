@@ -1,0 +1,80 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { refusalOf } from '../harness/service.ts';
+import { expectAccessibleInEveryView } from './harness/accessible.ts';
+import { SCRIPT } from './harness/sample-world.ts';
+import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
+
+const { openConsole, service } = useConsole();
+let programId = '';
+
+beforeAll(async () => {
+  const { client } = service();
+  const program = await client.programs.create({ name: `Shop ${SCRIPT}`, currency: 'USD' });
+  programId = program.program_id;
+  await client.deposits.create(programId, { amount: 10_000 });
+  await client.cards.create({ card_id: 'one' }, { programId });
+  const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
+  await client.transfers.create({ amount: 1, card_id: 'one', scheduled_for }, { programId });
+});
+
+const load = () => service().client.transfers.create({ amount: 1, card_id: 'one' }, { programId });
+
+describe('the switch', () => {
+  test('disables one type of a program, after showing what that stops, and enables it', async () => {
+    const page = await openConsole('/console/switch');
+    await page.getByLabel('Scope').selectOption('transfer_type');
+    await page.getByLabel('Card program', { exact: true }).selectOption(programId);
+    await page.getByText('What goes on').waitFor();
+    await page
+      .locator('.facts')
+      .getByText(/^1 transfer/)
+      .waitFor();
+    await page.getByText(`The card program: Shop ${SCRIPT}`).waitFor();
+    expect(new URL(page.url()).searchParams.get('of')).toBe(programId);
+    await expectAccessibleInEveryView(page);
+
+    await page.getByRole('button', { name: 'Disable…' }).click();
+    await page.getByText('Say why').waitFor();
+    await page.getByLabel('Reason').fill(`Fraud ${SCRIPT}`);
+    await pressKeys(page, 'Enter');
+    const dialog = page.getByRole('dialog', { name: 'Disable transfers' });
+    await dialog.getByText('1 card program').waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'switch-confirm');
+    expect((await load()).status).toBe('completed');
+    await dialog.getByRole('button', { name: 'Disable load in this card program' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await refusalOf(load())).toMatchObject({ code: 'service_disabled' });
+    const row = page.getByRole('row', { name: 'Loads of one program' });
+    await row.getByText(`Fraud ${SCRIPT}`).waitFor();
+    await page.getByText('These transfers are disabled already').waitFor();
+    await screenshot(page, 'switch');
+
+    await row.getByRole('button', { name: 'Enable' }).click();
+    const enabling = page.getByRole('dialog', { name: 'Enable loads of one program' });
+    await enabling.getByRole('button', { name: 'Enable loads of one program' }).click();
+    await enabling.waitFor({ state: 'detached' });
+    await row.getByText('enabled').waitFor();
+    expect((await load()).status).toBe('completed');
+  });
+
+  test('a time in the past is refused with the record, and nothing is disabled', async () => {
+    const page = await openConsole('/console/switch', { theme: 'dark', width: 390 });
+    await page.getByLabel('Reason').fill('too late');
+    await page.getByLabel('Until').fill('2001-01-01T00:00:00');
+    await page.getByRole('button', { name: 'Disable…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Disable transfers' });
+    await dialog.getByRole('button', { name: 'Disable the whole service' }).click();
+    await dialog.getByText('change_switch_schema').waitFor();
+    await screenshot(page, 'switch-refused-phone');
+    await pressKeys(page, 'Escape');
+    expect((await load()).status).toBe('completed');
+  });
+
+  test('whoever may not change it sees the settings and what disabling would stop, and no button', async () => {
+    const page = await openConsole('/console/switch', { role: 'support' });
+    await page.getByText('What goes on').waitFor();
+    expect(await page.getByRole('button', { name: /Disable|Enable/ }).count()).toBe(0);
+    expect(await page.getByLabel('Reason').count()).toBe(0);
+  });
+});
