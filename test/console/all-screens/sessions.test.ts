@@ -1,0 +1,86 @@
+import pg from 'pg';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { TransferService } from '../../../sdk/client.ts';
+import { withSecret } from '../../harness/keys.ts';
+import { embeddedServerOf } from '../../harness/process.ts';
+import { pressKeys, useConsole } from '../harness/use-console.ts';
+
+const { service, openConsole, keyOf } = useConsole({ mode: 'live' });
+let ledger: pg.Client;
+let operator: TransferService;
+let programId: string;
+
+beforeAll(async () => {
+  const { databaseUrl } = await embeddedServerOf(service().directory);
+  // The superuser, since no other may change when a session was used.
+  ledger = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
+  await ledger.connect();
+  operator = new TransferService({ baseUrl: service().url, key: await keyOf('administrator'), maxRetries: 0 });
+  programId = (await operator.programs.create({ name: 'Shop', currency: 'USD' })).program_id;
+  await operator.deposits.create(programId, { amount: 100_000 });
+  await operator.cards.create({ card_id: 'card_live' }, { programId });
+  await operator.transfers.create({ amount: 500, card_id: 'card_live' }, { programId });
+});
+afterAll(async () => {
+  await ledger?.end();
+});
+
+const newKey = () => withSecret(operator.keys.create({ name: 'Ada of support', all_programs: true, role: 'support' }));
+const shown = (page: Page) => page.locator('main').getByText('card_live').first();
+const question = (page: Page) => page.getByRole('dialog', { name: 'Your session has ended' });
+
+/** The UUID inside an id. */
+const uuidOf = (id: string): string => id.replace(/^.*_/, '');
+
+const setTime = (column: string, before: string) => (keyId: string) =>
+  ledger.query(`update console_session set ${column} = now() - interval '${before}' where key_id = $1`, [
+    uuidOf(keyId),
+  ]);
+
+/** What ends a session, given its key. */
+const ENDS = {
+  'nothing was done for a quarter of an hour': setTime('last_active_at', '16 minutes'),
+  'it is twelve hours old': setTime('created_at', '13 hours'),
+  'its key is revoked': (keyId: string) => operator.keys.revoke(keyId),
+  'its key is rolled': (keyId: string) => operator.keys.roll(keyId, {}),
+} as const;
+
+describe.each(Object.entries(ENDS))('a session that ends because %s', (reason, end) => {
+  test('leaves the view, takes nothing more, and goes on with another key', async () => {
+    const { key, key_id } = await newKey();
+    const page = await openConsole(`/console/transfers?program=${programId}&status=completed`, { key });
+    await shown(page).waitFor();
+    await end(key_id);
+    // The first thing that the page asks more than a second later is refused.
+    await expect
+      .poll(async () => {
+        // The service may store that the page was opened after that.
+        if (reason.startsWith('nothing was done')) await end(key_id);
+        await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+        return question(page).count();
+      })
+      .toBe(1);
+    expect(await shown(page).isVisible(), 'what was shown').toBe(true);
+    const refused = await page.evaluate(async (program) => {
+      const headers = { Console: '1', 'Program-Id': program };
+      return (await fetch('/api/v0.1/core/transfer', { headers })).status;
+    }, programId);
+    expect(refused).toBe(401);
+    const before = page.url();
+    await page.keyboard.insertText((await newKey()).key);
+    await pressKeys(page, 'Enter');
+    await question(page).waitFor({ state: 'detached' });
+    await shown(page).waitFor();
+    expect(page.url()).toBe(before);
+  });
+});
+
+test('what a page asks by itself says so, and so does not keep its session alive', async () => {
+  const { key } = await newKey();
+  const page = await openConsole(`/console/transfers?program=${programId}`, { key });
+  const kinds: (string | undefined)[] = [];
+  page.on('request', (request) => void kinds.push(request.headers().console));
+  await expect.poll(() => kinds.length).toBeGreaterThan(0);
+  expect(new Set(kinds)).toEqual(new Set(['background']));
+});
