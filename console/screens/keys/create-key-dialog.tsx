@@ -11,12 +11,12 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { CheckField, SelectField, TextField } from '../../components/field.tsx';
+import { SecretDialog } from '../../components/secret-dialog.tsx';
 import { useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { toIso } from '../../format/times.ts';
-import { SecretDialog } from './secret.tsx';
 
 const MEANINGS: Readonly<Record<Role, string>> = {
   viewer: 'viewer: reads transfers, cards, errors, events and webhooks',

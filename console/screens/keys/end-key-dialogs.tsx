@@ -3,9 +3,9 @@ import type { KeyRecord } from '../../../sdk/client.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { SecretDialog } from '../../components/secret-dialog.tsx';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
-import { SecretDialog } from './secret.tsx';
 
 type Parts = { readonly record: KeyRecord; readonly onClose: () => void; readonly onDone: () => void };
 

@@ -1,10 +1,19 @@
-import { Empty } from '../../components/empty.tsx';
 import { Page } from '../../components/page.tsx';
+import { useSession } from '../../data/session.ts';
+import { CardsSection } from './cards-section.tsx';
+import { ClockSection } from './clock-section.tsx';
+import { DatabaseSection } from './database-section.tsx';
+import { ProvokeSection } from './provoke-section.tsx';
 
+/** What only a sandbox has: cards for every refusal, any error on request, a clock that moves, a database that stops. */
 export function SandboxScreen() {
+  const { can } = useSession();
   return (
-    <Page title="Sandbox">
-      <Empty title="Nothing here yet">This screen is under construction.</Empty>
+    <Page title="Sandbox" lead="Try what happens when things go wrong. No money is real here.">
+      <CardsSection />
+      <ProvokeSection />
+      {can('move_clock') && <ClockSection />}
+      {can('stop_database') && <DatabaseSection />}
     </Page>
   );
 }

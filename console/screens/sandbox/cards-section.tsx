@@ -1,0 +1,77 @@
+import { useState } from 'preact/hooks';
+import { Button } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { Id } from '../../components/id.tsx';
+import { Section } from '../../components/page.tsx';
+import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
+
+type SeededCard = { readonly name: string; readonly purpose: string };
+
+/** The cards of the demo program of every sandbox. */
+const CARDS: readonly SeededCard[] = [
+  { name: 'card_active', purpose: 'can receive and send money' },
+  { name: 'card_empty', purpose: 'has nothing to unload' },
+  { name: 'card_preactive', purpose: 'not activated yet' },
+  { name: 'card_inactive', purpose: 'suspended' },
+  { name: 'card_lost', purpose: 'reported lost' },
+  { name: 'card_stolen', purpose: 'reported stolen' },
+  { name: 'card_fraud', purpose: 'suspected fraud' },
+  { name: 'card_expired', purpose: 'expired' },
+  { name: 'card_closed', purpose: 'permanently closed' },
+  { name: 'card_limited', purpose: 'accepts 1.00 to 100.00 per transfer, 350.00 per day' },
+  { name: 'card_eur', purpose: 'uses EUR' },
+  { name: 'card_full', purpose: 'at the maximum balance' },
+];
+
+/** A load of 10.00, which each of the cards takes or refuses in its own way. */
+const TRIED_AMOUNT = 1_000;
+
+/** The seeded cards, each with a transfer to try. */
+export function CardsSection() {
+  const { can } = useSession();
+  const [tried, setTried] = useState('');
+  const load = useAction((card: string, api, options) =>
+    api.transfers.create({ amount: TRIED_AMOUNT, card_id: card }, options),
+  );
+  const tryLoad = (card: string) => {
+    load.reset();
+    setTried(card);
+    void load.run(card);
+  };
+  const columns: readonly Column<SeededCard>[] = [
+    { title: 'Card', cell: ({ name }) => <Id id={name} kind="card" whole /> },
+    { title: 'Purpose', cell: ({ purpose }) => purpose },
+  ];
+  const actions: readonly Column<SeededCard>[] = can('create_transfer')
+    ? [
+        {
+          title: 'Try',
+          cell: ({ name }) => (
+            <span class="row-actions">
+              <Button title={`Load 10.00 onto ${name}`} pending={load.pending} onClick={() => tryLoad(name)}>
+                Load 10.00
+              </Button>
+            </span>
+          ),
+        },
+      ]
+    : [];
+  return (
+    <Section title="Cards">
+      <p class="quiet">
+        The demo program begins with a card for each status, and for each refusal that depends on one.
+      </p>
+      <div aria-live="polite">
+        {load.error !== undefined && <ErrorRecord error={load.error} />}
+        {load.result !== undefined && (
+          <p>
+            {tried} took it: <Id id={load.result.transfer_id} kind="transfer" /> is {load.result.status}.
+          </p>
+        )}
+      </div>
+      <DataTable label="Seeded cards" rows={CARDS} rowKey={({ name }) => name} columns={[...columns, ...actions]} />
+    </Section>
+  );
+}

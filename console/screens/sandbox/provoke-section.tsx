@@ -1,0 +1,99 @@
+import { useState } from 'preact/hooks';
+import { ERRORS, isErrorCode, OPERATIONS, type OperationId } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { CheckField, SelectField } from '../../components/field.tsx';
+import { Id } from '../../components/id.tsx';
+import { Section } from '../../components/page.tsx';
+import { useProgram } from '../../data/program.ts';
+import { type Provoked, provoke } from '../../data/provoke.ts';
+import { useSession } from '../../data/session.ts';
+
+/** Codes that belong to no single operation; the service says which of them an operation has. */
+const SHARED = Object.keys(ERRORS).filter(
+  (code) => code === 'unknown_request' || !(code.endsWith('_schema') || code.startsWith('unknown_')),
+);
+
+/** Any error of any operation, as the service sends it: for the error handling of a client. */
+export function ProvokeSection() {
+  const { can } = useSession();
+  const { programId } = useProgram();
+  const operations = (Object.keys(OPERATIONS) as OperationId[]).filter(can).sort();
+  const [operation, setOperation] = useState<OperationId>(
+    can('create_transfer') ? 'create_transfer' : 'list_transfers',
+  );
+  const [code, setCode] = useState('insufficient_funds');
+  const [isUnknown, setUnknown] = useState(false);
+  const [pending, setPending] = useState(false);
+  const [answer, setAnswer] = useState<Provoked | undefined>(undefined);
+  const [error, setError] = useState<Error | undefined>(undefined);
+  const codes = [...SHARED, `${operation}_schema`, `unknown_${operation}`].filter(isErrorCode).sort();
+  const chosen = codes.find((one) => one === code) ?? 'unauthenticated';
+  const mayBeUnknown = OPERATIONS[operation].movesMoney && chosen === `unknown_${operation}`;
+
+  const send = async (event: Event) => {
+    event.preventDefault();
+    setPending(true);
+    setError(undefined);
+    try {
+      const header = mayBeUnknown && isUnknown ? `${chosen}; money_moved=unknown` : chosen;
+      setAnswer(await provoke(operation, header, programId));
+    } catch (thrown) {
+      setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    } finally {
+      setPending(false);
+    }
+  };
+  return (
+    <Section title="Provoke an error">
+      <p class="quiet">
+        With the header <code>Sandbox-Provoke</code>, a sandbox responds with an error and does nothing else.
+      </p>
+      <form class="form" onSubmit={send}>
+        <SelectField
+          label="Operation"
+          value={operation}
+          onChange={(next) => setOperation(next as OperationId)}
+          options={operations.map((one) => [one, one] as const)}
+        />
+        <SelectField
+          label="Code"
+          value={chosen}
+          onChange={setCode}
+          options={codes.map((one) => [one, one] as const)}
+          hint={<a href={`/errors/${chosen}`}>What this code means</a>}
+        />
+        {mayBeUnknown && (
+          <CheckField label="It is not known whether money moved" checked={isUnknown} onChange={setUnknown} />
+        )}
+        <div class="dialog-actions">
+          <Button type="submit" kind="main" pending={pending}>
+            Send it
+          </Button>
+        </div>
+      </form>
+      {error !== undefined && <ErrorRecord error={error} />}
+      {answer !== undefined && <Answer answer={answer} wanted={chosen} />}
+    </Section>
+  );
+}
+
+function Answer({ answer, wanted }: { readonly answer: Provoked; readonly wanted: string }) {
+  const { status, code, headers, body, requestId } = answer;
+  return (
+    <div role="status">
+      <p>
+        {status} {code === wanted ? wanted : `${code ?? ''}: this operation does not have the code ${wanted}`}
+        {requestId !== undefined && (
+          <>
+            {' '}
+            <Id id={requestId} kind="request" />
+          </>
+        )}
+      </p>
+      <pre class="answer">
+        {[...headers, '', body].join('\n')}
+      </pre>
+    </div>
+  );
+}
