@@ -17,16 +17,24 @@ export function Dialog({
 }) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
+  const isGone = useRef(false);
+  const close = () => {
+    if (!isGone.current) onClose();
+  };
   useEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
     // The first field; where there is none, the button that changes nothing.
     const fields = shown?.querySelectorAll<HTMLElement>('.dialog-body :is(input, select, textarea)');
     (fields?.[0] ?? shown?.querySelector<HTMLElement>('.dialog-actions button:last-child'))?.focus();
-    return () => shown?.close();
+    return () => {
+      // Its event comes later, and must not close another dialog that has taken its place.
+      isGone.current = true;
+      shown?.close();
+    };
   }, []);
   return (
-    <dialog ref={dialog} class={wide ? 'dialog wide' : 'dialog'} aria-labelledby={id} onClose={onClose}>
+    <dialog ref={dialog} class={wide ? 'dialog wide' : 'dialog'} aria-labelledby={id} onClose={close}>
       <header>
         <h2 id={id}>{title}</h2>
         <button class="close" type="button" aria-label="Close" onClick={() => dialog.current?.close()}>

@@ -50,7 +50,7 @@ test('the clock moves on and back, and the database stops and starts while the p
   await page.getByText('1 d ahead of the actual time').waitFor();
   await page.getByRole('button', { name: 'Back to the actual time' }).click();
   await page.getByText(', the actual time.').waitFor();
-  await page.getByText('running', { exact: true }).waitFor();
+  await page.locator('.badge.good', { hasText: 'running' }).waitFor();
   await page.getByRole('button', { name: 'Stop the database' }).click();
   const dialog = page.getByRole('dialog', { name: 'Stop the database' });
   await dialog.getByRole('button', { name: 'Stop it' }).click();
@@ -58,6 +58,6 @@ test('the clock moves on and back, and the database stops and starts while the p
   await page.locator('.badge.bad').waitFor();
   expect(await page.getByRole('table', { name: 'Seeded cards' }).isVisible()).toBe(true);
   await page.getByRole('button', { name: 'Start the database' }).click();
-  await page.getByText('running', { exact: true }).waitFor();
+  await page.locator('.badge.good', { hasText: 'running' }).waitFor();
   await untilShown(page);
 });

@@ -4,12 +4,11 @@ import { afterAll, expect, test } from 'vitest';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
-/** What the receiver got, and how it responds. */
+/** The ids of the events that the receiver got. */
 const received: string[] = [];
-let status = 200;
 const receiver = createServer((request, response) => {
   received.push(String(request.headers['webhook-id']));
-  response.writeHead(status).end('<script>alert(1)</script> thanks');
+  response.end('<script>alert(1)</script> thanks');
 });
 await new Promise<void>((done) => void receiver.listen(0, '127.0.0.1', done));
 afterAll(() => void receiver.close());
@@ -37,14 +36,11 @@ test('a webhook is created, tested, disabled and enabled, and one of its events 
   await page.getByText('The test event').waitFor();
   await expect.poll(() => received.length).toBe(1);
   await service().client.transfers.create({ amount: 100, card_id: 'card_active' });
-  status = 500;
   await expect.poll(() => received.length).toBeGreaterThan(1);
-  status = 200;
   const resend = page.getByRole('button', { name: 'Resend' }).first();
   await resend.click();
   await page.getByRole('button', { name: 'Send it again' }).click();
-  const before = received.length;
-  await expect.poll(() => received.length).toBeGreaterThanOrEqual(before);
+  await expect.poll(() => received.filter((id) => id === received[1]).length).toBe(2);
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'webhook');
 

@@ -91,9 +91,7 @@ function Answer({ answer, wanted }: { readonly answer: Provoked; readonly wanted
           </>
         )}
       </p>
-      <pre class="answer">
-        {[...headers, '', body].join('\n')}
-      </pre>
+      <pre class="answer">{[...headers, '', body].join('\n')}</pre>
     </div>
   );
 }
