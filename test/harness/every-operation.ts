@@ -95,8 +95,8 @@ async function callForTransfers({ transfers, cards }: TransferService, call: Cal
   await call('get_reversal', () => transfers.reversal(reversal?.reversal_id ?? ''));
   await call('get_transfer_timeline', async () => {
     const { money, steps } = await transfers.timeline(id);
-    // Events appear when they have positions, which is a moment later.
-    return { money, steps: steps.filter(({ kind }) => kind !== 'event') };
+    // Events get their positions a moment later, and errors are stored a moment later.
+    return { money, steps: steps.filter(({ kind }) => kind !== 'event' && kind !== 'error') };
   });
   await call('list_likely_duplicates', async () => {
     const { data } = await cards.likelyDuplicates('one');
