@@ -192,7 +192,7 @@ function matchPath(pattern: string, path: string): Parameters | undefined {
   const parameters: Record<string, string> = {};
   for (const [at, segment] of wanted.entries()) {
     const value = given[at] ?? '';
-    if (!segment.startsWith(':') && segment !== value) return undefined;
+    if (segment.startsWith(':') ? value === '' : segment !== value) return undefined;
     if (segment.startsWith(':')) parameters[segment.slice(1)] = decoded(value);
   }
   return parameters;

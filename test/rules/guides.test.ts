@@ -36,3 +36,15 @@ describe('the diagrams', () => {
     expect(read('docs/cards.md').split('\n')).toEqual(expect.arrayContaining(lines));
   });
 });
+
+it('docs/console.md has every screen with its scope, in the order of the table', () => {
+  // Read as text: the table names screens, which only a browser can load.
+  const table = read('console/app/routes.ts');
+  const entries = [...table.matchAll(/path: '([^']+)',\n {4}title: '([^']+)',[\s\S]*?scope: (?:'([^']+)'|undefined)/g)];
+  const guide = read('docs/console.md');
+  const rows = [...guide.matchAll(/^\| ([^|]+), `(\/console[^`]*)` \| [^|]+ \| (?:`([a-z:]+)` )?\|$/gm)];
+  expect(entries.length).toBeGreaterThan(15);
+  expect(rows.map(([, title, path, scope]) => [path, title, scope])).toEqual(
+    entries.map(([, path, title, scope]) => [path, title, scope]),
+  );
+});

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { findRoute, ROUTES } from './routes.ts';
+
+test('a path leads to its screen, with its parameters decoded', () => {
+  const found = (path: string) => {
+    const { route, parameters } = findRoute(path) ?? {};
+    return [route?.title, parameters];
+  };
+  expect(found('/console')).toEqual(['Overview', {}]);
+  expect(found('/console/card/my%20card%2F1')).toEqual(['Card', { card_id: 'my card/1' }]);
+  expect(found('/console/card/100%')).toEqual(['Card', { card_id: '100%' }]);
+  expect(found('/console/programs/prog_1')).toEqual(['Program', { program_id: 'prog_1' }]);
+  for (const path of ['/console/card', '/console/card/', '/console/nothing', '/errors', '/console/card/1/2']) {
+    expect(findRoute(path), path).toBeUndefined();
+  }
+});
+
+test('no two screens have the same path or letter, and every group has its own', () => {
+  const paths = ROUTES.map(({ path }) => path);
+  const letters = ROUTES.flatMap(({ letter }) => letter ?? []);
+  expect(new Set(paths).size).toBe(paths.length);
+  expect(new Set(letters).size).toBe(letters.length);
+  for (const { path, group } of ROUTES) expect(group === undefined, path).toBe(path.includes(':'));
+});
