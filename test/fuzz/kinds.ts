@@ -37,7 +37,7 @@ const KINDS: readonly (readonly [weight: number, make: (random: Random, unique: 
   [3, newMisplaced],
   [3, newMetadata],
   [4, newCardChange],
-  [20, newReading],
+  [32, newReading],
 ];
 
 const TOTAL = KINDS.reduce((sum, [weight]) => sum + weight, 0);
