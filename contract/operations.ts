@@ -82,7 +82,7 @@ export const SECTIONS: readonly Section[] = [
     WEBHOOKS,
   ),
   section('Errors', 'Look up error responses, and what a request did.', [...ERROR_LOG, ...REQUESTS]),
-  section('Search', "Find anything in all card programs. Requires an operator's key.", SEARCH),
+  section('Search everything', "Find anything in all card programs. Requires an operator's key.", SEARCH),
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),

@@ -7,6 +7,7 @@ import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId 
 import { guardedFields, isClosed } from '../contract/reading/read-fields.ts';
 import type { SchemaShape } from '../contract/schema-parts.ts';
 import { KEY_SCOPES, PROGRAM_SCOPES, ROLE_NAMES } from '../contract/scope.ts';
+import { CARD_MOVES, CARD_STATUSES } from '../domain/cards/card.ts';
 import { EVENT_TYPES } from '../domain/event.ts';
 import { LIMIT_NAMES } from '../domain/ledger/limits.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
@@ -81,6 +82,10 @@ ${constant('ERROR_TYPES', 'The types of error (specification, sections 2.1 and 7
 ${constant('EVENT_TYPES', 'The types of event.', EVENT_TYPES)}
 ${constant('TRANSFER_TYPES', 'The types of transfer.', TRANSFER_TYPES)}
 ${constant('TRANSFER_STATUSES', 'The statuses of a transfer.', TRANSFER_STATUSES)}
+${constant('CARD_STATUSES', 'The statuses of a card.', CARD_STATUSES)}
+/** The statuses that a card can be given, by the one that it has. */
+export const CARD_MOVES = ${JSON.stringify(CARD_MOVES)} as const;
+
 ${constant('LIMIT_NAMES', 'The limits of one direction.', Object.keys(LIMIT_NAMES))}
 ${constant('PROGRAM_SCOPES', 'The scopes of a key for one card program.', PROGRAM_SCOPES)}
 ${constant('KEY_SCOPES', 'The scopes of a key.', KEY_SCOPES)}

@@ -4692,6 +4692,30 @@ export const TRANSFER_TYPES = ['load', 'unload', 'card_to_card'] as const;
 /** The statuses of a transfer. */
 export const TRANSFER_STATUSES = ['scheduled', 'pending', 'completed', 'failed', 'canceled', 'expired'] as const;
 
+/** The statuses of a card. */
+export const CARD_STATUSES = [
+  'preactive',
+  'active',
+  'inactive',
+  'lost',
+  'stolen',
+  'fraud',
+  'expired',
+  'closed',
+] as const;
+
+/** The statuses that a card can be given, by the one that it has. */
+export const CARD_MOVES = {
+  preactive: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
+  active: ['inactive', 'lost', 'stolen', 'fraud', 'closed'],
+  inactive: ['active', 'lost', 'stolen', 'fraud', 'closed'],
+  lost: ['active', 'inactive', 'stolen', 'fraud', 'closed'],
+  stolen: ['closed'],
+  fraud: ['active', 'inactive', 'stolen', 'closed'],
+  expired: ['lost', 'stolen', 'fraud', 'closed'],
+  closed: [],
+} as const;
+
 /** The limits of one direction. */
 export const LIMIT_NAMES = [
   'minimum_amount',

@@ -127,6 +127,7 @@ const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   ],
   erase_card_holder: [({ card }) => write('erase_card_holder', card, {})],
   get_card_limits: [({ card }) => read('get_card_limits', card)],
+  list_holds: [({ card }) => read('list_holds', card)],
   list_postings: [
     ({ card }) => read('list_postings', card),
     ({ namedCard }) => query('list_postings', namedCard, ['cursor', 'pst_2_1']),

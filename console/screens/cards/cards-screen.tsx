@@ -1,10 +1,145 @@
+import { useEffect, useState } from 'preact/hooks';
+import { CARD_STATUSES, type CardRecord, type ListCardsQuery } from '../../../sdk/client.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { SelectField, TextField } from '../../components/field.tsx';
+import { Filters } from '../../components/filters.tsx';
+import { Id } from '../../components/id.tsx';
+import { Loading } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Money } from '../../components/money.tsx';
 import { Page } from '../../components/page.tsx';
+import { Pager } from '../../components/pager.tsx';
+import { hrefTo } from '../../data/location.ts';
+import { usePages } from '../../data/use-pages.ts';
+import { useUrlState } from '../../data/use-url-state.ts';
+import { hasCardNumber } from '../../format/card-numbers.ts';
+import { pathOf } from '../../format/ids.ts';
 
+const ROWS = 50;
+
+const NO_FILTERS = { status: '', last_four: '', holder_reference: '', card_id_prefix: '' };
+type CardFilters = typeof NO_FILTERS;
+
+const COLUMNS: readonly Column<CardRecord>[] = [
+  { title: 'Card', cell: ({ card_id }) => <Id id={card_id} kind="card" /> },
+  { title: 'Status', cell: ({ status }) => <Badge>{status}</Badge> },
+  { title: 'Last four', cell: ({ last_four }) => last_four ?? <span class="quiet">–</span> },
+  { title: 'Holder', wideOnly: true, cell: ({ holder_reference: holder }) => holder ?? <span class="quiet">–</span> },
+  { title: 'Balance', align: 'end', cell: ({ balance, currency }) => <Money amount={balance} currency={currency} /> },
+  {
+    title: 'Available',
+    align: 'end',
+    cell: ({ available, currency }) => <Money amount={available} currency={currency} />,
+  },
+  { title: 'Created', wideOnly: true, cell: ({ created_at }) => <Moment at={created_at} /> },
+];
+
+/** The cards of a program, found by what people know of them. */
 export function CardsScreen() {
+  const [filters, setFilters] = useUrlState(NO_FILTERS);
+  const query = queryOf(filters);
+  const isSendable = !Object.values(filters).some(hasCardNumber);
+  const { rows, isLoaded, error, stale, pager } = usePages(
+    isSendable ? (api, options, cursor) => api.cards.list({ ...query, limit: ROWS, cursor }, options) : undefined,
+    { deps: [JSON.stringify(query)] },
+  );
+  const isFiltered = Object.values(filters).some((value) => value !== '');
   return (
     <Page title="Cards">
-      <Empty title="Nothing here yet">This screen is under construction.</Empty>
+      <CardFilterForm key={JSON.stringify(filters)} filters={filters} onChange={setFilters} isFiltered={isFiltered} />
+      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
+      {isLoaded ? (
+        <DataTable
+          label="Cards"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={({ card_id }) => card_id}
+          href={({ card_id }) => hrefTo(pathOf(card_id, 'card') ?? '')}
+          stale={stale}
+          empty={<NoCards isFiltered={isFiltered} hasMore={pager.hasNext} />}
+        />
+      ) : (
+        error === undefined && isSendable && <Loading />
+      )}
+      <Pager {...pager} />
     </Page>
   );
+}
+
+/** What a reader has written into the URL by hand is sent as it is: the service says what is wrong with it. */
+function queryOf({ status, last_four, holder_reference, card_id_prefix }: CardFilters): ListCardsQuery {
+  return {
+    status: (status || undefined) as ListCardsQuery['status'],
+    last_four: last_four || undefined,
+    holder_reference: holder_reference || undefined,
+    card_id_prefix: card_id_prefix || undefined,
+  };
+}
+
+/** The filters apply when the form is sent, so that half a word is never searched for. */
+function CardFilterForm({
+  filters,
+  onChange,
+  isFiltered,
+}: {
+  readonly filters: CardFilters;
+  readonly onChange: (changes: Partial<CardFilters>) => void;
+  readonly isFiltered: boolean;
+}) {
+  const [typed, setTyped] = useState(filters);
+  useEffect(() => setTyped(filters), [JSON.stringify(filters)]);
+  const problems = problemsOf(typed);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (Object.keys(problems).length === 0) onChange(trimmed(typed));
+  };
+  const text = (name: keyof CardFilters, label: string) => (
+    <TextField
+      label={label}
+      value={typed[name]}
+      problem={problems[name]}
+      onInput={(value) => setTyped({ ...typed, [name]: value })}
+    />
+  );
+  return (
+    <form onSubmit={submit}>
+      <Filters onClear={isFiltered ? () => onChange(NO_FILTERS) : undefined}>
+        {text('last_four', 'Last four digits')}
+        {text('holder_reference', 'Holder reference')}
+        {text('card_id_prefix', 'Card id begins with')}
+        <SelectField
+          label="Status"
+          value={filters.status}
+          options={[['', 'any'], ...CARD_STATUSES]}
+          onChange={(status) => onChange({ status })}
+        />
+        <Button type="submit">Find</Button>
+      </Filters>
+    </form>
+  );
+}
+
+function trimmed(filters: CardFilters): CardFilters {
+  return Object.fromEntries(Object.entries(filters).map(([name, value]) => [name, value.trim()])) as CardFilters;
+}
+
+function problemsOf(filters: CardFilters): Partial<Record<keyof CardFilters, string>> {
+  const problems: Partial<Record<keyof CardFilters, string>> = {};
+  for (const [name, value] of Object.entries(filters) as [keyof CardFilters, string][]) {
+    if (hasCardNumber(value)) problems[name] = 'This looks like a card number. It was not sent.';
+  }
+  if (filters.last_four.trim() !== '' && !/^[0-9]{4}$/.test(filters.last_four.trim())) {
+    problems.last_four ??= 'Four digits.';
+  }
+  return problems;
+}
+
+function NoCards({ isFiltered, hasMore }: { readonly isFiltered: boolean; readonly hasMore: boolean }) {
+  if (hasMore) return <Empty title="Nothing on this page">Older cards may match: go on with “Older”.</Empty>;
+  if (isFiltered) return <Empty title="No card matches">Take a filter away, or look for an id with the key /.</Empty>;
+  return <Empty title="No cards yet">They appear here as soon as the card program registers one.</Empty>;
 }

@@ -1,0 +1,26 @@
+/** Digits of which nothing but spaces and signs is between: as people write card numbers. */
+const RUN = /[0-9](?:[^0-9A-Za-z]{0,3}[0-9]){11,}/g;
+
+/**
+ * Whether a text has a card number in it. The console sends no such text: the service would refuse it, but by then it has
+ * travelled. Ids of the service have long runs of digits, and are none.
+ */
+export function hasCardNumber(text: string): boolean {
+  const plain = text.normalize('NFKC').replaceAll(/\b[a-z]+_[0-9a-f]{32}\b/g, '');
+  return (plain.match(RUN) ?? []).some((run) => {
+    const digits = run.replaceAll(/[^0-9]/g, '');
+    if (digits.length <= 19) return isCardNumber(digits);
+    return [...digits].some((_, at) => [15, 16].some((length) => isCardNumber(digits.slice(at, at + length))));
+  });
+}
+
+/** 12 to 19 digits, of an industry that issues cards, with the check digit that all of them have. */
+function isCardNumber(digits: string): boolean {
+  if (!/^[1-9][0-9]{11,18}$/.test(digits)) return false;
+  let sum = 0;
+  for (const [at, digit] of [...digits].reverse().entries()) {
+    const value = Number(digit) * (at % 2 === 1 ? 2 : 1);
+    sum += value > 9 ? value - 9 : value;
+  }
+  return sum % 10 === 0;
+}

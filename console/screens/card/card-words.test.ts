@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { CARD_STATUSES, type CardRecord } from '../../../sdk/client.ts';
+import { effectOf, limitLinesOf, MOVE_TITLES, meaningOf, movesFrom } from './card-words.ts';
+
+test('every status has a meaning, and every move a title', () => {
+  for (const status of CARD_STATUSES) {
+    expect(meaningOf(status)).toMatch(/^(It|Its|Money) .*\.$/);
+    for (const move of movesFrom(status)) expect(MOVE_TITLES[move]).toBeTruthy();
+  }
+  expect(movesFrom('closed')).toEqual([]);
+});
+
+test('what cannot be undone says so', () => {
+  const card = { card_id: 'c', status: 'active', balance: 1234, currency: 'USD' } as CardRecord;
+  expect(effectOf(card, 'closed')).toBe(
+    'The card c is active and has 12.34 USD. Then: it is closed for good: no money moves to or from it. This cannot be undone.',
+  );
+  expect(effectOf(card, 'inactive')).not.toContain('undone');
+});
+
+test('limits are shown with what is left of them', () => {
+  const limit = { set_by: 'card', frees_at: null } as const;
+  const lines = limitLinesOf(
+    {
+      limits: [
+        { ...limit, name: 'daily_amount', value: 10_000, used: 2500, left: 7500, frees_at: '2030-01-01T00:00:00.000Z' },
+        { ...limit, name: 'daily_count', value: 0, used: 0, left: 0 },
+        { ...limit, name: 'maximum_amount', value: 500, used: null, left: null },
+      ],
+    },
+    'USD',
+  );
+  expect(lines.map(({ name, use, share }) => [name, use, share])).toEqual([
+    ['daily amount', '25.00 USD used, 75.00 USD left', 0.25],
+    ['daily count', '0 used, 0 left', 1],
+    ['maximum amount', null, null],
+  ]);
+});

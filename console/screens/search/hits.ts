@@ -1,0 +1,72 @@
+import type { SearchResults } from '../../../sdk/client.ts';
+import { pathOf } from '../../format/ids.ts';
+
+/** What was found of one kind. */
+export type Group = SearchResults['data'][number];
+/** One thing that was found. */
+export type Hit = Group['results'][number];
+
+/** The headings of the kinds. */
+export const KIND_TITLES: Readonly<Record<Group['kind'], string>> = {
+  transfer: 'Transfers',
+  card: 'Cards',
+  request: 'Requests',
+  reversal: 'Reversals',
+  idempotency_key: 'Idempotency keys',
+  deposit: 'Deposits',
+  withdrawal: 'Withdrawals',
+  event: 'Events',
+  program: 'Card programs',
+  webhook: 'Webhooks',
+  api_key: 'API keys',
+  audit_entry: 'Audit log',
+  error_code: 'Error codes',
+};
+
+const TRANSFER = /\btr_[0-9a-f]{32}\b/;
+const SUBJECT = /\b(?:tr|prog|wh|req)_[0-9a-f]{32}\b/;
+
+/** The link to a hit, without the program; undefined if nothing shows it. */
+export function pathOfHit(kind: Group['kind'], { id, program_id, summary }: Hit): string | undefined {
+  switch (kind) {
+    case 'transfer':
+    case 'card':
+    case 'request':
+    case 'program':
+    case 'webhook':
+      return pathOf(id, kind);
+    case 'reversal':
+      return pathOfFirst(TRANSFER, summary);
+    case 'event':
+      return pathOfFirst(SUBJECT, summary);
+    case 'deposit':
+    case 'withdrawal':
+      return program_id === null ? undefined : pathOf(program_id);
+    case 'api_key':
+      return '/console/keys';
+    case 'audit_entry':
+      return '/console/audit';
+    case 'error_code':
+      return `/errors/${encodeURIComponent(id)}`;
+    case 'idempotency_key':
+      return undefined;
+  }
+}
+
+function pathOfFirst(pattern: RegExp, text: string): string | undefined {
+  const [id] = pattern.exec(text) ?? [];
+  return id === undefined ? undefined : pathOf(id);
+}
+
+/** The only hit, if there is exactly one. */
+export function onlyHit(groups: readonly Group[]): { readonly kind: Group['kind']; readonly hit: Hit } | undefined {
+  const [group, ...others] = groups;
+  const [hit, ...more] = group?.results ?? [];
+  if (group === undefined || hit === undefined || others.length > 0 || more.length > 0) return undefined;
+  return { kind: group.kind, hit };
+}
+
+/** Whether a text is the id of a request: its page finds it, whether it failed or not. */
+export function isRequestId(text: string): boolean {
+  return /^req_[0-9a-f]{32}$/.test(text);
+}

@@ -1,0 +1,114 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { expectAccessibleInEveryView } from './harness/accessible.ts';
+import { makeWorld, type World } from './harness/sample-world.ts';
+import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+
+const { openConsole, service, keyOf } = useConsole();
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld(service());
+  await service().client.cards.create(
+    { card_id: 'found-by-digits', last_four: '9173' },
+    { programId: world.program_id },
+  );
+});
+
+const LABEL = 'Id, reference, card, last four digits, amount or error code';
+
+/** Types into the search that `/` opens, and sends it. */
+async function searchFor(page: Page, text: string): Promise<void> {
+  await pressKeys(page, '/');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel(LABEL).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+/** Every URL that the page asks for from now on. */
+function requestsOf(page: Page): string[] {
+  const urls: string[] = [];
+  page.on('request', (request) => urls.push(request.url()));
+  return urls;
+}
+
+describe('the search', () => {
+  test('opens the only hit, in its own card program, from anywhere', async () => {
+    const page = await openConsole('/console/errors');
+    await searchFor(page, world.held_id);
+    await page.waitForURL(`**/console/transfer/${world.held_id}?program=${world.program_id}`);
+    await searchFor(page, '9173');
+    await page.waitForURL('**/console/card/found-by-digits?**');
+    await page.goBack();
+    await page.waitForURL(`**/console/transfer/${world.held_id}**`);
+  });
+
+  test('Ctrl-K opens it, too, and a request opens without a search', async () => {
+    const page = await openConsole('/console/search');
+    await page.keyboard.press('Control+k');
+    await page
+      .getByRole('dialog')
+      .getByLabel(LABEL)
+      .fill(`req_${'0'.repeat(32)}`);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/console/request/req_${'0'.repeat(32)}**`);
+  });
+
+  test('several hits are listed by kind, and j and Enter open one', async () => {
+    const page = await openConsole('/console/search?q=card_');
+    await page.getByRole('heading', { name: 'Cards' }).waitFor();
+    await page.getByText('There are more.').waitFor();
+    await screenshot(page, 'search');
+    await expectAccessibleInEveryView(page);
+    await page.getByRole('heading', { name: 'Search', exact: true }).click();
+    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    await pressKeys(page, 'j Enter');
+    await page.waitForURL('**/console/card/card_**');
+  });
+
+  test('a card number is refused here, and never sent', async () => {
+    const page = await openConsole('/console/errors');
+    const urls = requestsOf(page);
+    await pressKeys(page, '/');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(LABEL).fill('4111 1111 1111 1111');
+    await dialog.getByText('It was not sent').waitFor();
+    await page.keyboard.press('Enter');
+    expect(await dialog.getByRole('button', { name: 'Search' }).isDisabled()).toBe(true);
+    await page.keyboard.press('Escape');
+    await page.goto(`${new URL(page.url()).origin}/console/search?q=x`);
+    await untilShown(page);
+    await page.getByLabel(LABEL).fill('4111111111111111');
+    await page.getByText('It was not sent').waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('It was not sent').waitFor();
+    expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
+  });
+
+  test('nothing found says how things are found', async () => {
+    const page = await openConsole('/console/search?q=nothing-like-this');
+    await page.getByText('Nothing was found').waitFor();
+    await expectAccessibleInEveryView(page);
+  });
+
+  test('callers of one card program search their own', async () => {
+    const { key } = await service().client.keys.create({
+      name: 'own',
+      program_id: world.program_id,
+      scopes: ['transfers:read', 'cards:read', 'errors:read'],
+    });
+    const page = await openConsole('/console/cards', { key: key ?? '' });
+    const urls = requestsOf(page);
+    await searchFor(page, '9173');
+    await page.waitForURL('**/console/card/found-by-digits**');
+    await searchFor(page, world.held_id);
+    await page.waitForURL(`**/console/transfer/${world.held_id}**`);
+    expect(urls.filter((url) => url.includes('/operator/'))).toEqual([]);
+  });
+
+  test('a viewer of all programs without the scope of operators searches the chosen one', async () => {
+    expect(await keyOf('support')).toBeTruthy();
+    const page = await openConsole(`/console/search?q=9173&program=${world.program_id}`, { role: 'support' });
+    await page.getByText('Card ending in 9173').waitFor();
+  });
+});
