@@ -13,7 +13,7 @@ export function CardActions({ card, onDone }: { readonly card: CardRecord; reado
   return (
     <>
       {movesFrom(card.status).map((move) => (
-        <Button key={move} kind={move === 'active' ? 'plain' : 'danger'} onClick={() => setOpen(move)}>
+        <Button key={move} kind={move === 'closed' ? 'danger' : 'plain'} onClick={() => setOpen(move)}>
           {MOVE_TITLES[move]}
         </Button>
       ))}

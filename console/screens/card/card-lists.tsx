@@ -35,7 +35,10 @@ const DUPLICATE_COLUMNS: readonly Column<LikelyDuplicate>[] = [
     title: 'Follows',
     cell: ({ earlier, seconds_apart }) => (
       <>
-        <Id id={earlier.transfer_id} /> <span class="quiet">by {formatDuration(seconds_apart * 1000)}</span>
+        <Id id={earlier.transfer_id} />{' '}
+        <span class="quiet">
+          after {seconds_apart === 0 ? 'less than a second' : formatDuration(seconds_apart * 1000)}
+        </span>
       </>
     ),
   },
@@ -120,8 +123,16 @@ const LINE_COLUMNS: readonly Column<PostingRecord>[] = [
     cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
   },
   { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
-  { title: 'Description', wideOnly: true, cell: ({ description }) => description ?? NONE },
-  { title: 'Reference', wideOnly: true, cell: ({ reference }) => reference ?? NONE },
+  {
+    title: 'Description and reference',
+    wideOnly: true,
+    cell: ({ description, reference }) => (
+      <>
+        {description ?? (reference === null ? NONE : null)}
+        {reference !== null && <div class="quiet">{reference}</div>}
+      </>
+    ),
+  },
 ];
 
 /** The statement of a card, page by page. */

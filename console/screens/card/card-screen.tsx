@@ -1,7 +1,5 @@
 import { useState } from 'preact/hooks';
 import type { CardLimitsRecord, CardRecord } from '../../../sdk/client.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Empty } from '../../components/empty.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -59,7 +57,7 @@ function CardFacts({ card }: { readonly card: CardRecord }) {
   return (
     <>
       <p class="answer">
-        <Badge>{card.status}</Badge> {meaningOf(card.status)}
+        <strong>{card.status === 'preactive' ? 'not active yet' : card.status}</strong>: {meaningOf(card.status)}
       </p>
       <Facts
         facts={[
@@ -126,7 +124,7 @@ function Direction({
           <Money amount={direction.most} currency={currency} />.
         </p>
       )}
-      {lines.length === 0 && <Empty title="No limits" />}
+      {lines.length === 0 && <p class="quiet">No limits are set.</p>}
       <ul class="limit-bars">
         {lines.map(({ name, setBy, value, use, share, freesAt }) => (
           <li key={`${name} ${setBy}`}>

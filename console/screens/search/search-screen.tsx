@@ -19,6 +19,7 @@ import { toFieldValue, toIso } from '../../format/times.ts';
 import { type Group, type Hit, KIND_TITLES, onlyHit, pathOfHit } from './hits.ts';
 import { openSearch, problemOf } from './open-search.ts';
 import { searchOwnProgram } from './search-own-program.ts';
+import './search.css';
 
 const NOTHING = { q: '', from: '', to: '', only: '', open: '' };
 
@@ -53,13 +54,13 @@ export function SearchScreen() {
           onClear={from === '' && to === '' && only === '' ? undefined : () => setState({ from: '', to: '', only: '' })}
         >
           <TextField
-            label="From, for amounts and codes"
+            label="Amounts from"
             type="datetime-local"
             value={toFieldValue(from)}
             onInput={(value) => setState({ from: toIso(value) ?? '', open: '' }, { replace: true })}
           />
           <TextField
-            label="Before, for amounts and codes"
+            label="Amounts before"
             type="datetime-local"
             value={toFieldValue(to)}
             onInput={(value) => setState({ to: toIso(value) ?? '', open: '' }, { replace: true })}
@@ -100,7 +101,7 @@ function SearchForm({ text, problem }: { readonly text: string; readonly problem
     if (wrong === undefined && typed.trim() !== '') openSearch(typed);
   };
   return (
-    <form class="filters" onSubmit={submit}>
+    <form class="search-form" onSubmit={submit}>
       <TextField
         label="Id, reference, card, last four digits, amount or error code"
         type="search"
