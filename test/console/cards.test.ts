@@ -105,7 +105,7 @@ describe('One card', () => {
     await dialog.getByRole('button', { name: 'Close, and move 12.34 USD to funding' }).click();
     await page.getByText('The card is closed now.').waitFor();
     expect(await client.cards.get(card_id)).toMatchObject({ status: 'closed', balance: 0 });
-    expect(await page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
   });
 
   test('who may only read gets no buttons', async () => {
