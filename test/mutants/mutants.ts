@@ -9,6 +9,7 @@ import { OBSERVING } from './observing.ts';
 import { READINESSES } from './readiness.ts';
 import { READING } from './reading.ts';
 import { RELAYS } from './relay.ts';
+import { SESSIONS } from './sessions.ts';
 import { UPGRADES } from './upgrades.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
@@ -300,6 +301,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...STALE_READS,
   ...CHAINS,
   ...KEYS,
+  ...SESSIONS,
   ...MONEY,
   ...WALLS,
   ...CLOCKS,

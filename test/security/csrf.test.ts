@@ -174,6 +174,7 @@ describe('a session is made', () => {
 
   test.each<[string, Lines]>([
     ['through a proxy that nobody trusts', [HOST, SAME, 'X-Forwarded-For: 203.0.113.9']],
+    ['through a proxy that nobody trusts and says https', ['Host: bank.example', SAME, 'X-Forwarded-Proto: https']],
     ['under another name', ['Host: bank.example', SAME]],
     // A proxy of this machine that adds nothing and renames the host: the browser has an origin without TLS.
     ['by a page of another name, whose proxy hides it', [HOST, 'Origin: http://bank.example']],

@@ -1,0 +1,163 @@
+import type { Mutant, Witness } from './mutant.ts';
+
+const CSRF: Witness = { file: 'test/security/csrf.test.ts' };
+const LIVES: Witness = { file: 'test/security/sessions.test.ts' };
+const ROLES: Witness = { file: 'test/security/roles.test.ts' };
+
+const COOKIE = 'server/http/admission/session-cookie.ts';
+const SESSION = 'server/sessions/authenticate-session.ts';
+
+/** Mistakes about sessions of the console, and about who may grant what. */
+export const SESSIONS: readonly Mutant[] = [
+  {
+    name: 'csrf-header-not-asked-for',
+    mistake: 'the cookie counts for whatever the browser sends it with, such as a form',
+    file: COOKIE,
+    find: "if (purpose !== '1' && purpose !== 'background') {",
+    replace: "if (purpose === 'never') {",
+    witnesses: [CSRF],
+  },
+  {
+    name: 'fetch-site-not-compared',
+    mistake: 'the cookie counts for pages of any site, if the browser says of which',
+    file: COOKIE,
+    find: "if (fetchSite !== undefined) return fetchSite.toLowerCase() === 'same-origin';",
+    replace: 'if (fetchSite !== undefined) return true;',
+    witnesses: [CSRF],
+  },
+  {
+    name: 'same-site-is-enough',
+    mistake: 'a page of a subdomain, or of another port, counts as one of the service',
+    file: COOKIE,
+    find: "return fetchSite.toLowerCase() === 'same-origin';",
+    replace: "return fetchSite.toLowerCase().startsWith('same-');",
+    witnesses: [CSRF],
+  },
+  {
+    name: 'origin-not-compared',
+    mistake: 'in browsers without Sec-Fetch-Site, pages of any origin count',
+    file: COOKIE,
+    find: 'return origin?.toLowerCase() === transport.origin;',
+    replace: 'return origin !== undefined || transport.origin === undefined;',
+    witnesses: [CSRF],
+  },
+  {
+    name: 'session-over-clear-text',
+    mistake: 'a session is given through any proxy that says it has TLS',
+    file: COOKIE,
+    find: 'if (trustedProxies === 0 || !isForwardedAsHttps(context, trustedProxies)) return undefined;',
+    replace: 'if (!isForwardedAsHttps(context, 1)) return undefined;',
+    witnesses: [CSRF],
+  },
+  {
+    name: 'forwarded-scheme-of-the-caller',
+    mistake: 'what a caller claims about its connection counts, instead of what the trusted proxy says',
+    file: COOKIE,
+    find: "return schemes.at(-Math.min(schemes.length, trustedProxies)) === 'https';",
+    replace: "return schemes.slice(-Math.max(schemes.length, trustedProxies)).at(0) === 'https';",
+    witnesses: [CSRF],
+  },
+  {
+    name: 'cookie-beside-a-key',
+    mistake: 'a request with a session and a key is one of the session',
+    file: COOKIE,
+    find: 'if (head.authorization !== undefined) {',
+    replace: "if (head.authorization === 'never') {",
+    witnesses: [CSRF],
+  },
+  {
+    name: 'cookie-removed-for-other-pages',
+    mistake: 'a page of another site can sign somebody out',
+    file: 'server/http/admission/caller.ts',
+    find: "    reportRefusal(reporter, context, '', error);\n    throw error;\n  }\n  if (session === undefined)",
+    replace:
+      "    context.setCookie = sessionCookie(context, trustedProxies, null);\n    reportRefusal(reporter, context, '', error);\n    throw error;\n  }\n  if (session === undefined)",
+    witnesses: [CSRF],
+  },
+  {
+    name: 'session-outlives-its-key',
+    mistake: 'a session goes on when its key is revoked',
+    file: SESSION,
+    find: 'if (session.revokedAt !== null)',
+    replace: 'if (session.revokedAt !== null && session.left <= 0)',
+    witnesses: [LIVES],
+  },
+  {
+    name: 'session-outlives-a-roll',
+    mistake: 'whoever had the old key goes on with its session',
+    file: SESSION,
+    find: 'if (session.replacedBy !== null)',
+    replace: 'if (session.replacedBy !== null && session.left <= 0)',
+    witnesses: [LIVES],
+  },
+  {
+    name: 'session-outlives-the-expiry-of-its-key',
+    mistake: 'a session goes on when its key has expired',
+    file: SESSION,
+    find: 'if (session.keyLeft !== null && session.keyLeft <= 0)',
+    replace: 'if (session.keyLeft !== null && session.left <= 0)',
+    witnesses: [LIVES],
+  },
+  {
+    name: 'idle-end-not-enforced',
+    mistake: 'a session that nobody uses goes on',
+    file: SESSION,
+    find: 'if (session.idleLeft <= 0)',
+    replace: 'if (session.idleLeft <= -1e12)',
+    witnesses: [LIVES],
+  },
+  {
+    name: 'session-without-an-end',
+    mistake: 'a session goes on for as long as it is used',
+    file: SESSION,
+    find: 'if (session.left <= 0) throw',
+    replace: 'if (session.left <= -1e12) throw',
+    witnesses: [LIVES],
+  },
+  {
+    name: 'polls-keep-a-session-alive',
+    mistake: 'an open page that nobody looks at keeps its session alive',
+    file: COOKIE,
+    find: "isActive: purpose === '1' && !context.begun",
+    replace: 'isActive: !context.begun',
+    witnesses: [LIVES],
+  },
+  {
+    name: 'session-of-a-revoked-key-begins',
+    mistake: 'a session is made from a key that was revoked a moment ago',
+    file: 'server/sessions/create-session.ts',
+    find: 'key.revokedAt !== null || row.expired === true',
+    replace: 'row.expired === true',
+    witnesses: [LIVES],
+  },
+  {
+    name: 'keys-write-is-everything',
+    mistake: 'a key makes keys that can do more than it can itself',
+    file: 'server/keys/create-key.ts',
+    find: "  refuseFurtherScopes(call.caller, scopes, 'create');\n",
+    replace: '',
+    also: [
+      {
+        file: 'server/keys/create-key.ts',
+        find: "import { refuseFurtherScopes } from './further-scopes.ts';\n",
+        replace: '',
+      },
+    ],
+    witnesses: [ROLES],
+  },
+  {
+    name: 'rolled-into-an-administrator',
+    mistake: 'a key gets the secret of one that can do more by rolling it',
+    file: 'server/keys/roll-key.ts',
+    find: "      refuseFurtherScopes(call.caller, old.scopes, 'roll');\n",
+    replace: '',
+    also: [
+      {
+        file: 'server/keys/roll-key.ts',
+        find: "import { refuseFurtherScopes } from './further-scopes.ts';\n",
+        replace: '',
+      },
+    ],
+    witnesses: [ROLES],
+  },
+];
