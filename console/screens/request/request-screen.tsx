@@ -1,11 +1,248 @@
+import { type RequestRecord, TransferServiceError } from '../../../sdk/client.ts';
+import { Badge } from '../../components/badge.tsx';
+import { ButtonLink } from '../../components/button.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
-import { Page } from '../../components/page.tsx';
+import { Facts } from '../../components/facts.tsx';
+import { Id } from '../../components/id.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Money } from '../../components/money.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { hrefTo } from '../../data/location.ts';
 import type { Parameters } from '../../data/parameters.ts';
+import { useSession } from '../../data/session.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { formatAmount } from '../../format/amounts.ts';
+import { ticketOf, toShownRequest } from '../../format/requests/requests.ts';
+import { ErrorCause, ErrorDetails } from './error-details.tsx';
+import './request.css';
 
+/** An error is stored within a second: until then it is asked for again. */
+const RETRY_MILLISECONDS = 1_000;
+const RECENT_MILLISECONDS = 6_000;
+
+/** What one request did, and why it failed; for callers of one program, the error. */
 export function RequestScreen({ parameters }: { readonly parameters: Parameters }) {
+  const requestId = parameters.request_id ?? '';
+  const { can } = useSession();
+  const seesAll = can('get_request');
+  const state = useOperation(
+    async (api, options) => {
+      for (;;) {
+        try {
+          return seesAll
+            ? await api.requests.get(requestId, options)
+            : toShownRequest(await api.errors.get(requestId, options));
+        } catch (error) {
+          const isMissing = error instanceof TransferServiceError && error.Status === 404;
+          if (!isMissing || !isRecent(requestId)) throw error;
+          await new Promise((resolve) => window.setTimeout(resolve, RETRY_MILLISECONDS));
+        }
+      }
+    },
+    { deps: [requestId, seesAll] },
+  );
+  const isMissing = state.error instanceof TransferServiceError && state.error.Status === 404;
   return (
-    <Page title="Request">
-      <Empty title={parameters.request_id ?? ''}>This screen is under construction.</Empty>
+    <Page
+      title="Request"
+      lead={<Id id={requestId} kind="other" whole />}
+      actions={state.data && <Actions of={state.data} />}
+    >
+      <Loaded state={state}>{(record) => <Shown record={record} />}</Loaded>
+      {isMissing && (
+        <Empty title="What to try next">
+          {seesAll
+            ? 'Compare the id with the Request-Id header of the response. Reads that succeeded and replays leave nothing to find; look for their transfer by its reference or idempotency key instead.'
+            : 'Compare the id with the Request-Id header of the response. A request that succeeded has no error; look for its transfer by its reference or idempotency key instead.'}
+        </Empty>
+      )}
     </Page>
+  );
+}
+
+/** Whether an id was made a moment ago, by the time in it. */
+function isRecent(requestId: string): boolean {
+  const time = Number.parseInt(requestId.slice('req_'.length, 'req_'.length + 12), 16);
+  return Math.abs(Date.now() - time) < RECENT_MILLISECONDS;
+}
+
+function Actions({ of: record }: { readonly of: RequestRecord }) {
+  const { error, operation } = record;
+  const isTransfer = operation === 'create_transfer' && error?.request != null;
+  return (
+    <>
+      {isTransfer && (
+        <ButtonLink href={explainHref(error?.request ?? {}, record.program_id)}>Explain it as of now</ButtonLink>
+      )}
+      <CopyButton visible label="Copy for a ticket" text={ticketOf(record, window.location.origin)} />
+    </>
+  );
+}
+
+/** The form of the request on the screen that explains. The amount is in minor units, as it was sent. */
+function explainHref(request: Readonly<Record<string, unknown>>, programId: string | null): string {
+  const query: Record<string, string> = {};
+  for (const name of ['card_id', 'destination_card_id', 'type', 'capture', 'currency', 'reference'] as const) {
+    const value = request[name];
+    if (typeof value === 'string') query[name] = value;
+  }
+  // As it was written, so it may be anything.
+  const amount = String(request.amount ?? '');
+  if (/^\d{1,15}$/.test(amount)) query.minor_units = amount;
+  if (programId !== null) query.program = programId;
+  return hrefTo('/console/explain', query);
+}
+
+function Shown({ record }: { readonly record: RequestRecord }) {
+  const { summary, money_moved, error } = record;
+  return (
+    <>
+      <p class={money_moved === 'unknown' ? 'answer unknown' : 'answer'}>{summary}</p>
+      <RequestFacts record={record} />
+      {error !== null && (
+        <div class="beside">
+          <div class="beside-part">
+            <ErrorDetails error={error} />
+          </div>
+          <div class="beside-part">
+            <ErrorCause code={error.code} />
+          </div>
+        </div>
+      )}
+      <Effects record={record} />
+      {!record.complete && (
+        <p class="quiet">The search took too long and was ended: there may be more. Reload to search again.</p>
+      )}
+    </>
+  );
+}
+
+function RequestFacts({ record }: { readonly record: RequestRecord }) {
+  const { outcome, status, caller, program_id, idempotency_key, error } = record;
+  return (
+    <Facts
+      facts={[
+        ['Operation', record.operation ?? 'not known'],
+        [
+          'Outcome',
+          <Badge key="outcome" tone={outcome === 'succeeded' ? 'good' : 'bad'}>
+            {`${outcome}${status === null ? '' : `, ${status}`}`}
+          </Badge>,
+        ],
+        ['Money', { yes: 'moved', no: 'not moved', unknown: 'not known' }[record.money_moved]],
+        ['Received', <Moment key="received" at={record.received_at} />],
+        ['Caller', <Id key="caller" id={caller} />],
+        ['Card program', <Id key="program" id={program_id} />],
+        idempotency_key !== null && ['Idempotency key', <Id key="key" id={idempotency_key} kind="other" />],
+        error?.card_id != null && [
+          'Card',
+          <Id key="card" id={error.card_id} kind="card" programId={error.program_id} />,
+        ],
+        error?.transfer_id != null && [
+          'Transfer',
+          <Id key="transfer" id={error.transfer_id} programId={error.program_id} />,
+        ],
+        error?.traceparent != null && ['Trace', <code key="trace">{error.traceparent}</code>],
+      ]}
+    />
+  );
+}
+
+function Effects({ record }: { readonly record: RequestRecord }) {
+  const { transfers, transfer_count, reversals, events, audit_entries } = record;
+  const more = transfer_count - transfers.length;
+  return (
+    <>
+      {transfers.length > 0 && (
+        <Section title={transfer_count === 1 ? 'Transfer' : `${transfer_count} transfers`}>
+          <DataTable
+            label="Transfers"
+            rows={transfers}
+            rowKey={({ transfer_id }) => transfer_id}
+            href={({ transfer_id, program_id }) => hrefTo(`/console/transfer/${transfer_id}`, { program: program_id })}
+            columns={[
+              { title: 'Transfer', cell: (row) => <Id id={row.transfer_id} programId={row.program_id} /> },
+              { title: 'Status', cell: ({ status }) => <Badge>{status}</Badge> },
+              { title: 'Type', cell: ({ type }) => type.replaceAll('_', ' ') },
+              {
+                title: 'Amount',
+                align: 'end',
+                cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
+              },
+              { title: 'Card', cell: (row) => <Id id={row.card_id} kind="card" programId={row.program_id} /> },
+              { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} />, wideOnly: true },
+            ]}
+          />
+          {more > 0 && <p class="quiet">{more} more are not shown.</p>}
+        </Section>
+      )}
+      {reversals.length > 0 && (
+        <Section title="Reversal">
+          <ul class="plain-lines">
+            {reversals.map(({ reversal_id, transfer_id, program_id, amount, currency, description }) => (
+              <li key={reversal_id}>
+                <Id id={reversal_id} kind="other" /> moved {formatAmount(amount, currency)} of{' '}
+                <Id id={transfer_id} programId={program_id} /> back
+                {description === null ? '.' : `: ${description}`}
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      {events.length > 0 && (
+        <Section title="Events">
+          <DataTable
+            label="Events"
+            rows={events}
+            rowKey={({ event_id }) => event_id}
+            columns={[
+              { title: 'Type', cell: ({ type }) => <a href={`/events/${type}`}>{type}</a> },
+              {
+                title: 'About',
+                cell: (row) => <Subject id={row.subject_id} type={row.type} programId={row.program_id} />,
+              },
+              { title: 'Event', cell: ({ event_id }) => <Id id={event_id} /> },
+              { title: 'Time', cell: ({ created_at }) => <Moment at={created_at} /> },
+            ]}
+          />
+        </Section>
+      )}
+      {audit_entries.length > 0 && (
+        <Section title="Audit log">
+          <DataTable
+            label="Audit entries"
+            rows={audit_entries}
+            rowKey={({ entry_id }) => entry_id}
+            columns={[
+              { title: 'Position', cell: ({ position }) => position },
+              { title: 'Action', cell: ({ action }) => action },
+              { title: 'By', cell: ({ actor }) => <Id id={actor} /> },
+              { title: 'About', cell: ({ subject_id }) => <Id id={subject_id} /> },
+              { title: 'Time', cell: ({ created_at }) => <Moment at={created_at} /> },
+            ]}
+          />
+        </Section>
+      )}
+    </>
+  );
+}
+
+/** What an event is about: cards have any ids, so the type of the event says that it is one. */
+function Subject({
+  id,
+  type,
+  programId,
+}: {
+  readonly id: string;
+  readonly type: string;
+  readonly programId: string | null;
+}) {
+  return type.startsWith('card.') ? (
+    <Id id={id} kind="card" programId={programId} />
+  ) : (
+    <Id id={id} programId={programId} />
   );
 }

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import type { LoggedErrorRecord } from '../../../sdk/client.ts';
+import { textOfValue, ticketOf, toShownRequest } from './requests.ts';
+
+const ERROR: LoggedErrorRecord = {
+  request_id: 'req_0196f5c2d9a27c3e8b1f4a6d7e905b13',
+  created_at: '2026-01-31T09:30:00.000Z',
+  operation: 'create_transfer',
+  code: 'insufficient_funds',
+  status: 409,
+  type: 'Request Error',
+  message: "The card 'card_empty' has 0.00 USD available",
+  field: '/amount',
+  method: 'POST',
+  path: '/api/v0.1/core/transfer',
+  card_id: 'card_empty',
+  transfer_id: null,
+  idempotency_key: 'order-17',
+  money_moved: 'no',
+  request: { amount: 1 },
+  traceparent: null,
+};
+
+test('an error as a request says what happened and whether money moved, once', () => {
+  expect(toShownRequest(ERROR).summary).toBe(
+    "create_transfer was refused with insufficient_funds: The card 'card_empty' has 0.00 USD available. No money moved.",
+  );
+  const failed = { ...ERROR, status: 500, code: 'unknown_create_transfer', message: 'It failed. No money was moved.' };
+  expect(toShownRequest(failed).summary).toBe(
+    'create_transfer failed with unknown_create_transfer: It failed. No money was moved.',
+  );
+  expect(toShownRequest({ ...ERROR, operation: null, money_moved: 'unknown' })).toMatchObject({
+    money_moved: 'unknown',
+    summary: expect.stringContaining('It is not known whether money moved.'),
+  });
+});
+
+test('a ticket has everything that support is asked for, and a link', () => {
+  expect(ticketOf(toShownRequest(ERROR), 'http://localhost:8080').split('\n').slice(2)).toEqual([
+    `Request: ${ERROR.request_id}`,
+    'Received: 2026-01-31T09:30:00.000Z',
+    'Operation: create_transfer',
+    'Idempotency key: order-17',
+    'Error: 409 insufficient_funds',
+    `Message: ${ERROR.message}`,
+    'Field: /amount',
+    'Card: card_empty',
+    `http://localhost:8080/console/request/${ERROR.request_id}`,
+  ]);
+});
+
+test('values are shown as they are, and what has parts as JSON', () => {
+  expect([0, false, '', '<b>', null].map(textOfValue)).toEqual(['0', 'false', '', '<b>', 'none']);
+  expect(textOfValue({ a: [1] })).toBe('{\n "a": [\n  1\n ]\n}');
+});

@@ -1,0 +1,155 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { waitFor } from '../harness/process.ts';
+import { refusalOf } from '../harness/service.ts';
+import { expectAccessibleInEveryView } from './harness/accessible.ts';
+import { makeWorld, SCRIPT } from './harness/sample-world.ts';
+import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+
+const { openConsole, service } = useConsole();
+const client = () => service().client;
+
+/** The id of a request that is refused, once its error is stored. */
+async function refused(call: () => Promise<unknown>): Promise<string> {
+  const { requestId } = await refusalOf(call());
+  await waitFor('the error is stored', () =>
+    client()
+      .errors.inspect(requestId)
+      .then(Boolean, () => false),
+  );
+  return requestId;
+}
+
+const overdrawn = () => client().transfers.create({ amount: 5, card_id: 'card_empty', type: 'unload' });
+const rows = (page: Page) => page.getByRole('table', { name: 'Errors' }).locator('tbody tr');
+
+describe('the screen of errors', () => {
+  test('has a chart by code and a list, and opens a request by the keyboard', async () => {
+    const requestId = await refused(overdrawn);
+    await refused(() => client().cards.get('card_none'));
+    const page = await openConsole('/console/errors');
+    await page.getByText('Errors by code, last 24 hours').waitFor();
+    await page.getByRole('button', { name: /^insufficient_funds 1/ }).waitFor();
+    for (const code of ['insufficient_funds', 'card_not_found']) {
+      expect(await rows(page).filter({ hasText: code }).count()).toBe(1);
+    }
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'errors');
+    await page.getByRole('button', { name: /^insufficient_funds 1/ }).click();
+    await expect.poll(() => rows(page).count()).toBe(1);
+    await page.locator('main').focus();
+    await pressKeys(page, 'j Enter');
+    await page.waitForURL(`**/console/request/${requestId}`);
+    await untilShown(page);
+    await page.getByText('create_transfer was refused with insufficient_funds').waitFor();
+  });
+
+  test('keeps its filters in the URL, takes them away, and says what to do where nothing is left', async () => {
+    await refused(overdrawn);
+    await refused(() => client().cards.get('card_none'));
+    const page = await openConsole('/console/errors');
+    await page.getByRole('button', { name: /^card_not_found/ }).click();
+    await page.waitForURL(/[?&]code=card_not_found/);
+    await expect.poll(() => rows(page).filter({ hasText: 'insufficient_funds' }).count()).toBe(0);
+    expect(await rows(page).filter({ hasText: 'card_not_found' }).count()).toBeGreaterThan(0);
+    await page.getByLabel('Operation').fill('create_transfer');
+    await page.getByText('No errors here').waitFor();
+    await page.reload();
+    await page.getByText('No errors here').waitFor();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await rows(page).filter({ hasText: 'insufficient_funds' }).first().waitFor();
+    expect(new URL(page.url()).search).toBe('');
+  });
+
+  test('shows a card program its own errors, and nothing that only operators see', async () => {
+    const { program_id } = await client().programs.create({ name: 'Own', currency: 'USD' });
+    const { key } = await client().keys.create({ name: 'Shop', program_id, role: 'viewer' });
+    await refused(overdrawn);
+    const own = await refused(() => client().cards.get(`of ${program_id}`, { programId: program_id }));
+    const page = await openConsole('/console/errors', { key: key ?? '' });
+    await rows(page).first().waitFor();
+    expect(await rows(page).count()).toBe(1);
+    expect(await page.getByText('Errors by code').count()).toBe(0);
+    await pressKeys(page, 'j Enter');
+    await page.waitForURL(`**/console/request/${own}*`);
+    await page.getByText('get_card was refused with card_not_found').waitFor();
+    expect(await page.getByText('Audit log').count()).toBe(0);
+  });
+});
+
+describe('the screen of a request', () => {
+  test('answers whether money moved, with the checks, the catalogue entry, and a text for a ticket', async () => {
+    const requestId = await refused(overdrawn);
+    const page = await openConsole(`/console/request/${requestId}`);
+    await page
+      .locator('.answer')
+      .getByText(/refused with insufficient_funds.*No money moved\.$/)
+      .waitFor();
+    const checks = page.getByRole('region', { name: 'What the check saw' });
+    expect(await checks.innerText()).toMatch(/available\s+0/);
+    const meaning = page.getByRole('region', { name: 'What it means' });
+    await meaning.getByRole('link', { name: 'insufficient_funds' }).waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'request-refused');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByText('Copy for a ticket').click();
+    await page.getByText('Copied').waitFor();
+    const ticket = await page.evaluate(() => navigator.clipboard.readText());
+    expect(ticket).toContain(`Request: ${requestId}\n`);
+    expect(ticket).toContain('No money moved.');
+    expect(ticket.split('\n').at(-1)).toBe(`${service().url}/console/request/${requestId}`);
+    await page.getByRole('link', { name: 'Explain it as of now' }).click();
+    await page.getByText('create_transfer would be refused with').waitFor();
+  });
+
+  test('finds a success, its transfer and its event, and leads to the transfer', async () => {
+    const made = await client().transfers.create({ amount: 1250, card_id: 'card_active', description: SCRIPT });
+    const page = await openConsole(`/console/request/${made.request_id}`);
+    await page.locator('.answer').getByText('create_transfer succeeded: 12.50 USD moved').waitFor();
+    await page.getByRole('table', { name: 'Events' }).getByText('transfer.completed').waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'request-succeeded');
+    await page.getByRole('table', { name: 'Transfers' }).getByRole('link').first().click();
+    await page.waitForURL(`**/console/transfer/${made.transfer_id}*`);
+  });
+
+  test('shows texts of callers as texts, and what operators did with its entry in the audit log', async () => {
+    const world = await makeWorld(service());
+    const { request_id } = await client().transfers.get(world.transfer_id, { programId: world.program_id });
+    const page = await openConsole(`/console/request/${request_id}`);
+    await page.locator('.answer').waitFor();
+    const deposit = await client().deposits.create(world.program_id, { amount: 100, description: SCRIPT });
+    await page.goto(`/console/request/${deposit.response.requestId}`);
+    await page.locator('.answer').getByText("1.00 USD was paid into the program's funding").waitFor();
+    await page.getByRole('table', { name: 'Audit entries' }).getByText('create_deposit').waitFor();
+    await expectAccessibleInEveryView(page);
+  });
+
+  test('says what leaves nothing to find, and asks again for what may be stored in a moment', async () => {
+    const page = await openConsole('/console/request/req_019000000000700080000000000000de');
+    await page.getByText('Nothing is stored about a request').waitFor();
+    await page.getByText('What to try next').waitFor();
+    await expectAccessibleInEveryView(page);
+    const { requestId } = await refusalOf(overdrawn());
+    await page.goto(`/console/request/${requestId}`);
+    await page.locator('.answer').getByText('insufficient_funds').waitFor();
+  });
+
+  test('shows the causes of a fault of the service: with a stopped database', async () => {
+    await client().sandbox.stopDatabase();
+    const { requestId } = await refusalOf(client().transfers.create({ amount: 1, card_id: 'card_active' }));
+    await client().sandbox.startDatabase();
+    await waitFor('the error is stored', () =>
+      client()
+        .errors.inspect(requestId)
+        .then(Boolean, () => false),
+    );
+    const page = await openConsole(`/console/request/${requestId}`);
+    await page.locator('.answer').getByText('create_transfer failed with').waitFor();
+    const causes = page.getByRole('region', { name: 'Causes', exact: true });
+    await causes.getByText('Where it was thrown').first().click();
+    await causes.locator('pre').first().waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'request-failed');
+  });
+});

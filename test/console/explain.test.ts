@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { expectAccessibleInEveryView } from './harness/accessible.ts';
+import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
+
+const { openConsole, service } = useConsole();
+const client = () => service().client;
+
+describe('the screen that explains a transfer', () => {
+  test('shows every check with its values, by the keyboard alone, and moves nothing', async () => {
+    const { balance } = await client().cards.get('card_active');
+    const page = await openConsole('/console');
+    await pressKeys(page, 'g x');
+    const form = page.getByRole('form', { name: 'The transfer' });
+    await form.getByLabel('Card', { exact: true }).focus();
+    await page.keyboard.type('card_active');
+    await pressKeys(page, 'Tab');
+    await page.keyboard.type('1250');
+    await pressKeys(page, 'Enter');
+    await page.getByText('create_transfer would succeed now.').waitFor();
+    const checks = page.getByRole('table', { name: 'Checks' });
+    expect(await checks.locator('tbody tr').count()).toBeGreaterThan(5);
+    await checks.getByText('1250').first().waitFor();
+    expect(new URL(page.url()).searchParams.get('minor_units')).toBe('1250');
+    await page.getByText('That is 12.50 USD.').waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'explain');
+    expect((await client().cards.get('card_active')).balance).toBe(balance);
+  });
+
+  test('says why a transfer would be refused, and links the code; a link repeats it', async () => {
+    const page = await openConsole('/console/explain?type=unload&card_id=card_empty&minor_units=5');
+    const answer = page.locator('.answer');
+    await answer.getByText('create_transfer would be refused with').waitFor();
+    expect(await answer.getByRole('link').getAttribute('href')).toBe('/errors/insufficient_funds');
+    await expectAccessibleInEveryView(page);
+    await client().transfers.create({ amount: 5, card_id: 'card_empty' });
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.getByText('create_transfer would succeed now.').waitFor();
+  });
+
+  test('says what is missing before anything is sent', async () => {
+    const page = await openConsole('/console/explain');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.getByText('Type the id of a card.').waitFor();
+    await page.getByLabel('Type', { exact: true }).selectOption('card_to_card');
+    await page.getByText('Type the id of the card that receives the money.').waitFor();
+    await expectAccessibleInEveryView(page);
+    await page.getByLabel('Card', { exact: true }).fill('card_active');
+    await page.getByLabel('Receiving card').fill('card_active');
+    await page.getByLabel('Amount in minor units').fill('5');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.getByText("'destination_card_id' must be a different card").waitFor();
+    await expectAccessibleInEveryView(page);
+  });
+});
