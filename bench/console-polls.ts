@@ -1,5 +1,5 @@
 /**
- * What an open overview asks again and again, and how often at most. `test/console/all-screens/polls.test.ts` compares it
+ * What an open overview asks again and again, and how often at most. `test/console/all-screens/budgets.test.ts` compares it
  * with what the page really asks.
  */
 export const POLLS: readonly { readonly path: string; readonly everyMilliseconds: number }[] = [

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { POLLS } from '../../../bench/console-polls.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 
@@ -55,4 +56,22 @@ test('a list never has more than a few pages of rows in the document', async () 
     await expect.poll(() => rows.first().innerText()).not.toBe(before);
   }
   expect(await rows.first().innerText()).toBe(first);
+});
+
+test('an open overview asks what row 22 of the bench asks, and no more often', async () => {
+  const page = await openConsole('/console');
+  const asked = new Map<string, number[]>();
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    asked.set(pathname, [...(asked.get(pathname) ?? []), performance.now()]);
+  });
+  const paths = POLLS.map(({ path }) => path);
+  await expect.poll(() => paths.every((path) => (asked.get(path)?.length ?? 0) >= 3)).toBe(true);
+  expect([...asked.keys()].toSorted()).toEqual(paths.toSorted());
+  for (const { path, everyMilliseconds } of POLLS) {
+    const times = asked.get(path) ?? [];
+    const average = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / (times.length - 1);
+    // A machine that is busy makes it longer, and never shorter.
+    expect(average, path).toBeGreaterThan(everyMilliseconds * 0.9);
+  }
 });

@@ -20,6 +20,9 @@ beforeAll(async () => {
 /** Screens on which something can be changed: what their buttons begin with, and the scope that it takes. */
 const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; readonly buttons: RegExp }[] = [
   { path: '/console/transfer/:transfer_id', scope: 'transfers:write', buttons: /^(Reverse|Capture|Cancel)/ },
+  { path: '/console/programs/:program_id', scope: 'funding:write', buttons: /^(Deposit|Withdraw|Record|Pay)/ },
+  { path: '/console/switch', scope: 'switch:write', buttons: /^(Disable|Enable)/ },
+  { path: '/console/keys', scope: 'keys:write', buttons: /^(Create|New|Roll|Revoke|End)/ },
 ];
 
 /** Opens every screen that there is: what may not be opened says so, and nothing is offered or asked that is refused. */

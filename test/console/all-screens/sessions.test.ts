@@ -16,7 +16,7 @@ beforeAll(async () => {
   // The superuser, since no other may change when a session was used.
   ledger = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
   await ledger.connect();
-  operator = new TransferService({ baseUrl: service().url, key: await keyOf('administrator'), maxRetries: 0 });
+  operator = new TransferService({ baseUrl: service().url, key: await keyOf('administrator'), maxRetries: 20 });
   programId = (await operator.programs.create({ name: 'Shop', currency: 'USD' })).program_id;
   await operator.deposits.create(programId, { amount: 100_000 });
   await operator.cards.create({ card_id: 'card_live' }, { programId });

@@ -26,6 +26,7 @@ export class PagePool {
   readonly #maxWaitMilliseconds: number;
   readonly #free: Page[] = [];
   readonly #used: BrowserContext[] = [];
+  #wasStopped = false;
 
   constructor(url: string, maxWaitMilliseconds: number) {
     this.#url = url;
@@ -38,16 +39,22 @@ export class PagePool {
     this.#used.push(page.context());
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width, height: 800 });
-    watchForProblems(page, this.#url);
+    watchForProblems(page, this.#url, () => this.#wasStopped);
     return page;
   }
 
   /** Takes all pages back; gives what they did wrong. */
   async takeBack(): Promise<readonly string[]> {
     const used = this.#used.splice(0);
+    this.#wasStopped = false;
     const problems = used.flatMap((context) => context.pages()).flatMap(problemsOf);
     await Promise.all(used.map((context) => this.#clean(context).catch(() => context.close())));
     return problems;
+  }
+
+  /** Says that the test stops the database: until it is over, pages may get 500. */
+  noteStop(): void {
+    this.#wasStopped = true;
   }
 
   async close(): Promise<void> {

@@ -20,9 +20,9 @@ export function logViolations(page: Page): Promise<unknown> {
 
 /**
  * Notes what no page of ours may do: log an error or a warning, violate the content security policy, leave a rejection or
- * an exception unhandled, fail to load what belongs to it, or ask another host.
+ * an exception unhandled, fail to load what belongs to it, ask another host, or get 500 while the database runs.
  */
-export function watchForProblems(page: Page, ownUrl: string): void {
+export function watchForProblems(page: Page, ownUrl: string, wasStopped: () => boolean): void {
   const problems: string[] = [];
   PROBLEMS.set(page, problems);
   page.on('console', (message) => {
@@ -36,7 +36,7 @@ export function watchForProblems(page: Page, ownUrl: string): void {
   });
   page.on('response', (response) => {
     const { pathname } = new URL(response.url());
-    if (response.status() === 500) problems.push(`500 for ${response.request().method()} ${pathname}`);
+    if (response.status() === 500 && !wasStopped()) problems.push(`500 for ${response.request().method()} ${pathname}`);
   });
 }
 

@@ -1,8 +1,9 @@
 import type { Role } from '../../../contract/scope.ts';
+import { fetchPatiently } from './patience.ts';
 
 /** A key with a role for every card program; `by` is a key that may create it, none in a sandbox. */
 export async function createKey(url: string, role: Role, by?: string): Promise<string> {
-  const response = await fetch(`${url}/api/v0.1/operator/key`, {
+  const response = await fetchPatiently(`${url}/api/v0.1/operator/key`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...(by === undefined ? {} : { Authorization: `Bearer ${by}` }) },
     body: JSON.stringify({ name: `The ${role} of the tests`, all_programs: true, role }),
@@ -14,7 +15,7 @@ export async function createKey(url: string, role: Role, by?: string): Promise<s
 
 /** Exchanges a key for a session; gives its cookie. */
 export async function cookieOfSession(url: string, key: string) {
-  const response = await fetch(`${url}/api/v0.1/console/session`, {
+  const response = await fetchPatiently(`${url}/api/v0.1/console/session`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, Console: '1', 'Sec-Fetch-Site': 'same-origin' },
   });

@@ -7,6 +7,7 @@ import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { sharedBrowser } from './browser.ts';
 import { PagePool } from './page-pool.ts';
+import { withPatience } from './patience.ts';
 import { cookieOfSession, createKey } from './roles.ts';
 
 /** How a test looks at a page. */
@@ -56,7 +57,7 @@ export function useConsole({
     directory = await ledgerDirectory();
     const environment = { DATA_DIR: directory.path, MODE: mode, ...LIMITS, ...settings };
     if (mode === 'live') operatorKey = await firstKey(environment);
-    service = await startService(environment);
+    service = withPatience(await startService(environment), () => pages?.noteStop());
     pages = new PagePool(service.url, MAX_WAIT_MILLISECONDS);
     // The first page of the browser pays for its start.
     await sharedBrowser();

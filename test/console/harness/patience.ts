@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TransferService, TransferServiceError } from '../../../sdk/client.ts';
+import type { ServiceProcess } from '../../harness/process.ts';
+
+/** A machine that is busy with other work for longer than this many attempts fails the tests. */
+const MAX_ATTEMPTS = 100;
+
+const PAUSE_MILLISECONDS = 200;
+
+/** Calls again while a service says that it is overloaded and did not begin, as it does on a machine that is very busy. */
+export async function patiently<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      const isBusy = error instanceof TransferServiceError && error.Code === 'service_unavailable';
+      if (!isBusy || attempt === MAX_ATTEMPTS) throw error;
+    }
+    await sleep(PAUSE_MILLISECONDS);
+  }
+}
+
+/** Sends a request again while the service is overloaded. */
+export async function fetchPatiently(url: string, init: RequestInit): Promise<Response> {
+  for (let attempt = 1; ; attempt += 1) {
+    const response = await fetch(url, init);
+    if (response.headers.get('error-code') !== 'service_unavailable' || attempt === MAX_ATTEMPTS) return response;
+    await sleep(PAUSE_MILLISECONDS);
+  }
+}
+
+/**
+ * The service with a client that retries: what the tests of the console arrange is not what they test. `onStop` is called
+ * when one of them stops the database.
+ */
+export function withPatience(service: ServiceProcess, onStop: () => void): ServiceProcess {
+  const client = new TransferService({ baseUrl: service.url, maxRetries: 20, timeoutMilliseconds: 120_000 });
+  const stopDatabase = client.sandbox.stopDatabase.bind(client.sandbox);
+  client.sandbox.stopDatabase = (options) => {
+    onStop();
+    return stopDatabase(options);
+  };
+  const stop = (): Promise<void> => {
+    onStop();
+    return patiently(service.database.stop);
+  };
+  return { ...service, client, database: { stop, start: () => patiently(service.database.start) } };
+}
