@@ -1,5 +1,5 @@
 import { hrefTo, useLocation } from '../data/location.ts';
-import { GROUPS, type Route } from './routes.ts';
+import { GROUPS, preload, type Route } from './routes.ts';
 
 /** The screens that the caller may open, by group. */
 export function Navigation({ routes, isOpen }: { readonly routes: readonly Route[]; readonly isOpen: boolean }) {
@@ -15,7 +15,11 @@ export function Navigation({ routes, isOpen }: { readonly routes: readonly Route
             <ul aria-labelledby={`group-${group}`}>
               {inside.map((route) => (
                 <li key={route.path}>
-                  <a href={hrefTo(route.path)} aria-current={isWithin(route.path, path) ? 'page' : undefined}>
+                  <a
+                    href={hrefTo(route.path)}
+                    aria-current={isWithin(route.path, path) ? 'page' : undefined}
+                    onPointerEnter={() => preload(route)}
+                  >
                     {route.name ?? route.title}
                     {route.letter !== undefined && (
                       <span class="key" aria-hidden="true">

@@ -177,6 +177,11 @@ export const ROUTES: readonly Route[] = [
   },
 ];
 
+/** Loads the file of a screen that will probably be opened. If that fails, opening it fails and says so. */
+export function preload({ load }: Route): void {
+  load().catch(() => undefined);
+}
+
 /** The route of a path, with the values of its parameters. */
 export function findRoute(path: string): { readonly route: Route; readonly parameters: Parameters } | undefined {
   for (const route of ROUTES) {
