@@ -43,3 +43,13 @@ test('when the database stops, a list keeps its rows while another filter fails,
   await expect.poll(() => record(page).count()).toBe(0);
   expect(await rows.allInnerTexts()).toEqual(before);
 });
+
+test('a screen that is opened while the database is stopped shows the record, and the data once it runs', async () => {
+  const page = await openConsole('/errors');
+  await whileStopped(async () => {
+    await page.goto(`/console/card/${world.card_id}?program=${world.program_id}`);
+    await record(page).first().waitFor();
+  });
+  await page.reload();
+  await page.locator('main').getByText('4242').first().waitFor();
+});

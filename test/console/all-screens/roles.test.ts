@@ -20,9 +20,20 @@ beforeAll(async () => {
 /** Screens on which something can be changed: what their buttons begin with, and the scope that it takes. */
 const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; readonly buttons: RegExp }[] = [
   { path: '/console/transfer/:transfer_id', scope: 'transfers:write', buttons: /^(Reverse|Capture|Cancel)/ },
+  {
+    path: '/console/card/:card_id',
+    scope: 'cards:write',
+    buttons: /^(Suspend|Activate|Close|Mark|Report|Change|Block)/,
+  },
   { path: '/console/programs/:program_id', scope: 'funding:write', buttons: /^(Deposit|Withdraw|Record|Pay)/ },
   { path: '/console/switch', scope: 'switch:write', buttons: /^(Disable|Enable)/ },
   { path: '/console/keys', scope: 'keys:write', buttons: /^(Create|New|Roll|Revoke|End)/ },
+  { path: '/console/webhooks', scope: 'webhooks:write', buttons: /^(Create|New|Add)/ },
+  {
+    path: '/console/webhooks/:webhook_id',
+    scope: 'webhooks:write',
+    buttons: /^(Send|Test|Replay|Resend|Disable|Roll|Delete)/,
+  },
 ];
 
 /** Opens every screen that there is: what may not be opened says so, and nothing is offered or asked that is refused. */

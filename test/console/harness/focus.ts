@@ -22,8 +22,12 @@ export async function walkByTab(
   page: Page,
 ): Promise<{ readonly stops: readonly Stop[]; readonly missed: readonly string[] }> {
   await page.evaluate(() => {
-    (document.activeElement as HTMLElement | null)?.blur();
-    window.getSelection()?.removeAllRanges();
+    // Tab begins where the focus was last: an element before all others, which goes as soon as it has had it.
+    const beginning = document.createElement('span');
+    beginning.tabIndex = -1;
+    document.body.prepend(beginning);
+    beginning.focus();
+    beginning.remove();
     for (const element of document.querySelectorAll('[data-reached]')) element.removeAttribute('data-reached');
   });
   const stops: Stop[] = [];

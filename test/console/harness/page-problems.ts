@@ -40,6 +40,14 @@ export function watchForProblems(page: Page, ownUrl: string, wasStopped: () => b
   });
 }
 
+/** Forgets files that an overloaded service refused; whether there were any, so that the page has to be loaded again. */
+export function forgetRefusedFiles(page: Page): boolean {
+  const problems = PROBLEMS.get(page) ?? [];
+  if (!problems.some((problem) => problem.includes('status of 503'))) return false;
+  problems.splice(0, problems.length);
+  return true;
+}
+
 /** What the page has done wrong so far, a line each. */
 export function problemsOf(page: Page): readonly string[] {
   return PROBLEMS.get(page) ?? [];

@@ -7,6 +7,7 @@ import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { sharedBrowser } from './browser.ts';
 import { PagePool } from './page-pool.ts';
+import { forgetRefusedFiles } from './page-problems.ts';
 import { withPatience } from './patience.ts';
 import { cookieOfSession, createKey } from './roles.ts';
 
@@ -38,6 +39,9 @@ export type ConsoleTest = {
  * test can wait less: MAX_WAIT_MILLISECONDS=5000.
  */
 const MAX_WAIT_MILLISECONDS = Number(process.env.MAX_WAIT_MILLISECONDS ?? 60_000);
+
+/** Loads of a page that is refused because the service is overloaded. */
+const MAX_LOADS = 20;
 
 /** One service for the tests of a file, on a new ledger, and pages of it in the browser of this process. */
 export function useConsole({
@@ -87,8 +91,7 @@ export function useConsole({
     const page = await pages.take({ theme, width });
     const key = view.key ?? (role === 'nobody' ? undefined : await keyOf(role));
     if (key !== undefined) await page.context().addCookies([await cookieOfSession(url, key)]);
-    await page.goto(path);
-    await untilShown(page);
+    await openPatiently(page, path);
     return page;
   };
   return { service: running, openConsole, keyOf };
@@ -103,6 +106,17 @@ async function firstKey(environment: Readonly<Record<string, string>>): Promise<
   const { output, errors } = await runCommand(['operator-key', 'create', '--name', 'of the tests'], environment);
   if (output.trim() === '') throw new Error(`no key: ${errors}`);
   return output.trim();
+}
+
+/** Loads a page, again and again while a service on a busy machine refuses a part of it as more than it can do. */
+async function openPatiently(page: Page, path: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    await page.goto(path);
+    const isLast = attempt === MAX_LOADS;
+    if (!isLast && forgetRefusedFiles(page)) continue;
+    await untilShown(page);
+    if (isLast || !forgetRefusedFiles(page)) return;
+  }
 }
 
 /** Waits until the page has a heading and nothing in it says that it is loading. */
@@ -127,6 +141,12 @@ export async function visit(page: Page, path: string): Promise<void> {
 
 /** Presses keys one after the other, as Playwright names them, with a space between them: `g t`, `Control+k`. */
 export async function pressKeys(page: Page, keys: string): Promise<void> {
+  const [first = '', second] = keys.split(' ');
+  // The letter after `g` must follow soon, also on a machine that is busy: it is sent before the response to the first.
+  if (first === 'g' && second !== undefined) {
+    await Promise.all([page.keyboard.press(first), page.keyboard.press(second)]);
+    return;
+  }
   for (const key of keys.split(' ')) await page.keyboard.press(key);
 }
 
