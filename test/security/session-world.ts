@@ -48,7 +48,7 @@ export async function startSessionService(
       noteKey: () => undefined,
     }),
   });
-  const { server, port } = await startHttpServer(gateway, { settings: { trustedProxies } });
+  const { server, port } = await startHttpServer(gateway, { settings: { trustedProxies, streamPulseMilliseconds: 200 } });
   const ask = (method: string, path: string, lines: Lines): Promise<Answer> =>
     sendLines(port, [`${method} ${path} HTTP/1.1`, ...lines, 'Connection: close', 'Content-Length: 0']);
   const stop = (): Promise<void> => server.close();
@@ -72,7 +72,11 @@ function sendLines(port: number, lines: Lines): Promise<Answer> {
       const headers = new Headers();
       for (const line of sent)
         headers.append(line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim());
-      resolve({ status: Number(statusLine.split(' ')[1]), headers, fields: body === '' ? {} : JSON.parse(body) });
+      resolve({
+        status: Number(statusLine.split(' ')[1]),
+        headers,
+        fields: body.startsWith('{') ? JSON.parse(body) : {},
+      });
     });
     socket.write(`${lines.join('\r\n')}\r\n\r\n`);
   });

@@ -161,6 +161,19 @@ describe('a session ends within a second, in every process', () => {
     await expect(again).rejects.toMatchObject({ code: 'session_not_found' });
   });
 
+  test('also while it reads a stream, which by itself is no use', async () => {
+    const { program_id } = JSON.parse((await ledger.call('create_program', { name: 'Streams', currency: 'USD' })).body);
+    const { cookie, sessionId, as } = await newSession({ program_id, role: 'viewer' });
+    expect((await as(service)).status).toBe(200);
+    await service.uses.write();
+    const lines = [...ownPage(service.port).slice(0, 2), 'Console: background', 'Accept: text/event-stream'];
+    const stream = service.ask('GET', OPERATIONS.list_events.path, [...lines, `Cookie: ${cookie}`]);
+    await ledger.call('revoke_session', {}, { params: { session_id: sessionId } });
+    // It is read to its end, which the service makes.
+    expect((await stream).status).toBe(200);
+    expect((await untilRefused(() => as(service))).status).toBe(401);
+  });
+
   test('and none begins from a key that has ended or was rolled', async () => {
     const { key, key_id } = await makeKey(ledger, { all_programs: true, role: 'support', expires_at: hours(1) });
     await call('roll_key', key_id);
