@@ -260,6 +260,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
         request_id: owns.error,
         event_id: owns.event,
         webhook_id: owns.webhook,
+        session_id: owns.session,
       });
       const askAbout = async (owns: Belongings) => {
         const filled = parametersOf(path).reduce(

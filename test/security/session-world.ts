@@ -48,7 +48,9 @@ export async function startSessionService(
       noteKey: () => undefined,
     }),
   });
-  const { server, port } = await startHttpServer(gateway, { settings: { trustedProxies, streamPulseMilliseconds: 200 } });
+  const { server, port } = await startHttpServer(gateway, {
+    settings: { trustedProxies, streamPulseMilliseconds: 200 },
+  });
   const ask = (method: string, path: string, lines: Lines): Promise<Answer> =>
     sendLines(port, [`${method} ${path} HTTP/1.1`, ...lines, 'Connection: close', 'Content-Length: 0']);
   const stop = (): Promise<void> => server.close();

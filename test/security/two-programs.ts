@@ -28,6 +28,7 @@ export type Belongings = {
   readonly event: string;
   readonly key: string;
   readonly webhook: string;
+  readonly session: string;
   readonly reference: string;
   /** The key under which every kind of request was sent that takes one. */
   readonly idempotencyKey: string;
@@ -220,7 +221,12 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   const { webhook_id: webhook = '' } = await make('create_webhook', { url: `${WEBHOOK_URL}/${MARK}` });
   await ask({ path: pathOf('resend_event', webhook), body: { event_id: event } });
   const made = { program, card, namedCard, transfer, hold, scheduled, reversal, error, event, key, webhook, reference };
-  return { secret, ask, owns: { ...made, idempotencyKey, cursors } };
+  return { secret, ask, owns: { ...made, session: await newSession(ask), idempotencyKey, cursors } };
+}
+
+async function newSession(ask: Ask): Promise<string> {
+  const { fields } = await ask({ path: OPERATIONS.create_session.path });
+  return String(fields.session_id);
 }
 
 /** The path of an operation about something. */
