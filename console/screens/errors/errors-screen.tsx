@@ -238,20 +238,18 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     title: 'Code',
-    cell: ({ status, type, code }) => (
-      <Badge tone={type === 'Request Error' ? 'plain' : 'bad'}>
-        {status} <code>{code}</code>
-      </Badge>
+    cell: ({ status, type, code, operation }) => (
+      <div>
+        <Badge tone={type === 'Request Error' ? 'plain' : 'bad'}>
+          {status} <code>{code}</code>
+        </Badge>
+        {operation !== null && <small class="quiet error-operation">{operation}</small>}
+      </div>
     ),
   },
   {
     title: 'What happened',
-    cell: ({ message, operation }) => (
-      <div>
-        <span class="error-text">{message}</span>
-        {operation !== null && <small class="quiet">{operation}</small>}
-      </div>
-    ),
+    cell: ({ message }) => <span class="error-text">{message}</span>,
   },
   { title: 'Card', cell: ({ card_id, program_id }) => <Id id={card_id} kind="card" programId={program_id} /> },
   { title: 'Money', cell: ({ money_moved }) => <MoneyMoved value={money_moved} /> },
