@@ -38,6 +38,16 @@ export async function getRequest(service: Service, call: Call<'get_request'>): P
   return { record };
 }
 
+/** What is stored about a request, for a look-up that shows no more than its summary; undefined for nothing. */
+export async function findRequest(
+  { database }: Service,
+  requestId: string,
+  deadline: number,
+): Promise<RequestRecord | undefined> {
+  const trace = await traceRequest(database, requestId, deadline);
+  return isEmpty(trace) ? undefined : toRequestRecord(toWireId('req', requestId), trace, databaseTime());
+}
+
 function isEmpty({ error, entries, transferCount, reversals, events }: RequestTrace): boolean {
   return error === null && entries.length + transferCount + reversals.length + events.length === 0;
 }

@@ -1,6 +1,8 @@
+import { toWireId } from '../../domain/identifier.ts';
 import { toOperationFailure } from '../commit/transaction.ts';
+import { readInTurn } from '../operations/turns.ts';
+import { findRequest } from '../requests/get-request.ts';
 import type { Row } from '../store/connection/database.ts';
-import { readError, toLoggedError } from '../store/error.ts';
 import { findEvent } from '../store/events/read-events.ts';
 import {
   findAuditEntry,
@@ -26,7 +28,7 @@ import {
   foundKey,
   foundMovement,
   foundProgram,
-  foundRequest,
+  foundRequestRecord,
   foundReversal,
   foundTransfer,
   foundWebhook,
@@ -48,7 +50,7 @@ export async function findById(sought: Sought, { prefix, inner }: NonNullable<Te
         ({ kind }) => (kind === 'deposit') === (prefix === 'dep'),
       );
     case 'req':
-      return show(read(readError(inner, programId)), (row) => foundRequest(toLoggedError(row), 'id'));
+      return findOneRequest(sought, inner);
     case 'prog': {
       const isSought = programId === null || programId === inner;
       return show(read(findPrograms(isSought ? [inner] : [], '', 1)), (row) => foundProgram(toFoundProgram(row), 'id'));
@@ -64,6 +66,13 @@ export async function findById(sought: Sought, { prefix, inner }: NonNullable<Te
     default:
       return [];
   }
+}
+
+/** Whether it failed or not. In a program only if it is known to have acted there. */
+async function findOneRequest({ service, programId, deadline }: Sought, requestId: string): Promise<readonly Found[]> {
+  const record = await readInTurn(programId ?? '', () => findRequest(service, requestId, deadline));
+  if (record === undefined) return [];
+  return programId === null || record.program_id === toWireId('prog', programId) ? [foundRequestRecord(record)] : [];
 }
 
 async function findOneEvent({ service, programId }: Sought, eventId: string): Promise<readonly Found[]> {

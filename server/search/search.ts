@@ -67,7 +67,8 @@ export async function search(service: Service, call: Call<'search'>): Promise<Re
       ? (await read(listProgramIds(MAX_PROGRAMS + 1))).map((row) => row.program_id as string)
       : [programId];
   const programIds = programs.slice(0, MAX_PROGRAMS);
-  const sought: Sought = { service, term, programId, programIds, period, read };
+  const { deadline } = call;
+  const sought: Sought = { service, term, programId, programIds, period, deadline, read };
   const found = term.id === undefined ? await findByText(sought) : await findById(sought, term.id);
   const record: SearchResults = { data: groupsOf(found), complete: programs.length <= MAX_PROGRAMS };
   return { record };
@@ -163,7 +164,11 @@ async function findCode({ term, programId, period, read }: Sought): Promise<read
   return [foundCode(code, ERRORS[code].meaning), ...rows.map((row) => foundRequest(toLoggedError(row), 'error_code'))];
 }
 
+/** Shorter texts are in too many names to mean one of them. */
+const MIN_NAME_LENGTH = 3;
+
 async function findNames({ term, programIds, read }: Sought): Promise<readonly Found[]> {
+  if (term.text.length < MIN_NAME_LENGTH || term.amounts.length > 0) return [];
   const rows = await read(findPrograms(programIds, term.text, COUNT));
   return rows.map((row) => foundProgram(toFoundProgram(row), 'name'));
 }

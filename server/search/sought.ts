@@ -11,5 +11,7 @@ export type Sought = {
   readonly programId: string | null;
   readonly programIds: readonly string[];
   readonly period: Period;
+  /** When the caller must have a response, by `performance.now()`, in milliseconds. */
+  readonly deadline: number;
   readonly read: (statement: Statement) => Promise<readonly Row[]>;
 };

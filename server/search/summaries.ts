@@ -1,4 +1,5 @@
 import type { FOUND_KINDS, FoundRecord } from '../../contract/look-up/search.ts';
+import type { RequestRecord } from '../../contract/service/requests.ts';
 import { cardStatusOn } from '../../domain/cards/card.ts';
 import { type IdentifierPrefix, toWireId } from '../../domain/identifier.ts';
 import { formatMoney } from '../../domain/ledger/money.ts';
@@ -62,6 +63,12 @@ export function foundRequest(error: LoggedError, matched: Match): Found {
   const { requestId, operation, status, code, programId } = error;
   const summary = `${operation ?? 'Request'} failed with ${status} ${code}`;
   return found('request', toWireId('req', requestId), matched, summary, { programId, createdAt: timeOfId(requestId) });
+}
+
+/** What a request did, in the sentence of its page. */
+export function foundRequestRecord({ request_id, program_id, summary, received_at }: RequestRecord): Found {
+  const record = { id: request_id, program_id, matched: 'id', summary, created_at: received_at } as const;
+  return { kind: 'request', record };
 }
 
 /** A reversal. */

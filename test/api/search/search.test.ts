@@ -77,6 +77,15 @@ describe('search', () => {
     expect(await find(` ${made[name]} `)).toEqual([`${kind} ${made[name]} by id`]);
   });
 
+  test('finds a request that succeeded, with what it did', async () => {
+    const options = { programId: programs.shop };
+    const { response } = await client().transfers.create({ amount: 7, card_id: 'gift-1' }, options);
+    const requestId = response.requestId ?? '';
+    const { data } = await client().search.find({ q: requestId });
+    expect(data).toMatchObject([{ kind: 'request', results: [{ id: requestId, program_id: programs.shop }] }]);
+    expect(await find(requestId, { program_id: programs.yen })).toEqual([]);
+  });
+
   test('finds a program by its id and by a part of its name', async () => {
     expect(await find(programs.shop)).toEqual([`program ${programs.shop} by id`]);
     expect(await find('gift shop')).toEqual([`program ${programs.shop} by name`]);
