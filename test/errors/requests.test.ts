@@ -71,6 +71,27 @@ test('a transfer of version 0.1 is found with its own event, and says that more 
   });
 });
 
+test('captures of one group have each their own request', async () => {
+  const holds = await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      const { body } = await ledger.call('create_transfer', { amount: 1, card_id: 'card_active', capture: 'manual' });
+      return (JSON.parse(body) as { transfer_id: string }).transfer_id;
+    }),
+  );
+  const requests = holds.map(() => randomUUIDv7());
+  await Promise.all(
+    holds.map((transfer_id, index) =>
+      ledger.call('capture_transfer', {}, { params: { transfer_id }, requestId: requests[index] ?? '' }),
+    ),
+  );
+  for (const [index, requestId] of requests.entries()) {
+    const { operation, events, transfers } = await lookUp(requestId);
+    expect(operation).toBe('capture_transfer');
+    expect(events.map(({ subject_id }) => subject_id)).toEqual([holds[index]]);
+    expect(transfers.map(({ transfer_id }) => transfer_id)).toEqual([holds[index]]);
+  }
+});
+
 test('a request is told apart from all others of its second', async () => {
   const all = Array.from({ length: 60 }, () => randomUUIDv7());
   const made = await Promise.all(all.map(load));

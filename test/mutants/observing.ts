@@ -30,6 +30,14 @@ export const OBSERVING: readonly Mutant[] = [
     witnesses: [response('with a card number')],
   },
   {
+    name: 'request-of-another-event',
+    mistake: 'all events of a group have the request of the first one that has any',
+    file: 'server/store/events/insert-events.ts',
+    find: 'requestId: event.requestId ?? of?.requestId ?? null,',
+    replace: 'requestId: events.find((one) => one.requestId)?.requestId ?? of?.requestId ?? null,',
+    witnesses: [{ file: 'test/errors/requests.test.ts' }],
+  },
+  {
     name: 'trace-of-another-request',
     mistake: 'all events of a group have the trace of the first one that has any',
     file: 'server/store/events/insert-events.ts',
