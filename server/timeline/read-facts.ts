@@ -65,7 +65,7 @@ const PLACES = { look: 5000, count: 20 } as const;
 const POSTING_LOOK = 300;
 
 /** Errors that are looked at, from either end, for the card and for each action. */
-const ERROR_LOOK = 1000;
+const ERROR_LOOK = 500;
 
 /** Transfers of the card that are compared with this one. */
 const DUPLICATE_LOOK = 5000;

@@ -97,7 +97,9 @@ function executionOf(facts: TimelineFacts): readonly Placed[] {
   // Without its event, a hold that has ended may never have been there.
   if (event === undefined && transfer.status !== 'pending' && transfer.completedAt === null) return [];
   const at = event?.createdAt.getTime() ?? scheduledFor;
-  const order = event?.begunAt.getTime() ?? at;
+  // Without its event nothing tells when the hold began, only that it was before the capture.
+  const captured = events.find(({ type }) => type === 'transfer.completed')?.begunAt.getTime();
+  const order = event?.begunAt.getTime() ?? Math.min(at, captured ?? at);
   return [place(order, at, 'hold', holdText(transfer), { amount: toWire(transfer.amount) })];
 }
 
@@ -238,7 +240,12 @@ export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated
   const subjects = new Set(events.map(({ subjectId }) => subjectId));
   const gone =
     'Some events were not found: events are deleted when they are old, and one that is new appears within a second.';
-  add(subjects.size < 1 + reversals.length, 'event', gone);
+  const isHoldUnknown =
+    isPosted &&
+    transfer.scheduledFor !== null &&
+    transfer.capture === 'manual' &&
+    !events.some(({ type }) => type === 'transfer.pending');
+  add(subjects.size < 1 + reversals.length || isHoldUnknown, 'event', gone);
   const more = `Only the latest ${attempts} attempts to send events are shown. list_webhook_attempts has all.`;
   add(isCutShort.attempts, 'webhook_attempt', more);
   const unseen = 'There are many errors at that time, and not all were compared. list_errors has those of the card.';
