@@ -1,9 +1,10 @@
 import pg from 'pg';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TransferService } from '../../../sdk/client.ts';
+import type { TransferService } from '../../../sdk/client.ts';
 import { withSecret } from '../../harness/keys.ts';
 import { embeddedServerOf } from '../../harness/process.ts';
+import { patientClient } from '../harness/patience.ts';
 import { pressKeys, useConsole } from '../harness/use-console.ts';
 
 const { service, openConsole, keyOf } = useConsole({ mode: 'live' });
@@ -16,7 +17,7 @@ beforeAll(async () => {
   // The superuser, since no other may change when a session was used.
   ledger = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
   await ledger.connect();
-  operator = new TransferService({ baseUrl: service().url, key: await keyOf('administrator'), maxRetries: 20 });
+  operator = patientClient(service().url, await keyOf('administrator'));
   programId = (await operator.programs.create({ name: 'Shop', currency: 'USD' })).program_id;
   await operator.deposits.create(programId, { amount: 100_000 });
   await operator.cards.create({ card_id: 'card_live' }, { programId });

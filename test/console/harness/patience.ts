@@ -29,12 +29,18 @@ export async function fetchPatiently(url: string, init: RequestInit): Promise<Re
   }
 }
 
+/** A client that retries what an overloaded service refused, whether or not it may be repeated: nothing of it was begun. */
+export function patientClient(url: string, key?: string): TransferService {
+  const settings = { baseUrl: url, maxRetries: 0, timeoutMilliseconds: 120_000, fetch: fetchPatiently };
+  return new TransferService(key === undefined ? settings : { ...settings, key });
+}
+
 /**
  * The service with a client that retries: what the tests of the console arrange is not what they test. `onStop` is called
  * when one of them stops the database.
  */
 export function withPatience(service: ServiceProcess, onStop: () => void): ServiceProcess {
-  const client = new TransferService({ baseUrl: service.url, maxRetries: 20, timeoutMilliseconds: 120_000 });
+  const client = patientClient(service.url);
   const stopDatabase = client.sandbox.stopDatabase.bind(client.sandbox);
   client.sandbox.stopDatabase = (options) => {
     onStop();
