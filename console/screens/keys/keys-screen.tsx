@@ -91,9 +91,9 @@ function columnsFor(now: number, mayChange: boolean, open: (what: Open) => void)
     {
       title: 'Name',
       cell: (key: KeyRecord) => (
-        <>
+        <span>
           <b>{key.name}</b> <code class="quiet">{key.shown_as}</code>
-        </>
+        </span>
       ),
     },
     { title: 'Role', cell: (key: KeyRecord) => <Scopes record={key} /> },
@@ -147,7 +147,7 @@ function Scopes({ record: { role, scopes } }: { readonly record: KeyRecord }) {
 function LastUsed({ record, now }: { readonly record: KeyRecord; readonly now: number }) {
   if (record.last_used_at === null) return <span class="quiet">never</span>;
   return (
-    <>
+    <span>
       <Moment at={record.last_used_at} distance />
       {isUnused(record, now) && stateOfKey(record, now) === 'active' && (
         <>
@@ -155,6 +155,6 @@ function LastUsed({ record, now }: { readonly record: KeyRecord; readonly now: n
           <Badge tone="waiting">unused</Badge>
         </>
       )}
-    </>
+    </span>
   );
 }

@@ -23,9 +23,9 @@ export function SessionsSection() {
     {
       title: 'Key',
       cell: ({ key_name, current }) => (
-        <>
+        <span>
           <b>{key_name}</b> {current && <Badge tone="good">yours</Badge>}
-        </>
+        </span>
       ),
     },
     { title: 'Role', cell: ({ role }) => role ?? <span class="quiet">none</span> },

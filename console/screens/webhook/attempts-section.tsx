@@ -74,9 +74,9 @@ const COLUMNS: readonly Column<AttemptRecord>[] = [
   {
     title: 'Event',
     cell: ({ type, event_id }) => (
-      <>
+      <span>
         {type} <Id id={event_id} kind="event" />
-      </>
+      </span>
     ),
   },
   { title: 'Why', cell: (attempt) => (attempt.try > 1 ? `${attempt.kind}, try ${attempt.try}` : attempt.kind) },
@@ -88,7 +88,7 @@ function Result({ attempt }: { readonly attempt: AttemptRecord }) {
   const { succeeded, status, error, message, response_start: start } = attempt;
   const word = status === null ? (error ?? 'no response') : String(status);
   return (
-    <>
+    <div>
       <Badge tone={succeeded ? 'good' : 'bad'}>{word}</Badge>
       {message !== null && <div class="quiet">{message}</div>}
       {start !== null && start !== '' && (
@@ -97,7 +97,7 @@ function Result({ attempt }: { readonly attempt: AttemptRecord }) {
           <pre class="answer">{start}</pre>
         </details>
       )}
-    </>
+    </div>
   );
 }
 

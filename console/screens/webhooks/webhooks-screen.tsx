@@ -70,12 +70,12 @@ const COLUMNS: readonly Column<WebhookRecord>[] = [
   {
     title: 'URL',
     cell: (webhook) => (
-      <>
+      <div>
         <a href={hrefOf(webhook)} class="url">
           {webhook.url}
         </a>
         {webhook.description !== null && <div class="quiet">{webhook.description}</div>}
-      </>
+      </div>
     ),
   },
   { title: 'State', cell: ({ status }) => <Badge>{status}</Badge> },
