@@ -1,5 +1,6 @@
 import type { InspectedErrorRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
+import { LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Section } from '../../components/page.tsx';
 import { readCatalogueEntry } from '../../data/catalogue.ts';
@@ -13,7 +14,9 @@ export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }
     <>
       <Section title="The error">
         <div class="error-record">
-          <p class="error-message">{message}</p>
+          <p class="error-message">
+            <LinkedText text={message} />
+          </p>
           <p class="error-facts">
             <span>
               {status} <a href={`/errors/${encodeURIComponent(code)}`}>{code}</a>

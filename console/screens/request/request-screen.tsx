@@ -5,7 +5,7 @@ import { CopyButton } from '../../components/copy-button.tsx';
 import { DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { Facts } from '../../components/facts.tsx';
-import { Id } from '../../components/id.tsx';
+import { Id, LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
@@ -100,7 +100,9 @@ function Shown({ record }: { readonly record: RequestRecord }) {
   const { summary, money_moved, error } = record;
   return (
     <>
-      <p class={money_moved === 'unknown' ? 'answer unknown' : 'answer'}>{summary}</p>
+      <p class={money_moved === 'unknown' ? 'answer unknown' : 'answer'}>
+        <LinkedText text={summary} />
+      </p>
       <RequestFacts record={record} />
       {error !== null && (
         <div class="beside">
