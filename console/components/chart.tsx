@@ -28,7 +28,7 @@ export function LineChart({ title, times, series, format = formatCount, height =
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       hooks: { setCursor: [({ cursor: { idx } }) => setCursor(idx ?? undefined)] },
-      scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1e-6)] } },
+      scales: { y: { range: (_, __, max) => [0, topOf(max)] } },
       axes: axesOf(within, format),
       series: [
         {},
@@ -55,7 +55,7 @@ export function BarChart({ title, times, series, format = formatCount, height = 
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { show: false } },
       hooks: { setCursor: [({ cursor: { idx } }) => setCursor(idx ?? undefined)] },
-      scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
+      scales: { y: { range: (_, __, max) => [0, Math.max(topOf(max), 1)] } },
       axes: axesOf(within, format),
       series: [
         {},
@@ -78,6 +78,11 @@ export function BarChart({ title, times, series, format = formatCount, height = 
       {!hasFailed && <div ref={element} class={height > 120 ? 'plot' : 'plot low'} aria-hidden="true" />}
     </ChartFigure>
   );
+}
+
+/** The top of an axis, with some room; one unit where there is nothing to show. */
+function topOf(max: number | null): number {
+  return max === null || max <= 0 ? 1 : max * 1.1;
 }
 
 /** The sums of the series up to each one, the last first. */

@@ -96,8 +96,20 @@ export function axesOf(within: Element, format: (value: number) => string): uPlo
       space: 64,
       values: (_, splits) => timesOf(splits),
     },
-    { stroke: quiet, font, grid, ticks: { show: false }, size: 52, values: (_, values) => values.map(format) },
+    {
+      stroke: quiet,
+      font,
+      grid,
+      ticks: { show: false },
+      size: 52,
+      values: (_, values) => eachOnce(values.map(format)),
+    },
   ];
+}
+
+/** Labels without those that say the same as the one before, as rounded ones of small numbers do. */
+function eachOnce(labels: readonly string[]): string[] {
+  return labels.map((label, at) => (label === labels[at - 1] ? '' : label));
 }
 
 const DAY_SECONDS = 86_400;

@@ -11,7 +11,7 @@ describe('the overview', () => {
     await makeWorld(service());
     await waitFor('the figures', async () => (await service().client.status.overview()).now.requests > 0);
     const page = await openConsole('/console');
-    await page.getByRole('heading', { name: 'The last 15 minutes' }).waitFor();
+    await page.getByRole('heading', { name: 'Since the process was started' }).waitFor();
     await page.locator('.figures').getByText('Transfers a second').waitFor();
     await page.locator('.figures').getByText('Refused by rules').waitFor();
     await page.getByText('Transfers by hour').waitFor();

@@ -140,7 +140,8 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('change_switch', () => client.switch.change({ disabled: false }));
   await call('get_switch', () => client.switch.get());
   await call('preview_switch', () => client.switch.preview({ program_id: id }));
-  await call('get_overview', () => client.status.overview());
+  // Its figures are of the moment.
+  await call('get_overview', async () => ({ hours: (await client.status.overview()).hours !== null }));
   await call('get_status', () => client.status.get());
   await call('move_clock', () => sandbox.moveClock({ seconds_ahead: 3 * 86_400 }));
   await call('create_transfer, three days on', () => client.transfers.create({ amount: 9, card_id: 'one' }));

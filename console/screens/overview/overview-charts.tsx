@@ -8,9 +8,13 @@ import { hrefTo } from '../../data/location.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { endsOf, errorsByHour, formatLatency, padded, transfersByHour } from '../../format/overview.ts';
+import { formatDuration } from '../../format/times.ts';
 
-/** A quarter of an hour: a young process has fewer, and its charts are empty on the left. */
-const POINTS = 180;
+/** A quarter of an hour. */
+const MAX_POINTS = 180;
+
+/** A minute: the time axis of a process that has just started needs some length. */
+const MIN_POINTS = 12;
 
 /** Hours change slowly, and the counts are read from the database. */
 const DAY_POLL_MILLISECONDS = 60_000;
@@ -23,13 +27,21 @@ function toneOf(code: string, at: number): SeriesTone {
 }
 
 /** The last quarter of an hour of this process. */
-export function RecentCharts({ recent }: { readonly recent: Overview['recent'] }) {
+export function RecentCharts({ recent, now }: Pick<Overview, 'recent' | 'now'>) {
   const { ends_at: endsAt, interval_seconds: seconds } = recent;
-  const times = useMemo(() => endsOf(endsAt, seconds, POINTS), [endsAt, seconds]);
-  const of = (values: readonly (number | null)[]) => padded(values, POINTS);
-  const perSecond = recent.transfers.map((count) => Math.round((count / seconds) * 10) / 10);
+  const known = recent.transfers.length;
+  const count = Math.max(known, MIN_POINTS);
+  const times = useMemo(() => endsOf(endsAt, seconds, count), [endsAt, seconds, count]);
+  const of = (values: readonly (number | null)[]) => padded(values, count);
+  const perSecond = recent.transfers.map((made) => Math.round((made / seconds) * 10) / 10);
   return (
-    <Section title="The last 15 minutes">
+    <Section
+      title={
+        known < MAX_POINTS
+          ? `Since the process was started, ${formatDuration(known * seconds * 1000)}`
+          : 'The last 15 minutes'
+      }
+    >
       <div class="charts">
         <LineChart
           title="Transfers a second"
@@ -60,14 +72,23 @@ export function RecentCharts({ recent }: { readonly recent: Overview['recent'] }
           series={[{ label: 'waiting', values: of(recent.lane_waiting), tone: 'process' }]}
         />
       </div>
-      <Codes errors={recent.errors} />
+      <Codes errors={recent.errors} isComing={now.refused + now.invalid + now.failed > 0} />
     </Section>
   );
 }
 
 /** The codes of these minutes, with links to the requests that had them. */
-function Codes({ errors }: { readonly errors: Overview['recent']['errors'] }) {
-  if (errors.length === 0) return <p class="quiet">No error response in these minutes.</p>;
+function Codes({
+  errors,
+  isComing,
+}: {
+  readonly errors: Overview['recent']['errors'];
+  /** Whether there were some in the last seconds, which are not in the charts yet. */
+  readonly isComing: boolean;
+}) {
+  if (errors.length === 0) {
+    return <p class="quiet">{isComing ? 'The codes are here in some seconds.' : 'No error response in this time.'}</p>;
+  }
   return (
     <p>
       Error responses:{' '}

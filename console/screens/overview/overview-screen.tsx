@@ -25,8 +25,10 @@ export function OverviewScreen() {
         {(found) => (
           <>
             <Concerns status={found.status} />
-            <Figures overview={found} />
-            <RecentCharts recent={found.recent} />
+            <Section title={`Now: the last ${found.now.seconds} seconds`}>
+              <Figures overview={found} />
+            </Section>
+            <RecentCharts recent={found.recent} now={found.now} />
             <DayCharts hours={found.hours} madeAt={found.made_at} />
             <Section title="State">
               <State overview={found} />
@@ -74,7 +76,7 @@ function Figures({ overview: { now, lane_waiting: waiting } }: { readonly overvi
   const rest = now.requests - now.succeeded;
   return (
     <dl class="figures">
-      <Figure name="Transfers a second" note={`in the last ${now.seconds} s`}>
+      <Figure name="Transfers a second" note="created by this process">
         {now.transfers_per_second.toLocaleString('en-US')}
       </Figure>
       <Figure name="Success" note={`${formatCount(now.requests)} requests that move money`} isBad={now.failed > 0}>
@@ -92,7 +94,7 @@ function Figures({ overview: { now, lane_waiting: waiting } }: { readonly overvi
       <Figure name="Latency" note={`99 of 100 within ${formatLatency(now.p99_milliseconds)}`}>
         {formatLatency(now.p50_milliseconds)}
       </Figure>
-      <Figure name="Waiting" note="transfers in the lane">
+      <Figure name="Waiting" note="transfers in the lane, at this moment">
         {formatCount(waiting)}
       </Figure>
     </dl>
