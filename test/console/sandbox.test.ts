@@ -1,18 +1,22 @@
 import { expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { SEEDED_CARDS } from '../../server/sandbox/seed-sandbox.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
-const { openConsole } = useConsole();
+const { openConsole, service } = useConsole();
 
 test('every seeded card is there with its purpose, and a load says what becomes of it', async () => {
-  const page = await openConsole('/console/sandbox');
+  // Whichever program is chosen: the cards are those of the demo program.
+  const { program_id } = await service().client.programs.create({ name: 'Another', currency: 'EUR' });
+  const page = await openConsole(`/console/sandbox?program=${program_id}`);
   const rows = page.getByRole('table', { name: 'Seeded cards' }).getByRole('row');
   const texts = await rows.allInnerTexts();
   for (const { name, purpose } of SEEDED_CARDS)
     expect(texts.filter((text) => text.includes(name) && text.includes(purpose))).toHaveLength(1);
   expect(texts).toHaveLength(SEEDED_CARDS.length + 1);
   await expectAccessibleInEveryView(page);
+  expect(await page.getByRole('link', { name: 'card_active' }).getAttribute('href')).toContain(DEMO_PROGRAM);
   await page.getByTitle('Load 10.00 onto card_active').click();
   await page.getByText('card_active took it').waitFor();
   await page.getByTitle('Load 10.00 onto card_lost').click();

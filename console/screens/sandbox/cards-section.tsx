@@ -6,6 +6,7 @@ import { Id } from '../../components/id.tsx';
 import { Section } from '../../components/page.tsx';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
+import { DEMO_PROGRAM_ID } from './demo-program.ts';
 
 type SeededCard = { readonly name: string; readonly purpose: string };
 
@@ -33,7 +34,7 @@ export function CardsSection() {
   const { can } = useSession();
   const [tried, setTried] = useState('');
   const load = useAction((card: string, api, options) =>
-    api.transfers.create({ amount: TRIED_AMOUNT, card_id: card }, options),
+    api.transfers.create({ amount: TRIED_AMOUNT, card_id: card }, { ...options, programId: DEMO_PROGRAM_ID }),
   );
   const tryLoad = (card: string) => {
     load.reset();
@@ -41,7 +42,7 @@ export function CardsSection() {
     void load.run(card);
   };
   const columns: readonly Column<SeededCard>[] = [
-    { title: 'Card', cell: ({ name }) => <Id id={name} kind="card" whole /> },
+    { title: 'Card', cell: ({ name }) => <Id id={name} kind="card" programId={DEMO_PROGRAM_ID} whole /> },
     { title: 'Purpose', cell: ({ purpose }) => purpose },
   ];
   const actions: readonly Column<SeededCard>[] = can('create_transfer')
@@ -67,7 +68,8 @@ export function CardsSection() {
         {load.error !== undefined && <ErrorRecord error={load.error} />}
         {load.result !== undefined && (
           <p>
-            {tried} took it: <Id id={load.result.transfer_id} kind="transfer" /> is {load.result.status}.
+            {tried} took it: <Id id={load.result.transfer_id} kind="transfer" programId={DEMO_PROGRAM_ID} /> is{' '}
+            {load.result.status}.
           </p>
         )}
       </div>

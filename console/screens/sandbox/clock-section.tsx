@@ -7,6 +7,7 @@ import { Section } from '../../components/page.tsx';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatDuration } from '../../format/times.ts';
+import { DEMO_PROGRAM_ID } from './demo-program.ts';
 
 const HOUR_SECONDS = 3_600;
 
@@ -21,7 +22,9 @@ const STEPS = [
 export function ClockSection() {
   const [days, setDays] = useState('');
   // Nothing reads the clock as such; the limits of a card are those of its time.
-  const limits = useOperation((api, { programId: _, ...options }) => api.cards.limits('card_active', options));
+  const limits = useOperation((api, options) =>
+    api.cards.limits('card_active', { ...options, programId: DEMO_PROGRAM_ID }),
+  );
   const move = useAction((seconds: number, api, { programId: _, ...options }) =>
     api.sandbox.moveClock({ seconds_ahead: seconds }, options),
   );

@@ -81,7 +81,12 @@ const COLUMNS: readonly Column<AttemptRecord>[] = [
   },
   { title: 'Why', cell: (attempt) => (attempt.try > 1 ? `${attempt.kind}, try ${attempt.try}` : attempt.kind) },
   { title: 'Result', cell: (attempt) => <Result attempt={attempt} /> },
-  { title: 'Took', cell: ({ milliseconds }) => formatDuration(milliseconds), align: 'end', wideOnly: true },
+  {
+    title: 'Took',
+    cell: ({ milliseconds }) => <span class="duration">{formatDuration(milliseconds)}</span>,
+    align: 'end',
+    wideOnly: true,
+  },
 ];
 
 function Result({ attempt }: { readonly attempt: AttemptRecord }) {
