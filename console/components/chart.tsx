@@ -55,7 +55,7 @@ export function BarChart({ title, times, series, format = formatCount, height = 
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { show: false } },
       hooks: { setCursor: [({ cursor: { idx } }) => setCursor(idx ?? undefined)] },
-      scales: { y: { range: (_, __, max) => [0, Math.max(topOf(max), 1)] } },
+      scales: { x: { range: withHalfABar }, y: { range: (_, __, max) => [0, Math.max(topOf(max), 1)] } },
       axes: axesOf(within, format),
       series: [
         {},
@@ -83,6 +83,12 @@ export function BarChart({ title, times, series, format = formatCount, height = 
 /** The top of an axis, with some room; one unit where there is nothing to show. */
 function topOf(max: number | null): number {
   return max === null || max <= 0 ? 1 : max * 1.1;
+}
+
+/** The times from the beginning of the first bar to the end of the last: uPlot would cut both in halves. */
+function withHalfABar({ data: [times] }: uPlot, first: number, last: number): [number, number] {
+  const half = ((times[1] ?? 0) - (times[0] ?? 0)) / 2;
+  return [first - half, last + half];
 }
 
 /** The sums of the series up to each one, the last first. */
