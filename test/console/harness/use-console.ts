@@ -155,5 +155,7 @@ export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS;
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
+  // What sticks to the top of the window is otherwise in the middle of the picture.
+  await page.evaluate(() => window.scrollTo(0, 0));
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
