@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { sharedBrowser } from './browser.ts';
-import { logViolations, problemsOf, watchForProblems } from './page-problems.ts';
+import { forgetRefusedFiles, logViolations, problemsOf, watchForProblems } from './page-problems.ts';
 
 /** What a test may have listened to. */
 const EVENTS = [
@@ -16,6 +16,17 @@ const EVENTS = [
 
 /** How a page looks. */
 export type Look = { readonly theme: 'light' | 'dark'; readonly width: number };
+
+/** More loads of a page are not tried. */
+const MAX_LOADS = 20;
+
+/** Loads a page again while a service on a busy machine refuses a part of it as more than it can do. */
+async function untilComplete<Answer>(page: Page, load: () => Promise<Answer>): Promise<Answer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await load();
+    if (attempt === MAX_LOADS || !forgetRefusedFiles(page)) return answer;
+  }
+}
 
 /**
  * Pages of one service. A new one costs three times the processor time of a page that is loaded again, so that most tests get
@@ -72,6 +83,9 @@ export class PagePool {
     context.setDefaultTimeout(this.#maxWaitMilliseconds);
     const page = await context.newPage();
     await logViolations(page);
+    const [load, reload] = [page.goto.bind(page), page.reload.bind(page)];
+    page.goto = (...call) => untilComplete(page, () => load(...call));
+    page.reload = (...call) => untilComplete(page, () => reload(...call));
     return page;
   }
 

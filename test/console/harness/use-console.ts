@@ -40,9 +40,6 @@ export type ConsoleTest = {
  */
 const MAX_WAIT_MILLISECONDS = Number(process.env.MAX_WAIT_MILLISECONDS ?? 60_000);
 
-/** Loads of a page that is refused because the service is overloaded. */
-const MAX_LOADS = 20;
-
 /** One service for the tests of a file, on a new ledger, and pages of it in the browser of this process. */
 export function useConsole({
   mode = 'sandbox',
@@ -91,7 +88,11 @@ export function useConsole({
     const page = await pages.take({ theme, width });
     const key = view.key ?? (role === 'nobody' ? undefined : await keyOf(role));
     if (key !== undefined) await page.context().addCookies([await cookieOfSession(url, key)]);
-    await openPatiently(page, path);
+    do {
+      await page.goto(path);
+      await untilShown(page);
+      // The files of a screen are loaded after the page itself.
+    } while (forgetRefusedFiles(page));
     return page;
   };
   return { service: running, openConsole, keyOf };
@@ -106,17 +107,6 @@ async function firstKey(environment: Readonly<Record<string, string>>): Promise<
   const { output, errors } = await runCommand(['operator-key', 'create', '--name', 'of the tests'], environment);
   if (output.trim() === '') throw new Error(`no key: ${errors}`);
   return output.trim();
-}
-
-/** Loads a page, again and again while a service on a busy machine refuses a part of it as more than it can do. */
-async function openPatiently(page: Page, path: string): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    await page.goto(path);
-    const isLast = attempt === MAX_LOADS;
-    if (!isLast && forgetRefusedFiles(page)) continue;
-    await untilShown(page);
-    if (isLast || !forgetRefusedFiles(page)) return;
-  }
 }
 
 /** Waits until the page has a heading and nothing in it says that it is loading. */
