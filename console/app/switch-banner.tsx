@@ -22,7 +22,12 @@ export function SwitchBanner() {
         <p key={`${programId} ${type}`}>
           <b>
             {scope === 'service' ? 'Everything is disabled' : type === null ? 'All transfers' : NAMES[type]}
-            {programId !== null && <> of {programId} are disabled</>}
+            {programId !== null && (
+              <>
+                {' '}
+                of <ProgramName programId={programId} /> are disabled
+              </>
+            )}
           </b>
           {reason !== null && <>: {reason}</>}
           {until !== null && (
@@ -37,4 +42,10 @@ export function SwitchBanner() {
       {disabled.length > MAX_ENTRIES && <p>And {disabled.length - MAX_ENTRIES} more.</p>}
     </div>
   );
+}
+
+/** The name of a card program, with its id in the title; the id where the name is not known. */
+function ProgramName({ programId }: { readonly programId: string }) {
+  const { data } = useOperation((api, options) => api.programs.get(programId, options), { deps: [programId] });
+  return <span title={programId}>{data?.name ?? programId}</span>;
 }

@@ -16,6 +16,17 @@ type ChartParts = {
   readonly height?: number;
 };
 
+/** Points only where a value has no neighbour: a line does not show it. */
+const ALONE: uPlot.Series.Points = {
+  show: true,
+  size: 5,
+  filter: ({ data }, at) => {
+    const values = data[at] ?? [];
+    const isKnown = (place: number): boolean => typeof values[place] === 'number';
+    return [...values.keys()].filter((place) => isKnown(place) && !isKnown(place - 1) && !isKnown(place + 1));
+  },
+};
+
 /** Lines over time. */
 export function LineChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
   const data = useMemo(
@@ -30,10 +41,7 @@ export function LineChart({ title, times, series, format = formatCount, height =
       hooks: { setCursor: [({ cursor: { idx } }) => setCursor(idx ?? undefined)] },
       scales: { y: { range: (_, __, max) => [0, topOf(max)] } },
       axes: axesOf(within, format),
-      series: [
-        {},
-        ...series.map(({ tone }) => ({ stroke: colorOf(within, tone), width: 1.5, points: { show: false } })),
-      ],
+      series: [{}, ...series.map(({ tone }) => ({ stroke: colorOf(within, tone), width: 1.5, points: ALONE }))],
     }),
     data,
     height,
