@@ -67,7 +67,9 @@ test('an open overview asks what row 22 of the bench asks, and no more often', a
   });
   const paths = POLLS.map(({ path }) => path);
   await expect.poll(() => paths.every((path) => (asked.get(path)?.length ?? 0) >= 3)).toBe(true);
-  expect([...asked.keys()].toSorted()).toEqual(paths.toSorted());
+  // What is asked once, such as a name, is no poll.
+  const repeated = [...asked].filter(([, times]) => times.length > 1).map(([path]) => path);
+  expect(repeated.toSorted()).toEqual(paths.toSorted());
   for (const { path, everyMilliseconds } of POLLS) {
     const times = asked.get(path) ?? [];
     const average = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / (times.length - 1);
