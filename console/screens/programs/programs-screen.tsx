@@ -68,12 +68,15 @@ const COLUMNS = [
   {
     title: 'Available funds',
     align: 'end' as const,
-    cell: ({ funding }: ProgramRecord) =>
-      funding.map(({ currency, available }) => (
-        <div key={currency}>
-          <Money amount={available} currency={currency} />
-        </div>
-      )),
+    cell: ({ funding }: ProgramRecord) => (
+      <div>
+        {funding.map(({ currency, available }) => (
+          <div key={currency}>
+            <Money amount={available} currency={currency} />
+          </div>
+        ))}
+      </div>
+    ),
   },
   {
     title: 'Funds',

@@ -104,29 +104,27 @@ function TransferFacts({ transfer }: { readonly transfer: TransferRecord }) {
   const money = (amount: number) => <Money amount={amount} currency={currency} />;
   const pairs = Object.entries(metadata);
   return (
-    <>
-      <Facts
-        facts={[
-          ['Status', <TransferStatus transfer={transfer} />],
-          ['Amount', money(transfer.amount)],
-          transfer.captured_amount > 0 && ['Moved', money(transfer.captured_amount)],
-          transfer.reversed_amount > 0 && ['Moved back', money(transfer.reversed_amount)],
-          ['Type', transfer.type.replaceAll('_', ' ')],
-          ['Card', <Id id={transfer.card_id} kind="card" />],
-          transfer.destination_card_id !== null && ['To card', <Id id={transfer.destination_card_id} kind="card" />],
-          ['Created', <Moment at={transfer.created_at} />],
-          transfer.scheduled_for !== null && ['Scheduled for', <Moment at={transfer.scheduled_for} />],
-          transfer.expires_at !== null && ['Hold ends', <Moment at={transfer.expires_at} />],
-          transfer.completed_at !== null && ['Completed', <Moment at={transfer.completed_at} />],
-          transfer.error !== null && ['Error', <a href={`/errors/${transfer.error.Code}`}>{transfer.error.Code}</a>],
-          transfer.reference !== null && ['Reference', transfer.reference],
-          transfer.idempotency_key !== null && ['Idempotency key', transfer.idempotency_key],
-          transfer.request_id !== null && ['Request', <Id id={transfer.request_id} kind="request" />],
-          creator !== null && ['Created by', creator === 'sandbox' ? 'no key (sandbox)' : <Id id={creator} />],
-          transfer.description !== null && ['Description', transfer.description],
-          ...pairs.map(([name, value]) => [`Metadata: ${name}`, value] as const),
-        ]}
-      />
-    </>
+    <Facts
+      facts={[
+        ['Status', <TransferStatus transfer={transfer} />],
+        ['Amount', money(transfer.amount)],
+        transfer.captured_amount > 0 && ['Moved', money(transfer.captured_amount)],
+        transfer.reversed_amount > 0 && ['Moved back', money(transfer.reversed_amount)],
+        ['Type', transfer.type.replaceAll('_', ' ')],
+        ['Card', <Id id={transfer.card_id} kind="card" />],
+        transfer.destination_card_id !== null && ['To card', <Id id={transfer.destination_card_id} kind="card" />],
+        ['Created', <Moment at={transfer.created_at} />],
+        transfer.scheduled_for !== null && ['Scheduled for', <Moment at={transfer.scheduled_for} />],
+        transfer.expires_at !== null && ['Hold ends', <Moment at={transfer.expires_at} />],
+        transfer.completed_at !== null && ['Completed', <Moment at={transfer.completed_at} />],
+        transfer.error !== null && ['Error', <a href={`/errors/${transfer.error.Code}`}>{transfer.error.Code}</a>],
+        transfer.reference !== null && ['Reference', transfer.reference],
+        transfer.idempotency_key !== null && ['Idempotency key', transfer.idempotency_key],
+        transfer.request_id !== null && ['Request', <Id id={transfer.request_id} kind="request" />],
+        creator !== null && ['Created by', creator === 'sandbox' ? 'no key (sandbox)' : <Id id={creator} />],
+        transfer.description !== null && ['Description', transfer.description],
+        ...pairs.map(([name, value]) => [`Metadata: ${name}`, value] as const),
+      ]}
+    />
   );
 }
