@@ -21,6 +21,7 @@ import {
   together,
   withHeader,
   withMembers,
+  withQuery,
 } from './real-cause.ts';
 import { sampleRequest } from './sample.ts';
 import { bytesOf, type RequestSpec, send } from './send.ts';
@@ -286,6 +287,7 @@ async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<read
     ...(await runAll(sandbox.url, 'program_not_found', eachOperation(missing, inPath))),
     ...(await runAll(sandbox.url, 'program_not_found', [
       withMembers('change_switch', { program_id: NO_PROGRAM }),
+      withQuery('preview_switch', `program_id=${NO_PROGRAM}`),
       withMembers('create_key', { program_id: NO_PROGRAM }),
       withMembers('create_operator_webhook', { program_id: NO_PROGRAM }),
     ])),

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
-import { TransferService, type WithResponse } from '../../../sdk/client.ts';
+import { type StatementPage, TransferService, type WithResponse } from '../../../sdk/client.ts';
 import { verifyAudit } from '../../../server/audit/verify-audit.ts';
 import { openDatabases } from '../../../server/store/connection/databases.ts';
 import { operatorKey } from '../../harness/keys.ts';
@@ -202,7 +202,7 @@ test('nothing that can tell who held a card is left anywhere, and everything els
   expect(await rowsWith(MARKER.slice(0, 30))).toEqual([]);
   await expectBalancedBooks(service());
   expect((await client.trialBalance.get()).currencies).toEqual(balances);
-  expect(await client.cards.postings(CARD, { limit: 100 })).toEqual(statement);
+  expect(await client.cards.postings(CARD, { limit: 100 })).toEqual(withoutTexts(statement));
 
   const again = await client.cards.erase(CARD);
   expect(again).toMatchObject({ status: 'completed' });
@@ -234,6 +234,10 @@ test('nothing that can tell who held a card is left anywhere, and everything els
   expect((await verifyAudit(databases.background, undefined)).problems).toEqual([]);
   await databases.close();
 });
+
+function withoutTexts({ data, ...rest }: StatementPage): StatementPage {
+  return { ...rest, data: data.map((line) => ({ ...line, description: null })) };
+}
 
 /** Positions without a gap, each with an event that can be read. */
 async function expectEventsInOrder(client: TransferService): Promise<void> {

@@ -65,7 +65,8 @@ function ask(id: OperationId, where: 'body' | 'query', name: string, value: stri
   const { method, path } = tableOf(id);
   const filled = parametersOf(path).reduce((text, parameter) => text.replace(`{${parameter}}`, 'card_active'), path);
   if (where === 'query') {
-    return sendRaw(running().url, { method, path: `${filled}?${name}=${encodeURIComponent(value)}` });
+    const required = id === 'search' ? 'q=card_active&' : '';
+    return sendRaw(running().url, { method, path: `${filled}?${required}${name}=${encodeURIComponent(value)}` });
   }
   return sendRaw(running().url, { method, path: filled, body: { ...REQUIRED[id], [name]: value } });
 }

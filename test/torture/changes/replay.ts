@@ -140,7 +140,7 @@ export class Replay {
   #create(type: string, fields: Fields): TransferPlan | Refusal {
     const programId = inner('prog', String(fields.program_id));
     const now = time(fields.created_at);
-    const birth = birthOf(programId, inner('tr', String(fields.transfer_id)), now);
+    const birth = { ...birthOf(programId, inner('tr', String(fields.transfer_id)), now), ...originOf(fields) };
     const terms: TransferTerms = {
       type: fields.type as TransferType,
       amount: BigInt(Number(fields.amount)),
@@ -302,6 +302,15 @@ function refusalOf(plan: object): Refusal | undefined {
 
 function birthOf(programId: string, transferId: string, now: number) {
   return { programId, transferId, requestId: programId, idempotencyKey: null, createdBy: null, now };
+}
+
+/** What `created_by` is stored as for a caller without a key, as all of this test are. */
+const NO_KEY = '00000000-0000-0000-0000-000000000000';
+
+/** Where a transfer came from. */
+function originOf(fields: Fields) {
+  const { request_id: requestId, idempotency_key: key } = fields;
+  return { requestId: inner('req', String(requestId)), idempotencyKey: textOrNull(key), createdBy: NO_KEY };
 }
 
 function inner(prefix: Parameters<typeof fromWireId>[0], wireId: string): string {
