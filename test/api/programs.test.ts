@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UpdateProgramBody } from '../../sdk/client.ts';
+import { patiently } from '../harness/patience.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 import { limitedProgram, midweek, type ProgramSetting, setClock } from './transfers/limited.ts';
 
 const running = useService();
 const client = () => running().client;
 const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
-const update = (programId: string, body: UpdateProgramBody) => client().programs.update(programId, body);
+/** The client does not repeat a PATCH by itself, and a busy machine makes a service refuse one. */
+const update = (programId: string, body: UpdateProgramBody) =>
+  patiently(() => client().programs.update(programId, body));
 
 beforeAll(() => setClock(client(), midweek()));
 afterAll(async () => {

@@ -23,7 +23,7 @@ test('a key is created with a role by keyboard; its secret is shown once and wor
   expect(session).toMatchObject({ role: 'support', key_name: 'Ada <script>alert(1)</script>', all_programs: true });
   await pressKeys(page, 'Escape');
   await page.getByText('Ada <script>alert(1)</script>').first().waitFor();
-  expect(await page.content()).not.toContain(key);
+  await expect.poll(() => page.content()).not.toContain(key);
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'keys');
 });

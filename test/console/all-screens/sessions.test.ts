@@ -3,8 +3,8 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TransferService } from '../../../sdk/client.ts';
 import { withSecret } from '../../harness/keys.ts';
+import { patientClient } from '../../harness/patience.ts';
 import { embeddedServerOf } from '../../harness/process.ts';
-import { patientClient } from '../harness/patience.ts';
 import { pressKeys, useConsole } from '../harness/use-console.ts';
 
 const { service, openConsole, keyOf } = useConsole({ mode: 'live' });

@@ -4,11 +4,11 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { Role } from '../../../contract/scope.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
+import { withPatience } from '../../harness/patience.ts';
 import { runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { sharedBrowser } from './browser.ts';
 import { PagePool } from './page-pool.ts';
 import { forgetRefusedFiles } from './page-problems.ts';
-import { withPatience } from './patience.ts';
 import { cookieOfSession, createKey } from './roles.ts';
 
 /** How a test looks at a page. */
