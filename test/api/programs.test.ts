@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UpdateProgramBody } from '../../sdk/client.ts';
-import { patiently } from '../harness/patience.ts';
+import { patiently } from '../harness/client/patience.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 import { limitedProgram, midweek, type ProgramSetting, setClock } from './transfers/limited.ts';
 

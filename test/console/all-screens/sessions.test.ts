@@ -2,8 +2,8 @@ import pg from 'pg';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TransferService } from '../../../sdk/client.ts';
+import { patientClient } from '../../harness/client/patience.ts';
 import { withSecret } from '../../harness/keys.ts';
-import { patientClient } from '../../harness/patience.ts';
 import { embeddedServerOf } from '../../harness/process.ts';
 import { pressKeys, useConsole } from '../harness/use-console.ts';
 

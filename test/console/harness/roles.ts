@@ -1,5 +1,5 @@
 import type { Role } from '../../../contract/scope.ts';
-import { fetchPatiently } from '../../harness/patience.ts';
+import { fetchPatiently } from '../../harness/client/patience.ts';
 
 /** A key with a role for every card program; `by` is a key that may create it, none in a sandbox. */
 export async function createKey(url: string, role: Role, by?: string): Promise<string> {

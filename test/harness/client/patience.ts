@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TransferService, TransferServiceError } from '../../sdk/client.ts';
-import type { ServiceProcess } from './process.ts';
+import { TransferService, TransferServiceError } from '../../../sdk/client.ts';
+import type { ServiceProcess } from '../process.ts';
 
 /** A machine that is busy with other work for longer than this many attempts fails the tests. */
 const MAX_ATTEMPTS = 100;
