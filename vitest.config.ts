@@ -14,6 +14,9 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   cli: ['test/cli'],
   http: ['test/http'],
   pages: ['test/pages'],
+  guides: ['test/guides'],
+  // Of the tarballs, installed outside the clone.
+  packages: ['test/packages'],
   store: ['test/store'],
   plans: ['test/plans'],
   api: ['test/api'],

@@ -1,8 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Page, PageQuery, TransferService } from '../sdk/client.ts';
 import type { Column } from './output.ts';
+import { readEarlier } from './read-time.ts';
 import {
   type CommandContext,
+  emptyText,
   type GlobalOptions,
   openSession,
   type PageOptions,
@@ -57,23 +59,36 @@ export function addCommand<Values extends object = Record<never, never>>(
 type ListDefinition<Item, Filters> = Omit<CommandDefinition<Filters>, 'run'> & {
   readonly columns: readonly Column<Item>[];
   readonly list: (service: TransferService, query: Filters & PageQuery, argument: string) => Promise<Page<Item>>;
+  /** What to do when there is nothing to list: what is missing, and commands with their purpose. */
+  readonly empty: {
+    readonly text: string;
+    readonly next?: readonly (readonly [purpose: string, command: string])[];
+    /** Printed in its place if a filter was given. */
+    readonly filtered?: readonly (readonly [purpose: string, command: string])[];
+  };
 };
 
 /** Adds a command that lists one page of items, or all. */
 export function addList<Item extends object, Filters extends object = Record<never, never>>(
   parent: Command,
   context: CommandContext,
-  { columns, list, options, ...definition }: ListDefinition<Item, Filters>,
+  { columns, list, options, empty, ...definition }: ListDefinition<Item, Filters>,
 ): void {
   define<Filters & PageOptions>(parent, context, {
     ...definition,
     options: { ...PAGE_OPTIONS, ...options },
-    run: async ({ service, showText }, values, argument) => {
+    run: async (session, values, argument) => {
+      const { service, showText, width } = session;
       // `all` is for readPages; an undefined field is not sent.
       const page = await readPages(values, (position) =>
         list(service, { ...values, ...position, all: undefined }, argument),
       );
-      showText(page, pageText(columns, page));
+      const isFiltered = Object.keys(values).some((name) => !Object.hasOwn(PAGE_OPTIONS, name));
+      const { text, next = [], filtered = [] } = empty;
+      const nothing = isFiltered
+        ? emptyText(session, `${text.replace(/\.$/, '')} match these filters.`, filtered)
+        : emptyText(session, text, next);
+      showText(page, pageText(columns, page, { width, empty: nothing }));
     },
   });
 }
@@ -86,7 +101,8 @@ function define<Values extends object>(
   const { name, alias, description, argument, notes, run } = definition;
   const [commandName = '', argumentName] = name.split(' ');
   const command = parent.command(commandName).description(description);
-  if (alias !== undefined) command.alias(alias);
+  const other = alias ?? (commandName === 'get' ? 'show' : commandName === 'show' ? 'get' : undefined);
+  if (other !== undefined) command.alias(other);
   if (argumentName !== undefined) command.argument(argumentName, argument);
   if (notes !== undefined) command.addHelpText('after', notes);
   const fields = addOptions(command, definition.options ?? {});
@@ -134,8 +150,12 @@ export const KEY_OPTION: OptionsFor<KeyOption> = {
 
 /** `--from` and `--to`. */
 export const TIME_OPTIONS: OptionsFor<{ readonly created_from?: string; readonly created_to?: string }> = {
-  created_from: { flag: '--from <time>', help: 'created at or after this time, such as 2030-01-31T12:00:00Z' },
-  created_to: { flag: '--to <time>', help: 'created before this time' },
+  created_from: {
+    flag: '--from <time>',
+    help: 'created at or after this time, in UTC: 2030-01-31, "2030-01-31 12:00", or 6h for six hours ago',
+    read: readEarlier,
+  },
+  created_to: { flag: '--to <time>', help: 'created before this time', read: readEarlier },
 };
 
 /** Reads an option that is a whole number. */

@@ -1,19 +1,40 @@
+import { wantsColour } from './paint.ts';
+
 /** Settings from the environment; an option of the command line takes precedence. */
 export type Environment = {
   readonly url: string;
+  /** The variable that the URL is from; undefined if it is the default. */
+  readonly urlFrom?: 'TRANSFER_SERVICE_URL' | 'PORT' | undefined;
   readonly key: string | undefined;
   readonly program: string | undefined;
   readonly webhookSecret: string | undefined;
+  /** Whether npm or npx started the command line. */
+  readonly isRunByNpm: boolean;
+  /** How the command line is started: `transfer-service`, or `npx transfer-service`. */
+  readonly command?: string;
 };
 
 /** Reads TRANSFER_SERVICE_URL, _KEY, _PROGRAM and _WEBHOOK_SECRET. An empty variable counts as unset. */
 export function readEnvironment(): Environment {
   const read = (name: string): string | undefined => process.env[name] || undefined;
+  const named = read('TRANSFER_SERVICE_URL');
+  const port = read('PORT');
   return {
     // PORT also sets the port of the service.
-    url: read('TRANSFER_SERVICE_URL') ?? `http://127.0.0.1:${read('PORT') ?? '8080'}`,
+    url: named ?? `http://127.0.0.1:${port ?? '8080'}`,
+    urlFrom: named !== undefined ? 'TRANSFER_SERVICE_URL' : port !== undefined ? 'PORT' : undefined,
     key: read('TRANSFER_SERVICE_KEY'),
     program: read('TRANSFER_SERVICE_PROGRAM'),
     webhookSecret: read('TRANSFER_SERVICE_WEBHOOK_SECRET'),
+    isRunByNpm: read('npm_lifecycle_event') !== undefined,
+    command: process.env.npm_command === 'exec' ? 'npx transfer-service' : 'transfer-service',
+  };
+}
+
+/** Whether standard output and standard error are painted. */
+export function readColours(): { readonly output: boolean; readonly errors: boolean } {
+  return {
+    output: wantsColour(process.stdout.isTTY === true, process.env),
+    errors: wantsColour(process.stderr.isTTY === true, process.env),
   };
 }

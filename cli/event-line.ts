@@ -1,6 +1,7 @@
 import { formatMoney } from '../domain/ledger/money.ts';
+import { printable } from '../domain/printable-text.ts';
 import type { OperatorEventRecord, TransferServiceEvent } from '../sdk/client.ts';
-import { printable } from './output.ts';
+import { plainTime } from './plain-time.ts';
 
 /** The longest of the known types, so that what follows is aligned. */
 const TYPE_WIDTH = 18;
@@ -14,7 +15,7 @@ export function eventHead({ position, type, subject_id }: TransferServiceEvent):
 
 /** An event on one line, with what it says in a few words. */
 export function eventLine(event: TransferServiceEvent): string {
-  return `${[event.created_at, eventHead(event), gistOf(event)].map(printable).join('  ').trimEnd()}\n`;
+  return `${[plainTime(event.created_at), eventHead(event), gistOf(event)].map(printable).join('  ').trimEnd()}\n`;
 }
 
 /** The line of an event for operators, which begins with its number and its card program. */

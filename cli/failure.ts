@@ -1,14 +1,18 @@
+import { printable } from '../domain/printable-text.ts';
 import {
   ConnectionFailure,
   EventGap,
   IncompleteResponse,
   InvalidArgument,
+  isErrorCode,
   type MoneyMoved,
   RequestError,
   TransferServiceError,
   UnexpectedResponse,
 } from '../sdk/client.ts';
-import { alignedLines, type Pair, printable } from './output.ts';
+import { codeOf, tlsProblem } from './doctor/tls-problem.ts';
+import { wrap } from './output.ts';
+import { bad, strong, warning } from './paint.ts';
 
 /** The exit codes of the process. */
 export const EXIT_CODES = {
@@ -30,46 +34,123 @@ export class OutputFailure extends Error {
   override readonly name = 'OutputFailure';
 }
 
-/** Reports the failure of a command. `url` is the base URL of the service's error pages. */
-export function reportFailure(error: unknown, url: string, json: boolean): FailureReport {
-  if (error instanceof InvalidArgument) return { text: `error: ${error.message}\n`, exitCode: EXIT_CODES.usage };
-  if (error instanceof OutputFailure) return { text: `error: ${error.message}\n`, exitCode: EXIT_CODES.outputFault };
+/** Where and how a command ran, for what its failure says to do. */
+type Circumstances = {
+  /** The base URL of the service and of its error pages. */
+  readonly url: string;
+  readonly json: boolean;
+  /** How the command line is typed. */
+  readonly command: string;
+  /** Columns of the terminal. */
+  readonly width?: number | undefined;
+};
+
+/** Reports the failure of a command. */
+export async function reportFailure(error: unknown, where: Circumstances): Promise<FailureReport> {
+  const { json } = where;
+  if (error instanceof InvalidArgument) return { text: errorLine(error.message, where), exitCode: EXIT_CODES.usage };
+  if (error instanceof OutputFailure)
+    return { text: errorLine(error.message, where), exitCode: EXIT_CODES.outputFault };
   if (error instanceof TransferServiceError) {
     const exitCode = error instanceof RequestError ? EXIT_CODES.requestError : EXIT_CODES.serviceFault;
-    return { text: json ? asJson(recordFields(error)) : recordText(error, url), exitCode };
+    return { text: json ? asJson(recordFields(error)) : await recordText(error, where), exitCode };
   }
   if (error instanceof ConnectionFailure) {
-    const text = `${printable(error.message)}\n${keyHint(error)}${connectionHint(error)}`;
+    const text = `${errorLine(connectionMessage(error), where)}${keyHint(error)}${connectionHint(error, where)}`;
     return { text: json ? asJson(responseFields(error)) : text, exitCode: EXIT_CODES.noConnection };
   }
   if (error instanceof UnexpectedResponse) {
     const beginning = error.excerpt === '' ? '' : `The response begins with: ${printable(error.excerpt)}\n`;
-    const text = `${printable(error.message)}\n${beginning}${keyHint(error)}`;
+    const doctor = `Find out what responds at ${where.url}: ${where.command} doctor\n`;
+    const text = `${errorLine(error.message, where)}${beginning}${keyHint(error)}${doctor}`;
     return { text: json ? asJson(responseFields(error)) : text, exitCode: EXIT_CODES.serviceFault };
   }
-  if (error instanceof EventGap) return { text: `error: ${error.message}\n`, exitCode: EXIT_CODES.serviceFault };
+  if (error instanceof EventGap) return { text: errorLine(error.message, where), exitCode: EXIT_CODES.serviceFault };
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { text: `This is a bug in transfer-service. ${text}\n`, exitCode: EXIT_CODES.bug };
 }
 
-function recordText(error: TransferServiceError, url: string): string {
-  const pairs: (Pair | undefined)[] = [
-    ['Message', error.Message],
-    ['Status', String(error.Status)],
-    ['Code', error.Code],
-    ['Type', error.Type],
-    pairIfKnown('Field', error.field),
-    pairIfKnown('Request id', error.requestId),
-    pairIfKnown('Transfer id', error.transferId),
-    ['Money moved', error.moneyMoved],
-    ['Retryable', retryText(error)],
-  ];
-  const known = pairs.filter((pair) => pair !== undefined);
-  return `${alignedLines(known)}${keyHint(error)}See ${url}/errors/${printable(error.Code)}\n`;
+/** What is wrong, first and in one sentence. */
+function errorLine(message: string, { width }: Pick<Circumstances, 'width'>): string {
+  const [first = '', ...rest] = wrap(printable(message), 'error: ', '', width ?? Number.POSITIVE_INFINITY)
+    .trimEnd()
+    .split('\n');
+  return [`${bad('error:')} ${strong(first.slice('error: '.length))}`, ...rest.map(strong), ''].join('\n');
 }
 
-function pairIfKnown(name: string, value: string | undefined): Pair | undefined {
-  return value === undefined ? undefined : [name, value];
+const LABEL_WIDTH = 'Money moved: '.length;
+
+async function recordText(error: TransferServiceError, where: Circumstances): Promise<string> {
+  const { Code, Type, Status, moneyMoved } = error;
+  const labelled = (label: string, text: string | undefined, paint = (painted: string) => painted): string =>
+    text === undefined ? '' : `${`${label}:`.padEnd(LABEL_WIDTH)}${paint(printable(text))}\n`;
+  const isCallers = error instanceof RequestError;
+  return [
+    errorLine(error.Message, where),
+    '\n',
+    labelled('Code', `${Code} (${Type}, ${Status})`, isCallers ? warning : bad),
+    labelled('Field', error.field),
+    // A read moves none.
+    labelled('Money moved', isRead(error) ? undefined : moneyMoved, moneyMoved === 'unknown' ? bad : undefined),
+    labelled('Request id', error.requestId),
+    labelled('Transfer id', error.transferId),
+    labelled('Retryable', retryText(error)),
+    await whatToDo(error, where),
+    labelled('More', `${where.url}/errors/${Code}`),
+  ].join('');
+}
+
+function isRead({ headers, moneyMoved }: TransferServiceError): boolean {
+  return moneyMoved === 'no' && headers.get('money-moved') === null;
+}
+
+/** A command that helps on, and what it is for. */
+type Next = readonly [purpose: string, command: string];
+
+/** Commands that help on after an error with a code. */
+const NEXT: Readonly<Record<string, Next>> = {
+  card_not_found: ['List the cards:', 'cards list'],
+  program_not_found: ['List the card programs:', 'programs list'],
+  transfer_not_found: ['List the transfers:', 'transfers list'],
+  webhook_not_found: ['List the webhooks:', 'webhooks list'],
+  key_not_found: ['List the API keys:', 'keys list'],
+  error_not_found: ['If the request succeeded:', 'requests show <request_id>'],
+  request_not_found: ['Search by anything else:', 'search <text>'],
+  insufficient_funds: ['See every check, with the same options:', 'transfers explain'],
+  unauthenticated: ['Set TRANSFER_SERVICE_KEY, and check the key:', 'doctor'],
+  forbidden: ['See what the key may do:', 'sessions current'],
+  route_not_found: ['Find out what responds at the URL:', 'doctor'],
+  service_disabled: ['See what is disabled, and why:', 'switch show'],
+  service_unavailable: ['Find out what is wrong:', 'doctor'],
+};
+
+/** The command that helps on after an error with a code; undefined if there is none. */
+export function nextAfter(code: string): Next | undefined {
+  return Object.hasOwn(NEXT, code) ? NEXT[code] : undefined;
+}
+
+/** Whether the key can act in every card program, and the request names none: its code is that of the operation. */
+function lacksProgram({ Code, Message }: TransferServiceError): boolean {
+  return Code.endsWith('_schema') && Message.startsWith("The required header 'Program-Id' is missing");
+}
+
+/** The resolution of the catalogue, and the command to go on with. */
+async function whatToDo(error: TransferServiceError, { command }: Circumstances): Promise<string> {
+  const indent = ' '.repeat(LABEL_WIDTH);
+  // Loaded when it is needed: the contract takes longer to load than the rest of the command line.
+  const { ERRORS } = await import('../contract/errors/catalogue.ts');
+  const lacks = lacksProgram(error);
+  const catalogued = isErrorCode(error.Code) ? ERRORS[error.Code].resolution : undefined;
+  const known = lacks ? 'Add --program <program_id>, or set TRANSFER_SERVICE_PROGRAM.' : catalogued;
+  const next = nextAfter(lacks ? 'program_not_found' : error.Code);
+  const texts = [...(known === undefined ? [] : [known]), ...(next === undefined ? [] : [next[0]])];
+  const label = 'What to do:'.padEnd(LABEL_WIDTH);
+  return [
+    ...texts.map((text, index) => wrap(text, index === 0 ? label : indent, indent)),
+    // On a line of its own, so that it can be copied.
+    next === undefined ? '' : `${indent}  ${command} ${next[1]}\n`,
+    keyHint(error),
+  ].join('');
 }
 
 function retryText({ shouldRetry, retryAfterSeconds }: TransferServiceError): string {
@@ -91,10 +172,26 @@ function keyHint(error: {
   return `Run the command again with --idempotency-key ${printable(error.idempotencyKey)}: it ${effect} at most once.\n`;
 }
 
+/** What is wrong with the connection. Node's own words for a certificate that it does not accept suggest options of Node. */
+function connectionMessage(error: ConnectionFailure): string {
+  const problem = tlsProblem(error, URL.canParse(error.baseUrl) ? new URL(error.baseUrl).hostname : error.baseUrl);
+  return problem === undefined ? error.message : `There is no TLS connection to ${error.baseUrl}. ${problem}`;
+}
+
 /** An incomplete response has a request id, under which the error log has the reason. */
-function connectionHint(error: ConnectionFailure): string {
-  if (!(error instanceof IncompleteResponse)) return 'Is the service running? Start it with npm start.\n';
-  return error.requestId === undefined ? '' : `Request id: ${printable(error.requestId)}\n`;
+function connectionHint(error: ConnectionFailure, { url, command }: Circumstances): string {
+  if (error instanceof IncompleteResponse) {
+    return error.requestId === undefined ? '' : `Request id: ${printable(error.requestId)}\n`;
+  }
+  const isRefused = codeOf(error) === 'ECONNREFUSED';
+  const start = isRefused && isOnThisMachine(url) ? `Is the service running? Start it: ${command} start\n` : '';
+  return `${start}Find out what is wrong: ${command} doctor\n`;
+}
+
+/** Whether a URL names this machine. */
+export function isOnThisMachine(url: string): boolean {
+  const host = URL.canParse(url) ? new URL(url).hostname : '';
+  return host === 'localhost' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
 }
 
 function recordFields(error: TransferServiceError): object {

@@ -1,15 +1,39 @@
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import type { AddCommands } from './command.ts';
+import { runOnServiceNode, SetupProblem } from './service-node.mjs';
+import { type CommandContext, commandOf } from './session.ts';
 
-const ADMINISTRATION = fileURLToPath(new URL('../server/administration.ts', import.meta.url));
+const startNotes = (command: string): string => `
+Without settings this is a sandbox with its own PostgreSQL, demo cards and no
+key, for programs on this machine. Ctrl-C or SIGTERM stops it.
+
+Settings are environment variables:
+  PORT          port (default: 8080)
+  HOST          addresses to listen on (default: this machine only)
+  DATA_DIR      directory of the data (default: ./data)
+  DATABASE_URL  your own PostgreSQL 15 or later (default: the one that comes
+                with the service)
+  MODE          live for real money (default: sandbox); needs an operator key
+                (operator-key create) and SUPPORT_CONTACT
+  BACKUP_DIR    directory of the backups (default: none)
+
+"${command} config" prints all of them, and a
+running service describes them at /guides/configuration.
+
+Exit codes:
+  0    stopped by a signal
+  1    it could not start; the last lines say why`;
 
 /**
  * Adds the commands for the host of the service. They use its database and settings, so they run on the same host, in a
  * separate process, and need no key.
  */
-export const addHost: AddCommands = (program, { exitWith }) => {
-  const run = (...task: string[]): void => exitWith(runAdministration(...task));
+export const addHost: AddCommands = (program, context) => {
+  const run = (...task: string[]): Promise<void> => runAdministration(context, ...task);
+  program
+    .command('start')
+    .description('start the service, with its data in ./data')
+    .addHelpText('after', startNotes(commandOf(context.environment)))
+    .action(() => runServer(context));
   program
     .command('migrate')
     .description('migrate the database schema; creates an embedded database')
@@ -51,7 +75,18 @@ export const addHost: AddCommands = (program, { exitWith }) => {
     .action(({ name }: { name: string }) => run('operator-key', name));
 };
 
-/** Runs a task of server/administration.ts in a separate process and returns its exit code. */
-export function runAdministration(...task: string[]): number {
-  return spawnSync(process.execPath, [ADMINISTRATION, ...task], { stdio: 'inherit' }).status ?? 1;
+/** Runs a task of server/administration.ts in a separate process. */
+export function runAdministration(context: CommandContext, ...task: string[]): Promise<void> {
+  return runServer(context, task);
+}
+
+/** Runs the service, or a task, in a separate process whose exit code becomes that of the command. */
+async function runServer({ environment, exitWith, writeError }: CommandContext, task?: readonly string[]) {
+  try {
+    exitWith(await runOnServiceNode({ isRunByNpm: environment.isRunByNpm, ...(task && { task }) }));
+  } catch (error) {
+    if (!(error instanceof SetupProblem)) throw error;
+    writeError(`${error.message}\n`);
+    exitWith(error.exitCode);
+  }
 }

@@ -1,4 +1,7 @@
 import { formatMoney } from '../domain/ledger/money.ts';
+import { printable } from '../domain/printable-text.ts';
+import { paintField, strong } from './paint.ts';
+import { plainField } from './plain-time.ts';
 
 /** Maximum width of text, in characters. */
 const MAX_WIDTH = 80;
@@ -8,22 +11,34 @@ const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(held|available|incoming|sum)$/;
 /** A field's name and its text. */
 export type Pair = readonly [name: string, value: string];
 
-/** An amount in minor units and in its currency: `1000 (10.00 USD)`. */
+/** An amount in minor units, as people write it: `10.00 USD`. */
 export function money(amount: number, currency: string): string {
-  return Number.isSafeInteger(amount) ? `${amount} (${formatMoney(BigInt(amount), currency)})` : String(amount);
+  return Number.isSafeInteger(amount) ? formatMoney(BigInt(amount), currency) : String(amount);
 }
+
+/** What callers have stored under names of their own. */
+const FREE_FORM: ReadonlySet<string> = new Set(['metadata', 'request']);
 
 /** The fields of a record; null is omitted, and nested fields are joined by dots. */
 export function pairsOf(record: object, currency = currencyOf(record)): Pair[] {
   return Object.entries(record).flatMap(([name, value]): Pair[] => {
     if (value === null || value === undefined) return [];
     if (typeof value === 'object') {
-      return pairsOf(value, currency).map(([inner, text]): Pair => [`${name}.${inner}`, text]);
+      const inner = FREE_FORM.has(name) ? freeForm(value, currencyOf(value)) : pairsOf(value, currency);
+      return inner.map(([innerName, text]): Pair => [`${name}.${innerName}`, text]);
     }
     if (typeof value === 'number' && currency !== undefined && AMOUNT_NAMES.test(name)) {
       return [[name, money(value, currency)]];
     }
-    return [[name, typeof value === 'boolean' ? yesOrNo(value) : String(value)]];
+    return [[name, typeof value === 'boolean' ? yesOrNo(value) : plainField(name, String(value))]];
+  });
+}
+
+/** Fields that are shown as they are stored. */
+function freeForm(record: object, currency: string | undefined): Pair[] {
+  return Object.entries(record).flatMap(([name, value]): Pair[] => {
+    if (typeof value === 'string') return [[name, value]];
+    return pairsOf({ [name]: value }, currency);
   });
 }
 
@@ -39,7 +54,7 @@ export function yesOrNo(value: boolean): string {
 /** One line for each pair, with the values aligned. */
 export function alignedLines(pairs: readonly Pair[]): string {
   const width = Math.max(0, ...pairs.map(([name]) => name.length)) + 1;
-  return pairs.map(([name, value]) => `${`${name}:`.padEnd(width)} ${printable(value)}\n`).join('');
+  return pairs.map(([name, value]) => `${`${name}:`.padEnd(width)} ${paintField(name, printable(value))}\n`).join('');
 }
 
 /**
@@ -55,49 +70,91 @@ export function moneyColumn<Item extends { readonly currency: string }>(name: ke
   return { heading: name, show: (item) => money(Number(item[name]), item.currency), right: true };
 }
 
-/** A table: a line of headings, then a line for each item, with columns two spaces apart. Null is shown as `-`. */
-export function table<Item extends object>(columns: readonly Column<Item>[], items: readonly Item[]): string {
-  const full = columns.map((column) => (typeof column === 'object' ? column : fieldColumn(column, items)));
-  const cells = [
-    full.map(({ heading }) => heading),
-    ...items.map((item) => full.map(({ show }) => printable(show(item) ?? '-'))),
-  ];
-  const widths = full.map((_, index) => Math.max(...cells.map((row) => row[index]?.length ?? 0)));
-  return cells
-    .map((row) => {
-      const padded = row.map((cell, index) => {
-        const width = widths[index] ?? 0;
-        return full[index]?.right ? cell.padStart(width) : cell.padEnd(width);
-      });
-      return `${padded.join('  ').trimEnd()}\n`;
-    })
+/** What is between two columns. */
+const GAP = '  ';
+
+/**
+ * A table: a line of headings, then a line for each item, with columns two spaces apart. Null is shown as `-`. Where a line
+ * is wider than the terminal, columns without a value are left out, and then each item has several lines.
+ */
+export function table<Item extends object>(
+  columns: readonly Column<Item>[],
+  items: readonly Item[],
+  terminalWidth = Number.POSITIVE_INFINITY,
+): string {
+  const all = columns.map((column) => {
+    const { heading, show, right } = typeof column === 'object' ? column : fieldColumn(column, items);
+    const cells = items.map((item) => printable(show(item) ?? '-'));
+    const width = Math.max(heading.length, ...cells.map((cell) => cell.length));
+    const isEmpty = cells.length > 0 && cells.every((cell) => cell === '-');
+    return { heading, cells, right, width, isEmpty };
+  });
+  const isTooWide = widthOf(all) > terminalWidth;
+  const shown = isTooWide ? all.filter(({ isEmpty }) => !isEmpty) : all;
+  const lines = flow(shown, terminalWidth);
+  const rows = [undefined, ...items.keys()];
+  return rows
+    .flatMap((row) =>
+      lines.map((line, index) => {
+        const cells = line.map(({ heading, cells: values, right, width }) => {
+          const text = row === undefined ? heading : (values[row] ?? '');
+          const padded = right ? text.padStart(width) : text.padEnd(width);
+          return row === undefined ? padded : { heading, padded };
+        });
+        const indent = index === 0 ? '' : GAP;
+        return `${indent}${painted(cells)}\n`;
+      }),
+    )
     .join('');
+}
+
+/** The columns of one line, painted after the blanks at its end are gone. */
+function painted(cells: readonly (string | { readonly heading: string; readonly padded: string })[]): string {
+  const ended = cells.map((cell, index) => {
+    const text = typeof cell === 'string' ? cell : cell.padded;
+    return index === cells.length - 1 ? text.trimEnd() : text;
+  });
+  if (cells.some((cell) => typeof cell === 'string')) return strong(ended.join(GAP));
+  return cells
+    .map((cell, index) => paintField(typeof cell === 'string' ? '' : cell.heading, ended[index] ?? ''))
+    .join(GAP);
+}
+
+type Sized = { readonly width: number };
+
+function widthOf(columns: readonly Sized[]): number {
+  return columns.reduce((sum, { width }) => sum + width + GAP.length, -GAP.length);
+}
+
+/** The columns in lines that fit into the terminal; the second and those after it are indented. */
+function flow<One extends Sized>(columns: readonly One[], terminalWidth: number): readonly (readonly One[])[] {
+  const lines: One[][] = [[]];
+  for (const column of columns) {
+    const line = lines.at(-1) ?? [];
+    const indent = lines.length === 1 ? 0 : GAP.length;
+    if (line.length === 0 || indent + widthOf([...line, column]) <= terminalWidth) line.push(column);
+    else lines.push([column]);
+  }
+  return lines;
 }
 
 function fieldColumn<Item>(name: keyof Item & string, items: readonly Item[]) {
   const show = (item: Item): string | null => {
     const value = item[name];
     if (value === null || value === undefined) return null;
-    return typeof value === 'boolean' ? yesOrNo(value) : String(value);
+    return typeof value === 'boolean' ? yesOrNo(value) : plainField(name, String(value));
   };
   return { heading: name, show, right: items.some((item) => typeof item[name] === 'number') };
 }
 
 /** Wraps text at 80 characters; every line after the first begins with `indent`. */
-export function wrap(text: string, first: string, indent: string): string {
+export function wrap(text: string, first: string, indent: string, maxWidth = MAX_WIDTH): string {
   const lines: string[] = [];
   let line = first;
   for (const word of text.split(' ')) {
-    const isFull = line.length + word.length >= MAX_WIDTH && line.trim() !== first.trim();
+    const isFull = line.length + word.length >= maxWidth && line.trim() !== first.trim();
     if (isFull) lines.push(line.trimEnd());
     line = isFull ? `${indent}${word} ` : `${line}${word} `;
   }
   return `${[...lines, line.trimEnd()].join('\n')}\n`;
-}
-
-/** Text from others, with control characters escaped: a terminal would execute them. */
-export function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}|\p{Bidi_Control}/gu, (character) => {
-    return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
-  });
 }

@@ -3,8 +3,10 @@ import { Command, CommanderError, type Option } from 'commander';
 import type { AddCommands } from './command.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCards } from './commands/cards.ts';
+import { addCompletion } from './commands/completion.ts';
+import { addDoctor } from './commands/doctor.ts';
 import { addErrors } from './commands/errors.ts';
-import { addEvents } from './commands/events.ts';
+import { addEvents } from './commands/events/events.ts';
 import { addKeys } from './commands/keys.ts';
 import { addOverview } from './commands/overview.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
@@ -16,10 +18,12 @@ import { addSearch } from './commands/support/search.ts';
 import { addSwitch } from './commands/switch.ts';
 import { addTransfers } from './commands/transfers.ts';
 import { addTrialBalance } from './commands/trial-balance.ts';
-import { addWebhooks } from './commands/webhooks.ts';
+import { addWebhooks } from './commands/webhooks/webhooks.ts';
 import { EXIT_CODES, reportFailure } from './failure.ts';
 import { addHost } from './host.ts';
-import { type CommandContext, type GlobalOptions, urlOf } from './session.ts';
+import { bad, strong, unpainted } from './paint.ts';
+import { type CommandContext, commandOf, type GlobalOptions, urlOf } from './session.ts';
+import { usageAdvice } from './usage-advice.ts';
 
 /** The resources by their heading in the help. */
 const GROUPS: readonly { readonly heading: string; readonly resources: readonly AddCommands[] }[] = [
@@ -27,6 +31,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
   {
     heading: 'For operators:',
     resources: [
+      addDoctor,
       addStatus,
       addOverview,
       addPrograms,
@@ -38,23 +43,28 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addAudit,
     ],
   },
-  { heading: 'Troubleshooting and testing:', resources: [addSearch, addRequests, addErrors, addSandbox] },
+  {
+    heading: 'Troubleshooting and testing:',
+    resources: [addSearch, addRequests, addErrors, addSandbox, addCompletion],
+  },
   { heading: 'On the host of the service:', resources: [addHost] },
 ];
 
-const NOTES = `
-Environment:
+function notes(command: string): string {
+  return `
+${strong('Environment:')}
   TRANSFER_SERVICE_URL             same as --url
   TRANSFER_SERVICE_KEY             same as --key, but not visible in the
                                    process list
   TRANSFER_SERVICE_PROGRAM         same as --program
   TRANSFER_SERVICE_WEBHOOK_SECRET  same as --secret of events listen
   PORT                             port of the default URL
+  NO_COLOR, FORCE_COLOR            no colours; colours also when piped
 
-Exit codes:
+${strong('Exit codes:')}
   0  success
   1  Request Error: correct the request; for webhooks test and resend also: the
-     event was not delivered
+     event was not delivered; for doctor: there is a problem
   2  invalid command line
   3  Server Error, Process Error, or a response that is not from the service;
      for trial-balance also: the ledger does not balance; for status also: the
@@ -62,20 +72,23 @@ Exit codes:
   4  no response, or an incomplete one
   5  the output cannot be written
 
-Examples:
-  transfer-service transfers create --card card_active --amount 1000
-  transfer-service transfers list --card card_active --all --json
-  transfer-service cards statement card_active --from 2030-01-01T00:00:00Z
-  transfer-service events tail
-  transfer-service events listen --forward-to http://localhost:3000/hooks
-  transfer-service webhooks create https://shop.example/webhooks
-  transfer-service switch disable --reason "maintenance"
-  transfer-service errors explain insufficient_funds
-  transfer-service errors inspect req_...`;
+${strong('Examples:')}
+  ${command} doctor
+  ${command} transfers create --card card_active \\
+    --amount "10.00 USD"
+  ${command} transfers list --card card_active --all --json
+  ${command} cards statement card_active --from 2030-01-31
+  ${command} events tail
+  ${command} events listen --forward-to localhost:3000/hooks
+  ${command} webhooks create https://shop.example/webhooks
+  ${command} switch disable --reason "maintenance"
+  ${command} errors explain insufficient_funds
+  ${command} errors inspect req_...`;
+}
 
 /** The command line, ready to parse. */
 export function buildProgram(context: CommandContext): Command {
-  const program: Command = new Command('transfer-service')
+  const program: Command = new Command(commandOf(context.environment))
     .description('Move money to, from and between cards, and find out why a transfer failed.')
     .usage('<resource> <command> [options]')
     .option('--url <url>', `base URL of the service (default: ${context.environment.url})`)
@@ -84,12 +97,22 @@ export function buildProgram(context: CommandContext): Command {
     .option('--json', 'print JSON')
     .version(readVersion(), '--version', 'print the version')
     .helpOption('-h, --help', 'show help')
-    .addHelpText('after', NOTES)
+    .addHelpText('after', notes(commandOf(context.environment)))
     .hook('preAction', (_, command) => refuseEmptyOptions(command))
     .exitOverride()
-    .configureOutput({ writeOut: context.write, writeErr: context.writeError })
+    .configureOutput({
+      writeOut: context.write,
+      writeErr: context.writeError,
+      // Help is painted with the rest: what writes it removes the codes where it must.
+      getOutHasColors: () => true,
+      getErrHasColors: () => true,
+      // usageAdvice has a suggestion of its own.
+      outputError: (text, write) =>
+        write(text.replace(/^error:/, bad('error:')).replace(/^(.*unknown command.*\n)\(Did you mean .*\)\n/, '$1')),
+    })
     .configureHelp({
       showGlobalOptions: true,
+      styleTitle: strong,
       subcommandTerm: termOf,
       commandDescription: (command) => sentence(command.description()),
       // An option that the command describes itself is not listed twice.
@@ -143,23 +166,44 @@ function refuseEmptyOptions(command: Command): void {
 }
 
 /** Runs a command line and returns the exit code. */
-export async function run(commandLine: readonly string[], context: Omit<CommandContext, 'exitWith'>): Promise<number> {
+export async function run(commandLine: readonly string[], given: Omit<CommandContext, 'exitWith'>): Promise<number> {
   let exitCode: number = EXIT_CODES.done;
   const exitWith = (code: number) => {
     exitCode = code;
   };
-  const program = buildProgram({ ...context, exitWith });
+  const context = { ...paintedFor(given), exitWith };
+  const program = buildProgram(context);
   try {
-    await program.parseAsync(commandLine, { from: 'user' });
+    // People type `help transfers` as well.
+    const [first, ...rest] = commandLine;
+    await program.parseAsync(first === 'help' ? [...rest, '--help'] : commandLine, { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return isHelpOrVersion(error) ? EXIT_CODES.done : EXIT_CODES.usage;
+    if (error instanceof CommanderError) {
+      if (isHelpOrVersion(error)) return EXIT_CODES.done;
+      context.writeError(usageAdvice(program, commandLine, error.code));
+      return EXIT_CODES.usage;
+    }
     const options = program.opts<GlobalOptions>();
-    const url = urlOf(options, context.environment).replace(/\/+$/, '');
-    const report = reportFailure(error, url, options.json ?? false);
+    const report = await reportFailure(error, {
+      url: urlOf(options, context.environment).replace(/\/+$/, ''),
+      json: options.json ?? false,
+      command: commandOf(context.environment),
+      width: context.width,
+    });
     context.writeError(report.text);
     return report.exitCode;
   }
+}
+
+/** Removes the codes of colours from what is written to anything but a terminal that wants them. */
+function paintedFor<Context extends Omit<CommandContext, 'exitWith'>>(context: Context): Context {
+  const { write, writeError, colours = { output: false, errors: false } } = context;
+  return {
+    ...context,
+    write: colours.output ? write : (text: string) => write(unpainted(text)),
+    writeError: colours.errors ? writeError : (text: string) => writeError(unpainted(text)),
+  };
 }
 
 /** Whether help or the version was requested. Help that is shown for a missing command is an error. */

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { isTypeOrGroup } from '../domain/event.ts';
+import { printable } from '../domain/printable-text.ts';
 import type {
   EventStreamOptions,
   EventTypeOrGroup,
@@ -8,7 +9,6 @@ import type {
   TransferServiceEvent,
 } from '../sdk/client.ts';
 import { type OptionsFor, readWholeNumber } from './command.ts';
-import { printable } from './output.ts';
 import type { Session } from './session.ts';
 
 /** Which events a command reads as they happen. */
@@ -78,7 +78,7 @@ export async function readEvents<Event>(
   try {
     place ??= await readLast(signal);
     writeError(`Reading events after ${place}. Ctrl-C ends it.\n`);
-    const onRetry = retryReporter(writeError);
+    const onRetry = retryReporter(writeError, ({ position }) => `Continuing after ${position}`);
     for await (const event of stream({ ...options, after: place, signal, onRetry })) {
       await onEvent(event, signal);
       place = placeOf(event);
@@ -90,14 +90,21 @@ export async function readEvents<Event>(
   }
 }
 
+type Reported = Pick<StreamRetry, 'position' | 'waitMilliseconds'> & { readonly error: unknown };
+
 /** The same failure is reported once a minute, so that a night without the service does not fill the terminal. */
 const REPORT_INTERVAL_MILLISECONDS = 60_000;
 
-function retryReporter(writeError: (text: string) => void): (retry: StreamRetry) => void {
+/** Reports a failure after which the command goes on. `next` says how. */
+export function retryReporter(
+  writeError: (text: string) => void,
+  next: (retry: Pick<StreamRetry, 'position'>) => string,
+): (retry: Reported) => void {
   let reported = '';
   let reportedAt = 0;
   return ({ error, position, waitMilliseconds }) => {
-    const what = `${printable(error.message)} Continuing after ${position}`;
+    const message = error instanceof Error ? error.message : String(error);
+    const what = `${printable(message)} ${next({ position })}`;
     if (what === reported && performance.now() - reportedAt < REPORT_INTERVAL_MILLISECONDS) return;
     reported = what;
     reportedAt = performance.now();

@@ -16,6 +16,10 @@ export type CommandContext = {
   readonly untilEnded: () => AbortSignal;
   /** Asks a question that is answered with y or n; undefined where nobody can answer, because input is no terminal. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined;
+  /** Whether standard output and standard error are painted; not if omitted. */
+  readonly colours?: { readonly output: boolean; readonly errors: boolean };
+  /** Columns of the terminal that standard output is; undefined if it is none. */
+  readonly width?: number | undefined;
   /** Sets the exit code of a command that did not fail. */
   readonly exitWith: (exitCode: number) => void;
 };
@@ -40,9 +44,13 @@ export type Session = CommandContext & {
   readonly service: TransferService;
   /** The base URL of the service. */
   readonly url: string;
+  /** How the command line is typed here. */
+  readonly command: string;
   /** `--program`, or else the environment's. */
   readonly program: string | undefined;
   readonly json: boolean;
+  /** Whether requests have a key. */
+  readonly hasKey: boolean;
   /** Prints a record as JSON, or its fields as `pairs`. */
   readonly show: (record: object, pairs?: readonly Pair[]) => void;
   /** Prints a value as JSON, or the text for it. */
@@ -52,6 +60,11 @@ export type Session = CommandContext & {
 /** The base URL of the service, from the options or the environment. */
 export function urlOf(options: GlobalOptions, environment: Environment): string {
   return options.url ?? environment.url;
+}
+
+/** How the command line is typed: `transfer-service`, or `npx transfer-service`. */
+export function commandOf(environment: Environment): string {
+  return environment.command ?? 'transfer-service';
 }
 
 /** Opens a session. Throws InvalidArgument if the URL is not valid. */
@@ -71,7 +84,9 @@ export function openSession(options: GlobalOptions, context: CommandContext): Se
     ...context,
     service,
     url: service.baseUrl,
+    command: commandOf(environment),
     program,
+    hasKey: (options.key ?? environment.key) !== undefined,
     json,
     show: (record, pairs = pairsOf(record)) => showText(record, alignedLines(pairs)),
     showText,
@@ -81,7 +96,8 @@ export function openSession(options: GlobalOptions, context: CommandContext): Se
 /** Prints the result of a request that moves money, with its idempotency key and whether it was replayed. */
 export function showMoved({ show }: Session, record: WithResponse<object>): void {
   const { idempotencyKey, replayed } = record.response;
-  const key: Pair[] = idempotencyKey === undefined ? [] : [['idempotency_key', idempotencyKey]];
+  const isShown = 'idempotency_key' in record && record.idempotency_key === idempotencyKey;
+  const key: Pair[] = idempotencyKey === undefined || isShown ? [] : [['idempotency_key', idempotencyKey]];
   show(record, [
     ...pairsOf(record),
     ...key,
@@ -110,8 +126,29 @@ export async function readPages<Found extends Page<unknown>>(
   return { ...page, data };
 }
 
-/** A page as a table, and how to read the next one. */
-export function pageText<Item extends object>(columns: readonly Column<Item>[], page: Page<Item>): string {
+/** A page as a table, and how to read the next one. `empty` is printed if there is nothing on it. */
+export function pageText<Item extends object>(
+  columns: readonly Column<Item>[],
+  page: Page<Item>,
+  { width, empty = 'No results.\n' }: { readonly width?: number | undefined; readonly empty?: string } = {},
+): string {
   const next = page.next_cursor === null ? '' : `More results: add --all, or --cursor ${page.next_cursor}\n`;
-  return (page.data.length === 0 ? 'No results.\n' : table(columns, page.data)) + next;
+  return (page.data.length === 0 ? empty : table(columns, page.data, width)) + next;
+}
+
+/**
+ * What an empty list says, and the command with which to go on. A list that was filtered says only that nothing matches,
+ * and how to see more.
+ */
+export function emptyText(
+  { command }: Pick<Session, 'command'>,
+  what: string,
+  next: readonly (readonly [purpose: string, command: string])[],
+): string {
+  const lines = next.map(([purpose, text]) => {
+    const line = `  ${purpose}: ${command} ${text}`;
+    // A command that is not broken can be copied.
+    return line.length <= 80 ? `${line}\n` : `  ${purpose}:\n    ${command} ${text}\n`;
+  });
+  return `${what}\n${lines.join('')}`;
 }

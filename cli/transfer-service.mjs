@@ -1,4 +1,18 @@
 #!/usr/bin/env node
-import { runTypeScript } from '../setup/bootstrap.mjs';
+// The command line: from TypeScript in a clone, from dist/ in the package.
+import { existsSync } from 'node:fs';
+import nodeModule from 'node:module';
+import { fileURLToPath } from 'node:url';
 
-await runTypeScript('cli/main.ts', process.argv.slice(2));
+if (existsSync(new URL('../setup/bootstrap.mjs', import.meta.url))) {
+  const { runCommandLine } = await import('../setup/bootstrap.mjs');
+  await runCommandLine();
+} else if (Number.parseInt(process.versions.node, 10) < 20) {
+  process.stderr.write(`Node 20 or later is needed, and this is ${process.versions.node}.\n`);
+  process.exitCode = 1;
+} else {
+  // Beside the code, so that only who may change the code may change it. Node 20 has no such cache; where the folder is not
+  // writable there is none.
+  nodeModule.enableCompileCache?.(fileURLToPath(new URL('../dist/.compile-cache', import.meta.url)));
+  await import('../dist/cli/main.js');
+}

@@ -1,18 +1,12 @@
 import type { AttemptRecord, ReplayRecord, WebhookRecord } from '../sdk/client.ts';
 import { alignedLines, type Column, type Pair, pairsOf } from './output.ts';
+import { plainTime } from './plain-time.ts';
 
 /** Shown as the program of a webhook that belongs to none. */
 const ALL_PROGRAMS = 'all card programs';
 
 /** More of a response than anybody reads in a table. */
 const MAX_EXCERPT_CHARACTERS = 60;
-
-const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/;
-
-/** A time of the API in words: `2026-01-31 09:30:00 UTC`. Other text stays as it is. */
-export function plainTime(text: string): string {
-  return text.replace(TIME, '$1 $2 UTC');
-}
 
 const timeOrNull = (time: string | null) => (time === null ? null : plainTime(time));
 

@@ -12,9 +12,11 @@ export const AuditEntryRecord = Type.Object({
     description: 'key_id of the key; `sandbox`, `host` (a command on the host), or `anonymous` (a refused credential)',
   }),
   action: Type.String({ description: 'The operation, or `refuse_credential`, `seed_sandbox`' }),
-  program_id: textOrNull('The card program'),
-  subject_id: textOrNull('What was acted on; for a refused credential, the part of the key that is not secret'),
-  request_id: textOrNull('The request'),
+  program_id: textOrNull('The card program; null if the action concerns none, or all of them'),
+  subject_id: textOrNull(
+    'What was acted on; for a refused credential, the part of the key that is not secret. null if it was the whole service',
+  ),
+  request_id: textOrNull('Request-Id of the request; null for a command on the host'),
   details: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'The result of the action' }),
   previous_hash: Type.String({ description: 'Hash of the previous entry, 64 hex digits' }),
   hash: Type.String({ description: 'SHA-256 of the previous hash and of every field of this entry, 64 hex digits' }),
@@ -43,10 +45,10 @@ export const AuditPortion = Type.Object({
   first_broken: nullable(
     Type.Object(
       {
-        position: Type.Integer({ description: 'Where it shows' }),
+        position: Type.Integer({ description: 'Position at which it shows' }),
         message: Type.String({ description: 'What is wrong, in a sentence' }),
       },
-      { description: 'The first thing that is wrong in this portion' },
+      { description: 'The first thing that is wrong in this portion; null if nothing is' },
     ),
   ),
 });

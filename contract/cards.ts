@@ -6,8 +6,10 @@ import { operation } from './operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from './samples.ts';
 import {
   Amount,
+  currency,
   currencyCode,
   cursor,
+  describedOrNull,
   limit,
   literals,
   moment,
@@ -15,6 +17,7 @@ import {
   nullable,
   PageQuery,
   pageOf,
+  programId,
   refuseEmpty,
   text,
   textOrNull,
@@ -68,18 +71,28 @@ export const UpdateCardBody = Type.Object({
 
 /** A card. */
 export const CardRecord = Type.Object({
-  card_id: Type.String(),
-  program_id: Type.String(),
-  status: literals(CARD_STATUSES, 'Status of the card'),
-  currency: Type.String({ description: 'ISO 4217 code' }),
-  balance: Amount('Balance'),
+  card_id: Type.String({
+    description: 'Id of the card: the one it was created with, otherwise card_ and 32 hex digits',
+  }),
+  program_id: programId,
+  status: literals(
+    CARD_STATUSES,
+    'Status of the card: only an active one can be used. preactive: not yet; inactive: suspended; the others explain themselves',
+  ),
+  currency,
+  balance: Amount('Balance, including what is on hold'),
   held: Amount('Part of the balance that is on hold'),
   available: Amount('Part of the balance that can be spent'),
   incoming: Amount('Amount on hold elsewhere for the card'),
-  holder_reference: nullable(Type.String()),
-  last_four: nullable(Type.String()),
-  expires_on: nullable(Type.String({ format: 'date' })),
-  limits: nullable(CardLimits),
+  holder_reference: textOrNull('Your reference for the holder; null without one, and once the holder was erased'),
+  last_four: textOrNull('Last four digits of the card number; null if they were not sent'),
+  expires_on: nullable(
+    Type.String({
+      format: 'date',
+      description: 'Last day on which the card can be used, YYYY-MM-DD; null if it does not expire',
+    }),
+  ),
+  limits: describedOrNull(CardLimits, 'Limits of the card itself, besides those of its program; null without limits'),
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),
 });
@@ -91,12 +104,14 @@ export const PostingRecord = Type.Object({
   direction: literals(['in', 'out'], 'Whether the card received or sent the money'),
   amount: Amount('Amount that moved'),
   balance: Amount('Balance of the card after the line'),
-  currency: Type.String({ description: 'ISO 4217 code' }),
-  transfer_id: textOrNull('The transfer that the line belongs to'),
-  reversal_id: textOrNull('The reversal that caused the line'),
+  currency,
+  transfer_id: textOrNull('The transfer that the line belongs to; null for a deposit'),
+  reversal_id: textOrNull('The reversal that caused the line; null for other lines'),
   created_at: moment('When the money moved'),
-  description: textOrNull('Description of the reversal where the line is of one, otherwise of the transfer'),
-  reference: textOrNull('Reference of the transfer'),
+  description: textOrNull(
+    'Description of the reversal where the line is of one, otherwise of the transfer; null without one',
+  ),
+  reference: textOrNull('Reference of the transfer; null without one'),
 });
 
 const CARD_FILTERS = {
@@ -124,8 +139,8 @@ const PERIOD = {
 export const StatementPage = Type.Object({
   data: Type.Array(PostingRecord, { description: 'Lines, newest first' }),
   next_cursor: nextCursor,
-  card_id: Type.String(),
-  currency: Type.String({ description: 'ISO 4217 code' }),
+  card_id: Type.String({ description: 'The card' }),
+  currency,
   opening_balance: Amount('Balance of the card before the first line of the period'),
   closing_balance: Amount('Balance of the card after the last line of the period'),
 });
@@ -136,35 +151,37 @@ export const HoldRecord = Type.Object({
   type: literals(TRANSFER_TYPES, 'Type of the transfer'),
   direction: literals(['in', 'out'], 'Whether the card would receive or send the money'),
   amount: Amount('Amount on hold'),
-  currency: Type.String({ description: 'ISO 4217 code' }),
+  currency,
   card_id: Type.String({ description: 'The card of the transfer' }),
-  destination_card_id: textOrNull('The card that would receive the money of a card_to_card transfer'),
-  description: nullable(Type.String()),
-  reference: nullable(Type.String()),
+  destination_card_id: textOrNull(
+    'The card that would receive the money of a card_to_card transfer; null for other types',
+  ),
+  description: textOrNull('Description of the transfer; null without one'),
+  reference: textOrNull('Reference of the transfer; null without one'),
   created_at: moment('When the transfer was created'),
-  expires_at: nullable(moment('When the hold expires')),
+  expires_at: nullable(moment('When the hold expires; null if it does not')),
 });
 
 /** A page of a card's open holds. */
 export const HoldPage = Type.Object({
   data: Type.Array(HoldRecord, { description: 'Open holds, newest first' }),
   next_cursor: nextCursor,
-  card_id: Type.String(),
-  currency: Type.String({ description: 'ISO 4217 code' }),
+  card_id: Type.String({ description: 'The card' }),
+  currency,
   held: Amount('Sum of all open holds on the card'),
   incoming: Amount('Sum of all open holds elsewhere for the card'),
 });
 
 /** The erasure of what is stored about the holder of a card. */
 export const CardErasureRecord = Type.Object({
-  card_id: Type.String(),
-  program_id: Type.String(),
+  card_id: Type.String({ description: 'The card' }),
+  program_id: programId,
   status: literals(['running', 'completed'], 'Whether everything is erased'),
   transfers: Type.Integer({ description: 'Transfers whose texts were erased so far' }),
   events: Type.Integer({ description: 'Events whose texts were erased so far' }),
   errors: Type.Integer({ description: 'Errors of the error log whose texts were erased so far' }),
   requested_at: moment('When the erasure was first requested'),
-  completed_at: nullable(moment('When everything was erased')),
+  completed_at: nullable(moment('When everything was erased; null until then')),
 });
 
 const PATH = '/api/v0.1/core/card';

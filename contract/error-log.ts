@@ -10,28 +10,32 @@ const objectOrNull = (description: string) =>
 export const LoggedErrorRecord = Type.Object({
   request_id: Type.String({ description: 'Request-Id of the response' }),
   created_at: moment('When the request was received'),
-  operation: textOrNull('The operation, if known'),
+  operation: textOrNull('The operation; null if it is not known'),
   code: Type.String({ description: 'Error code' }),
   status: Type.Integer({ description: 'HTTP status' }),
   type: literals(ERROR_TYPES, 'Type of the error'),
   message: Type.String({ description: 'Message of the response, without card numbers' }),
-  field: textOrNull('JSON pointer to the invalid field'),
-  method: textOrNull('HTTP method'),
-  path: textOrNull('Path template of the request'),
-  card_id: textOrNull('The card that caused the error; otherwise the card in the request'),
-  transfer_id: textOrNull('The transfer that exists or may exist'),
-  idempotency_key: textOrNull('Idempotency-Key of the request'),
-  money_moved: nullable(literals(['no', 'yes', 'unknown'], 'Whether the request moved money')),
-  request: objectOrNull('The fields of the request, if they were read; without card numbers and keys'),
-  traceparent: textOrNull('The trace of the request (W3C Trace Context), if the caller sent one'),
+  field: textOrNull('JSON pointer to the invalid field; null if the error is about no single field'),
+  method: textOrNull('HTTP method; null if the request could not be read so far'),
+  path: textOrNull('Path template of the request; null if no route has its path'),
+  card_id: textOrNull('The card that caused the error; otherwise the card in the request; null without one'),
+  transfer_id: textOrNull('The transfer that exists or may exist; null without one'),
+  idempotency_key: textOrNull('Idempotency-Key of the request; null without one'),
+  money_moved: nullable(
+    literals(['no', 'yes', 'unknown'], 'Whether the request moved money; null for operations that move none'),
+  ),
+  request: objectOrNull('The fields of the request, without card numbers and keys; null if they were not read'),
+  traceparent: textOrNull('The trace of the request (W3C Trace Context); null if the caller sent none'),
 });
 
 /** An error in the list of operators. */
 export const OperatorErrorRecord = Type.Object({
   ...LoggedErrorRecord.properties,
-  program_id: textOrNull('The card program, if known'),
-  caller: textOrNull('The caller: sandbox, program_key or operator_key'),
-  checks: objectOrNull('The values that the failed check used'),
+  program_id: textOrNull('The card program; null if it is not known'),
+  caller: textOrNull(
+    'The caller: sandbox, program_key or operator_key; null if the credentials were not checked or were refused',
+  ),
+  checks: objectOrNull('The values that the failed check used; null if the error is not of a check'),
 });
 
 /** An error with its causes. */
@@ -40,7 +44,7 @@ export const InspectedErrorRecord = Type.Object({
   causes: Type.Array(
     Type.Object({
       name: Type.String({ description: 'Class of the exception' }),
-      message: Type.String(),
+      message: Type.String({ description: 'Message of the exception' }),
       stack: Type.Array(Type.String(), { description: 'Stack frames, innermost first' }),
     }),
     { description: 'The exception, its cause, and so on; empty for errors of the caller' },
@@ -51,7 +55,7 @@ const dropped = Type.Integer({ description: 'Number of errors in the period that
 
 /** A page of search_errors. */
 export const FoundErrors = Type.Object({
-  data: Type.Array(OperatorErrorRecord),
+  data: Type.Array(OperatorErrorRecord, { description: 'Errors, newest first' }),
   next_cursor: nextCursor,
   dropped,
 });
@@ -64,8 +68,8 @@ export const ErrorCounts = Type.Object({
   data: Type.Array(
     Type.Object({
       start: moment('Start of the interval'),
-      code: Type.String(),
-      type: nullable(literals(ERROR_TYPES, 'Type of the error')),
+      code: Type.String({ description: 'Error code' }),
+      type: nullable(literals(ERROR_TYPES, 'Type of the error; null for a code of an earlier version')),
       count: Type.Integer({ description: 'Number of errors with the code in the interval; never 0' }),
     }),
     { description: 'Oldest first, then by code' },

@@ -55,6 +55,8 @@ export type ErrorDefinition = {
   readonly resolver: 'caller' | 'support';
   /** What the code means, in a sentence. */
   readonly meaning: string;
+  /** What people call it, where the other texts do not: phrases in lower case, between commas. The search finds it by them. */
+  readonly alsoCalled: string;
   /** What can cause it, each a full sentence. */
   readonly causes: readonly string[];
   /** What to do. */
@@ -83,6 +85,7 @@ export function errorCode(definition: Pick<ErrorDefinition, Essential> & Partial
     retryable: type === 'Server Error',
     moneyMoved: 'no',
     headers: [],
+    alsoCalled: '',
     since: '0.1',
     ...definition,
   };

@@ -46,7 +46,7 @@ export const InspectedEventRecord = Type.Object({
 
 /** A page of list_events. */
 export const EventPage = Type.Object({
-  data: Type.Array(EventRecord),
+  data: Type.Array(EventRecord, { description: 'Events: oldest first with `after`, otherwise newest first' }),
   next_cursor: nextCursor,
   position: Type.Integer({
     description:
@@ -56,7 +56,7 @@ export const EventPage = Type.Object({
 
 /** A page of search_events. */
 export const FoundEvents = Type.Object({
-  data: Type.Array(OperatorEventRecord),
+  data: Type.Array(OperatorEventRecord, { description: 'Events: oldest first with `after`, otherwise newest first' }),
   next_cursor: nextCursor,
   number: Type.Integer({
     description:

@@ -28,12 +28,19 @@ export function examplePath(id: OperationId): string {
   return parametersOf(path).reduce((filled, name) => filled.replace(`{${name}}`, sampleOfParameter(name)), path);
 }
 
-/** The request as a command for a POSIX shell. `base` is the address of the service, such as http://localhost:8080. */
-export function curlOf(request: ExampleRequest, base: string, options = ''): string {
+/** How a command of a POSIX shell sends a key that is in a variable. */
+const AUTHORIZATION = '-H "Authorization: Bearer $TRANSFER_SERVICE_KEY"';
+
+/**
+ * The request as a command for a POSIX shell. `base` is the address of the service, such as http://localhost:8080;
+ * `needsKey` says whether it takes only requests with a key.
+ */
+export function curlOf(request: ExampleRequest, base: string, options = '', needsKey = false): string {
   const { method, path, headers, body } = request;
   const implied = body === undefined ? 'GET' : 'POST';
   const parts = [
     `curl ${options === '' ? '' : `${options} `}${method === implied ? '' : `-X ${method} `}${quoted(base + path)}`,
+    ...(needsKey ? [AUTHORIZATION] : []),
     ...Object.entries(headers).map(([name, value]) => `-H ${quoted(value === '' ? `${name};` : `${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
   ];

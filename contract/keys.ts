@@ -60,24 +60,28 @@ export const RollKeyBody = Type.Object(
 
 /** An API key without its secret. */
 export const KeyRecord = Type.Object({
-  key_id: Type.String(),
-  name: Type.String(),
-  program_id: nullable(Type.String()),
+  key_id: Type.String({ description: 'Id of the key: key_ and 32 hex digits; not the key itself' }),
+  name: Type.String({ description: 'Purpose of the key' }),
+  program_id: textOrNull('The card program that the key is bound to; null if it can act in all of them'),
   scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), { description: 'What the key can do' }),
-  role: nullable(literals(ROLE_NAMES, 'The role with exactly these scopes')),
+  role: nullable(literals(ROLE_NAMES, 'The role with exactly these scopes; null if none has them')),
   shown_as: Type.String({ description: 'The part of the key that is not secret' }),
   created_at: moment('When it was created'),
-  expires_at: nullable(moment('When it expires')),
-  revoked_at: nullable(moment('When it was revoked')),
-  last_used_at: nullable(moment('When it was last used, to about a minute')),
-  replaced_by: textOrNull('key_id of the key that replaces it'),
+  expires_at: nullable(moment('When it expires; null if it does not')),
+  revoked_at: nullable(moment('When it was revoked; null if it was not')),
+  last_used_at: nullable(moment('When it was last used, to about a minute; null if it was not yet')),
+  replaced_by: textOrNull('key_id of the key that replaces it; null if none does'),
 });
 
 /** A new API key: the only record with the secret. */
 export const NewKeyRecord = Type.Object({
   ...KeyRecord.properties,
-  key: textOrNull('The key with its secret: in the first response only, because the secret is not stored'),
-  key_omitted: textOrNull('Only when an Idempotency-Key is replayed: why `key` is null, and what to do'),
+  key: textOrNull(
+    'The key with its secret: in the first response only, otherwise null, because the secret is not stored',
+  ),
+  key_omitted: textOrNull(
+    'Only when an Idempotency-Key is replayed: why `key` is null, and what to do; otherwise null',
+  ),
 });
 
 const PATH = '/api/v0.1/operator/key';

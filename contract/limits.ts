@@ -1,7 +1,17 @@
 import { type Static, Type } from 'typebox';
 import { LIMIT_NAMES, type LimitName } from '../domain/ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../domain/ledger/money.ts';
-import { Amount, amountFrom, literals, moment, nullable } from './schema-parts.ts';
+import {
+  Amount,
+  amountFrom,
+  currency,
+  described,
+  describedOrNull,
+  literals,
+  moment,
+  nullable,
+  programId,
+} from './schema-parts.ts';
 
 const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
   minimum_amount: 'Minimum amount of one transfer, in minor units',
@@ -33,7 +43,11 @@ export const DirectionLimits = Type.Object(
     monthly_amount: bound('monthly_amount'),
     monthly_count: bound('monthly_count'),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    description:
+      'Limits of one direction: in for money that is received, out for money that is sent. An omitted limit does not apply',
+  },
 );
 
 /** A change of the limits of one direction (RFC 7396). */
@@ -48,7 +62,11 @@ export const DirectionLimitsPatch = Type.Object(
     monthly_amount: changed('monthly_amount'),
     monthly_count: changed('monthly_count'),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    description:
+      'Limits of one direction to change: in for money that is received, out for money that is sent; null removes them all',
+  },
 );
 
 const maximumBalance = Type.Integer({
@@ -97,15 +115,23 @@ const LimitState = Type.Object({
     'card: set on the card; program_card: set on the program, for each card; program: set on the program, for the total of its cards',
   ),
   value: Type.Integer({ description: 'The limit: minor units, or a number of transfers' }),
-  used: integerOrNull('Used in the current period'),
-  left: integerOrNull('Left in the current period'),
-  frees_at: nullable(moment('When the next period begins')),
+  used: integerOrNull(
+    'Used in the current period: minor units, or a number of transfers; null for the limit of one transfer',
+  ),
+  left: integerOrNull(
+    'Left in the current period: minor units, or a number of transfers; null for the limit of one transfer',
+  ),
+  frees_at: nullable(
+    moment('When the next period begins, and nothing of the limit is used; null for the limit of one transfer'),
+  ),
 });
 
 /** What a card can send or receive at this moment. */
 const DirectionState = Type.Object({
   allowed: Type.Boolean({ description: "Whether the card's status allows transfers in this direction" }),
-  code: nullable(Type.String({ description: 'Error code if it does not' })),
+  code: nullable(
+    Type.String({ description: 'Error code of a transfer in this direction; null if the status allows it' }),
+  ),
   most: Amount('Maximum amount of one transfer between funding and the card now; 0 for none'),
   least: Amount('Minimum amount of one transfer'),
   limits: Type.Array(LimitState, { description: 'Every limit that applies, and how much of it was used' }),
@@ -114,14 +140,14 @@ const DirectionState = Type.Object({
 /** The reply of get_card_limits. */
 export const CardLimitsRecord = Type.Object({
   card_id: Type.String({ description: 'The card' }),
-  program_id: Type.String({ description: 'Its card program' }),
-  currency: Type.String({ description: 'ISO 4217 code' }),
+  program_id: programId,
+  currency,
   balance: Amount('Balance of the card'),
-  available: Amount('Available balance'),
+  available: Amount('Part of the balance that can be spent: the balance without what is on hold'),
   incoming: Amount('Amount on hold for the card'),
-  in: DirectionState,
-  out: DirectionState,
-  maximum_balance: nullable(
+  in: described(DirectionState, 'What the card can receive'),
+  out: described(DirectionState, 'What the card can send'),
+  maximum_balance: describedOrNull(
     Type.Object({
       value: Amount('Maximum balance of the card'),
       set_by: literals(
@@ -130,6 +156,7 @@ export const CardLimitsRecord = Type.Object({
       ),
       left: Amount('Amount that the card can still receive'),
     }),
+    'What the card may hold at most; null without such a limit',
   ),
   evaluated_at: moment('When the limits were evaluated'),
 });

@@ -120,6 +120,24 @@ export function parametersOf(path: string): readonly string[] {
 
 function parameterSchema(path: string): TObject {
   return Type.Object(
-    Object.fromEntries(parametersOf(path).map((name) => [name, Type.String({ minLength: 1, maxLength: 255 })])),
+    Object.fromEntries(
+      parametersOf(path).map((name) => [
+        name,
+        Type.String({ minLength: 1, maxLength: 255, description: PARAMETERS[name] ?? '' }),
+      ]),
+    ),
   );
 }
+
+/** What the path parameters are. */
+const PARAMETERS: Readonly<Record<string, string>> = {
+  transfer_id: 'Id of the transfer: tr_ and 32 hex digits',
+  reversal_id: 'Id of the reversal: rev_ and 32 hex digits',
+  card_id: 'Id of the card: its card_ id, or the id you created it with',
+  event_id: 'Id of the event: evt_ and 32 hex digits',
+  webhook_id: 'Id of the webhook: wh_ and 32 hex digits',
+  request_id: 'Request-Id of the response: req_ and 32 hex digits',
+  program_id: 'Id of the card program: prog_ and 32 hex digits',
+  key_id: 'Id of the API key: key_ and 32 hex digits; not the key itself',
+  session_id: 'Id of the session: ses_ and 32 hex digits',
+};

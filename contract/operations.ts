@@ -8,7 +8,7 @@ import { KEYS } from './keys.ts';
 import { SEARCH } from './look-up/search.ts';
 import { TIMELINE } from './look-up/timeline.ts';
 import { PROGRAMS } from './programs.ts';
-import { SANDBOX } from './sandbox.ts';
+import { SANDBOX } from './sandbox/operations.ts';
 import { OVERVIEW } from './service/overview.ts';
 import { REQUESTS } from './service/requests.ts';
 import { STATUS } from './service/status.ts';

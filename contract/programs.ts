@@ -5,13 +5,17 @@ import {
   Amount,
   AmountSent,
   amountFrom,
+  currency,
   currencyCode,
+  describedOrNull,
   literals,
   moment,
   nullable,
   PageQuery,
   pageOf,
+  programId,
   text,
+  textOrNull,
 } from './schema-parts.ts';
 
 const fundingLowThreshold = amountFrom(
@@ -37,20 +41,25 @@ export const UpdateProgramBody = Type.Object({
 
 /** A funding account of a program. */
 const FundingRecord = Type.Object({
-  currency: Type.String(),
-  balance: Amount('Balance'),
-  available: Amount('Available balance'),
+  currency,
+  balance: Amount('Balance of the funding account'),
+  available: Amount('Part of the balance that can be loaded onto cards: the balance without what is on hold'),
 });
 
 /** A card program. */
 export const ProgramRecord = Type.Object({
-  program_id: Type.String(),
-  name: Type.String(),
-  currency: Type.String(),
-  time_zone: Type.String(),
-  funding: Type.Array(FundingRecord),
-  limits: nullable(ProgramLimits),
-  card_limits: nullable(CardLimits),
+  program_id: programId,
+  name: Type.String({ description: 'Name of the card program' }),
+  currency: Type.String({ description: 'ISO 4217 code of the currency of cards for which none is named' }),
+  time_zone: Type.String({ description: 'IANA name of the time zone in which days, weeks and months of limits begin' }),
+  funding: Type.Array(FundingRecord, {
+    description: 'The funding accounts, one for each currency: loads take money from them, and unloads return it',
+  }),
+  limits: describedOrNull(
+    ProgramLimits,
+    'Limits of the total of its loads (in) and unloads (out); null without limits',
+  ),
+  card_limits: describedOrNull(CardLimits, 'Limits of each of its cards; null without limits'),
   funding_low_threshold: nullable(Amount('Available funds below which the event funding.low is sent; null for never')),
   created_at: moment('When it was created'),
 });
@@ -64,13 +73,13 @@ export const FundingMovementBody = Type.Object({
 
 /** A deposit or a withdrawal. */
 export const FundingMovementRecord = Type.Object({
-  movement_id: Type.String({ description: 'dep_ or wd_ and 32 hex digits' }),
-  program_id: Type.String(),
-  kind: literals(['deposit', 'withdrawal'], 'Direction of the movement'),
+  movement_id: Type.String({ description: 'Id of the movement: dep_ or wd_ and 32 hex digits' }),
+  program_id: programId,
+  kind: literals(['deposit', 'withdrawal'], 'deposit: money was added to the funding; withdrawal: it was taken out'),
   amount: Amount('Amount that moved'),
-  currency: Type.String(),
+  currency,
   balance: Amount('Balance of the funding account afterwards'),
-  description: nullable(Type.String()),
+  description: textOrNull('Free text of the request, such as the bank reference; null without one'),
   created_at: moment('When it was created'),
 });
 
@@ -82,17 +91,30 @@ export const TrialBalance = Type.Object({
   }),
   currencies: Type.Array(
     Type.Object({
-      currency: Type.String(),
-      accounts: Type.Integer(),
+      currency,
+      accounts: Type.Integer({ description: 'Number of accounts in the currency' }),
       sum: Type.Integer({ description: 'Sum of all balances, in minor units: zero' }),
-      by_kind: Type.Array(Type.Object({ kind: Type.String(), accounts: Type.Integer(), balance: Type.Integer() })),
+      by_kind: Type.Array(
+        Type.Object({
+          kind: Type.String({ description: 'card, funding, or world (everything outside of the service)' }),
+          accounts: Type.Integer({ description: 'Number of accounts of the kind' }),
+          balance: Amount('Sum of their balances'),
+        }),
+        { description: 'The same by kind of account' },
+      ),
     }),
+    { description: 'The accounts, by currency' },
   ),
   differing_holds: Type.Integer({
     description: 'Number of accounts whose held or incoming amount is not the sum of their open holds: zero',
   }),
   differing_accounts: Type.Array(
-    Type.Object({ account_id: Type.String(), balance: Type.Integer(), postings: Type.Integer() }),
+    Type.Object({
+      account_id: Type.String({ description: 'Id of the account' }),
+      balance: Amount('Balance of the account'),
+      postings: Amount('Sum of its postings'),
+    }),
+    { description: 'Accounts whose balance is not the sum of their postings: none, if the books are right' },
   ),
   drawn_up_at: moment('When it was computed'),
 });

@@ -43,6 +43,22 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
+/** A schema with a name, described for the one field that has it: what the value is, and when it is null. */
+export function described<Schema extends TSchema>(schema: Schema, description: string) {
+  return Type.Unsafe<Static<Schema>>({ anyOf: [schema], description });
+}
+
+/** A value in a reply, or null, as the description says. */
+export function describedOrNull<Schema extends TSchema>(schema: Schema, description: string) {
+  return Type.Unsafe<Static<Schema> | null>({ anyOf: [schema, { type: 'null' }], description });
+}
+
+/** The card program of a record. */
+export const programId = Type.String({ description: 'Id of the card program: prog_ and 32 hex digits' });
+
+/** The currency of a record. */
+export const currency = Type.String({ description: 'Currency, as an ISO 4217 code' });
+
 /** A string in a reply, or null. */
 export const textOrNull = (description: string) => nullable(Type.String({ description }));
 
@@ -55,6 +71,8 @@ export function refuseEmpty(omitted: Readonly<Record<string, string>>) {
   return { 'x-if-omitted': omitted };
 }
 
+const MINOR_UNITS = 'Minor units (cents, for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string';
+
 /** An amount in a request: minor units as a JSON integer, or the same digits as a string. */
 export const AmountSent = Type.Unsafe<AmountAsSent>({
   'x-amount': true,
@@ -62,8 +80,12 @@ export const AmountSent = Type.Unsafe<AmountAsSent>({
     { type: 'integer', minimum: 1, maximum: Number(MAXIMUM_AMOUNT) },
     { type: 'string', pattern: '^[1-9][0-9]{0,11}$' },
   ],
-  description: 'Minor units (cents, for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string.',
+  description: MINOR_UNITS,
 });
+
+/** The same, described for one field: what the amount is, and what an omitted one means. */
+export const amountSent = (what: string) =>
+  Type.Unsafe<AmountAsSent>({ ...AmountSent, description: `${what}. ${MINOR_UNITS}` });
 
 /** An amount or a balance in a reply. */
 export const Amount = (description: string) => Type.Integer({ description: `${description}, in minor units` });
@@ -126,7 +148,10 @@ export const PageQuery = Type.Object({ limit, cursor });
 
 /** A page of a list. */
 export function pageOf<Item extends TSchema>(item: Item) {
-  return Type.Object({ data: Type.Array(item), next_cursor: nextCursor });
+  return Type.Object({
+    data: Type.Array(item, { description: 'The items of the page; empty if there are none' }),
+    next_cursor: nextCursor,
+  });
 }
 
 /** The query of a list without filters after reading. */

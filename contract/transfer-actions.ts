@@ -3,38 +3,45 @@ import { operation } from './operation.ts';
 import { EXAMPLE_LATER } from './samples.ts';
 import {
   Amount,
-  AmountSent,
+  amountSent,
+  currency,
   literals,
   moment,
-  nullable,
   PageQuery,
   pageOf,
+  programId,
   refuseEmpty,
   text,
+  textOrNull,
 } from './schema-parts.ts';
 import { TRANSFER_PATH, TransferRecord } from './transfers.ts';
 
 /** The body of capture_transfer. It is closed because a misspelt `amount` would capture all of the hold. */
 export const CaptureTransferBody = Type.Object(
-  { amount: Type.Optional(AmountSent) },
+  { amount: Type.Optional(amountSent('Amount to capture, at most what is held; all of it if omitted')) },
   { additionalProperties: false, ...refuseEmpty({ amount: 'to capture all of the hold' }) },
 );
 
 /** The body of reverse_transfer. It is closed because a misspelt `amount` would reverse all that is left. */
 export const ReverseTransferBody = Type.Object(
-  { amount: Type.Optional(AmountSent), description: Type.Optional(text(255, 'Reason')) },
+  {
+    amount: Type.Optional(
+      amountSent('Amount to move back, at most what is left of the transfer; all of it if omitted'),
+    ),
+    description: Type.Optional(text(255, 'Reason for the reversal, in free text')),
+  },
   { additionalProperties: false, ...refuseEmpty({ amount: 'to reverse all that is left' }) },
 );
 
 /** A reversal. */
 export const ReversalRecord = Type.Object({
-  reversal_id: Type.String({ description: 'rev_ and 32 hex digits' }),
+  reversal_id: Type.String({ description: 'Id of the reversal: rev_ and 32 hex digits' }),
   transfer_id: Type.String({ description: 'The transfer that was reversed' }),
-  program_id: Type.String(),
+  program_id: programId,
   amount: Amount('Amount that was moved back'),
-  currency: Type.String({ description: 'ISO 4217 code' }),
+  currency,
   status: literals(['completed'], 'A reversal is completed when it is created'),
-  description: nullable(Type.String()),
+  description: textOrNull('Reason for the reversal; null without one'),
   created_at: moment('When it was created'),
 });
 

@@ -10,8 +10,10 @@ import {
   AmountSent,
   amountFrom,
   CardId,
+  currency,
   currencyCode,
   cursor,
+  describedOrNull,
   limit,
   literals,
   Metadata,
@@ -19,6 +21,7 @@ import {
   moment,
   nullable,
   pageOf,
+  programId,
   refuseEmpty,
   text,
   textOrNull,
@@ -52,7 +55,7 @@ export const CreateTransferBody = Type.Object(
       moment('When the hold expires: up to 90 days ahead, 7 days if omitted; only with capture manual'),
     ),
     scheduled_for: Type.Optional(moment('When to execute the transfer, up to a year ahead; now if omitted')),
-    description: Type.Optional(text(255, 'Free text')),
+    description: Type.Optional(text(255, 'Free text, such as what the transfer is for')),
     reference: Type.Optional(text(255, 'Your reference for the transfer, unique in the card program')),
     metadata: Type.Optional(Metadata),
   },
@@ -62,34 +65,52 @@ export const CreateTransferBody = Type.Object(
 /** The body of update_transfer, a merge patch. Only the metadata of a transfer can be changed. */
 export const UpdateTransferBody = Type.Object({ metadata: nullable(MetadataPatch) });
 
+const errorOrNull = (description: string) =>
+  Type.Unsafe<ErrorRecord | null>({
+    anyOf: [{ $ref: '#/components/schemas/ErrorRecord' }, { type: 'null' }],
+    description,
+  });
+
 /** A transfer. */
 export const TransferRecord = Type.Object({
-  transfer_id: Type.String({ description: 'tr_ and 32 hex digits' }),
-  program_id: Type.String(),
-  card_id: Type.String(),
-  destination_card_id: nullable(Type.String()),
-  type: literals(TRANSFER_TYPES, 'Direction of the transfer'),
-  amount: Amount('Requested amount'),
-  captured_amount: Amount('Amount that was moved'),
-  reversed_amount: Amount('Amount that was moved back'),
-  currency: Type.String({ description: 'ISO 4217 code' }),
-  status: literals(TRANSFER_STATUSES, 'Status of the transfer'),
-  outcome: literals(['final', 'open', 'unknown'], 'Whether the status can still change'),
-  capture: literals(['automatic', 'manual'], 'When the money moves'),
-  expires_at: nullable(moment('When the hold expires')),
-  scheduled_for: nullable(moment('When the transfer was or will be executed')),
-  description: nullable(Type.String()),
-  reference: nullable(Type.String()),
-  metadata: Metadata,
-  request_id: Type.String({ description: 'The request that created it' }),
-  idempotency_key: textOrNull(
-    'Idempotency key of that request, or its SHA-256 digest if it may contain a card number; null for older transfers',
+  transfer_id: Type.String({ description: 'Id of the transfer: tr_ and 32 hex digits' }),
+  program_id: programId,
+  card_id: Type.String({
+    description: 'The card that receives the money of a load, and that sends the money of an unload or card_to_card',
+  }),
+  destination_card_id: textOrNull('The card that receives the money of a card_to_card transfer; null for other types'),
+  type: literals(
+    TRANSFER_TYPES,
+    'Direction: load (from the funding of the program to the card), unload (back), card_to_card (to another card)',
   ),
-  created_by: textOrNull('`key_id` of the API key that created it; `sandbox` without a key, null for older transfers'),
-  error: nullable(Type.Unsafe<ErrorRecord | null>({ $ref: '#/components/schemas/ErrorRecord' })),
+  amount: Amount('Requested amount'),
+  captured_amount: Amount('Amount that has moved; 0 until then, and less than `amount` after a capture in part'),
+  reversed_amount: Amount('Amount that reversals have moved back, at most `captured_amount`'),
+  currency,
+  status: literals(
+    TRANSFER_STATUSES,
+    'scheduled (for later), pending (held until it is captured, canceled or expires), completed (the money moved), ' +
+      'canceled, expired or failed (no money moved)',
+  ),
+  outcome: literals(['final', 'open', 'unknown'], 'Whether the status is final, or can still change (open)'),
+  capture: literals(
+    ['automatic', 'manual'],
+    'automatic: the money moves when the transfer is executed; manual: when it is captured',
+  ),
+  expires_at: nullable(moment('When the hold expires, if it is not captured before; null with automatic capture')),
+  scheduled_for: nullable(moment('When the transfer was or will be executed; null if that was at once')),
+  description: textOrNull('Free text of the request; null without one'),
+  reference: textOrNull('Your reference, unique in the card program; null without one'),
+  metadata: Metadata,
+  request_id: Type.String({ description: 'Request-Id of the request that created it' }),
+  idempotency_key: textOrNull(
+    'Idempotency key of that request, or its SHA-256 digest if it may contain a card number; null without one, and for older transfers',
+  ),
+  created_by: textOrNull('`key_id` of the API key that created it; `sandbox` without a key; null for older transfers'),
+  error: errorOrNull('Why the transfer failed; null unless its status is failed'),
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),
-  completed_at: nullable(moment('When it was completed')),
+  completed_at: nullable(moment('When the money moved; null until then')),
 });
 
 /** The result of one check of explain_transfer. */
@@ -99,8 +120,8 @@ const CheckRecord = Type.Object({
     ['passed', 'failed', 'not_evaluated'],
     'not_evaluated: the check depends on an earlier one that failed',
   ),
-  code: textOrNull('Error code'),
-  message: nullable(Type.String()),
+  code: textOrNull('Error code that the check returns when it fails; null if it has not failed'),
+  message: textOrNull('Message of that error; null if the check has not failed'),
   saw: Type.Unsafe<Record<string, string | number | boolean | null>>({
     type: 'object',
     additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
@@ -111,7 +132,7 @@ const CheckRecord = Type.Object({
 /** The reply of explain_transfer: what create_transfer would do at this moment, and why. */
 export const TransferExplanation = Type.Object({
   would_succeed: Type.Boolean({ description: 'Whether create_transfer would succeed' }),
-  first_failure: textOrNull('The error code that create_transfer would return'),
+  first_failure: textOrNull('The error code that create_transfer would return; null if it would succeed'),
   checks: Type.Array(CheckRecord, { description: 'Every check, in order of precedence' }),
 });
 
@@ -181,12 +202,10 @@ export const CreateTransferBatchBody = Type.Object({
 /** The outcome of one row. */
 const TransferBatchOutcome = Type.Object({
   index: Type.Integer({ description: 'Position of the row in the request, from 0' }),
-  idempotency_key: nullable(Type.String()),
+  idempotency_key: textOrNull('Idempotency key of the row; null if the row has no valid one'),
   status: Type.Integer({ description: 'HTTP status that create_transfer would return' }),
-  transfer: nullable(TransferRecord),
-  error: Type.Unsafe<ErrorRecord | null>({
-    anyOf: [{ $ref: '#/components/schemas/ErrorRecord' }, { type: 'null' }],
-  }),
+  transfer: describedOrNull(TransferRecord, 'The transfer; null if the row was refused'),
+  error: errorOrNull('The error that create_transfer would return; null if the transfer was created'),
   money_moved: literals(['no', 'yes', 'unknown'], 'Whether this request moved the money of the row'),
   replayed: Type.Boolean({ description: 'Whether this is a replay of the first outcome of the key' }),
 });

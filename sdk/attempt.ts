@@ -95,13 +95,18 @@ export function cutMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMill
   }
 }
 
+/** A certificate that Node has not accepted: a client checks it before it sends anything. */
+const REJECTED_CERTIFICATE =
+  /^(?:CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH$|INVALID_CA$|ERR_TLS_CERT_ALTNAME_INVALID$)/;
+
 /** Node reports in the cause that there was no connection. Browsers never do, so there it stays unknown. */
 export function neverConnected(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   if (typeof cause !== 'object' || cause === null) return false;
   const { code, syscall } = cause as { code?: unknown; syscall?: unknown };
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
-  return code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT';
+  if (code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT') return true;
+  return typeof code === 'string' && REJECTED_CERTIFICATE.test(code);
 }
 
 /** The reason of a failure of the connection, in parentheses; empty if there is none to show. */
@@ -110,7 +115,8 @@ export function detailOf(cause: unknown): string {
   if (!(inner instanceof Error)) return '';
   // An error about several addresses has a code but no message.
   const detail = inner.message === '' ? (inner as { code?: unknown }).code : inner.message;
-  return typeof detail === 'string' ? ` (${detail})` : '';
+  // Those of OpenSSL end with a line break.
+  return typeof detail === 'string' ? ` (${detail.trim()})` : '';
 }
 
 /**

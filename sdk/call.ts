@@ -4,6 +4,10 @@ export type CallOptions = {
   readonly programId?: string | undefined;
   /** Your id for the request; returned as `Client-Request-Id`. Quote the response's request id to support, not this one. */
   readonly requestId?: string | undefined;
+  /** The maximum duration of one attempt of this call, instead of the client's. */
+  readonly timeoutMilliseconds?: number | undefined;
+  /** The maximum number of automatic retries of this call, instead of the client's. */
+  readonly maxRetries?: number | undefined;
   /** Aborts the call. It then rejects with a ConnectionFailure, because the service may have received the request. */
   readonly signal?: AbortSignal | undefined;
 };

@@ -2,14 +2,16 @@ import { InvalidArgument } from './error.ts';
 import { Events } from './events.ts';
 import { Resources } from './generated/resources.ts';
 import { sender } from './send.ts';
-import type { Fetch } from './settings.ts';
+import { type Fetch, readLimits } from './settings.ts';
 
 export type * from './call.ts';
 export {
   ConnectionFailure,
+  type FailedCall,
   IncompleteResponse,
   InvalidArgument,
   isErrorCode,
+  isFailedCall,
   type MoneyMoved,
   ProcessError,
   RequestError,
@@ -18,7 +20,9 @@ export {
   UnexpectedResponse,
 } from './error.ts';
 export * from './generated/operations.ts';
+export type { Fetch } from './settings.ts';
 export { EventGap, type EventStreamOptions, type EventTypeOrGroup, type StreamRetry } from './stream-events.ts';
+export { ERRORS, OPERATIONS } from './tables.ts';
 export {
   type ReceivedHeaders,
   type VerifyWebhookOptions,
@@ -36,13 +40,18 @@ export type TransferServiceOptions = {
   readonly key?: string | undefined;
   /** The card program to act in, if the key is not bound to one. */
   readonly programId?: string | undefined;
-  /** The maximum duration of one attempt; for an export, of the wait for its next chunk. Default: 10,000. */
+  /** The maximum duration of one attempt; for an export, of the wait for its next chunk. Default: 10,000 (10 s). */
   readonly timeoutMilliseconds?: number | undefined;
   /** The maximum number of automatic retries; only requests that are safe to repeat are retried. Default: 2. */
   readonly maxRetries?: number | undefined;
-  /** Replaces the platform's fetch. */
+  /** Called instead of the platform's fetch: for a proxy, for metrics, or in a test. */
   readonly fetch?: Fetch | undefined;
 };
+
+const DEFAULT_LIMITS = { timeoutMilliseconds: 10_000, maxRetries: 2 };
+
+/** Looked up at each call: what replaces the platform's fetch, as many tests do, may come after the client. */
+const platformFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 
 /**
  * A client of the Transfer Service. Every operation is a method, grouped by resource: create_transfer is
@@ -52,22 +61,27 @@ export type TransferServiceOptions = {
  * rejects with a TransferServiceError (RequestError, ServerError, ProcessError), a ConnectionFailure, an
  * UnexpectedResponse or an InvalidArgument; the first three report whether money moved. An export resolves to its
  * chunks of text, with the same `response`; the loop over them throws an IncompleteResponse if the response is cut off.
+ *
+ * Keep one client for the whole program: it has no state, and calls can be made at the same time.
+ *
+ * @example
+ * const service = new TransferService({ baseUrl: process.env.TRANSFER_SERVICE_URL, key: process.env.TRANSFER_SERVICE_KEY });
+ * const transfer = await service.transfers.create({ amount: 1000, card_id: 'card_active' }, { idempotencyKey: order.id });
  */
 export class TransferService extends Resources {
   /** The URL of the service, without a trailing slash. */
   readonly baseUrl: string;
   override readonly events: Events;
 
-  /** Throws {@link InvalidArgument} if the base URL is not valid. */
+  /** Throws {@link InvalidArgument} if the base URL or a limit is not valid. */
   constructor(options: TransferServiceOptions = {}) {
     const baseUrl = readBaseUrl(options.baseUrl ?? 'http://127.0.0.1:8080');
     const settings = {
       baseUrl,
       key: options.key,
       programId: options.programId,
-      timeoutMilliseconds: options.timeoutMilliseconds ?? 10_000,
-      maxRetries: options.maxRetries ?? 2,
-      fetch: options.fetch ?? globalThis.fetch,
+      ...readLimits(options, DEFAULT_LIMITS),
+      fetch: options.fetch ?? platformFetch,
     };
     const send = sender(settings);
     super(send);

@@ -1,10 +1,43 @@
-import { ERRORS, type ErrorCode, type ErrorRecord, type ErrorType } from './generated/operations.ts';
+import type { ErrorCode, ErrorRecord, ErrorType } from './generated/operations.ts';
+import { ERRORS } from './tables.ts';
 
 /** Whether a call moved money; `no` and `yes` are certain. */
 export type MoneyMoved = 'no' | 'yes' | 'unknown';
 
 /** Any string, without hiding the known literals from completion in editors. */
 type AnyText = string & Record<never, never>;
+
+/** Whether this is Node, or what is compatible with it. */
+const IS_NODE = (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
+
+/**
+ * Completes what consoles print of an error: the code, the request id and whether money moved. Node prints the stack and the
+ * fields, so those without a value are hidden from it. A browser prints the stack alone, and the message in the place of
+ * what is before its first call, so there they are at the end.
+ */
+function describe(
+  error: Error,
+  code: string,
+  { requestId, moneyMoved }: { readonly requestId?: string | undefined; readonly moneyMoved: MoneyMoved },
+): void {
+  const facts = `${requestId === undefined ? '' : `request ${requestId}, `}money moved: ${moneyMoved}`;
+  const { stack, message } = error;
+  // V8 begins the stack with the name and the message; other engines leave it to their console.
+  const end = stack?.indexOf(message) ?? -1;
+  if (stack !== undefined && end >= 0) {
+    const calls = stack.slice(end + message.length);
+    error.stack = IS_NODE
+      ? `${error.name} [${code}]: ${message} (${facts})${calls}`
+      : `${error.name}: ${message}${calls}\n    [${code}] ${facts}`;
+  }
+  const empty = Object.entries(error).filter(([, value]) => value === undefined);
+  hide(error, 'headers', ...empty.map(([name]) => name));
+}
+
+/** The fields can still be read. */
+function hide(error: Error, ...names: readonly string[]): void {
+  for (const name of names) if (Object.hasOwn(error, name)) Object.defineProperty(error, name, { enumerable: false });
+}
 
 /** An error record as received (specification, section 2.1). Codes and types of a newer service are plain strings. */
 export type ReceivedRecord = Omit<ErrorRecord, 'Code' | 'Type'> & {
@@ -27,7 +60,6 @@ export type FailedCall = {
  * error; an error of a type that this client does not know is a plain TransferServiceError.
  */
 export class TransferServiceError extends Error implements ReceivedRecord, FailedCall {
-  override readonly name: string = 'TransferServiceError';
   /** The specific cause; the same as `message`. */
   readonly Message: string;
   /** HTTP status. */
@@ -72,27 +104,54 @@ export class TransferServiceError extends Error implements ReceivedRecord, Faile
     this.idempotencyKey = call.idempotencyKey;
     this.attempts = call.attempts;
     this.headers = headers;
+    describe(this, record.Code, this);
+    hide(this, 'Message');
+  }
+
+  override get name(): string {
+    return 'TransferServiceError';
   }
 
   /** The same as `Code`, under the name that most libraries use. */
   get code(): ErrorCode | AnyText {
     return this.Code;
   }
+
+  /** The same as `Type`. */
+  get type(): ErrorType | AnyText {
+    return this.Type;
+  }
+
+  /** The same as `Status`. */
+  get status(): number {
+    return this.Status;
+  }
+
+  /** The error record with what is known about the call, for your log. */
+  toJSON(): object {
+    return Object.assign({ Message: this.Message }, this);
+  }
 }
 
 /** `Request Error`: the caller resolves it by correcting what the message describes. */
 export class RequestError extends TransferServiceError {
-  override readonly name = 'RequestError';
+  override get name(): string {
+    return 'RequestError';
+  }
 }
 
 /** `Server Error`: support resolves it, urgently, because it can affect many customers. */
 export class ServerError extends TransferServiceError {
-  override readonly name = 'ServerError';
+  override get name(): string {
+    return 'ServerError';
+  }
 }
 
 /** `Process Error`: support resolves it; it can take longer than a server error. */
 export class ProcessError extends TransferServiceError {
-  override readonly name = 'ProcessError';
+  override get name(): string {
+    return 'ProcessError';
+  }
 }
 
 const CLASSES: Readonly<Record<ErrorType, typeof TransferServiceError>> = {
@@ -115,7 +174,6 @@ export type NoResponseReason = 'unreachable' | 'lost' | 'timeout' | 'aborted';
 
 /** There was no response. `cause` is the platform's error, or the reason of the signal that aborted the call. */
 export class ConnectionFailure extends Error implements FailedCall {
-  override readonly name: string = 'ConnectionFailure';
   readonly reason: NoResponseReason;
   readonly moneyMoved: MoneyMoved;
   readonly idempotencyKey: string | undefined;
@@ -133,6 +191,11 @@ export class ConnectionFailure extends Error implements FailedCall {
     this.idempotencyKey = facts.idempotencyKey;
     this.attempts = facts.attempts;
     this.baseUrl = facts.baseUrl;
+    describe(this, facts.reason, facts);
+  }
+
+  override get name(): string {
+    return 'ConnectionFailure';
   }
 }
 
@@ -141,7 +204,9 @@ export class ConnectionFailure extends Error implements FailedCall {
  * complete; its error log has the reason under the request id.
  */
 export class IncompleteResponse extends ConnectionFailure {
-  override readonly name = 'IncompleteResponse';
+  override get name(): string {
+    return 'IncompleteResponse';
+  }
   /** The id to quote to support. */
   readonly requestId: string | undefined;
   readonly headers: Headers;
@@ -150,6 +215,7 @@ export class IncompleteResponse extends ConnectionFailure {
     super(message, facts);
     this.requestId = headers.get('request-id') ?? undefined;
     this.headers = headers;
+    hide(this, 'headers');
   }
 }
 
@@ -158,7 +224,6 @@ export class IncompleteResponse extends ConnectionFailure {
  * wrong.
  */
 export class UnexpectedResponse extends Error implements FailedCall {
-  override readonly name = 'UnexpectedResponse';
   /** HTTP status; 0 for a redirect that a browser hides. */
   readonly status: number;
   readonly requestId: string | undefined;
@@ -178,12 +243,31 @@ export class UnexpectedResponse extends Error implements FailedCall {
     this.idempotencyKey = call.idempotencyKey;
     this.attempts = call.attempts;
     this.headers = response.headers;
+    describe(this, String(response.status), this);
+  }
+
+  override get name(): string {
+    return 'UnexpectedResponse';
   }
 }
 
 /** An argument is invalid, so the call cannot be made. Nothing was sent. */
 export class InvalidArgument extends TypeError {
-  override readonly name = 'InvalidArgument';
+  /** Always `no`: nothing was sent. */
+  get moneyMoved(): 'no' {
+    return 'no';
+  }
+
+  override get name(): string {
+    return 'InvalidArgument';
+  }
+}
+
+/** Whether something that was thrown is the failure of a call, and so says whether money moved. */
+export function isFailedCall(error: unknown): error is Error & FailedCall {
+  return (
+    error instanceof TransferServiceError || error instanceof ConnectionFailure || error instanceof UnexpectedResponse
+  );
 }
 
 /** Whether a string is one of the error codes that this client knows. */

@@ -30,12 +30,13 @@ export async function openEventStream(
 ): Promise<EventConnection | Failure> {
   const { signal } = request;
   if (signal?.aborted) return { kind: 'no response', reason: 'aborted', mayHaveArrived: false, cause: signal.reason };
-  const timer = new AttemptTimer(signal, settings.timeoutMilliseconds);
+  const timer = new AttemptTimer(signal, request.timeoutMilliseconds);
   let isStream = false;
   // Called as a plain function: a browser's fetch throws when it is called as a method of another object.
   const { fetch } = settings;
   try {
-    const { url, method, headers } = request;
+    const { url, method } = request;
+    const headers = new Headers(request.headers);
     const response = await fetch(url, { method, headers, signal: timer.signal, redirect: 'manual' });
     if (response.body === null || !isEventStream(response)) {
       return readRecord(request, response.status, response.headers, await response.text()) as Failure;

@@ -65,7 +65,7 @@ export function failureOf(
     return new UnexpectedResponse(message + consequence, outcome, call);
   }
   const { reason, cause } = outcome;
-  const timeoutMilliseconds = settings.timeoutMilliseconds + request.waitMilliseconds;
+  const { timeoutMilliseconds } = request;
   const message = noResponseMessage(outcome, { ...settings, timeoutMilliseconds }) + consequence;
   return new ConnectionFailure(message, { ...call, reason, cause, baseUrl: settings.baseUrl });
 }

@@ -1,6 +1,8 @@
 import type { KeyedCallOptions } from './call.ts';
 import { InvalidArgument } from './error.ts';
-import { OPERATIONS, type OperationId } from './generated/operations.ts';
+import type { OperationId } from './generated/operations.ts';
+import { type ClientSettings, readLimits } from './settings.ts';
+import { OPERATIONS } from './tables.ts';
 
 /** The input of a call, of any operation. */
 export type CallInput = {
@@ -24,8 +26,9 @@ export type PreparedRequest = {
   readonly movesMoney: boolean;
   /** What the response is, if not an error record: a record, a stream of comma-separated values, or one of events. */
   readonly expects: 'record' | 'export' | 'stream';
-  /** How long the service may take longer than usual, because it was asked to wait. */
-  readonly waitMilliseconds: number;
+  /** The maximum duration of one attempt: longer than usual where the service was asked to wait. */
+  readonly timeoutMilliseconds: number;
+  readonly maxRetries: number;
   readonly signal: AbortSignal | undefined;
 };
 
@@ -40,13 +43,14 @@ const ACCEPTED: Readonly<Record<PreparedRequest['expects'], string>> = {
  * validates everything else.
  */
 export function prepareRequest(
-  client: { readonly baseUrl: string; readonly key: string | undefined; readonly programId: string | undefined },
+  client: Omit<ClientSettings, 'fetch'>,
   operation: OperationId,
   { params = {}, query = {}, body, options = {} }: CallInput,
   isStream = false,
 ): PreparedRequest {
   const { method, path, idempotency, program, repeatable, csv, movesMoney } = OPERATIONS[operation];
   refuseUndefined(operation, body ?? {});
+  const { timeoutMilliseconds, maxRetries } = readLimits(options, client);
   const idempotencyKey = idempotency === 'none' ? undefined : (options.idempotencyKey ?? newIdempotencyKey());
   const expects = isStream ? 'stream' : csv ? 'export' : 'record';
   const headers = new Headers({ accept: ACCEPTED[expects] });
@@ -66,7 +70,8 @@ export function prepareRequest(
     repeatable: repeatable || idempotencyKey !== undefined,
     movesMoney,
     expects,
-    waitMilliseconds: 'wait' in query ? Number(query.wait ?? 0) * 1000 : 0,
+    timeoutMilliseconds: timeoutMilliseconds + ('wait' in query ? Number(query.wait ?? 0) * 1000 : 0),
+    maxRetries,
     signal: options.signal,
   };
 }

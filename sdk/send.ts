@@ -32,7 +32,7 @@ export function sender(settings: ClientSettings): Send {
       }
       moneyMoved = moneyMovedSoFar(moneyMoved, outcome, request);
       const failed: FailedCall = { moneyMoved, idempotencyKey: request.idempotencyKey, attempts };
-      const wait = attempts > settings.maxRetries ? undefined : backoffMilliseconds(outcome, request, attempts);
+      const wait = attempts > request.maxRetries ? undefined : backoffMilliseconds(outcome, request, attempts);
       if (wait === undefined) throw failureOf(outcome, request, settings, failed);
       await pause(wait, request.signal);
     }
@@ -42,14 +42,14 @@ export function sender(settings: ClientSettings): Send {
 async function attempt(settings: ClientSettings, request: PreparedRequest, attempts: number): Promise<Outcome> {
   const { signal } = request;
   if (signal?.aborted) return { kind: 'no response', reason: 'aborted', mayHaveArrived: false, cause: signal.reason };
-  const timer = new AttemptTimer(signal, settings.timeoutMilliseconds + request.waitMilliseconds);
+  const timer = new AttemptTimer(signal, request.timeoutMilliseconds);
   let isStreaming = false;
   // Called as a plain function: a browser's fetch throws when it is called as a method of another object.
   const { fetch } = settings;
   try {
     const response = await fetch(request.url, {
       method: request.method,
-      headers: request.headers,
+      headers: new Headers(request.headers),
       ...(request.body === undefined ? {} : { body: request.body }),
       signal: timer.signal,
       // Following a redirect would turn a POST into a GET, whose response looks like success.
@@ -58,7 +58,8 @@ async function attempt(settings: ClientSettings, request: PreparedRequest, attem
     const { status, headers } = response;
     if (request.expects !== 'export' || !isCsv(response))
       return readRecord(request, status, headers, await response.text());
-    const failure = (cause: unknown) => incomplete(timer.noResponse(cause), headers, settings, attempts);
+    const failure = (cause: unknown) =>
+      incomplete(timer.noResponse(cause), headers, { ...settings, ...request }, attempts);
     const body = await beginText(response.body, timer, failure);
     isStreaming = true;
     return { kind: 'success', status, headers, body };

@@ -46,7 +46,6 @@ export type StreamRetry = {
  * not continue, so that the loss is noticed: begin again after `after` to read the rest.
  */
 export class EventGap extends Error {
-  override readonly name = 'EventGap';
   /** The position of the last event before the gap. */
   readonly after: number;
   /** The position of the event after it. */
@@ -56,6 +55,10 @@ export class EventGap extends Error {
     super(`Events are missing: the service sent the event ${received} after the event ${after}.`);
     this.after = after;
     this.received = received;
+  }
+
+  override get name(): string {
+    return 'EventGap';
   }
 }
 

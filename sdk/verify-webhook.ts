@@ -29,12 +29,15 @@ export type WebhookRefusal =
 
 /** The webhook must not be trusted: respond with 400. `reason` is one of {@link WebhookRefusal}. */
 export class WebhookVerificationError extends Error {
-  override readonly name = 'WebhookVerificationError';
   readonly reason: WebhookRefusal;
 
   constructor(reason: WebhookRefusal, message: string) {
     super(message);
     this.reason = reason;
+  }
+
+  override get name(): string {
+    return 'WebhookVerificationError';
   }
 }
 

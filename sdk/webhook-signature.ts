@@ -64,7 +64,10 @@ export async function signWebhook(
   };
 }
 
-/** What is signed: the id, the time and the body as received, byte for byte. */
+/**
+ * What is signed: the id, the time and the body as received, byte for byte.
+ * @internal
+ */
 export function signedContent(id: string, timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
   const head = new TextEncoder().encode(`${id}.${timestamp}.`);
   const content = new Uint8Array(head.length + body.length);
@@ -73,7 +76,10 @@ export function signedContent(id: string, timestamp: string, body: Uint8Array): 
   return content;
 }
 
-/** The bytes of a text in Base64; undefined if it is anything else. */
+/**
+ * The bytes of a text in Base64; undefined if it is anything else.
+ * @internal
+ */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   // `atob` ignores spaces, and accepts a text without its padding.
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64)) return undefined;

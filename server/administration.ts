@@ -2,6 +2,8 @@ import { constants, hostname } from 'node:os';
 import { KEY_SCOPES } from '../contract/scope.ts';
 import { verifyAudit } from './audit/verify-audit.ts';
 import { backUp, listBackups } from './commands/back-up.ts';
+import { examineHost } from './commands/doctor.ts';
+import { resetSandbox } from './commands/reset-sandbox.ts';
 import { restore } from './commands/restore.ts';
 import { readConfiguration, readDataDirectory } from './configuration/configuration.ts';
 import { showConfiguration } from './configuration/show.ts';
@@ -27,7 +29,7 @@ import { migrate } from './store/migrations/migrate.ts';
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
 // command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name> |
-// backup | backup-list | restore <to> <from> <timeline>.
+// backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor.
 
 const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
@@ -47,10 +49,12 @@ try {
   else if (task === 'backup') await backUp(readConfiguration());
   else if (task === 'backup-list') await listBackups(readConfiguration());
   else if (task === 'restore' && name !== undefined) await restore(readConfiguration(), { to: name, from, timeline });
+  else if (task === 'doctor') await examineHost();
+  else if (task === 'sandbox-reset') await resetSandbox(readConfiguration(), name === 'sure');
   else
     throw new StartupProblem(
       'invalid-command',
-      'The command is missing: migrate, config, verify-books, verify-audit, operator-key <name>, backup, backup-list, or restore <to>.',
+      'The command is missing: migrate, config, verify-books, verify-audit, operator-key <name>, backup, backup-list, restore <to>, sandbox-reset, or doctor.',
     );
 } catch (error) {
   const problem = explainStartFailure(error);
@@ -157,7 +161,9 @@ async function printOperatorKey({ databases }: CommandDatabase, keyName: string)
   const { key } = reply.record;
   process.stderr.write(
     `This operator key can act in all card programs, with every scope: ${KEY_SCOPES.join(', ')}.\n` +
-      'It is shown only once:\n',
+      (process.stdout.isTTY
+        ? 'It is shown only once:\n'
+        : 'It was written to standard output, and is shown only once.\n'),
   );
   process.stdout.write(`${key}\n`);
 }

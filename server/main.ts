@@ -23,7 +23,7 @@ import { startVerifyingBooks } from './jobs/verify-books.ts';
 import { startWritingCredentialUses } from './jobs/write-credential-uses.ts';
 import { openAuthentication } from './keys/authenticate.ts';
 import { openKeyUses } from './keys/note-key-uses.ts';
-import { type Log, openLog, STANDARD_ERROR } from './log/log.ts';
+import { chooseLogFormat, type Log, openLog, STANDARD_ERROR } from './log/log.ts';
 import type { LogEvent } from './log/log-events.ts';
 import { onEachOf, openRequestLog, traceIdOf } from './log/request-log.ts';
 import type { Job } from './metrics/jobs.ts';
@@ -41,7 +41,7 @@ import { openSessionUses } from './sessions/note-session-uses.ts';
 import { openBackupJob } from './start/backups.ts';
 import { bannerOf } from './start/banner.ts';
 import { Lifecycle } from './start/lifecycle.ts';
-import { listen } from './start/listen.ts';
+import { listen, requireFreePort } from './start/listen.ts';
 import { statusOf, watchReadiness } from './start/status.ts';
 import { stopOnSignal } from './start/stop-on-signal.ts';
 import { openTraceExport } from './start/traces.ts';
@@ -91,8 +91,10 @@ try {
 }
 
 async function start(configuration: Configuration): Promise<void> {
+  chooseLogFormat(configuration.logFormat);
   const log = openLog(configuration.logLevel);
   say(`Transfer Service, ${configuration.mode} mode, process ${process.pid}`);
+  await requireFreePort(configuration);
   const opening = openDatabase(configuration, {
     onProgress: say,
     onServerExit: (description) => log.error({ event: 'database_server_exit' }, description),
@@ -209,12 +211,12 @@ type Listeners = {
 };
 
 function openHttp(
-  { addressRatePerSecond, keyRatePerSecond, trustedProxies, requestLog }: Configuration,
+  { addressRatePerSecond, keyRatePerSecond, trustedProxies, publicUrl, requestLog }: Configuration,
   gateway: Gateway,
   { log, errors, metrics, traces, overview }: Listeners,
 ): HttpServer {
   return createHttpServer(gateway, {
-    settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies },
+    settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies, publicUrl },
     version: VERSION,
     beginTrace: traces?.begin,
     onResponse: onEachOf(

@@ -80,7 +80,13 @@ export function runbookPath(page: RunbookPage): string {
   return `docs/runbook/${page}.md`;
 }
 
+/**
+ * What a path from the root of the project begins with for whoever reads a terminal or a log: nothing in a clone, but the
+ * package may be anywhere.
+ */
+const ROOT = import.meta.filename.endsWith('.ts') ? '' : import.meta.dirname.replace(/server$/, '');
+
 /** The line that follows the message of a problem. */
 export function runbookLine(page: RunbookPage): string {
-  return `Runbook: ${runbookPath(page)}`;
+  return `Runbook: ${ROOT}${runbookPath(page)}`;
 }

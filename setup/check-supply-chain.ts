@@ -6,7 +6,15 @@ import { pinProblems } from './supply-chain/pins.ts';
 
 // What is installed is what was chosen, and may be used: a step of `npm test`, without the network.
 
-const problems = [root, join(root, 'test', 'console')].flatMap((directory) => {
+/** The project, and what has a lockfile of its own because only tests need it. */
+const DIRECTORIES = [
+  root,
+  join(root, 'test', 'console'),
+  join(root, 'test', 'packages', 'tools'),
+  join(root, 'setup', 'verify', 'clients'),
+];
+
+const problems = DIRECTORIES.flatMap((directory) => {
   const lockfile = readLockfile(directory);
   return [...pinProblems(readManifest(directory), lockfile), ...licenseProblems(directory, lockfile)];
 });

@@ -44,6 +44,9 @@ const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]
 /** Suites that open the console, so that it must have been built. */
 const NEED_CONSOLE: readonly string[] = ['pages', 'console'];
 
+/** Suites that use the tarballs of the packages. */
+const NEED_TARBALLS: readonly string[] = ['packages', 'guides'];
+
 /** The part of vitest's report that is read here. */
 type Report = {
   readonly testResults: readonly {
@@ -134,6 +137,12 @@ async function fetchBrowser(): Promise<boolean> {
   return succeeded;
 }
 
+/** Only some of the tests of the packages need them, and say so where they are missing. */
+async function fetchTools(): Promise<void> {
+  const { succeeded, output } = await runScript('setup/packages/fetch-tools.mjs', []);
+  if (!succeeded) count(1, 0, `packages       no earlier versions of Node: ${output.trim()}`);
+}
+
 async function check(words: readonly string[]): Promise<void> {
   const isWanted = (name: string, folders: readonly string[] = []) =>
     words.length === 0 || words.includes(name) || words.some((word) => folders.includes(word));
@@ -149,6 +158,7 @@ async function check(words: readonly string[]): Promise<void> {
   }
   // Hundreds of processes load the same modules; compiled ones are kept below node_modules/ from run to run.
   process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.compile-cache');
+  if (suites.includes('packages')) await fetchTools();
   const needsBrowser = suites.includes('console');
   const hasBrowser = needsBrowser ? await fetchBrowser() : existsSync(join(root, 'test', 'console', BIN));
   // `npm run check` fetches no browser, and without its packages the tests in it have no types.
@@ -158,7 +168,11 @@ async function check(words: readonly string[]): Promise<void> {
   const ableSuites = hasBrowser ? suites : suites.filter((name) => name !== 'console');
   if (ableSuites.some((name) => NEED_CONSOLE.includes(name)))
     await runStep('console-build', ['setup/console/build.ts']);
+  // Beside the first suites, so that those that need the tarballs do not all wait for them at once.
+  const needsTarballs = ableSuites.some((name) => NEED_TARBALLS.includes(name));
+  const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
   if (ableSuites.length > 0) await runSuites(ableSuites);
+  await packing;
   console.log(`\ntook ${(performance.now() / 1000).toFixed(1)} s\n${total.passed} passed, ${total.failed} failed`);
   if (total.failed > 0) process.exitCode = 1;
 }

@@ -5,7 +5,6 @@ import { dirname, join } from 'node:path';
 import { openApiDocument } from '../contract/openapi/document.ts';
 import { VERSION } from '../server/version.ts';
 import { root } from './command.ts';
-import { generatedSdk } from './generate-sdk.ts';
 import { SECTIONS, withSections } from './guides/sections.ts';
 import {
   CHECKSUMS_FILE,
@@ -13,6 +12,7 @@ import {
   readMigrationChecksums,
   withNewChecksums,
 } from './migration-checksums.ts';
+import { generatedSdk } from './sdk/generate-sdk.ts';
 
 const generated: Readonly<Record<string, () => string>> = {
   'contract/openapi.json': () => formatted('contract/openapi.json', JSON.stringify(openApiDocument(VERSION))),

@@ -15,28 +15,12 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
-
-/** A failure that the reader can mend; its message is all they need, so no stack is shown. */
-export class SetupProblem extends Error {
-  constructor(message, exitCode = 1) {
-    super(message);
-    this.exitCode = exitCode;
-  }
-}
-
-/** `glibc`, `musl`, or an empty string where the question makes no sense. */
-export function libraryOfC() {
-  if (process.platform !== 'linux') return '';
-  // Without this the report looks up a name for every open connection, which can take seconds.
-  process.report.excludeNetwork = true;
-  return process.report.getReport().header.glibcVersionRuntime === undefined ? 'musl' : 'glibc';
-}
+import { libraryOfC, packageOfPinnedNode, SetupProblem } from '../cli/service-node.mjs';
 
 /** Where the pinned Node is once installed; undefined on a platform for which none is published. */
 export function pinnedNode(root) {
-  if (process.platform !== 'linux' || libraryOfC() !== 'glibc') return undefined;
-  if (process.arch !== 'x64' && process.arch !== 'arm64') return undefined;
-  return join(root, 'node_modules', `node-linux-${process.arch}`, 'bin', 'node');
+  const name = packageOfPinnedNode();
+  return name === undefined ? undefined : join(root, 'node_modules', name, 'bin', 'node');
 }
 
 const stampPath = (root) => join(root, 'node_modules', '.transfer-service-installed');
@@ -212,7 +196,7 @@ function runNpm(root, onStart) {
     '--engine-strict=false',
     '--include=dev',
     '--include=optional',
-    // Said here as well as in .npmrc, which a setting of the environment would outdo.
+    // Not in .npmrc, because there it would also apply to prepack.
     '--ignore-scripts',
     '--progress=false',
   ];

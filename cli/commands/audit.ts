@@ -1,8 +1,9 @@
+import { printable } from '../../domain/printable-text.ts';
 import type { AuditEntryRecord, ListAuditEntriesQuery } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, TIME_OPTIONS } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { runAdministration } from '../host.ts';
-import { alignedLines, printable } from '../output.ts';
+import { alignedLines } from '../output.ts';
 import type { Session } from '../session.ts';
 
 const VERIFY_NOTES = `
@@ -25,6 +26,7 @@ export const addAudit: AddCommands = (program, context) => {
     options: { action: { flag: '--action <name>', help: 'filter by action, such as change_switch' }, ...TIME_OPTIONS },
     columns: ['position', 'created_at', 'actor', 'action', 'program_id', 'subject_id'],
     list: (service, query) => service.audit.list(query),
+    empty: { text: 'No audit entries.', filtered: [['all entries', 'audit list']] },
   });
   addCommand<VerifyOptions>(audit, context, {
     name: 'verify',
@@ -36,7 +38,7 @@ export const addAudit: AddCommands = (program, context) => {
     notes: VERIFY_NOTES,
     run: (session, { expect, remote }) => {
       if (remote === true) return verifyRemotely(session);
-      return session.exitWith(runAdministration('verify-audit', ...(expect === undefined ? [] : [expect])));
+      return runAdministration(session, 'verify-audit', ...(expect === undefined ? [] : [expect]));
     },
   });
 };

@@ -27,6 +27,7 @@ import {
 } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, type Column, money, moneyColumn } from '../output.ts';
+import { plainTime } from '../plain-time.ts';
 import { type CommandContext, type PageOptions, pageText, readPages, showChanged } from '../session.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 import {
@@ -86,6 +87,14 @@ export const addCards: AddCommands = (program, context) => {
     options: FILTER_OPTIONS,
     columns: ['card_id', 'status', moneyColumn('balance'), moneyColumn('available')],
     list: (service, query) => service.cards.list(query),
+    empty: {
+      text: 'No cards.',
+      next: [
+        ['create one', 'cards create --card <card_id>'],
+        ['in another card program, for operators', 'programs list'],
+      ],
+      filtered: [['all cards', 'cards list']],
+    },
   });
   addUpdate(cards, context);
   addHolds(cards, context);
@@ -94,9 +103,9 @@ export const addCards: AddCommands = (program, context) => {
     name: 'limits <card_id>',
     argument: CARD_ID,
     description: 'show the limits of a card, their usage and what remains',
-    run: async ({ service, showText }, _, cardId) => {
+    run: async ({ service, showText, width }, _, cardId) => {
       const limits = await service.cards.limits(cardId);
-      showText(limits, describeCardLimits(limits));
+      showText(limits, describeCardLimits(limits, width));
     },
   });
   addStatement(cards, context);
@@ -117,7 +126,7 @@ function addDuplicates(cards: Command, context: CommandContext): void {
     },
     columns: [
       { heading: 'transfer_id', show: ({ transfer }) => transfer.transfer_id },
-      { heading: 'created_at', show: ({ transfer }) => transfer.created_at },
+      { heading: 'created_at', show: ({ transfer }) => plainTime(transfer.created_at) },
       { heading: 'type', show: ({ transfer }) => transfer.type },
       { heading: 'amount', show: ({ transfer }) => money(transfer.amount, transfer.currency), right: true },
       { heading: 'status', show: ({ transfer }) => transfer.status },
@@ -125,6 +134,11 @@ function addDuplicates(cards: Command, context: CommandContext): void {
       { heading: 'earlier', show: ({ earlier }) => earlier.transfer_id },
     ],
     list: (service, query, cardId) => service.cards.likelyDuplicates(cardId, query),
+    empty: {
+      text: 'No likely duplicates.',
+      filtered: [['transfers of a card', 'transfers list --card <card_id>']],
+      next: [['look further apart, such as an hour', 'cards duplicates <card_id> --window 3600']],
+    },
   });
 }
 
@@ -194,14 +208,14 @@ function addHolds(cards: Command, context: CommandContext): void {
     argument: CARD_ID,
     description: 'show the open holds on a card and those elsewhere for it, newest first',
     options: PAGE_OPTIONS,
-    run: async ({ service, showText }, options, cardId) => {
+    run: async ({ service, showText, width }, options, cardId) => {
       const holds = await readPages<HoldPage>(options, (page) => service.cards.holds(cardId, page));
       const { held, incoming, currency } = holds;
       const head = alignedLines([
         ['held', money(held, currency)],
         ['incoming', money(incoming, currency)],
       ]);
-      showText(holds, `${head}\n${pageText(HOLD_COLUMNS, holds)}`);
+      showText(holds, `${head}\n${pageText(HOLD_COLUMNS, holds, { width, empty: 'No open holds.\n' })}`);
     },
   });
 }
@@ -251,12 +265,12 @@ function addStatement(cards: Command, context: CommandContext): void {
     argument: CARD_ID,
     description: 'show the statement of a card, newest first, with opening and closing balance',
     options: { ...PAGE_OPTIONS, ...TIME_OPTIONS },
-    run: async ({ service, showText }, options, cardId) => {
+    run: async ({ service, showText, width }, options, cardId) => {
       const { created_from, created_to } = options;
       const statement = await readPages<StatementPage>(options, (page) =>
         service.cards.postings(cardId, { ...page, created_from, created_to }),
       );
-      showText(statement, describeStatement(statement));
+      showText(statement, describeStatement(statement, width));
     },
   });
   addCommand<ExportPostingsQuery & OutputOption>(cards, context, {
@@ -271,14 +285,14 @@ function addStatement(cards: Command, context: CommandContext): void {
   });
 }
 
-function describeStatement(statement: StatementPage): string {
+function describeStatement(statement: StatementPage, width: number | undefined): string {
   const { card_id, currency, opening_balance, closing_balance } = statement;
   const head = alignedLines([
     ['card_id', card_id],
     ['opening_balance', money(opening_balance, currency)],
     ['closing_balance', money(closing_balance, currency)],
   ]);
-  return `${head}\n${pageText(POSTING_COLUMNS, statement)}`;
+  return `${head}\n${pageText(POSTING_COLUMNS, statement, { width, empty: 'No postings in this period.\n' })}`;
 }
 
 function readRemoved(text: string): Removable[] {

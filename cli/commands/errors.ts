@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CatalogueRecord } from '../../contract/errors/catalogue.ts';
+import { printable } from '../../domain/printable-text.ts';
 import {
   type CountErrorsQuery,
   ERROR_TYPES,
@@ -14,8 +15,12 @@ import {
   type OperatorErrorRecord,
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, type OptionsFor, PAGE_OPTIONS, TIME_OPTIONS } from '../command.ts';
-import { alignedLines, type Column, pairsOf, printable, table, wrap, yesOrNo } from '../output.ts';
+import { nextAfter } from '../failure.ts';
+import { alignedLines, type Column, pairsOf, table, wrap, yesOrNo } from '../output.ts';
+import { readEarlier } from '../read-time.ts';
 import { type CommandContext, type PageOptions, pageText, readPages } from '../session.ts';
+import { shownChecks } from './support/check-values.ts';
+import { addTailErrors } from './tail-errors.ts';
 
 const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[];
 
@@ -37,6 +42,14 @@ of every error that only support can resolve.`;
 
 const LABEL_WIDTH = 14;
 
+// Loaded when it is needed: the contract takes longer to load than the rest of the command line.
+const load = () => import('../../contract/errors/catalogue.ts');
+
+const NOTES = `
+With a request id of a customer: operators type inspect, or requests show, which
+also finds what succeeded; with a key of the card program, show. Without one:
+list, search or tail.`;
+
 type Filters = Omit<ListErrorsQuery, 'limit' | 'cursor'>;
 
 const FILTER_OPTIONS: OptionsFor<Filters> = {
@@ -47,9 +60,9 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
   card_id: { flag: '--card <card_id>', help: 'filter by card' },
 };
 
-/** Adds `errors show | list | inspect | search | count | codes | explain`. */
+/** Adds `errors show | list | tail | inspect | search | count | codes | explain`. */
 export const addErrors: AddCommands = (program, context) => {
-  const errors = program.command('errors').description('the error log and the error codes');
+  const errors = program.command('errors').description('the error log and the error codes').addHelpText('after', NOTES);
   addCommand(errors, context, {
     name: 'show <request_id>',
     argument: 'request id of the response, req_...',
@@ -63,7 +76,19 @@ export const addErrors: AddCommands = (program, context) => {
     options: FILTER_OPTIONS,
     columns: COLUMNS,
     list: (service, query) => service.errors.list(query),
+    empty: {
+      text: 'No errors.',
+      next: [
+        ['see new ones as they are recorded', 'errors tail'],
+        ['in all card programs, for operators', 'errors search'],
+      ],
+      filtered: [
+        ['all errors', 'errors list'],
+        ['in all card programs, for operators', 'errors search'],
+      ],
+    },
   });
+  addTailErrors(errors, context);
   addOperatorCommands(errors, context);
   addCatalogue(errors, context);
 };
@@ -76,7 +101,9 @@ function addOperatorCommands(errors: Command, context: CommandContext): void {
     notes: LOG_NOTES,
     run: async ({ service, showText }, _, requestId) => {
       const error = await service.errors.inspect(requestId);
-      showText(error, describe(error));
+      const { ERRORS: definitions } = await load();
+      const known = ERROR_CODES.find((code) => code === error.code);
+      showText(error, `${known === undefined ? '' : gistOf(definitions[known], error.causes)}${describe(error)}`);
     },
   });
   // --program filters only if it is typed: an operator must not miss errors because of an environment variable.
@@ -85,11 +112,11 @@ function addOperatorCommands(errors: Command, context: CommandContext): void {
     name: 'search',
     description: 'list errors of all card programs, newest first; for operators',
     options: { ...PAGE_OPTIONS, ...FILTER_OPTIONS, program_id },
-    run: async ({ service, showText, writeError }, { limit, cursor, all, ...filters }) => {
+    run: async ({ service, showText, writeError, width }, { limit, cursor, all, ...filters }) => {
       const found = await readPages<FoundErrors>({ limit, cursor, all }, (page) =>
         service.errors.search({ ...filters, ...page }),
       );
-      showText(found, pageText(SEARCH_COLUMNS, found));
+      showText(found, pageText(SEARCH_COLUMNS, found, { width, empty: 'No errors.\n' }));
       writeError(droppedText(found.dropped));
     },
   });
@@ -104,9 +131,10 @@ function addOperatorCommands(errors: Command, context: CommandContext): void {
       },
       from: {
         flag: '--from <time>',
-        help: 'first interval, such as 2030-01-31T12:00:00Z (default: 24 hours or 30 days ago)',
+        help: 'first interval, in UTC: 2030-01-31, "2030-01-31 12:00", or 6h for six hours ago (default: 24h, or 30d)',
+        read: readEarlier,
       },
-      to: { flag: '--to <time>', help: 'end of the last interval (default: now)' },
+      to: { flag: '--to <time>', help: 'end of the last interval (default: now)', read: readEarlier },
       code: { flag: '--code <code>', help: 'filter by error code' },
       program_id,
     },
@@ -118,13 +146,12 @@ function addOperatorCommands(errors: Command, context: CommandContext): void {
 }
 
 function addCatalogue(errors: Command, context: CommandContext): void {
-  // Loaded when it is needed: the contract takes longer to load than the rest of the command line.
-  const load = () => import('../../contract/errors/catalogue.ts');
   addCommand(errors, context, {
     name: 'codes',
     description: 'list the error codes, without a request to the service',
     run: async ({ showText }) => {
-      const rows = ERROR_CODES.map((await load()).catalogueRecord);
+      const catalogue = await load();
+      const rows = catalogue.ERROR_CODES.map(catalogue.catalogueRecord);
       showText({ data: rows }, table(['code', 'status', 'type'], rows));
     },
   });
@@ -132,16 +159,33 @@ function addCatalogue(errors: Command, context: CommandContext): void {
     name: 'explain <code>',
     argument: 'error code, such as insufficient_funds',
     description: 'explain an error code, without a request to the service',
-    run: async ({ showText, url }, _, code) => {
+    run: async ({ showText, url, command }, _, code) => {
       const known = ERROR_CODES.find((one) => one === code);
-      if (known === undefined) throw new InvalidArgument(`unknown error code '${code}'${suggestion(code)}`);
+      if (known === undefined) throw new InvalidArgument(`unknown error code '${code}'${await suggestion(code)}`);
       const entry = (await load()).catalogueRecord(known);
-      showText(entry, explain(entry, url));
+      showText(entry, explain(entry, url, command));
     },
   });
 }
 
-function describe({ causes, ...rest }: InspectedErrorRecord): string {
+/** What an error is and what to do about it, above its fields. */
+function gistOf(
+  { meaning, resolution }: { readonly meaning: string; readonly resolution: string },
+  causes: InspectedErrorRecord['causes'],
+): string {
+  return `${wrap(meaning, '', '')}${innermostCause(causes)}${wrap(resolution, 'What to do: ', '  ')}\n`;
+}
+
+/** The cause at the end of the chain, in its own words, above the stacks. */
+function innermostCause(causes: InspectedErrorRecord['causes']): string {
+  const cause = causes.at(-1);
+  if (cause === undefined) return '';
+  const text = cause.message === 'provoked' ? 'the header Sandbox-Provoke' : cause.message;
+  return wrap(printable(text), 'Cause: ', '  ');
+}
+
+function describe({ causes, ...error }: InspectedErrorRecord): string {
+  const rest = { ...error, checks: shownChecks(error) };
   const chain = causes.map(({ name, message, stack }, index) => {
     const lines = [
       `${index === 0 ? 'thrown' : 'caused by'}: ${name}: ${message}`,
@@ -153,7 +197,7 @@ function describe({ causes, ...rest }: InspectedErrorRecord): string {
 }
 
 function describeCounts({ data, dropped }: ErrorCounts): string {
-  const counts = data.length === 0 ? 'No results.\n' : table(['start', 'code', 'type', 'count'], data);
+  const counts = data.length === 0 ? 'No errors in this period.\n' : table(['start', 'code', 'type', 'count'], data);
   return counts + droppedText(dropped);
 }
 
@@ -161,7 +205,7 @@ function droppedText(dropped: number): string {
   return dropped === 0 ? '' : `${dropped} more errors in this period could not be recorded.\n`;
 }
 
-function explain(entry: CatalogueRecord, url: string): string {
+function explain(entry: CatalogueRecord, url: string, command: string): string {
   const labelled = (label: string, text: string) =>
     wrap(text, `${label}${label === '' ? ' ' : ':'}`.padEnd(LABEL_WIDTH), ' '.repeat(LABEL_WIDTH));
   return [
@@ -170,6 +214,7 @@ function explain(entry: CatalogueRecord, url: string): string {
     '\n',
     ...entry.causes.map((cause, index) => labelled(index === 0 ? 'Causes' : '', cause)),
     labelled('Resolution', entry.resolution),
+    entry.resolver === 'support' ? forOperators(entry.code, command) : '',
     labelled('Resolved by', entry.resolver),
     labelled('Money moved', entry.money_moved),
     labelled('Retryable', yesOrNo(entry.retry)),
@@ -179,9 +224,20 @@ function explain(entry: CatalogueRecord, url: string): string {
   ].join('');
 }
 
-function suggestion(code: string): string {
-  const words = code.toLowerCase().split(/[^a-z]+/);
-  const near = ERROR_CODES.filter((known) => known.split('_').some((word) => words.includes(word)));
+/** Those who resolve an error are told more than to contact support. */
+function forOperators(code: string, command: string): string {
+  const indent = ' '.repeat(LABEL_WIDTH);
+  const [purpose, next] = nextAfter(code) ?? ['See what caused it:', 'errors inspect <request_id>'];
+  // On a line of its own, so that it can be copied.
+  return `${wrap(purpose, 'Operators:'.padEnd(LABEL_WIDTH), indent)}${indent}  ${command} ${next}\n`;
+}
+
+/** The codes that the service, too, finds by these words, such as `frozen` or `not enough money`. */
+async function suggestion(words: string): Promise<string> {
+  const { searchCatalogue } = await import('../../contract/errors/search/search-catalogue.ts');
+  const { hits } = searchCatalogue(words);
+  const alone = hits.filter(({ family }) => family === undefined);
+  const near = (alone.length > 0 ? alone : hits).map(({ code }) => code);
   return near.length === 0
     ? '; list them with: transfer-service errors codes'
     : `; did you mean ${near.slice(0, 3).join(', ')}?`;

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { printable } from '../../domain/printable-text.ts';
 import { InvalidArgument } from '../../sdk/client.ts';
 import type { OptionsFor } from '../command.ts';
 import { OutputFailure } from '../failure.ts';
-import { printable } from '../output.ts';
 import type { Session } from '../session.ts';
 
 /** The field that `--output` sets. */

@@ -12,6 +12,7 @@ import {
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
 import { type Pair, pairsOf } from '../output.ts';
+import { readLater } from '../read-time.ts';
 import { type Session, showChanged } from '../session.ts';
 
 type CreateOptions = CreateKeyBody & KeyOption;
@@ -45,7 +46,11 @@ export const addKeys: AddCommands = (program, context) => {
       role: { flag: '--role <role>', help: 'in place of --scopes, the scopes of a role', choices: ROLES },
       program_id: { flag: '--program <program_id>', help: 'card program that the key is bound to' },
       all_programs: { flag: '--all-programs', help: 'not bound: the key can act in every card program' },
-      expires_at: { flag: '--expires-at <time>', help: 'when the key expires, such as 2030-01-31T12:00:00Z' },
+      expires_at: {
+        flag: '--expires-at <time>',
+        help: 'when the key expires: 2030-01-31, or 90d from now',
+        read: readLater,
+      },
       ...KEY_OPTION,
     },
     notes: SCOPE_NOTES,
@@ -74,6 +79,10 @@ export const addKeys: AddCommands = (program, context) => {
       'revoked_at',
     ],
     list: (service, query) => service.keys.list(query),
+    empty: {
+      text: 'No API keys.',
+      next: [['create one', 'keys create --name <text> --role support --all-programs']],
+    },
   });
   addCommand<RollKeyBody & KeyOption>(keys, context, {
     name: 'roll <key_id>',
@@ -82,9 +91,10 @@ export const addKeys: AddCommands = (program, context) => {
     options: {
       previous_until: {
         flag: '--previous-until <time>',
-        help: 'when the old key stops working (default: in 24 hours)',
+        help: 'when the old key stops working: a time, or 2h from now (default: 24h)',
+        read: readLater,
       },
-      expires_at: { flag: '--expires-at <time>', help: 'when the new key expires' },
+      expires_at: { flag: '--expires-at <time>', help: 'when the new key expires', read: readLater },
       ...KEY_OPTION,
     },
     run: async (session, { idempotencyKey, ...body }, keyId) =>

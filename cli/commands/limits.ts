@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { type CardLimits, type CardLimitsPatch, type CardLimitsRecord, LIMIT_NAMES } from '../../sdk/client.ts';
 import { alignedLines, type Column, money, type Pair, table, wrap } from '../output.ts';
+import { plainTime } from '../plain-time.ts';
 
 type TypedLimit = { readonly direction: string | undefined; readonly name: string; readonly value: number | null };
 /** A change of limits, as the value of an option: commander turns a plain null into an empty string. */
@@ -101,7 +102,7 @@ function fieldsOf(direction: string | undefined, limits: readonly TypedLimit[]):
 }
 
 /** The range of the next transfer of a card in each direction, then every limit and what remains of it. */
-export function describeCardLimits(record: CardLimitsRecord): string {
+export function describeCardLimits(record: CardLimitsRecord, width: number | undefined): string {
   const { currency, maximum_balance: most } = record;
   const pairs: Pair[] = [
     ['card_id', record.card_id],
@@ -111,14 +112,14 @@ export function describeCardLimits(record: CardLimitsRecord): string {
     ['incoming', money(record.incoming, currency)],
     ['next transfer in', rangeOf(record.in, currency)],
     ['next transfer out', rangeOf(record.out, currency)],
-    ['evaluated_at', record.evaluated_at],
+    ['evaluated_at', plainTime(record.evaluated_at)],
   ];
   const rows: readonly Row[] = [
     ...record.in.limits.map((state) => ({ ...state, limit: `in.${state.name}` })),
     ...record.out.limits.map((state) => ({ ...state, limit: `out.${state.name}` })),
     ...(most === null ? [] : [{ ...most, limit: 'maximum_balance' }]),
   ];
-  const limits = rows.length === 0 ? 'No limits.\n' : table(columnsIn(currency), rows);
+  const limits = rows.length === 0 ? 'No limits.\n' : table(columnsIn(currency), rows, width);
   return `${alignedLines(pairs)}\n${limits}`;
 }
 
@@ -138,6 +139,9 @@ function columnsIn(currency: string): readonly Column<Row>[] {
     { heading: 'value', show: (row) => figure(row, row.value), right: true },
     { heading: 'used', show: (row) => figure(row, row.used), right: true },
     { heading: 'left', show: (row) => figure(row, row.left), right: true },
-    { heading: 'frees_at', show: (row) => row.frees_at ?? null },
+    {
+      heading: 'frees_at',
+      show: ({ frees_at: time }) => (time === null || time === undefined ? null : plainTime(time)),
+    },
   ];
 }

@@ -6,6 +6,7 @@ import {
   InvalidArgument,
   type ProgramRecord,
 } from '../../sdk/client.ts';
+import { AMOUNT_HELP, amountFields, readAmount, type TypedAmount } from '../amount.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, readWholeNumber } from '../command.ts';
 import { money, moneyColumn, type Pair, pairsOf } from '../output.ts';
 import { type CommandContext, showChanged, showMoved } from '../session.ts';
@@ -56,6 +57,7 @@ export const addPrograms: AddCommands = (program, context) => {
     description: 'list card programs, newest first',
     columns: ['program_id', 'name', 'currency', { heading: 'funding available', show: fundingAvailable, right: true }],
     list: (service, query) => service.programs.list(query),
+    empty: { text: 'No card programs.', next: [['create one', 'programs create --name <text> --currency USD']] },
   });
   addList<FundingMovementRecord>(programs, context, {
     name: 'movements <program_id>',
@@ -63,6 +65,10 @@ export const addPrograms: AddCommands = (program, context) => {
     description: 'list the deposits and withdrawals of a card program, newest first',
     columns: ['movement_id', 'created_at', 'kind', moneyColumn('amount'), moneyColumn('balance'), 'description'],
     list: (service, query, programId) => service.programs.movements(programId, query),
+    empty: {
+      text: 'No deposits or withdrawals.',
+      next: [['deposit', 'deposits create --program <program_id> --amount "1000.00 USD"']],
+    },
   });
   addCommand<UpdateOptions>(programs, context, {
     name: 'update <program_id>',
@@ -105,13 +111,15 @@ export const addFunding: AddCommands = (program, context) => {
   addMovement(program, context, 'withdrawals', "withdraw money from a card program's funding account");
 };
 
+type MovementOptions = { readonly program?: string; readonly amount: TypedAmount };
+
 function addMovement(
   program: Command,
   context: CommandContext,
   resource: 'deposits' | 'withdrawals',
   description: string,
 ): void {
-  addCommand<FundingMovementBody & KeyOption & { readonly program?: string }>(
+  addCommand<Omit<FundingMovementBody, 'amount'> & KeyOption & MovementOptions>(
     program.command(resource).description(description),
     context,
     {
@@ -119,15 +127,16 @@ function addMovement(
       description,
       options: {
         program: { flag: '--program <program_id>', help: 'card program; required' },
-        amount: { flag: '--amount <amount>', help: 'amount in minor units: 1000 is 10.00 USD', required: true },
+        amount: { flag: '--amount <amount>', help: AMOUNT_HELP, required: true, read: readAmount },
         currency: { flag: '--currency <code>', help: "ISO 4217 code (default: the card program's)" },
         description: { flag: '--description <text>', help: 'free text, such as the bank reference' },
         ...KEY_OPTION,
       },
-      run: async (session, { program: _, idempotencyKey, ...body }) => {
+      run: async (session, { program: _, idempotencyKey, amount, ...rest }) => {
         if (session.program === undefined) {
           throw new InvalidArgument('set the card program with --program or TRANSFER_SERVICE_PROGRAM');
         }
+        const body = { ...rest, ...amountFields(amount, rest.currency) };
         showMoved(session, await session.service[resource].create(session.program, body, { idempotencyKey }));
       },
     },

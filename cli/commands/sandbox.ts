@@ -1,11 +1,14 @@
+import type { Command } from 'commander';
 import { InvalidArgument } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, KEY_OPTION, type KeyOption } from '../command.ts';
+import { runAdministration } from '../host.ts';
+import type { CommandContext } from '../session.ts';
 
 const SECONDS_IN: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Adds `sandbox database stop | start` and `sandbox clock`. */
+/** Adds `sandbox reset`, `sandbox database stop | start` and `sandbox clock`. */
 export const addSandbox: AddCommands = (program, context) => {
-  const sandbox = program.command('sandbox').description('simulate a database failure, or move the clock');
+  const sandbox = program.command('sandbox').description('begin anew, simulate a database failure, or move the clock');
   addCommand<KeyOption>(sandbox, context, {
     name: 'clock <ahead>',
     argument: 'offset from the current time: seconds, or a value such as 90m, 36h or 8d',
@@ -14,6 +17,7 @@ export const addSandbox: AddCommands = (program, context) => {
     run: async ({ service, show }, { idempotencyKey }, ahead) =>
       show(await service.sandbox.moveClock({ seconds_ahead: readDuration(ahead) }, { idempotencyKey })),
   });
+  addReset(sandbox, context);
   const database = sandbox.command('database').description("the sandbox's database server");
   addCommand(database, context, {
     name: 'stop',
@@ -26,6 +30,27 @@ export const addSandbox: AddCommands = (program, context) => {
     run: async ({ service, show }) => show(await service.sandbox.startDatabase()),
   });
 };
+
+const RESET_NOTES = `
+Runs on the host of the service, with the settings of the service, while no
+service runs. Cards, transfers, keys, events and errors are gone; the next start
+makes a new sandbox. With DATABASE_URL only what the service has created in its
+schema is removed. A live ledger is never removed.`;
+
+function addReset(sandbox: Command, context: CommandContext): void {
+  addCommand<{ readonly yes?: boolean }>(sandbox, context, {
+    name: 'reset',
+    description: 'remove the sandbox ledger, so that the next start makes a new one',
+    options: { yes: { flag: '--yes', help: 'do not ask for confirmation' } },
+    notes: RESET_NOTES,
+    run: async (session, { yes }) => {
+      if (yes !== true && session.confirm === undefined) {
+        throw new InvalidArgument('to reset without a question, such as in a script, add --yes');
+      }
+      await runAdministration(session, 'sandbox-reset', yes === true ? 'sure' : 'ask');
+    },
+  });
+}
 
 /** A duration in seconds. */
 function readDuration(text: string): number {

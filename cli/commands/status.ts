@@ -1,7 +1,10 @@
+import { printable } from '../../domain/printable-text.ts';
 import { type ServiceStatus, TransferServiceError } from '../../sdk/client.ts';
 import { type AddCommands, addCommand } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
-import { alignedLines, type Pair, printable, yesOrNo } from '../output.ts';
+import { alignedLines, type Pair } from '../output.ts';
+import { bad, good, warning } from '../paint.ts';
+import { plainTime } from '../plain-time.ts';
 
 /** Adds `status`. It exits with 3 if the service is not ready, so that a scheduler can alert. */
 export const addStatus: AddCommands = (program, context) =>
@@ -22,14 +25,14 @@ export const addStatus: AddCommands = (program, context) =>
 
 function describe(status: ServiceStatus): string {
   const { readiness, degraded, unknown } = status;
-  const head = alignedLines([
-    ['ready', `${yesOrNo(readiness.ready)} (${readiness.reason}) since ${readiness.since}`],
-    ...factsOf(status),
-  ]);
+  const head = alignedLines([['ready', readyText(readiness)], ...factsOf(status)]).replace(
+    /yes|no/,
+    readiness.ready ? good('yes') : bad('no'),
+  );
   const problems = readiness.ready ? [] : [{ ...readiness, name: readiness.reason }];
   const shown = [...problems, ...degraded].map(
     ({ name, message, runbook }) =>
-      `\n${name}: ${printable(message)}\n${runbook === null ? '' : `  Runbook: ${printable(runbook)}\n`}`,
+      `\n${readiness.ready ? warning(name) : bad(name)}: ${printable(message)}\n${runbook === null ? '' : `  Runbook: ${printable(runbook)}\n`}`,
   );
   const missing = unknown.length === 0 ? '' : `\nNot known, because the database did not say: ${unknown.join(', ')}.\n`;
   return `${head}${shown.join('')}${missing}`;
@@ -49,7 +52,7 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
       'connections',
       `${connections.in_use} in use, ${connections.idle} idle, of ${connections.max}; ${connections.waiting} requests wait`,
     ],
-    ['webhooks', `${webhooks.delivery}${webhooksText(webhooks)}`],
+    ['webhooks', webhooksText(webhooks)],
     [
       'error spool',
       `${bytesText(errors.spool_bytes)} of ${bytesText(errors.max_spool_bytes)}; ${errors.dropped} errors dropped`,
@@ -66,11 +69,11 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
       'books',
       books.verified_at === null
         ? null
-        : `${books.balanced === true ? 'balanced' : 'NOT BALANCED'} at ${books.verified_at}`,
+        : `${books.balanced === true ? 'balanced' : 'NOT BALANCED'} at ${plainTime(books.verified_at)}`,
     ],
-    ['last copy', backups.last_copy_at],
-    ['restorable until', backups.restorable_until],
-    ['last archived', backups.last_archived_at],
+    ['last copy', plainTimeOf(backups.last_copy_at)],
+    ['restorable until', plainTimeOf(backups.restorable_until)],
+    ['last archived', plainTimeOf(backups.last_archived_at)],
   ];
   return facts.flatMap(([name, text]): Pair[] => (text === null ? [] : [[name, text]]));
 }
@@ -106,6 +109,18 @@ function replicationText({ replication_lag_bytes: lag, waits_for_standby: waits 
   return `${lag ?? 'unknown'} bytes behind, commits ${waits === true ? 'wait' : 'do not wait'} for one`;
 }
 
-function webhooksText({ enabled, paused, failing }: ServiceStatus['webhooks']): string {
-  return enabled === null ? '' : `; ${enabled} enabled, ${paused ?? 0} paused, ${failing ?? 0} failing`;
+function webhooksText({ delivery, enabled, paused, failing }: ServiceStatus['webhooks']): string {
+  if (delivery === 'no_webhooks') return 'none';
+  return enabled === null
+    ? delivery
+    : `delivery ${delivery}; ${enabled} enabled, ${paused ?? 0} paused, ${failing ?? 0} failing`;
+}
+
+/** Whether the service is ready, why not, and since when. */
+function readyText({ ready, reason, since }: ServiceStatus['readiness']): string {
+  return `${ready ? 'yes' : 'no'} (${reason}) since ${plainTime(since)}`;
+}
+
+function plainTimeOf(time: string | null): string | null {
+  return time === null ? null : plainTime(time);
 }

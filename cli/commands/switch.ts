@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
+import { printable } from '../../domain/printable-text.ts';
 import { type ChangeSwitchBody, type SwitchPreview, type SwitchRecord, TRANSFER_TYPES } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, KEY_OPTION, type KeyOption, type OptionsFor } from '../command.ts';
-import { alignedLines, type Column, printable, table } from '../output.ts';
+import { alignedLines, type Column, table } from '../output.ts';
+import { plainTime } from '../plain-time.ts';
+import { readLater } from '../read-time.ts';
 import { type CommandContext, type Session, showChanged } from '../session.ts';
 
 const COLUMNS: readonly Column<SwitchRecord>[] = [
@@ -33,9 +36,9 @@ export const addSwitch: AddCommands = (program, context) => {
   addCommand(parent, context, {
     name: 'show',
     description: 'show what is disabled, since when, by whom and why',
-    run: async ({ service, showText }) => {
+    run: async ({ service, showText, width }) => {
       const state = await service.switch.get();
-      showText(state, state.data.length === 0 ? 'Nothing is disabled.\n' : table(COLUMNS, state.data));
+      showText(state, state.data.length === 0 ? 'Nothing is disabled.\n' : table(COLUMNS, state.data, width));
     },
   });
   addCommand<Omit<ScopeOptions, keyof KeyOption>>(parent, context, {
@@ -65,7 +68,11 @@ function addDisable(parent: Command, context: CommandContext): void {
     options: {
       ...SCOPE_OPTIONS,
       reason: { flag: '--reason <text>', help: 'why', required: true },
-      until: { flag: '--until <time>', help: 'when to enable it again, such as 2030-01-31T12:00:00Z' },
+      until: {
+        flag: '--until <time>',
+        help: 'when to enable it again: "2030-01-31 12:00" in UTC, or 2h from now',
+        read: readLater,
+      },
     },
     notes: SCOPE_NOTES,
     run: (session, options) => change(session, { disabled: true, ...options }),
@@ -81,8 +88,8 @@ function describePreview(preview: SwitchPreview): string {
   const head = alignedLines([
     ['scope', preview.scope],
     ['card programs', String(programs.count)],
-    [`transfers since ${hour.since}`, String(hour.transfers)],
-    [`transfers since ${day.since}`, String(day.transfers)],
+    [`transfers since ${plainTime(hour.since)}`, String(hour.transfers)],
+    [`transfers since ${plainTime(day.since)}`, String(day.transfers)],
     [
       'scheduled transfers',
       `${scheduled.at_least ? 'at least ' : ''}${scheduled.transfers}, ${scheduled.within_day} of them due within 24 hours`,

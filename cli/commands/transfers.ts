@@ -12,6 +12,7 @@ import {
   type TransferBatchRow,
   type TransferRecord,
 } from '../../sdk/client.ts';
+import { AMOUNT_HELP, amountFields, readAmount, type TypedAmount } from '../amount.ts';
 import {
   type AddCommands,
   addCommand,
@@ -22,8 +23,9 @@ import {
   readWholeNumber,
   TIME_OPTIONS,
 } from '../command.ts';
-import { moneyColumn, table } from '../output.ts';
-import { type CommandContext, showMoved } from '../session.ts';
+import { type Column, money, moneyColumn, table, wrap } from '../output.ts';
+import { readLater } from '../read-time.ts';
+import { type CommandContext, type Session, showMoved } from '../session.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 
 const TRANSFER_ID = 'transfer id, tr_...';
@@ -45,10 +47,11 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
   ...TIME_OPTIONS,
 };
 
-/** The amount is sent as typed: the service validates it. */
-const TRANSFER_OPTIONS: OptionsFor<CreateTransferBody & KeyOption> = {
+type TransferOptions = Omit<CreateTransferBody, 'amount'> & KeyOption & { readonly amount: TypedAmount };
+
+const TRANSFER_OPTIONS: OptionsFor<TransferOptions> = {
   card_id: { flag: '--card <card_id>', help: 'card id', required: true },
-  amount: { flag: '--amount <amount>', help: 'amount in minor units: 1000 is 10.00 USD', required: true },
+  amount: { flag: '--amount <amount>', help: AMOUNT_HELP, required: true, read: readAmount },
   type: { flag: '--type <type>', help: 'type of transfer (default: load)', choices: TRANSFER_TYPES },
   destination_card_id: { flag: '--destination-card <card_id>', help: 'receiving card; with --type card_to_card' },
   currency: { flag: '--currency <code>', help: "ISO 4217 code; must be the card's currency" },
@@ -57,16 +60,42 @@ const TRANSFER_OPTIONS: OptionsFor<CreateTransferBody & KeyOption> = {
     help: 'manual places a hold, to capture later (default: automatic)',
     choices: ['automatic', 'manual'],
   },
-  expires_at: { flag: '--expires-at <time>', help: 'when the hold expires, up to 90 days ahead (default: 7 days)' },
+  expires_at: {
+    flag: '--expires-at <time>',
+    help: 'when the hold expires, up to 90 days ahead: a time, or 36h from now (default: 7d)',
+    read: readLater,
+  },
   scheduled_for: {
     flag: '--scheduled-for <time>',
-    help: 'execution time, such as 2030-01-31T12:00:00Z (default: now)',
+    help: 'execution time in UTC: 2030-01-31, "2030-01-31 12:00", or 36h from now (default: now)',
+    read: readLater,
   },
   description: { flag: '--description <text>', help: 'free text' },
   reference: { flag: '--reference <text>', help: 'your reference, unique in the card program' },
   metadata: { flag: '--metadata <name=value>', help: 'metadata pair; can be repeated', read: readPair },
   ...KEY_OPTION,
 };
+
+/** The captured amount where it is not the amount, and what was reversed, if anything. */
+const COLUMNS: readonly Column<TransferRecord>[] = [
+  'transfer_id',
+  'type',
+  'card_id',
+  'destination_card_id',
+  moneyColumn('amount'),
+  {
+    heading: 'captured',
+    show: ({ amount, captured_amount: captured, currency }) => (captured === amount ? null : money(captured, currency)),
+    right: true,
+  },
+  {
+    heading: 'reversed',
+    show: ({ reversed_amount: reversed, currency }) => (reversed === 0 ? null : money(reversed, currency)),
+    right: true,
+  },
+  'status',
+  'created_at',
+];
 
 /** Adds the commands of transfers. */
 export const addTransfers: AddCommands = (program, context) => {
@@ -84,8 +113,19 @@ export const addTransfers: AddCommands = (program, context) => {
     name: 'list',
     description: 'list transfers, newest first',
     options: FILTER_OPTIONS,
-    columns: ['transfer_id', 'type', 'card_id', 'destination_card_id', moneyColumn('amount'), 'status', 'created_at'],
+    columns: COLUMNS,
     list: (service, query) => service.transfers.list(queryOf(query)),
+    empty: {
+      text: 'No transfers.',
+      next: [
+        ['create one', 'transfers create --card <card_id> --amount "10.00 USD"'],
+        ['in another card program, for operators', 'programs list'],
+      ],
+      filtered: [
+        ['all transfers', 'transfers list'],
+        ['in any card program, for operators', 'search <id, reference or amount>'],
+      ],
+    },
   });
   addCommand<Filters & OutputOption>(transfers, context, {
     name: 'export',
@@ -116,29 +156,45 @@ function addTimeline(transfers: Command, context: CommandContext): void {
 }
 
 function addCreate(transfers: Command, context: CommandContext): void {
-  addCommand<CreateTransferBody & KeyOption>(transfers, context, {
+  addCommand<TransferOptions>(transfers, context, {
     name: 'create',
     description: 'load a card, unload it, or move money from card to card',
     options: TRANSFER_OPTIONS,
-    run: async (session, { idempotencyKey, ...body }) =>
-      showMoved(session, await session.service.transfers.create(body, { idempotencyKey })),
+    run: async (session, { idempotencyKey, amount, ...body }) =>
+      showMoved(
+        session,
+        await session.service.transfers.create({ ...body, ...amountFields(amount, body.currency) }, { idempotencyKey }),
+      ),
   });
-  addCommand<CreateTransferBody & KeyOption>(transfers, context, {
+  addCommand<TransferOptions>(transfers, context, {
     name: 'explain',
     description: 'run the checks of create and show the result of each, without moving money',
     options: TRANSFER_OPTIONS,
-    run: async ({ service, showText }, { idempotencyKey, ...body }) => {
-      const explanation = await service.transfers.explain(body, { idempotencyKey });
+    run: async ({ service, showText, width }, { idempotencyKey, amount, ...body }) => {
+      const typed = { ...body, ...amountFields(amount, body.currency) };
+      const explanation = await service.transfers.explain(typed, { idempotencyKey });
       const { checks, would_succeed, first_failure } = explanation;
       const verdict = would_succeed ? 'The transfer would succeed.' : `The transfer would fail: ${first_failure}.`;
+      const currency = checks.find(({ saw }) => saw.card_currency !== undefined)?.saw.card_currency;
       const saw = (check: (typeof checks)[number]) =>
         Object.entries(check.saw)
-          .map(([name, value]) => `${name}=${value}`)
-          .join(' ');
-      const checkTable = table(['name', 'outcome', 'code', { heading: 'values', show: saw }], checks);
-      showText(explanation, `${checkTable}\n${verdict}\n`);
+          .map(([name, value]) => `${name}=${sawText(name, String(value), currency)}`)
+          .join(', ');
+      const isEvaluated = ({ outcome }: (typeof checks)[number]) => outcome !== 'not_evaluated';
+      const columns = ['name', 'outcome', 'code', { heading: 'values', show: saw }] as const;
+      const others = checks.filter((check) => !isEvaluated(check)).map(({ name }) => name);
+      const notEvaluated = others.length === 0 ? '' : wrap(`Not evaluated: ${others.join(', ')}.`, '', '  ');
+      showText(explanation, `${table(columns, checks.filter(isEvaluated), width)}${notEvaluated}\n${verdict}\n`);
     },
   });
+}
+
+/** Amounts of money among what a check saw. */
+const SEEN_AMOUNTS = /^(available|balance|incoming|used)$|(^|_)amount$|_balance$/;
+
+function sawText(name: string, text: string, currency: unknown): string {
+  const isAmount = SEEN_AMOUNTS.test(name) && /^-?\d{1,15}$/.test(text);
+  return isAmount && typeof currency === 'string' ? money(Number(text), currency) : text;
 }
 
 function addCreateBatch(transfers: Command, context: CommandContext): void {
@@ -164,17 +220,40 @@ function addCreateBatch(transfers: Command, context: CommandContext): void {
   });
 }
 
+type WithAmount<Body> = Omit<Body, 'amount'> & KeyOption & { readonly amount?: TypedAmount };
+
+/**
+ * The amount of a request about a transfer. The API takes it in the currency of the transfer, so a currency that was typed
+ * is compared with that one first.
+ */
+async function amountOf(
+  { service }: Session,
+  transferId: string,
+  typed: TypedAmount | undefined,
+): Promise<{ readonly amount?: string }> {
+  if (typed === undefined) return {};
+  if (typed.currency !== undefined) {
+    const { currency } = await service.transfers.get(transferId);
+    if (currency !== typed.currency) {
+      throw new InvalidArgument(`--amount is in ${typed.currency}, and the transfer ${transferId} is in ${currency}`);
+    }
+  }
+  return { amount: typed.minorUnits };
+}
+
 function addMoneyChanges(transfers: Command, context: CommandContext): void {
-  addCommand<CaptureTransferBody & KeyOption>(transfers, context, {
+  addCommand<WithAmount<CaptureTransferBody>>(transfers, context, {
     name: 'capture <transfer_id>',
     argument: TRANSFER_ID,
     description: 'capture a hold, in full or in part, and release the rest',
     options: {
-      amount: { flag: '--amount <amount>', help: 'amount in minor units (default: the full hold)' },
+      amount: { flag: '--amount <amount>', help: `${AMOUNT_HELP} (default: the full hold)`, read: readAmount },
       ...KEY_OPTION,
     },
-    run: async (session, { idempotencyKey, ...body }, transferId) =>
-      showMoved(session, await session.service.transfers.capture(transferId, body, { idempotencyKey })),
+    run: async (session, { idempotencyKey, amount }, transferId) => {
+      const body = await amountOf(session, transferId, amount);
+      showMoved(session, await session.service.transfers.capture(transferId, body, { idempotencyKey }));
+    },
   });
   addCommand<KeyOption>(transfers, context, {
     name: 'cancel <transfer_id>',
@@ -184,17 +263,23 @@ function addMoneyChanges(transfers: Command, context: CommandContext): void {
     run: async (session, { idempotencyKey }, transferId) =>
       showMoved(session, await session.service.transfers.cancel(transferId, { idempotencyKey })),
   });
-  addCommand<ReverseTransferBody & KeyOption>(transfers, context, {
+  addCommand<WithAmount<ReverseTransferBody>>(transfers, context, {
     name: 'reverse <transfer_id>',
     argument: TRANSFER_ID,
     description: 'reverse a completed transfer, in full or in part',
     options: {
-      amount: { flag: '--amount <amount>', help: 'amount in minor units (default: all that was not reversed yet)' },
+      amount: {
+        flag: '--amount <amount>',
+        help: `${AMOUNT_HELP} (default: all that was not reversed yet)`,
+        read: readAmount,
+      },
       description: { flag: '--description <text>', help: 'free text, such as the reason' },
       ...KEY_OPTION,
     },
-    run: async (session, { idempotencyKey, ...body }, transferId) =>
-      showMoved(session, await session.service.transfers.reverse(transferId, body, { idempotencyKey })),
+    run: async (session, { idempotencyKey, amount, ...rest }, transferId) => {
+      const body = { ...rest, ...(await amountOf(session, transferId, amount)) };
+      showMoved(session, await session.service.transfers.reverse(transferId, body, { idempotencyKey }));
+    },
   });
 }
 
@@ -205,6 +290,10 @@ function addReversals(transfers: Command, context: CommandContext): void {
     description: 'list the reversals of a transfer, newest first',
     columns: ['reversal_id', moneyColumn('amount'), 'status', 'created_at', 'description'],
     list: (service, query, transferId) => service.transfers.reversals(transferId, query),
+    empty: {
+      text: 'This transfer has no reversals.',
+      next: [['reverse it', 'transfers reverse <transfer_id> --amount "10.00 USD"']],
+    },
   });
   addCommand(transfers, context, {
     name: 'reversal <reversal_id>',

@@ -2,6 +2,7 @@ import type { TrialBalance } from '../../sdk/client.ts';
 import { type AddCommands, addCommand } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, money, table, yesOrNo } from '../output.ts';
+import { plainTime } from '../plain-time.ts';
 
 /** Adds `trial-balance`. It exits with 3 if the ledger does not balance, so that a scheduler can alert. */
 export const addTrialBalance: AddCommands = (program, context) =>
@@ -21,7 +22,7 @@ function describe(balance: TrialBalance): string {
     ['balanced', yesOrNo(balance.balanced)],
     ['postings_compared', yesOrNo(balance.postings_compared)],
     ['differing_holds', String(balance.differing_holds)],
-    ['drawn_up_at', balance.drawn_up_at],
+    ['drawn_up_at', plainTime(balance.drawn_up_at)],
   ]);
   const currencies = balance.currencies.map(({ currency, accounts, sum, by_kind }) => {
     const amount = (row: { readonly balance: number }) => money(row.balance, currency);

@@ -33,6 +33,7 @@ export function Navigation({ routes, isOpen }: { readonly routes: readonly Route
           </div>
         ))}
       <div class="elsewhere">
+        <a href="/guides">Guides</a>
         <a href="/docs">API reference</a>
         <a href="/errors">Error codes</a>
         <a href="/events">Events</a>

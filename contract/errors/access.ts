@@ -17,6 +17,9 @@ export const ACCESS_ERRORS = {
         optional: true,
       },
     ],
+    alsoCalled:
+      'disabled, switched off, kill switch, maintenance, maintenance window, planned maintenance, stopped by ' +
+      'operator, transfers paused, transfers are off, incident, emergency stop, type of transfer disabled',
     sample: {
       reproduce: 'Disable the service with "transfer-service switch disable --reason test", then create a transfer.',
       given: [call('change_switch', { body: { disabled: true, reason: 'test' } })],
@@ -42,6 +45,10 @@ export const ACCESS_ERRORS = {
         constant: true,
       },
     ],
+    alsoCalled:
+      'unauthorized, not authenticated, authentication failed, invalid api key, wrong api key, api key not working, bad key, missing ' +
+      'key, no api key, key revoked, key expired, api key expired, bearer token, invalid token, token expired, ' +
+      'invalid credentials, invalid signature, session expired, logged out, sign in again',
     sample: {
       reproduce: 'Send the header Authorization: Bearer nonsense.',
       request: call('list_transfers', { headers: { Authorization: 'Bearer nonsense' } }),
@@ -60,6 +67,10 @@ export const ACCESS_ERRORS = {
     ],
     resolution:
       'Use a key with the required scope and card program. Call a sandbox without keys directly, as localhost.',
+    alsoCalled:
+      'permission denied, access denied, no permission, not permitted, not allowed, missing scope, insufficient ' +
+      'scope, insufficient permissions, missing role, wrong program for key, cors, cross origin, operators only, ' +
+      'host name not allowed',
     sample: {
       reproduce: 'Send the header Origin: https://example.com to a sandbox without keys.',
       request: call('list_transfers', { headers: { Origin: 'https://example.com' } }),
@@ -72,6 +83,9 @@ export const ACCESS_ERRORS = {
     meaning: 'The card program does not exist.',
     causes: ['The program id in the path, the body or the Program-Id header is misspelled.'],
     resolution: 'Check the program id. Operators can list the programs.',
+    alsoCalled:
+      'unknown program, no such program, wrong program, program does not exist, wrong program id, invalid program id, program-id ' +
+      'header',
     sample: {
       reproduce: 'Read the card program "prog_missing".',
       request: call('get_program', { params: { program_id: 'prog_missing' } }),
@@ -83,6 +97,7 @@ export const ACCESS_ERRORS = {
     meaning: 'The API key does not exist.',
     causes: ['The key id is misspelled.'],
     resolution: 'Check the key id. Operators can list the keys.',
+    alsoCalled: 'unknown api key id, api key does not exist, no such key, key id not found',
     sample: {
       reproduce: 'Revoke the key "key_missing".',
       request: call('revoke_key', { params: { key_id: 'key_missing' } }),
@@ -98,6 +113,7 @@ export const ACCESS_ERRORS = {
       'The request to sign out was sent with an API key, not with the cookie of a session.',
     ],
     resolution: 'If the session has ended, nothing is left to do. Operators can list the sessions.',
+    alsoCalled: 'unknown session, no such session, session has ended, already signed out',
     sample: {
       reproduce: 'Revoke the session "ses_missing".',
       request: call('revoke_session', { params: { session_id: 'ses_missing' } }),
@@ -111,8 +127,10 @@ export const ACCESS_ERRORS = {
       'The request id is misspelled, or the request succeeded.',
       'The error belongs to another card program, or to none. Only operators can look up such errors.',
       'The error is less than a second old, or older than the retention period.',
+      'There is no such path, and it does not contain /api/: a guess, such as /healthz, is not recorded.',
     ],
     resolution: 'Compare the id with the Request-Id header of the response. If it is correct, ask an operator.',
+    alsoCalled: 'request id not in error log, error not in log, no error with this request id, cannot find error',
     sample: {
       reproduce: 'Look up the error of the request "req_missing".',
       request: call('get_error', { params: { request_id: 'req_missing' } }),
@@ -127,10 +145,12 @@ export const ACCESS_ERRORS = {
       'The request id is misspelled.',
       'The request succeeded and changed nothing: a read, an explanation, the replay of an idempotency key.',
       'It failed less than a second ago, or its error is older than ERROR_RETENTION_DAYS.',
+      'There is no such path, and it does not contain /api/: a guess, such as /healthz, is not recorded.',
       'It changed something else than a transfer, and its event is older than EVENT_RETENTION_DAYS.',
     ],
     resolution:
       'Compare the id with the Request-Id header of the response. If it is correct, the request created no transfer and no reversal.',
+    alsoCalled: 'unknown request id, request id not found, no such request, cannot find request',
     sample: {
       reproduce: 'Look up the request "req_missing".',
       request: call('get_request', { params: { request_id: 'req_missing' } }),
@@ -146,6 +166,7 @@ export const ACCESS_ERRORS = {
       'The event is older than the retention period (EVENT_RETENTION_DAYS).',
     ],
     resolution: 'Compare the id with that of the event. List the events to find those that are stored.',
+    alsoCalled: 'unknown event, no such event, event does not exist',
     sample: {
       reproduce: 'Get the event "evt_missing".',
       request: call('get_event', { params: { event_id: 'evt_missing' } }),
@@ -162,6 +183,9 @@ export const ACCESS_ERRORS = {
     ],
     resolution:
       'Read the current state of what you follow, such as the transfers, then read on from the oldest stored event: the message has its position.',
+    alsoCalled:
+      'events deleted, old events gone, events no longer stored, event retention, event cursor too old, missed ' +
+      'events',
     sample: {
       reproduce: 'List the events after position 0 when the oldest ones were deleted.',
       given: 'events that are older than the retention period',

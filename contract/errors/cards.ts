@@ -18,6 +18,9 @@ export const CARD_ERRORS = {
     meaning: 'The card does not exist in the card program.',
     causes: ['The card id is misspelled.', 'The card belongs to another card program.'],
     resolution: 'Check the card id. GET /api/v0.1/core/card lists the cards of the program.',
+    alsoCalled:
+      'unknown card, no such card, card does not exist, wrong card id, invalid card, invalid card id, missing ' +
+      'card',
     sample: {
       reproduce: 'Load the card "card_missing".',
       request: load({ card_id: 'card_missing' }),
@@ -30,6 +33,9 @@ export const CARD_ERRORS = {
     meaning: 'The card has not been activated.',
     causes: ['A card of the transfer has the status preactive.'],
     resolution: 'Activate the card, then send the transfer with a new idempotency key.',
+    alsoCalled:
+      'not activated, activate card, card activation, card not active yet, new card does not work, preactive, ' +
+      'inactivated',
     sample: loadOf('preactive', 'has not been activated yet and cannot receive money.'),
   }),
   card_suspended: errorCode({
@@ -37,6 +43,9 @@ export const CARD_ERRORS = {
     meaning: 'The card is suspended.',
     causes: ['A card of the transfer has the status inactive.'],
     resolution: 'Reactivate the card, then send the transfer with a new idempotency key.',
+    alsoCalled:
+      'frozen, declined because frozen, card frozen, freeze, suspended, inactive, card inactive, card locked, locked, on hold card, card ' +
+      'paused, deactivated, temporarily blocked, card disabled',
     sample: loadOf('inactive', 'is suspended and cannot receive money.'),
   }),
   card_closed: errorCode({
@@ -44,6 +53,7 @@ export const CARD_ERRORS = {
     meaning: 'The card is permanently closed.',
     causes: ['A card of the transfer has the status closed.'],
     resolution: 'Use another card.',
+    alsoCalled: 'closed card, canceled card, cancelled card, terminated card, card terminated, card deleted',
     sample: loadOf('closed', 'is closed and cannot receive money.'),
   }),
   card_expired: errorCode({
@@ -51,6 +61,7 @@ export const CARD_ERRORS = {
     meaning: 'The card has expired and cannot receive money.',
     causes: ["The card's expiry date has passed in the time zone of its program."],
     resolution: 'Use the replacement card. The balance of an expired card can be unloaded or moved to another card.',
+    alsoCalled: 'expired card, card out of date, expiry date passed, expiration date, card no longer valid',
     sample: loadOf(
       'expired',
       'has expired (last valid day: 2020-12-31) and cannot receive money. ' +
@@ -62,6 +73,7 @@ export const CARD_ERRORS = {
     meaning: 'The card was reported lost or stolen and cannot receive money.',
     causes: ['The card that would receive money has the status lost or stolen.'],
     resolution: 'Use the replacement card. The balance of a lost card can be unloaded or moved to another card.',
+    alsoCalled: 'lost card, stolen, stolen card, lost or stolen, card reported lost, card was lost',
     sample: loadOf(
       'lost',
       'was reported lost and cannot receive money. Its balance can be unloaded or moved to another card.',
@@ -72,6 +84,7 @@ export const CARD_ERRORS = {
     meaning: 'The card is blocked because of suspected fraud.',
     causes: ['A card of the transfer has the status fraud.'],
     resolution: 'Contact the operator of the card program. If the suspicion is resolved, the card can be reactivated.',
+    alsoCalled: 'blocked, card blocked, blocked card, fraud, fraud block, suspicious activity, security block, risk',
     sample: loadOf('fraud', 'is blocked for suspected fraud and cannot receive money.'),
   }),
   invalid_card_status: errorCode({
@@ -79,6 +92,9 @@ export const CARD_ERRORS = {
     meaning: "The card's status cannot be changed to the requested status.",
     causes: ['The card is closed, which is permanent.', 'The card was stolen and cannot become active again.'],
     resolution: 'Read the card, and request a status that its current status allows.',
+    alsoCalled:
+      'cannot reactivate, cannot activate, unfreeze, unblock card, reopen card, reopen closed card, cannot change ' +
+      'status of card, card status transition',
     sample: {
       reproduce: 'Change the status of the card "card_closed" to active.',
       request: call('update_card', { params: { card_id: 'card_closed' }, body: { status: 'active' } }),
@@ -91,6 +107,7 @@ export const CARD_ERRORS = {
     meaning: 'The card cannot be closed while it has a balance or pending transfers.',
     causes: ['The balance of the card is not zero.', 'A pending transfer holds money from the card or for it.'],
     resolution: 'Capture or cancel pending transfers. Unload the card, or close it with "balance_to": "funding".',
+    alsoCalled: 'cannot close card, card has balance, card still has money, remaining ' + 'balance',
     sample: {
       reproduce: 'Change the status of the card "card_inactive" to closed.',
       request: call('update_card', { params: { card_id: 'card_inactive' }, body: { status: 'closed' } }),
@@ -105,6 +122,7 @@ export const CARD_ERRORS = {
     meaning: 'The holder of the card cannot be erased, because the card is not closed.',
     causes: ['The card has another status than closed.'],
     resolution: 'Close the card with update_card, then send the request again.',
+    alsoCalled: 'gdpr, cannot erase, delete personal data, right to be forgotten, erase open card',
     sample: {
       reproduce: 'Erase the holder of the card "card_active".',
       request: call('erase_card_holder', { params: { card_id: 'card_active' } }),
@@ -117,6 +135,7 @@ export const CARD_ERRORS = {
     meaning: 'The holder of a card of the transfer was erased, so the transfer can no longer get metadata.',
     causes: ['erase_card_holder was called for the card of the transfer, or for its destination card.'],
     resolution: 'Store what you need about the transfer in your own system, under its id.',
+    alsoCalled: 'erased, anonymized, holder erased, metadata of erased card, cannot set metadata',
     sample: {
       reproduce: 'Close a card, erase its holder, then set metadata of one of its transfers.',
       given: [
@@ -140,6 +159,7 @@ export const CARD_ERRORS = {
     meaning: 'The card program already has a card with this id.',
     causes: ['The card_id in the request was used before.'],
     resolution: 'Read the existing card, or choose another id.',
+    alsoCalled: 'card already exists, card id taken, card id already used, create card twice, card exists',
     sample: {
       reproduce: 'Create a card with the id "card_active".',
       request: call('create_card', { body: { card_id: 'card_active' } }),

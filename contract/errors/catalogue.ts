@@ -80,7 +80,7 @@ export type TypeGuide = { readonly cause: string; readonly resolution: string; r
 /** The guidance for each type (specification, section 7.1). */
 export const TYPE_GUIDES: Readonly<Record<ErrorType, TypeGuide>> = {
   'Request Error': {
-    cause: 'The request is invalid.',
+    cause: 'The request is invalid, or a rule refuses it, such as too little money.',
     resolution: 'Correct what the message describes, then send the request again.',
     resolvedBy: 'The caller',
   },
@@ -171,10 +171,28 @@ export const CatalogueRecord = Type.Object({
   since: Type.String({ description: 'Version of the API that introduced the code' }),
   reproduce: Type.String({ description: 'How to reproduce it in the sandbox' }),
   operations: Type.Array(Type.String(), { description: 'The operations that can return it' }),
+  family: Type.Optional(
+    Type.Object(
+      {
+        pattern: Type.String({ description: 'The form of the codes, such as `<operation>_schema`' }),
+        codes: Type.Array(Type.String(), { description: 'The codes that were found, the one that fits best first' }),
+      },
+      {
+        description:
+          'In a search, the codes like this one that were found, too: of each operation one. They have no entry of their own',
+      },
+    ),
+  ),
 });
 
 /** One code on the wire. */
 export type CatalogueRecord = Static<typeof CatalogueRecord>;
+
+/** How the codes of each family are formed. */
+export const FAMILY_PATTERNS: Readonly<Record<CodeFamily['kind'], string>> = {
+  schema: '<operation>_schema',
+  unknown: 'unknown_<operation>',
+};
 
 /** The definition of a code as the catalogue returns it. */
 export function catalogueRecord(code: ErrorCode): CatalogueRecord {

@@ -18,6 +18,9 @@ export const HTTP_ERRORS = {
     ],
     resolution: 'Wait for the number of seconds in the Retry-After header, then send the request again.',
     headers: [{ name: 'Retry-After', value: '1', description: 'Seconds to wait before the next request.' }],
+    alsoCalled:
+      'rate limit, rate limiting, too many requests, throttled, throttling, slow down, quota exceeded, requests ' +
+      'per second, too many connections, too many calls',
     sample: {
       reproduce: 'Start the sandbox with RATE_LIMIT_PER_ADDRESS=1, then send twenty requests at once.',
       given: 'a rate limit of one request per second',
@@ -30,6 +33,9 @@ export const HTTP_ERRORS = {
     meaning: 'There is no route at this path.',
     causes: ['The path is misspelled.', 'The path names an API version that this service does not have.'],
     resolution: 'Compare the path with the API reference at /docs.',
+    alsoCalled:
+      'wrong url, wrong path, unknown url, unknown path, endpoint not found, no such endpoint, page not found, ' +
+      'not found, wrong api version, url does not exist',
     sample: {
       reproduce: 'Send GET /api/v0.1/core/nothing.',
       request: { method: 'GET', path: '/api/v0.1/core/nothing', headers: {} },
@@ -42,6 +48,8 @@ export const HTTP_ERRORS = {
     causes: ['The request has the wrong method, such as GET for an operation that requires POST.'],
     resolution: 'Use one of the methods in the Allow header.',
     headers: [{ name: 'Allow', value: 'GET, HEAD, POST', description: 'The methods that this path supports.' }],
+    alsoCalled:
+      'wrong method, wrong http method, get instead of post, http verb, cannot post, cannot get, cannot delete',
     sample: {
       reproduce: `Send DELETE ${CREATE.path}.`,
       request: { ...CREATE, operation: undefined, method: 'DELETE' },
@@ -57,6 +65,9 @@ export const HTTP_ERRORS = {
       'The path contains an invalid percent escape.',
     ],
     resolution: 'Fix the client, or the proxy in front of it. A maintained HTTP library does not send such requests.',
+    alsoCalled:
+      'invalid http, bad http request, https on http port, tls on http port, ssl error, wrong version number, ' +
+      'http2, invalid header, duplicate header, missing host header, protocol error, percent encoding',
     sample: {
       reproduce: `Send GET ${CREATE.path}/%zz.`,
       request: { ...call('get_transfer', { params: { transfer_id: '%zz' } }), operation: undefined },
@@ -69,6 +80,9 @@ export const HTTP_ERRORS = {
     causes: ['The Content-Type is not application/json.', 'The charset is not UTF-8.', 'The body is compressed.'],
     resolution: 'Send the body uncompressed, with the header Content-Type: application/json.',
     headers: [{ name: 'Accept', value: 'application/json', description: 'The accepted media type.', constant: true }],
+    alsoCalled:
+      'wrong content type, missing content type, content-type, form data, form encoded, multipart, xml, gzip ' +
+      'body, compressed body, wrong charset, wrong encoding',
     sample: {
       reproduce: 'Create a transfer with the header Content-Type: text/xml.',
       request: load({}, { 'Content-Type': 'text/xml' }),
@@ -80,6 +94,7 @@ export const HTTP_ERRORS = {
     meaning: 'The body is larger than the operation accepts.',
     causes: ['The body exceeds the limit in the message.'],
     resolution: 'Send a smaller body.',
+    alsoCalled: 'body too large, request too large, request too big, entity too large, too many bytes, batch too large',
     sample: {
       reproduce: 'Create a transfer with a body of 17,000 bytes.',
       request: call('create_transfer', { body: '0'.repeat(17_000), headers: { 'Content-Type': 'application/json' } }),
@@ -92,6 +107,7 @@ export const HTTP_ERRORS = {
     meaning: 'A segment of the path is longer than any id.',
     causes: ['An id in the path has more than 255 characters.'],
     resolution: 'Send the id exactly as the service returned it.',
+    alsoCalled: 'url too long, path too long, id too long',
     sample: {
       reproduce: 'Read a transfer with an id of 300 characters.',
       request: call('get_transfer', { params: { transfer_id: '0'.repeat(300) } }),
@@ -104,6 +120,7 @@ export const HTTP_ERRORS = {
     meaning: 'The headers of the request are too large.',
     causes: ['The request line and the headers exceed 8 KiB.', 'The request has more than 100 headers.'],
     resolution: 'Send fewer or smaller headers. The service needs no cookies.',
+    alsoCalled: 'header too large, headers too long, too many headers, cookies too large, big cookies',
     sample: {
       reproduce: 'Send a header of 9,000 bytes.',
       request: { ...call('list_transfers', { headers: { Padding: '0'.repeat(9_000) } }), operation: undefined },
@@ -120,6 +137,9 @@ export const HTTP_ERRORS = {
       'The connection was interrupted while the request was being sent.',
     ],
     resolution: 'Send the whole request again. With the same Idempotency-Key this is always safe.',
+    alsoCalled:
+      'timeout, timed out, time out, request timed out, slow upload, slow connection, connection interrupted, ' +
+      'took too long',
     sample: {
       reproduce: 'Send a Content-Length that is larger than the body.',
       given: 'a body that does not arrive',
@@ -133,6 +153,7 @@ export const HTTP_ERRORS = {
     meaning: 'The service does not support the value of the Expect header.',
     causes: ['The Expect header has a value other than 100-continue.'],
     resolution: 'Omit the Expect header.',
+    alsoCalled: 'expect header, 100-continue',
     sample: {
       reproduce: 'Send the header Expect: something.',
       request: call('list_transfers', { headers: { Expect: 'something' } }),
@@ -166,6 +187,9 @@ export const HTTP_ERRORS = {
         optional: true,
       },
     ],
+    alsoCalled:
+      'connection refused, cannot connect, bad gateway, gateway timeout, 502, 504, down, service down, is it down, outage, offline, unavailable, overloaded, overload, busy, restarting, ' +
+      'shutting down, starting up, not ready, try again later, connection pool exhausted, not reachable',
     sample: {
       reproduce: 'Send SIGTERM to the service, and continue to send requests on open connections for a second.',
       given: 'a shutdown',
@@ -179,6 +203,7 @@ export const HTTP_ERRORS = {
     meaning: 'A page could not be shown because of an internal error. The request was not for an operation.',
     causes: ['A file of the service is missing or unreadable.', 'The service has a bug.'],
     resolution: 'Contact support and quote the request id.',
+    alsoCalled: 'page broken, page does not load, page error, docs page fails',
     sample: {
       reproduce: 'Send GET / with the header Sandbox-Provoke: unknown_request.',
       request: { method: 'GET', path: '/', headers: { 'Sandbox-Provoke': 'unknown_request' } },

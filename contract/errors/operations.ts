@@ -3,6 +3,16 @@ import { exampleOf, examplePath, writtenJson } from '../examples.ts';
 import type { Operation } from '../operation.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../operations.ts';
 
+const SCHEMA_CALLED =
+  'bad json, invalid json, malformed json, json error, json parse error, syntax error, unexpected token, bad request, ' +
+  'validation error, validation failed, invalid request, invalid parameter, invalid field, missing field, missing parameter, ' +
+  'required field, field is required, unknown field, misspelled field, wrong type, wrong format, empty body, duplicate field, ' +
+  'schema, null value, bad query parameter';
+
+const UNKNOWN_CALLED =
+  'internal error, internal server error, server error, unknown error, unexpected error, crash, bug, something went wrong, ' +
+  'exception, database down, database unreachable, database error, unknown outcome, did money move, money moved unknown';
+
 /** `<operation>_schema`: the request does not match the schema of the operation. */
 export function schemaError(operation: OperationId): ErrorDefinition {
   const names = operation === 'create_transfer' ? ", 'amount' or 'card_id'," : '';
@@ -22,6 +32,7 @@ export function schemaError(operation: OperationId): ErrorDefinition {
       ...(body === undefined ? ['A query parameter is repeated, or the path contains a control character.'] : []),
     ],
     resolution: 'Correct what the message describes, then send the request again.',
+    alsoCalled: SCHEMA_CALLED,
     sample: fault(operation),
   });
 }
@@ -65,6 +76,13 @@ function fault(operation: OperationId): Sample {
   };
 }
 
+const CONTACT_SUPPORT =
+  'Contact support and quote the request id. With an idempotency key, the request can safely be sent again.';
+
+const AGAIN_WITH_KEY =
+  'With an idempotency key, send exactly the same request again: no money moves twice. Without one, look up first whether ' +
+  'the transfer was made. Contact support and quote the request id.';
+
 /** `unknown_<operation>`: the operation failed because of an internal error. */
 export function unknownError(operation: OperationId): ErrorDefinition {
   const { failure } = OPERATIONS[operation];
@@ -75,7 +93,8 @@ export function unknownError(operation: OperationId): ErrorDefinition {
     type: 'Server Error',
     meaning: `${failure} because of an internal error.`,
     causes: ['The database is unreachable or did not respond in time.', 'The service has a bug.'],
-    resolution: 'Contact support and quote the request id. With an idempotency key, the request can safely be retried.',
+    resolution: movesMoney(operation) ? AGAIN_WITH_KEY : CONTACT_SUPPORT,
+    alsoCalled: UNKNOWN_CALLED,
     moneyMoved: movesMoney(operation) ? 'no or unknown' : 'no',
     sample: {
       reproduce: `Stop the database with "transfer-service sandbox database stop", then send ${operation}${how}.`,

@@ -10,6 +10,10 @@ export const REQUEST_ERRORS = {
       'The amount is zero, negative, or greater than 999,999,999,999.',
     ],
     resolution: 'Send the amount in minor units, such as 8550 for 85.50 USD.',
+    alsoCalled:
+      'decimals, decimal amount, amount with decimals, negative amount, zero amount, amount zero, amount in ' +
+      'cents, cents, minor units, amount format, wrong amount, amount not a whole number, fractional amount, ' +
+      'amount must be an integer',
     sample: {
       reproduce: 'Create a transfer with the amount 85.5.',
       request: load({ amount: 85.5 }),
@@ -26,6 +30,9 @@ export const REQUEST_ERRORS = {
       'The body, the query, the path or a header contains 13 to 19 digits, alone or in groups, that have a valid check digit and start like the numbers of a card network.',
     ],
     resolution: 'Remove the number and identify the card by its card_id. The service has not stored the number.',
+    alsoCalled:
+      'card number, credit card number, full card number, pan, pci, primary account number, luhn, card number in ' +
+      'description',
     sample: {
       reproduce: 'Create a transfer with the description "4111 1111 1111 1111".',
       request: load({ description: '4111 1111 1111 1111' }),
@@ -39,6 +46,9 @@ export const REQUEST_ERRORS = {
     meaning: 'The idempotency key was already used for a different request.',
     causes: ['The body or the path differs from the first request with this key.'],
     resolution: 'Use a new key for a new request. To learn the outcome of the first request, send it again unchanged.',
+    alsoCalled:
+      'idempotency conflict, idempotency key reused, same idempotency key, key already used, key used twice, same ' +
+      'key different body, idempotency mismatch',
     sample: {
       reproduce: 'Create two transfers with the same Idempotency-Key and different amounts.',
       given: [load({}, { 'Idempotency-Key': 'key-1' })],
@@ -57,6 +67,9 @@ export const REQUEST_ERRORS = {
       'The operation requires a key, and the header is missing.',
     ],
     resolution: 'Send one key of 1 to 255 visible characters, such as a UUID.',
+    alsoCalled:
+      'missing idempotency key, idempotency key required, no idempotency key, empty idempotency key, idempotency ' +
+      'key too long',
     sample: {
       reproduce: 'Create a transfer with an empty Idempotency-Key header.',
       request: load({}, { 'Idempotency-Key': '' }),

@@ -10,6 +10,9 @@ export const TRANSFER_ERRORS = {
     meaning: 'The transfer does not exist in the card program.',
     causes: ['The transfer id is misspelled.', 'The transfer belongs to another card program.'],
     resolution: 'Check the transfer id. GET /api/v0.1/core/transfer?idempotency_key=… finds a transfer by its key.',
+    alsoCalled:
+      'unknown transfer, no such transfer, transfer does not exist, transfer missing, payment not found, ' +
+      'transaction not found, wrong transfer id',
     sample: {
       reproduce: 'Read the transfer "tr_missing".',
       request: call('get_transfer', { params: { transfer_id: 'tr_missing' } }),
@@ -21,6 +24,7 @@ export const TRANSFER_ERRORS = {
     meaning: 'The reversal does not exist in the card program.',
     causes: ['The reversal id is misspelled.', 'The reversal belongs to another card program.'],
     resolution: 'Check the reversal id. GET /api/v0.1/core/transfer/{transfer_id}/reversal lists those of a transfer.',
+    alsoCalled: 'unknown reversal, no such reversal, refund not found, unknown refund',
     sample: {
       reproduce: 'Read the reversal "rev_missing".',
       request: call('get_reversal', { params: { reversal_id: 'rev_missing' } }),
@@ -35,6 +39,11 @@ export const TRANSFER_ERRORS = {
       'A capture was requested for a transfer that is not pending, or a reversal for one that is not completed.',
     ],
     resolution: 'Read the transfer. The message names its status.',
+    alsoCalled:
+      'cancel, cancel failed, reversed twice, refunded twice, already captured, already canceled, already cancelled, already reversed, already refunded, already ' +
+      'completed, captured twice, hold expired, authorization expired, expired hold, refund, refund failed, ' +
+      'cannot refund, cannot cancel, cannot capture, cannot reverse, void, void failed, release hold, transfer ' +
+      'not pending, transfer already done',
     sample: {
       reproduce: 'Create a transfer, then cancel it.',
       given: [load()],
@@ -49,6 +58,7 @@ export const TRANSFER_ERRORS = {
     meaning: 'The amount is below the minimum for one transfer.',
     causes: ['The card or its card program has a minimum_amount limit that is greater than the amount.'],
     resolution: 'Send at least the amount in the message.',
+    alsoCalled: 'minimum amount, below minimum, less than minimum, amount too low, too little',
     sample: {
       reproduce: 'Load 99 onto the card "card_limited".',
       request: load({ amount: 99, card_id: 'card_limited' }),
@@ -67,6 +77,9 @@ export const TRANSFER_ERRORS = {
       'The amount of a reversal is greater than the amount that is left to reverse.',
     ],
     resolution: 'Send at most the amount in the message.',
+    alsoCalled:
+      'maximum amount, above maximum, more than maximum, amount too high, too much, capture more than hold, ' +
+      'refund more than paid, refund too large, capture too much',
     sample: {
       reproduce: 'Load 10001 onto the card "card_limited".',
       request: load({ amount: 10_001, card_id: 'card_limited' }),
@@ -86,6 +99,10 @@ export const TRANSFER_ERRORS = {
       'The balance of the card to be closed is larger than one transfer can be.',
     ],
     resolution: 'Send a smaller amount, or wait until the time in the message.',
+    alsoCalled:
+      'limit, card limit, limit reached, declined over a limit, over limit, over the limit, daily limit, weekly limit, monthly limit, spending limit, ' +
+      'velocity limit, too many transfers, too many transfers today, maximum balance, balance limit, card is ' +
+      'full, cap reached',
     sample: {
       reproduce: 'Load 10000 onto the card "card_limited" four times on one day.',
       given: [FULL_LOAD, FULL_LOAD, FULL_LOAD],
@@ -104,6 +121,9 @@ export const TRANSFER_ERRORS = {
       'The two cards of a card_to_card transfer have different currencies.',
     ],
     resolution: "Omit the currency, or send the card's currency. Choose two cards with the same currency.",
+    alsoCalled:
+      'wrong currency, invalid currency, different currencies, currency not supported, unsupported currency, ' +
+      'currency does not match, foreign currency, exchange rate, currency conversion, euro instead of dollar',
     sample: {
       reproduce: 'Load the card "card_active" with the currency EUR.',
       request: load({ currency: 'EUR' }),
@@ -119,6 +139,11 @@ export const TRANSFER_ERRORS = {
       'The amount of an unload or a card_to_card transfer is larger than the available balance of the card.',
     ],
     resolution: 'Send a smaller amount, or add funds to the account. Then use a new idempotency key.',
+    alsoCalled:
+      'declined, top up failed, charge failed, card not charged, card declined, transfer declined, payment declined, nsf, non sufficient funds, not sufficient ' +
+      'funds, insufficient balance, insufficient money, not enough money, not enough funds, not enough balance, ' +
+      'no money, no funds, out of money, low balance, balance too low, empty card, overdraft, overdrawn, funding ' +
+      'account empty, cannot afford',
     sample: {
       reproduce: 'Unload 1 from the card "card_empty".',
       request: load({ amount: 1, card_id: 'card_empty', type: 'unload' }),
@@ -131,6 +156,10 @@ export const TRANSFER_ERRORS = {
     meaning: 'The card program already has a transfer with this reference.',
     causes: ['The reference was used before. A reference identifies one transfer.'],
     resolution: 'GET /api/v0.1/core/transfer?reference=… finds the transfer. Use a new reference for a new transfer.',
+    alsoCalled:
+      'duplicate, duplicates, duplicate transfer, duplicate payment, charged twice, double charge, double ' +
+      'charged, double payment, paid twice, double booking, sent twice, already paid, reference already used, ' +
+      'reference not unique, same reference',
     sample: {
       reproduce: 'Create two transfers with the reference "invoice 1".',
       given: [load({ reference: 'invoice 1' })],

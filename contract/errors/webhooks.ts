@@ -13,6 +13,7 @@ export const WEBHOOK_ERRORS = {
       'The webhook belongs to another card program, or to operators.',
     ],
     resolution: 'Check the webhook id. GET /api/v0.1/core/webhook lists the webhooks of the card program.',
+    alsoCalled: 'unknown webhook, no such webhook, webhook does not exist, webhook deleted',
     sample: {
       reproduce: 'Get the webhook "wh_missing".',
       request: call('get_webhook', { params: { webhook_id: 'wh_missing' } }),
@@ -28,7 +29,11 @@ export const WEBHOOK_ERRORS = {
       'The host is an address in a private or reserved network that is not in WEBHOOK_ALLOWED_NETWORKS.',
     ],
     resolution:
-      'Send the public https URL of your receiver. Operators can allow further networks with WEBHOOK_ALLOWED_NETWORKS.',
+      'Send the public https URL of your receiver; a sandbox also accepts one on its own machine, such as ' +
+      'http://localhost:3000/hooks. Operators can allow further networks with WEBHOOK_ALLOWED_NETWORKS.',
+    alsoCalled:
+      'webhook to localhost, localhost webhook, private address, private network, internal ip, ssrf, webhook url ' +
+      'not allowed, wrong webhook url, invalid webhook url, http webhook',
     sample: {
       reproduce: 'Create a webhook with the URL "ftp://shop.example/webhooks".',
       request: call('create_webhook', { body: { url: 'ftp://shop.example/webhooks' } }),
@@ -41,6 +46,7 @@ export const WEBHOOK_ERRORS = {
     meaning: 'There are already 20 webhooks, the maximum for one card program and for operators.',
     causes: ['The card program has 20 webhooks, or operators have 20 that belong to no card program.'],
     resolution: 'Delete a webhook that is no longer used, or send further events from your receiver.',
+    alsoCalled: 'too many webhooks, maximum number of webhooks, webhook quota',
     sample: {
       reproduce: 'Create 21 webhooks.',
       given: 'a card program with 20 webhooks',
@@ -54,6 +60,7 @@ export const WEBHOOK_ERRORS = {
     meaning: "The webhook's status does not allow this action.",
     causes: ['A replay was requested for a webhook that is disabled.'],
     resolution: 'Enable the webhook, then create the replay.',
+    alsoCalled: 'webhook disabled, disabled webhook, webhook is off',
     sample: {
       reproduce: 'Create a webhook, disable it, then replay events.',
       given: [call('create_webhook', { body: { url: URL } }), call('update_webhook', { body: { status: 'disabled' } })],
@@ -67,6 +74,7 @@ export const WEBHOOK_ERRORS = {
     meaning: 'The webhook already has a replay that is running.',
     causes: ['The replay that was created before has not sent all its events.'],
     resolution: 'Wait until the `state` of the replay is completed, or disable the webhook, which cancels the replay.',
+    alsoCalled: 'replay already running, replay in progress, two replays',
     sample: {
       reproduce: 'Replay the events of a webhook twice.',
       given: 'a replay that does not end',

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { call } from '../error.ts';
 import { KeyRecord } from '../keys.ts';
 import { DEMO_PROGRAM, sampleOf, sampleOfParameter } from '../samples.ts';
-import { nullable } from '../schema-parts.ts';
+import { described, nullable } from '../schema-parts.ts';
 import { SwitchRecord } from '../service/switch.ts';
 import { eventType } from './definition.ts';
 
@@ -11,12 +11,17 @@ const { reason: _reason, actor: _actor, ...SHOWN } = SwitchRecord.properties;
 /** What switch.changed says. The reason and who changed the switch are for operators only. */
 export const SwitchChangeRecord = Type.Object({
   ...SHOWN,
-  reason: Type.Optional(nullable(Type.String({ description: 'Why; only in the event for operators' }))),
+  reason: Type.Optional(
+    nullable(Type.String({ description: 'Why, or null without a reason; only in the event for operators' })),
+  ),
   actor: Type.Optional(Type.String({ description: 'Who changed it; only in the event for operators' })),
 });
 
 /** What key.rolled says: the new key, and the old one. */
-export const RolledKeyRecord = Type.Object({ ...KeyRecord.properties, replaces: KeyRecord });
+export const RolledKeyRecord = Type.Object({
+  ...KeyRecord.properties,
+  replaces: described(KeyRecord, 'The key that it replaces, with the time until which that one works'),
+});
 
 const SHOP = {
   name: 'Shop server',

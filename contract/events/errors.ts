@@ -3,12 +3,15 @@ import { load } from '../error.ts';
 import { errorRecord } from '../errors/catalogue.ts';
 import { type ErrorRecord, withSupport } from '../errors/record.ts';
 import { EXAMPLE_REQUEST_ID, EXAMPLE_TIME } from '../samples.ts';
-import { moment } from '../schema-parts.ts';
+import { described, moment } from '../schema-parts.ts';
 import { eventType } from './definition.ts';
 
 /** What error.recorded says. */
 export const RecordedErrors = Type.Object({
-  error: Type.Unsafe<ErrorRecord>({ $ref: '#/components/schemas/ErrorRecord' }),
+  error: described(
+    Type.Unsafe<ErrorRecord>({ $ref: '#/components/schemas/ErrorRecord' }),
+    'The error record of the last of these responses',
+  ),
   request_id: Type.String({ description: 'Request-Id of the last of these responses' }),
   count: Type.Integer({ minimum: 1, description: 'How many responses with this code the event stands for' }),
   since: moment('When the first of them was sent'),

@@ -2,17 +2,19 @@ import { type Static, Type } from 'typebox';
 import { call } from '../error.ts';
 import { FundingMovementRecord, ProgramRecord } from '../programs.ts';
 import { DEMO_PROGRAM, EXAMPLE_TRANSFER_ID } from '../samples.ts';
-import { Amount, textOrNull } from '../schema-parts.ts';
+import { Amount, programId, textOrNull } from '../schema-parts.ts';
 import { eventType } from './definition.ts';
 
 /** What funding.low says. */
 export const FundingLowRecord = Type.Object({
-  program_id: Type.String(),
+  program_id: programId,
   currency: Type.String({ description: 'ISO 4217 code: the currency of the program' }),
   available: Amount('Available funds after the change'),
   threshold: Amount('The funding_low_threshold of the program'),
-  transfer_id: textOrNull('The transfer that took the funds below the threshold, or whose reversal did'),
-  movement_id: textOrNull('The withdrawal that took the funds below the threshold'),
+  transfer_id: textOrNull(
+    'The transfer that took the funds below the threshold, or whose reversal did; null if it was a withdrawal or a new threshold',
+  ),
+  movement_id: textOrNull('The withdrawal that took the funds below the threshold; null if it was none'),
 });
 
 const PROGRAM = { data: ProgramRecord, subject: 'program_id', operation: 'get_program' } as const;

@@ -39,7 +39,7 @@ export const FoundRecord = Type.Object({
   program_id: textOrNull('The card program; null for what belongs to none'),
   matched: literals(MATCHES, 'What of it was the same as the text, or began like it'),
   summary: Type.String({ description: 'What it is, in one line' }),
-  created_at: nullable(moment('When it was created or happened')),
+  created_at: nullable(moment('When it was created or happened; null for what has no time, such as an error code')),
 });
 
 /** The reply of search. */

@@ -2,7 +2,18 @@ import { type Static, Type } from 'typebox';
 import { MONEY_STATES } from '../../domain/transfers/money-sentence.ts';
 import { operation } from '../operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_REQUEST_ID, sampleOf } from '../samples.ts';
-import { Amount, cursor, limit, literals, moment, nullable, pageOf, textOrNull } from '../schema-parts.ts';
+import {
+  Amount,
+  cursor,
+  described,
+  describedOrNull,
+  limit,
+  literals,
+  moment,
+  nullable,
+  pageOf,
+  textOrNull,
+} from '../schema-parts.ts';
 import { TRANSFER_PATH, TransferRecord } from '../transfers.ts';
 
 /** What a step of a timeline can be. */
@@ -39,7 +50,7 @@ export type TruncatedKind = (typeof TRUNCATED_KINDS)[number];
 
 /** The balance of a card before and after a posting. */
 const BalanceChange = Type.Object({
-  card_id: Type.String(),
+  card_id: Type.String({ description: 'The card' }),
   before: Amount('Balance of the card before the posting'),
   after: Amount('Balance of the card after the posting'),
 });
@@ -49,17 +60,22 @@ export const TimelineStep = Type.Object({
   at: moment('When it happened'),
   kind: literals(TIMELINE_STEP_KINDS, 'What it is'),
   text: Type.String({ description: 'What happened, in one line' }),
-  amount: nullable(Amount('Amount of the step')),
+  amount: describedOrNull(
+    Amount('Amount of the step'),
+    'Amount of the step, in minor units; null for a step without one',
+  ),
   balances: Type.Array(BalanceChange, { description: 'Of a posting: the balances of the cards before and after it' }),
-  request_id: textOrNull('The request that caused it'),
-  reversal_id: textOrNull('The reversal that it belongs to'),
-  event_id: textOrNull('The event'),
-  event_type: textOrNull('Type of the event'),
-  webhook_id: textOrNull('The webhook that the event was sent to'),
-  attempt_id: textOrNull('The attempt to send it'),
-  code: textOrNull('Error code'),
+  request_id: textOrNull('Request-Id of the request that caused it; null if none did'),
+  reversal_id: textOrNull('The reversal that it belongs to; null for other steps'),
+  event_id: textOrNull('The event; null unless the step is an event, or was sent to a webhook'),
+  event_type: textOrNull('Type of the event; null without an event'),
+  webhook_id: textOrNull('The webhook that the event was sent to; null for other steps'),
+  attempt_id: textOrNull('The attempt to send it; null for other steps'),
+  code: textOrNull('Error code; null without an error'),
   status: nullable(
-    Type.Integer({ description: 'HTTP status of the error response, or of the response of the receiver' }),
+    Type.Integer({
+      description: 'HTTP status of the error response, or of the response of the receiver; null without one',
+    }),
   ),
 });
 
@@ -71,8 +87,8 @@ export const MoneySummaryRecord = Type.Object({
 
 /** Everything that is known about a transfer, in order. */
 export const TransferTimeline = Type.Object({
-  transfer: TransferRecord,
-  money: MoneySummaryRecord,
+  transfer: described(TransferRecord, 'The transfer, as it is now'),
+  money: described(MoneySummaryRecord, 'Whether its money moved'),
   steps: Type.Array(TimelineStep, { description: 'What happened, oldest first' }),
   likely_duplicates: Type.Array(TransferRecord, {
     description: 'Other transfers of the same card, type and amount within 10 minutes, oldest first',
@@ -88,8 +104,8 @@ export const TransferTimeline = Type.Object({
 
 /** Two transfers that are likely the same one, made twice. */
 export const LikelyDuplicate = Type.Object({
-  transfer: TransferRecord,
-  earlier: TransferRecord,
+  transfer: described(TransferRecord, 'The later transfer, which may have been made by mistake'),
+  earlier: described(TransferRecord, 'The transfer that it repeats'),
   seconds_apart: Type.Integer({ description: 'Time between the two, in whole seconds' }),
 });
 

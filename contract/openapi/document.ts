@@ -15,7 +15,8 @@ import * as limits from '../limits.ts';
 import { MERGE_PATCH, parametersOf } from '../operation.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf, SECTIONS } from '../operations.ts';
 import * as programs from '../programs.ts';
-import * as sandbox from '../sandbox.ts';
+import * as sandbox from '../sandbox/operations.ts';
+import type { SchemaShape } from '../schema-parts.ts';
 import * as parts from '../schema-parts.ts';
 import * as settings from '../service/switch.ts';
 import * as sessions from '../sessions.ts';
@@ -28,6 +29,7 @@ import { errorExamples, errorResponsesOf, sharedErrorResponses } from './error-r
 import { eventSchemas } from './events.ts';
 import { fieldsOf } from './fields.ts';
 import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
+import { HEALTH_PATHS, HEALTH_SECTION } from './health-paths.ts';
 import { type Json, type JsonObject, reference } from './json.ts';
 
 /** Schemas with a name. The document refers to them by reference. */
@@ -77,7 +79,10 @@ export function openApiDocument(version: string): JsonObject {
     },
     servers: [{ url: '/', description: 'This service' }],
     security: [{ apiKey: [] }, { session: [] }, {}],
-    tags: [...SECTIONS, ...CATALOGUE_SECTIONS].map(({ title, description }) => ({ name: title, description })),
+    tags: [...SECTIONS, ...CATALOGUE_SECTIONS, HEALTH_SECTION].map(({ title, description }) => ({
+      name: title,
+      description,
+    })),
     paths: paths(),
     components: {
       schemas: {
@@ -123,7 +128,7 @@ function paths(): JsonObject {
     const { path, method } = OPERATIONS[id];
     all[path] = { ...all[path], [method.toLowerCase()]: operationObject(id) };
   }
-  return { ...all, ...CATALOGUE_PATHS };
+  return { ...all, ...CATALOGUE_PATHS, ...HEALTH_PATHS };
 }
 
 function operationObject(id: OperationId): JsonObject {
@@ -184,7 +189,7 @@ function describe(id: OperationId): string {
   return `${needed}${patch}${keys[idempotency]}\n\nErrors in order of precedence: ${own}.`;
 }
 
-type Parameter = JsonObject & { readonly name: string };
+type Parameter = JsonObject & { readonly name: string; readonly in: string };
 
 /** The parameters in the path and the query of an operation. */
 function ownParameters(id: OperationId): readonly Parameter[] {
@@ -205,8 +210,10 @@ function sharedParameters(): ReadonlyMap<string, Parameter> {
     const text = JSON.stringify(parameter);
     counts.set(text, (counts.get(text) ?? 0) + 1);
     if (counts.get(text) !== 2) continue;
-    const number = [...shared.values()].filter(({ name }) => name === parameter.name).length + 1;
-    shared.set(number === 1 ? parameter.name : `${parameter.name}_${number}`, parameter);
+    // Named apart from the headers: generators make one type of each, and drop the underscores.
+    const name = `${parameter.name}_in_${parameter.in}`;
+    const number = [...shared.keys()].filter((other) => other.replace(/_[0-9]+$/, '') === name).length + 1;
+    shared.set(number === 1 ? name : `${name}_${number}`, parameter);
   }
   return shared;
 }
@@ -220,11 +227,12 @@ function sharedName(parameter: Parameter): string | undefined {
 function pathParameter(id: OperationId, name: string): Parameter {
   const first = OPERATION_IDS.find((other) => parametersOf(OPERATIONS[other].path).includes(name)) ?? id;
   const at = OPERATIONS[first].path.split('/').indexOf(`{${name}}`);
+  const schema: SchemaShape | undefined = Reflect.get(OPERATIONS[id].params.properties, name);
   return {
     name,
     in: 'path',
     required: true,
-    description: `Id of the ${name.replace(/_id$/, '').replaceAll('_', ' ')}`,
+    description: schema?.description ?? name,
     schema: { type: 'string', minLength: 1, maxLength: 255 },
     example: examplePath(first).split('/')[at] ?? '',
   };
@@ -299,6 +307,9 @@ function toJson(value: unknown, isRoot = false): Json {
   if (name !== undefined) return reference('schemas', name);
   if (Array.isArray(value)) return value.map((item) => toJson(item));
   if (typeof value === 'object' && value !== null) {
+    const { anyOf, description }: SchemaShape = value;
+    // A named schema, described for one field: see `described` in schema-parts.ts.
+    if (anyOf?.length === 1 && description !== undefined) return { ...Object(toJson(anyOf[0])), description };
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toJson(inner)]));
   }
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;

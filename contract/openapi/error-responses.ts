@@ -99,7 +99,12 @@ function responseOf({ codes, operations }: CodeSet): JsonObject {
     headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
     content: {
       'application/json': {
-        schema: { allOf: [reference('schemas', 'ErrorRecord'), { type: 'object', properties: { Code: code } }] },
+        schema: {
+          allOf: [
+            reference('schemas', 'ErrorRecord'),
+            { type: 'object', required: ['Code'], properties: { Code: code } },
+          ],
+        },
         examples: Object.fromEntries(codes.map((one) => [nameOf(one), reference('examples', nameOf(one))])),
       },
     },

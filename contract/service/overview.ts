@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { operation } from '../operation.ts';
 import { sampleOf } from '../samples.ts';
-import { literals, moment, nullable } from '../schema-parts.ts';
+import { described, literals, moment, nullable } from '../schema-parts.ts';
 import { ServiceStatus, STATUS } from './status.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
@@ -19,7 +19,7 @@ const OUTCOMES = {
   failed: 'Those that failed by a fault of the service (Server or Process Error)',
 } as const;
 const P50 = 'Latency that half of the requests that move money did not exceed, null without requests';
-const P99 = 'Latency that 99 of 100 did not exceed';
+const P99 = 'Latency that 99 of 100 of them did not exceed, null without requests';
 
 /** The last minute of this process. */
 export const RequestFigures = Type.Object({
@@ -61,9 +61,9 @@ export const RecentFigures = Type.Object({
 /** How one process of the service does, and how many transfers the whole service had by the hour. */
 export const Overview = Type.Object({
   made_at: moment('When this was made; it is made at most once a second'),
-  now: RequestFigures,
+  now: described(RequestFigures, 'The last minute of this process'),
   lane_waiting: count('Transfers of this process that wait to be committed'),
-  recent: RecentFigures,
+  recent: described(RecentFigures, 'The last quarter of an hour of this process, in intervals'),
   hours: nullable(
     Type.Array(
       Type.Object({
@@ -74,7 +74,7 @@ export const Overview = Type.Object({
       { description: 'The last 24 hours and this one, oldest first; null while the database does not respond' },
     ),
   ),
-  status: ServiceStatus,
+  status: described(ServiceStatus, 'The state of this process, as get_status returns it'),
 });
 
 /** The operation that shows what an operator looks at first. */

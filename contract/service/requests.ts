@@ -28,9 +28,10 @@ export const RequestRecord = Type.Object({
   operation: textOrNull('The operation; null if it is not known'),
   program_id: textOrNull('The card program; null if there is none, or it is not known'),
   caller: textOrNull(
-    '`key_id` of the API key, `sandbox`, or `program_key` or `operator_key` if only the kind of key is known',
+    '`key_id` of the API key, `sandbox`, or `program_key` or `operator_key` if only the kind of key is known; null if ' +
+      'nothing is',
   ),
-  idempotency_key: textOrNull('Idempotency-Key of the request, if it is stored'),
+  idempotency_key: textOrNull('Idempotency-Key of the request; null if it had none, or none is stored'),
   outcome: literals(['succeeded', 'partly_failed', 'failed'], 'partly_failed: a batch of which some rows were refused'),
   status: nullable(Type.Integer({ description: 'HTTP status of the response; null if the operation is not known' })),
   money_moved: literals(['no', 'yes', 'unknown'], 'Whether money has moved because of the request'),

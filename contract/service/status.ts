@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TProperties, Type } from 'typebox';
 import { READINESS_REASONS } from '../../domain/readiness.ts';
 import {
   CONCERNS,
@@ -11,11 +11,18 @@ import { operation } from '../operation.ts';
 import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
-const countOrNull = (description: string) => nullable(count(description));
-const secondsOrNull = (description: string) => nullable(Type.Number({ minimum: 0, description }));
-const momentOrNull = (description: string) => nullable(moment(description));
-const yesOrNull = (description: string) => nullable(Type.Boolean({ description }));
+/** Null stands for what could not be read in time, unless the description says more. */
+const orNull = (description: string) =>
+  description.includes('null') ? description : `${description}; null if not known`;
+const countOrNull = (description: string) => nullable(count(orNull(description)));
+const secondsOrNull = (description: string) =>
+  nullable(Type.Number({ minimum: 0, description: `${orNull(description)}, or if there is none` }));
+const momentOrNull = (description: string) => nullable(moment(`${orNull(description)}, or never`));
+const yesOrNull = (description: string) => nullable(Type.Boolean({ description: orNull(description) }));
 const runbook = 'Page of the runbook, from the root of the project';
+
+/** The fields of one part of the service. */
+const part = <Fields extends TProperties>(description: string, fields: Fields) => Type.Object(fields, { description });
 
 /** Something that a service that works is short of. */
 const ConcernRecord = Type.Object({
@@ -35,60 +42,60 @@ export const ServiceStatus = Type.Object({
   process_id: count('Id of the process on that machine'),
   started_at: moment('When the process was started'),
   uptime_seconds: count('Time since then'),
-  readiness: Type.Object({
+  readiness: part('Whether the service can serve requests, and why not', {
     ready: Type.Boolean({ description: 'Whether it serves requests, as /health/ready says' }),
     reason: literals(READINESS_REASONS, 'The state, by its stable name'),
     message: Type.String({ description: 'The state in a sentence' }),
-    runbook: textOrNull(runbook),
+    runbook: textOrNull(`${runbook}; null if there is nothing to do`),
     since: moment('Since when it has this state'),
   }),
   degraded: Type.Array(ConcernRecord, { description: 'What it is short of, although it works' }),
   unknown: Type.Array(literals(STATUS_PARTS, 'Part'), {
     description: 'Parts that could not be read from the database in time; their fields are null',
   }),
-  schema: Type.Object({
-    state: nullable(literals(SCHEMA_STATES, 'How it relates to the version of the service')),
-    newest_migration: textOrNull('Newest migration of the database'),
+  schema: part('The tables of the database', {
+    state: nullable(literals(SCHEMA_STATES, orNull('How they relate to the version of the service'))),
+    newest_migration: textOrNull(orNull('Newest migration of the database')),
   }),
-  database: Type.Object({
+  database: part('The PostgreSQL that has the ledger', {
     kind: literals(['embedded', 'external'], 'The PostgreSQL that comes with the service, or that of DATABASE_URL'),
     state: literals(DATABASE_STATES, 'State, as far as the service knows'),
-    version: textOrNull('Version of PostgreSQL'),
+    version: textOrNull(orNull('Version of PostgreSQL')),
     size_bytes: countOrNull('Size of the database on its disk'),
     standbys: countOrNull('Connected standbys; null without the right to see them'),
     waits_for_standby: yesOrNull('Whether commits wait for a standby'),
     replication_lag_bytes: countOrNull('What the standby that is furthest behind lacks'),
   }),
-  connections: Type.Object({
+  connections: part('The connections of this process to the database', {
     max: count('Database connections that this process may open'),
     in_use: count('Those in use'),
     idle: count('Those that are open and not in use'),
     waiting: count('Requests that wait for one'),
   }),
-  webhooks: Type.Object({
+  webhooks: part('The delivery of events to webhooks', {
     delivery: literals(DELIVERY_STATES, 'Whether this process delivers'),
     enabled: countOrNull('Webhooks that are enabled'),
     paused: countOrNull('Webhooks that are paused after failures'),
     failing: countOrNull('Webhooks whose last attempts all failed'),
     oldest_undelivered_seconds: secondsOrNull('Age of the oldest event that an enabled webhook was not sent yet'),
   }),
-  error_log: Type.Object({
-    spool_bytes: count('Errors on this machine that wait for the database'),
-    max_spool_bytes: count('As much as may wait'),
+  error_log: part('The error log', {
+    spool_bytes: count('Bytes of errors on this machine that wait for the database'),
+    max_spool_bytes: count('Bytes of errors that may wait'),
     dropped: count('Errors that this process could not record'),
   }),
   relay_lag_seconds: secondsOrNull('Age of the oldest event without a position'),
   due_late_seconds: secondsOrNull('How late the oldest scheduled transfer or expired hold is'),
-  switch: Type.Object({
+  switch: part('The switch that disables transfers', {
     service_disabled: yesOrNull('Whether transfers of the whole service are disabled, all or of one type'),
     programs_disabled: countOrNull('Card programs with a setting of their own that disables transfers'),
   }),
   funding_low: countOrNull('Card programs whose funding is below its threshold'),
-  books: Type.Object({
+  books: part('The verification of the books', {
     verified_at: momentOrNull('When the books were last compared with all postings'),
     balanced: yesOrNull('Whether they balanced'),
   }),
-  backups: Type.Object({
+  backups: part('The backups of the embedded PostgreSQL', {
     last_copy_at: momentOrNull('When the last copy of the ledger was taken'),
     last_archived_at: momentOrNull('When the log of changes was last archived'),
     restorable_until: momentOrNull('Everything that was committed until then can be restored from BACKUP_DIR'),

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_LATER, EXAMPLE_TIME } from '../samples.ts';
-import { literals, moment, nullable, refuseEmpty, text } from '../schema-parts.ts';
+import { literals, moment, nullable, programId, refuseEmpty, text, textOrNull } from '../schema-parts.ts';
 
 /** The body of change_switch. Without `program_id` it applies to the whole service. */
 export const ChangeSwitchBody = Type.Object(
@@ -27,17 +27,19 @@ export const ChangeSwitchBody = Type.Object(
 /** One setting of the switch. */
 export const SwitchRecord = Type.Object({
   scope: literals(['service', 'program', 'transfer_type'], 'What the setting applies to'),
-  program_id: nullable(Type.String()),
-  type: nullable(literals(TRANSFER_TYPES, 'Type of transfer')),
+  program_id: textOrNull('The card program; null for the whole service'),
+  type: nullable(literals(TRANSFER_TYPES, 'Type of transfer; null for all types')),
   disabled: Type.Boolean({ description: 'Whether it is disabled now' }),
-  reason: nullable(Type.String()),
+  reason: textOrNull('Why it was changed; null without a reason'),
   actor: Type.String({ description: 'Who changed it last' }),
   since: moment('When it was changed'),
-  until: nullable(moment('When it is enabled again automatically')),
+  until: nullable(moment('When it is enabled again automatically; null if it is not')),
 });
 
 /** All settings of the switch. */
-export const SwitchState = Type.Object({ data: Type.Array(SwitchRecord) });
+export const SwitchState = Type.Object({
+  data: Type.Array(SwitchRecord, { description: 'Settings, the latest change first; what has none is enabled' }),
+});
 
 const PATH = '/api/v0.1/operator/switch';
 const DISABLED = { disabled: true, program_id: null, reason: 'Maintenance' } as const;
@@ -54,17 +56,21 @@ const transferCount = (description: string) =>
 /** What a change of the switch would reach. */
 export const SwitchPreview = Type.Object({
   scope: literals(['service', 'program', 'transfer_type'], 'What the change would apply to'),
-  program_id: nullable(Type.String()),
-  type: nullable(literals(TRANSFER_TYPES, 'Type of transfer')),
+  program_id: textOrNull('The card program; null for the whole service'),
+  type: nullable(literals(TRANSFER_TYPES, 'Type of transfer; null for all types')),
   in_force: Type.Array(SwitchRecord, {
     description: 'Settings that disable transfers in this scope now, the widest first; to enable it, enable each',
   }),
-  programs: Type.Object({
-    count: Type.Integer({ minimum: 0, description: 'Card programs in the scope' }),
-    data: Type.Array(Type.Object({ program_id: Type.String(), name: Type.String() }), {
-      description: 'The newest of them, up to 10',
-    }),
-  }),
+  programs: Type.Object(
+    {
+      count: Type.Integer({ minimum: 0, description: 'Card programs in the scope' }),
+      data: Type.Array(
+        Type.Object({ program_id: programId, name: Type.String({ description: 'Name of the card program' }) }),
+        { description: 'The newest of them, up to 10' },
+      ),
+    },
+    { description: 'The card programs that the change would reach' },
+  ),
   last_hour: transferCount('Transfers in the scope in the last hour, of all processes'),
   last_day: transferCount('Transfers in the scope in the last 24 hours, of all processes'),
   scheduled: Type.Object(
@@ -72,7 +78,7 @@ export const SwitchPreview = Type.Object({
       transfers: Type.Integer({ minimum: 0, description: 'Scheduled transfers in the scope' }),
       at_least: Type.Boolean({ description: 'Whether there may be more: only the next 10,000 were looked at' }),
       within_day: Type.Integer({ minimum: 0, description: 'Those of them that are due within 24 hours' }),
-      next_at: nullable(moment('When the first of them is due')),
+      next_at: nullable(moment('When the first of them is due; null if there are none')),
     },
     { description: 'Transfers that wait while their scope is disabled, and are executed when it is enabled' },
   ),

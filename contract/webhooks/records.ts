@@ -9,13 +9,13 @@ import {
   WEBHOOK_STATUSES,
 } from '../../domain/webhooks/webhook.ts';
 import { DEMO_PROGRAM, EXAMPLE_TIME, sampleOfParameter } from '../samples.ts';
-import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
+import { describedOrNull, literals, moment, nullable, textOrNull } from '../schema-parts.ts';
 
 const position = (what: string) => Type.Integer({ description: `${what}; for all card programs, a number` });
 
 /** A replay of a webhook. */
 export const ReplayRecord = Type.Object({
-  replay_id: Type.String(),
+  replay_id: Type.String({ description: 'Id of the replay: rpl_ and 32 hex digits' }),
   only: literals(REPLAY_SELECTIONS, 'Which events are sent'),
   from: moment('Events that were created at this time or later'),
   to: moment('Events that were created before this time'),
@@ -24,27 +24,27 @@ export const ReplayRecord = Type.Object({
   sent: Type.Integer({ description: 'How many events have been sent' }),
   state: literals(REPLAY_STATES, 'How the replay stands'),
   created_at: moment('When it was created'),
-  finished_at: nullable(moment('When it was completed or canceled')),
+  finished_at: nullable(moment('When it was completed or canceled; null while it runs')),
 });
 
 /** A secret of a webhook, without its value. */
 export const WebhookSecretRecord = Type.Object({
-  secret_id: Type.String(),
+  secret_id: Type.String({ description: 'Id of the secret: sec_ and 32 hex digits' }),
   created_at: moment('When it was created'),
   expires_at: nullable(moment('Until when it signs; null for the newest secret')),
 });
 
 /** A webhook: where events are sent, and how far that has come. */
 export const WebhookRecord = Type.Object({
-  webhook_id: Type.String(),
+  webhook_id: Type.String({ description: 'Id of the webhook: wh_ and 32 hex digits' }),
   program_id: textOrNull('The card program whose events are sent; null for those of all card programs and the service'),
   url: Type.String({ description: 'Where events are sent' }),
-  description: textOrNull('What the webhook is for'),
+  description: textOrNull('What the webhook is for; null without a description'),
   types: nullable(Type.Array(Type.String(), { description: 'Types of event and groups that are sent; null for all' })),
   payload: literals(WEBHOOK_PAYLOADS, 'What is sent: the whole event, or the event without `data`'),
   order: literals(WEBHOOK_ORDERS, 'Whether an event is sent only when the one before it has been delivered'),
   concurrency: Type.Integer({ description: 'How many events can be on their way at once; one with `strict` order' }),
-  rate: nullable(Type.Integer({ description: 'Maximum number of requests per second' })),
+  rate: nullable(Type.Integer({ description: 'Maximum number of requests per second; null without such a limit' })),
   header_names: Type.Array(Type.String(), { description: 'Names of the headers that are sent with each event' }),
   version: Type.String({ description: 'Version of the API in which events are written' }),
   status: literals(
@@ -54,21 +54,22 @@ export const WebhookRecord = Type.Object({
   status_reason: nullable(
     literals(
       WEBHOOK_STATUS_REASONS,
-      'Why it is not enabled: `requested` by a request, `gone` because the URL responded with 410, or `failing`',
+      'Why it is not enabled: `requested` by a request, `gone` because the URL responded with 410, or `failing`; null while ' +
+        'it is enabled',
     ),
   ),
   secrets: Type.Array(WebhookSecretRecord, { description: 'The secrets that sign, newest first' }),
   position: position('Every event up to this position has been delivered, is retried, or was not to be sent'),
   backlog: Type.Integer({ description: 'Number of events after `position`, including those that are not to be sent' }),
-  failing_since: nullable(moment('When the failures in a row began')),
-  last_success_at: nullable(moment('When an event was last delivered')),
-  last_failure_at: nullable(moment('When an event could last not be delivered')),
-  next_attempt_at: nullable(moment('When the next retry is due')),
+  failing_since: nullable(moment('When the failures in a row began; null if the last attempt succeeded')),
+  last_success_at: nullable(moment('When an event was last delivered; null if none was yet')),
+  last_failure_at: nullable(moment('When an event could last not be delivered; null if every one could')),
+  next_attempt_at: nullable(moment('When the next retry is due; null if none is')),
   dead: Type.Integer({
     description:
       'Number of events that were given up, counted up to 100,000. resend_event and replay_webhook send them',
   }),
-  replay: nullable(ReplayRecord),
+  replay: describedOrNull(ReplayRecord, 'The last replay; null if there was none'),
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed by a request'),
 });
@@ -89,24 +90,28 @@ export const EXAMPLE_WEBHOOK = {
 /** A webhook with a new secret: the only record that has it. */
 export const NewWebhookRecord = Type.Object({
   ...WebhookRecord.properties,
-  secret: textOrNull('The new secret, `whsec_` and Base64: in the first response only. It is stored encrypted'),
-  secret_omitted: textOrNull('Only when an Idempotency-Key is replayed: why `secret` is null, and what to do'),
+  secret: textOrNull(
+    'The new secret, `whsec_` and Base64: in the first response only, otherwise null. It is stored encrypted',
+  ),
+  secret_omitted: textOrNull(
+    'Only when an Idempotency-Key is replayed: why `secret` is null, and what to do; otherwise null',
+  ),
 });
 
 /** An event that is about to be sent to a webhook. */
 export const QueuedDelivery = Type.Object({
-  webhook_id: Type.String(),
+  webhook_id: Type.String({ description: 'The webhook' }),
   event_id: Type.String({ description: 'The event. Its attempt appears among the attempts of the webhook' }),
   state: literals(['waiting'], 'It is sent as soon as possible'),
 });
 
 /** One request to the URL of a webhook. */
 export const AttemptRecord = Type.Object({
-  attempt_id: Type.String(),
-  webhook_id: Type.String(),
-  event_id: Type.String(),
+  attempt_id: Type.String({ description: 'Id of the attempt: att_ and 32 hex digits' }),
+  webhook_id: Type.String({ description: 'The webhook' }),
+  event_id: Type.String({ description: 'The event' }),
   type: Type.String({ description: 'Type of the event' }),
-  position: nullable(position('Position of the event')),
+  position: nullable(position('Position of the event; null for one that has none, such as a test')),
   kind: literals(ATTEMPT_KINDS, 'Why it was sent: `probe` tries a paused webhook'),
   try: Type.Integer({ description: '1 for the first attempt to send the event' }),
   started_at: moment('When it began'),
@@ -115,8 +120,10 @@ export const AttemptRecord = Type.Object({
   status: nullable(Type.Integer({ description: 'HTTP status of the response; null if there was none' })),
   address: textOrNull('IP address of the receiver; null if there was no connection'),
   error: textOrNull('What failed, such as `connection_refused`; null if there was a response'),
-  message: textOrNull('The failure in words'),
-  response_start: textOrNull('The first characters of the response; secrets and card numbers are redacted'),
+  message: textOrNull('The failure in words; null if it succeeded'),
+  response_start: textOrNull(
+    'The first characters of the response; secrets and card numbers are redacted. null without a response',
+  ),
 });
 
 /** A webhook on the wire. */

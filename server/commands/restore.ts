@@ -117,7 +117,7 @@ async function verifyContents({ background }: Databases): Promise<readonly strin
   }
   const [row] = await background.read(READ_WHETHER_WEBHOOKS_EXIST);
   return [
-    `Books: balanced in ${books.currencies.length} currencies; every balance is the sum of its postings.`,
+    `Books: balanced in ${books.currencies.length === 1 ? 'one currency' : `${books.currencies.length} currencies`}; every balance is the sum of its postings.`,
     `Audit log: intact, ${audit.entries} entries.`,
     `Audit head: ${audit.head} at position ${audit.position}`,
     ...(row?.exist !== true ? [] : ['Webhooks: there are some; see below about their key.']),
@@ -150,7 +150,13 @@ function describeWhatRemains(
     'Erasures of card holders after that time are undone: repeat them.',
     'Stop the service of the former ledger, if it still runs, and see that nothing starts it again.',
     `Start the service with ${isLive ? 'MODE=live, ' : ''}this DATA_DIR and the same BACKUP_DIR: it archives on a new timeline and takes a copy at once. ` +
-      'If the former service was killed, BACKUP_DIR is free 90 s later. For a trial beside it, start without BACKUP_DIR.',
+      'If the former service was killed, BACKUP_DIR is free 90 s later.',
   ];
-  return ['What you still have to do:', ...steps.map((step, index) => `${index + 1}. ${step}`)];
+  return [
+    'A trial? Run "verify-books" and "audit verify" on it without BACKUP_DIR and METRICS_PORT, then remove it. Nothing below is to do.',
+    'Do not start the service on it: it would send webhooks and execute due transfers, as the real one does.',
+    '',
+    'To replace the former ledger, you still have to do this:',
+    ...steps.map((step, index) => `${index + 1}. ${step}`),
+  ];
 }

@@ -3,7 +3,9 @@ import { StartupProblem } from '../startup-problem.ts';
 import { holdsUrlCredentials } from '../url-credentials.ts';
 import {
   DEFAULT_DATA_DIRECTORY,
+  LOG_FORMATS,
   LOG_LEVELS,
+  type LogFormat,
   type LogLevel,
   REQUEST_LOGS,
   type RequestLog,
@@ -24,8 +26,10 @@ import {
   readNetworks,
   readPort,
   readProxies,
+  readPublicUrl,
   readRate,
   readSchema,
+  readSecret,
   readWebhookKeys,
 } from './values.ts';
 
@@ -39,6 +43,8 @@ export type Configuration = {
   readonly loopbackOnly: boolean;
   /** URL of PostgreSQL, or null for the embedded one. */
   readonly databaseUrl: string | null;
+  /** Absolute path of the file that the URL is from; null if it is not from a file. */
+  readonly databaseUrlFile: string | null;
   /** The schema that contains the tables. */
   readonly databaseSchema: string;
   /** Maximum connections of this process to PostgreSQL. */
@@ -67,17 +73,22 @@ export type Configuration = {
   readonly keyRatePerSecond: number;
   /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
   readonly trustedProxies: number;
+  /** The origin that callers use, such as https://transfers.example.com; null for that of each request. */
+  readonly publicUrl: string | null;
   /** Addresses and networks that webhooks may be sent to besides those of the internet. */
   readonly webhookAllowedNetworks: readonly string[];
   /** Certificates in PEM that webhooks trust besides the usual ones, and their file; null if there are none. */
   readonly webhookCa: Certificates | null;
   /** The keys that encrypt the secrets of webhooks, the current one first; null for one in the data directory. */
   readonly webhookKeys: readonly Buffer[] | null;
+  /** Absolute path of the file that they are from; null if they are not from a file. */
+  readonly webhookKeyFile: string | null;
   /** Port of the page of metrics; null for none. */
   readonly metricsPort: number | null;
   /** Its address. */
   readonly metricsHost: string;
   readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
   /** Which requests are logged. */
   readonly requestLog: RequestLog;
   /** Where and which traces are sent; null where none are. */
@@ -105,6 +116,8 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   const read = (name: (typeof SETTINGS)[number]['name']): string =>
     environment[name]?.trim() || (SETTINGS.find((setting) => setting.name === name)?.fallback ?? '');
   refuseCredentials(environment);
+  const databaseUrl = readSecret('DATABASE_URL', environment);
+  const webhookKey = readSecret('WEBHOOK_KEY', environment);
   const mode = oneOf('MODE', read('MODE'), ['sandbox', 'live'] as const);
   const hosts = environment.HOST?.trim() ? [readHost('HOST', environment.HOST.trim())] : ['127.0.0.1', '::1'];
   const loopbackOnly = hosts.every(isLoopback);
@@ -113,23 +126,27 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     hosts,
     port: readPort('PORT', read('PORT')),
     loopbackOnly,
-    databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
+    databaseUrl: readDatabaseUrl(databaseUrl),
+    databaseUrlFile: databaseUrl.file,
     databaseSchema: readSchema(read('DATABASE_SCHEMA')),
     databaseConnections: readConnections(read('DATABASE_CONNECTIONS')),
     ...readDataDirectory(environment),
-    backupDirectory: readBackupDirectory(read('BACKUP_DIR'), read('DATABASE_URL')),
+    backupDirectory: readBackupDirectory(read('BACKUP_DIR'), databaseUrl.value),
     backupRetentionDays: readDays('BACKUP_RETENTION_DAYS', read('BACKUP_RETENTION_DAYS'), 1),
     supportContact: read('SUPPORT_CONTACT'),
     ...readRetention(read, environment),
     addressRatePerSecond: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     keyRatePerSecond: readRate('RATE_LIMIT_PER_KEY', environment, mode === 'live' ? LIVE_KEY_RATE : 0),
     trustedProxies: readProxies(read('TRUSTED_PROXIES')),
+    publicUrl: readPublicUrl(environment.PUBLIC_URL?.trim() ?? ''),
     webhookAllowedNetworks: readNetworks(environment, mode === 'sandbox' && loopbackOnly ? LOOPBACK : []),
     webhookCa: readCertificates(read('WEBHOOK_CA')),
-    webhookKeys: readWebhookKeys(environment.WEBHOOK_KEY?.trim() ?? ''),
+    webhookKeys: readWebhookKeys(webhookKey),
+    webhookKeyFile: webhookKey.file,
     metricsPort: read('METRICS_PORT') === '' ? null : readPort('METRICS_PORT', read('METRICS_PORT')),
     metricsHost: readHost('METRICS_HOST', read('METRICS_HOST')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
+    logFormat: oneOf('LOG_FORMAT', read('LOG_FORMAT'), LOG_FORMATS),
     requestLog: oneOf('REQUEST_LOG', read('REQUEST_LOG'), REQUEST_LOGS),
     traces: readTraces(read),
   };

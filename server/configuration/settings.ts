@@ -4,6 +4,12 @@ export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', '
 /** How much is logged. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** The values of LOG_FORMAT. */
+export const LOG_FORMATS = ['auto', 'json', 'text'] as const;
+
+/** How the lines of the log are written. */
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
 /** The values of REQUEST_LOG. */
 export const REQUEST_LOGS = ['off', 'errors', 'all'] as const;
 
@@ -28,6 +34,11 @@ export const SETTINGS = [
   },
   { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 selects a free port' },
   { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
+  {
+    name: 'DATABASE_URL_FILE',
+    fallback: '',
+    purpose: 'file that contains the DATABASE_URL, instead of that setting; a line break at its end is removed',
+  },
   {
     name: 'DATABASE_SCHEMA',
     fallback: 'public',
@@ -111,6 +122,12 @@ export const SETTINGS = [
     purpose: "number of proxies in front of the service that append the caller's address to X-Forwarded-For, 0 to 10",
   },
   {
+    name: 'PUBLIC_URL',
+    fallback: 'as each request was sent',
+    purpose:
+      'URL that callers use, such as https://transfers.example.com, without a path: the pages and /openapi.json show it',
+  },
+  {
     name: 'WEBHOOK_ALLOWED_NETWORKS',
     fallback: '127.0.0.1, ::1 in a sandbox that only this machine can reach, otherwise none',
     purpose:
@@ -129,6 +146,11 @@ export const SETTINGS = [
       'key that encrypts the secrets of webhooks: 32 bytes in Base64; to change it, the new key, a comma, and the earlier one',
   },
   {
+    name: 'WEBHOOK_KEY_FILE',
+    fallback: '',
+    purpose: 'file that contains the WEBHOOK_KEY, instead of that setting; a line break at its end is removed',
+  },
+  {
     name: 'METRICS_PORT',
     fallback: '',
     purpose: 'port of the page /metrics for Prometheus; 0 selects a free port; no metrics if not set',
@@ -139,6 +161,11 @@ export const SETTINGS = [
     purpose: 'address of that port; the page needs no key, so let only Prometheus reach it',
   },
   { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
+  {
+    name: 'LOG_FORMAT',
+    fallback: 'auto',
+    purpose: 'json: one JSON object per line; text: lines for people; auto: text on a terminal, otherwise json',
+  },
   {
     name: 'REQUEST_LOG',
     fallback: 'off',

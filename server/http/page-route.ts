@@ -1,14 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import type { PageResponse } from '../pages/page-response.ts';
 import { createPages } from '../pages/pages.ts';
+import { isForwardedAsHttps } from './admission/session-cookie.ts';
 import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
 import { closingRefusal, type HttpService } from './service.ts';
 import { contextOf } from './wire/record-response.ts';
 import { sendBody, sendError } from './wire/reply.ts';
+import { sendRepresentation } from './wire/representation.ts';
 
 /** The only code that Sandbox-Provoke can cause on a page: no operation has it. */
 const PROVOKED = ['unknown_request'] as const;
+
+/** What is stored is used only after asking whether it has changed, which costs the reader nothing but the question. */
+const ASK_EACH_TIME = 'no-cache';
 
 /** Mounts the pages. They need no key; each counts more than one request of its address. */
 export function mountPages(app: FastifyInstance, service: HttpService): void {
@@ -17,7 +22,8 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
     if (service.isClosing) throw closingRefusal();
     return gateway.ready();
   };
-  const pages = createPages({ version, mode: gateway.mode, supportContact, ready });
+  const { mode, keyless } = gateway;
+  const pages = createPages({ version, mode, keyless, supportContact, ready });
   for (const [url, page] of Object.entries(pages)) {
     app.route<{ Params: Record<string, string> }>({
       method: ['GET', 'HEAD'],
@@ -33,13 +39,30 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
             provoke(provoked, PROVOKED, 'malformed_request', '');
           }
           const search = new URLSearchParams(context.target.slice(context.path.length)).get('q') ?? '';
-          if (!url.startsWith('/health/')) service.limits.chargePage(context, search !== '');
-          const { accept, host } = context.request.headers;
-          return page({ parameters: request.params, search, accept, host });
+          if (!isCheap(url)) service.limits.chargePage(context, search !== '');
+          const { accept } = context.request.headers;
+          return page({ parameters: request.params, search, accept, url: urlOf(service, context) });
         });
       },
     });
   }
+}
+
+/** Health checks and icons cost an address no more than any request. */
+function isCheap(url: string): boolean {
+  return url.startsWith('/health/') || url.startsWith('/favicon.');
+}
+
+/**
+ * The URL of the service, as its caller sees it: the setting, or the Host of the request, with https where a trusted proxy
+ * says so. Undefined where the Host could be anything but the name of a host, since it is repeated on pages.
+ */
+function urlOf({ settings }: HttpService, context: RequestContext): string | undefined {
+  const { publicUrl, trustedProxies } = settings;
+  if (publicUrl !== null) return publicUrl;
+  const host = context.authority ?? context.request.headers.host ?? '';
+  if (!/^([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9]{1,5})?$/.test(host)) return undefined;
+  return `${isForwardedAsHttps(context, trustedProxies) ? 'https' : 'http'}://${host}`;
 }
 
 async function servePage(
@@ -48,8 +71,18 @@ async function servePage(
   make: () => PageResponse | Promise<PageResponse>,
 ): Promise<void> {
   try {
-    const { type, body, headers } = await make();
-    await sendBody(service, context, { status: 200, type, body, headers: headers.flat() });
+    const { type, body, headers, cacheControl = ASK_EACH_TIME, varies = false } = await make();
+    if (typeof body === 'string') {
+      await sendBody(service, context, { status: 200, type, body, headers: headers.flat() });
+      return;
+    }
+    const vary = varies ? ['Accept'] : [];
+    await sendRepresentation(
+      service,
+      context,
+      { type, ...(await body) },
+      { headers: headers.flat(), cacheControl, vary },
+    );
   } catch (thrown) {
     await sendError(service, context, thrown);
   }

@@ -18,6 +18,8 @@ export type ResponseEntry = {
    * with refused rows.
    */
   readonly code: ErrorCode | undefined;
+  /** Whether it is the response to a guess, such as /favicon.ico, which is no error that anyone has to look into. */
+  readonly isStray: boolean;
   /** From the first byte of the head that was read to the end of the response as it was written; 0 without a request. */
   readonly milliseconds: number;
   readonly programId: string | undefined;

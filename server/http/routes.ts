@@ -7,6 +7,7 @@ import { mountPages } from './page-route.ts';
 import type { RequestContext } from './request-context.ts';
 import { routePattern } from './route-table.ts';
 import type { HttpService } from './service.ts';
+import { noRouteMessage } from './stray-requests.ts';
 import { contextOf } from './wire/record-response.ts';
 import { sendError } from './wire/reply.ts';
 
@@ -93,7 +94,7 @@ function noRoute(service: HttpService, context: RequestContext): Refusal {
   const isServerWide = context.path === '*';
   const methods = isServerWide ? service.routes.allMethods() : service.routes.methodsOf(context.path);
   if (methods.length === 0) {
-    return new Refusal('route_not_found', 'There is no route at this path. See the API reference at /docs.');
+    return new Refusal('route_not_found', noRouteMessage(context.path));
   }
   context.allow = methods.join(', ');
   return new Refusal('method_not_allowed', `This path supports only ${context.allow}.`);

@@ -63,6 +63,8 @@ export type HttpSettings = {
   readonly keyRatePerSecond: number;
   /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
   readonly trustedProxies: number;
+  /** The origin that callers use; null for that of each request. The pages and the OpenAPI document show it. */
+  readonly publicUrl: string | null;
 };
 
 /** The defaults. */
@@ -95,4 +97,5 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   addressRatePerSecond: 0,
   keyRatePerSecond: 0,
   trustedProxies: 0,
+  publicUrl: null,
 };

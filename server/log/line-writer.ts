@@ -28,11 +28,17 @@ export class LineWriter {
   /** Lines that were dropped and not told of. */
   #lost = 0;
   #hasFailed = false;
+  #render: (lines: string) => string = (lines) => lines;
 
   /** `onLost` is called with each number of lines that are dropped. */
   constructor(stream: LineStream, onLost: (lines: number) => void = () => undefined) {
     this.#stream = stream;
     this.#onLost = onLost;
+  }
+
+  /** Writes lines from now on as `render` shows them. It must not add characters beyond ASCII. */
+  renderWith(render: (lines: string) => string): void {
+    this.#render = render;
   }
 
   /** Writes a line now, after those that wait. */
@@ -74,7 +80,7 @@ export class LineWriter {
     // A failed write may have left part of a line.
     const start = this.#hasFailed ? '\n' : '';
     this.#hasFailed = false;
-    this.#stream.write(start + text, encoding, (error) => {
+    this.#stream.write(start + this.#render(text), encoding, (error) => {
       if (error === undefined || error === null) return;
       this.#hasFailed = true;
       this.#lose(lines);

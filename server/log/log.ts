@@ -1,8 +1,9 @@
 import pino from 'pino';
-import type { LogLevel } from '../configuration/settings.ts';
+import type { LogFormat, LogLevel } from '../configuration/settings.ts';
 import { jsonWithoutSecrets, withoutSecrets } from '../redaction.ts';
 import { LineWriter } from './line-writer.ts';
 import type { LogEvent } from './log-events.ts';
+import { asText } from './text-lines.ts';
 
 /** Maximum characters and depth of the fields of one record. */
 const MAX_RECORD_LENGTH = 32_000;
@@ -20,9 +21,17 @@ export type Log = { readonly error: WriteLine; readonly warn: WriteLine; readonl
 /** The lines of the process on standard error. */
 export const STANDARD_ERROR = new LineWriter(process.stderr);
 
+/** Writes the lines of the process in a format; `auto` is text where standard error is a terminal. */
+export function chooseLogFormat(format: LogFormat): void {
+  const { stderr } = process;
+  if (format === 'text' || (format === 'auto' && stderr.isTTY)) {
+    STANDARD_ERROR.renderWith((lines) => asText(lines, stderr));
+  }
+}
+
 /**
- * Opens the log of the process: one JSON object per line on standard error. All values are redacted before they are
- * serialised, at every level.
+ * Opens the log of the process: one JSON object per line on standard error, or what {@link chooseLogFormat} makes of it.
+ * All values are redacted before they are serialised, at every level.
  *
  * A log that cannot be written never blocks the service, see {@link LineWriter}.
  */

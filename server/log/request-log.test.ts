@@ -9,6 +9,7 @@ const entry: ResponseEntry = {
   operation: 'create_transfer',
   status: 201,
   code: undefined,
+  isStray: false,
   milliseconds: 1.23456,
   programId: '01920000-0000-7000-8000-000000000002',
   keyId: '01920000-0000-7000-8000-000000000003',

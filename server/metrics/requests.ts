@@ -11,14 +11,20 @@ import { SHARED_CODES } from '../../domain/error-codes.ts';
 import type { ResponseEntry } from '../http/response-entry.ts';
 import type { Count, Distribution, Metrics } from './registry.ts';
 
-/** What a request is for: promises about latency and money are about some of these. */
-export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'none'] as const;
+/**
+ * What a request is for: promises about latency and money are about some of these. Guesses, such as /favicon.ico, are
+ * `stray`; `none` is what is no request, and errors of pages.
+ */
+export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'stray', 'none'] as const;
 
 /** One of {@link REQUEST_KINDS}. */
 export type RequestKind = (typeof REQUEST_KINDS)[number];
 
 /** Seconds; 0.5 is the bound of the promise about latency. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+const KINDS_WITHOUT_OPERATION = ['page', 'health', 'stray', 'none'] as const;
+type KindWithoutOperation = (typeof KINDS_WITHOUT_OPERATION)[number];
 
 /** The label of what belongs to no operation. */
 const NO_OPERATION = 'none';
@@ -35,7 +41,7 @@ const OTHER_CODE = 'other';
 /** What is counted of a response. */
 export type CountedResponse = Pick<
   ResponseEntry,
-  'operation' | 'path' | 'status' | 'code' | 'milliseconds' | 'moneyMoved'
+  'operation' | 'path' | 'status' | 'code' | 'isStray' | 'milliseconds' | 'moneyMoved'
 >;
 
 /** The kind of an operation's requests. */
@@ -79,11 +85,8 @@ export function countRequests(metrics: Metrics): (entry: CountedResponse) => voi
     }
   }
   const others = Object.fromEntries(
-    (['page', 'health', 'none'] as const).map((kind) => [
-      kind,
-      new Responses(requests, NO_OPERATION, kind, CODES_WITHOUT_OPERATION),
-    ]),
-  ) as Record<'page' | 'health' | 'none', Responses>;
+    KINDS_WITHOUT_OPERATION.map((kind) => [kind, new Responses(requests, NO_OPERATION, kind, CODES_WITHOUT_OPERATION)]),
+  ) as Record<KindWithoutOperation, Responses>;
   return (entry) => {
     const { operation, status, code, milliseconds, moneyMoved } = entry;
     const responses = operation === undefined ? others[kindOfPath(entry)] : operations[operation];
@@ -94,7 +97,8 @@ export function countRequests(metrics: Metrics): (entry: CountedResponse) => voi
 }
 
 /** What a response is for that belongs to no operation. Only routes have a path; what is not found has none. */
-function kindOfPath({ path, code }: CountedResponse): 'page' | 'health' | 'none' {
+function kindOfPath({ path, code, isStray }: CountedResponse): KindWithoutOperation {
+  if (isStray) return 'stray';
   if (path?.startsWith('/health/') === true) return 'health';
   return code === undefined ? 'page' : 'none';
 }

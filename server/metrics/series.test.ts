@@ -20,6 +20,7 @@ const entry = {
   moneyMoved: undefined,
   operation: undefined,
   code: undefined,
+  isStray: false,
 } as const;
 
 /** Everything that can be on the page: every operation with every one of its codes, every state and role. */
@@ -38,6 +39,7 @@ function fill(metrics: Metrics): void {
   }
   for (const path of ['/health/ready', '/errors', undefined]) {
     for (const code of CODES_WITHOUT_OPERATION) count({ ...entry, path, code, status: ERRORS[code].status });
+    count({ ...entry, path, code: 'route_not_found', status: 404, isStray: true });
     for (const status of [200, 304, 404, 503, undefined]) count({ ...entry, path, status });
   }
   countDeliveries(metrics)({ succeeded: 1, failed: 1, timedOut: 1, inFlight: 1 });
@@ -115,11 +117,12 @@ test('every kind of request has its time', async () => {
   for (const operation of OPERATION_IDS) count({ ...entry, operation, status: 200 });
   for (const path of ['/health/live', '/docs']) count({ ...entry, path, status: 200 });
   count({ ...entry, code: 'route_not_found', status: 404 });
+  count({ ...entry, code: 'route_not_found', status: 404, isStray: true });
   const text = await metrics.render();
   const counts = [...text.matchAll(/request_seconds_count\{kind="(\w+)"\} (\d+)/g)].map(([, kind, n]) => [
     kind,
     Number(n),
   ]);
   expect(counts.map(([kind]) => kind).sort()).toEqual([...REQUEST_KINDS].sort());
-  expect(counts.reduce((sum, [, n]) => sum + Number(n), 0)).toBe(OPERATION_IDS.length + 3);
+  expect(counts.reduce((sum, [, n]) => sum + Number(n), 0)).toBe(OPERATION_IDS.length + 4);
 });

@@ -7,6 +7,7 @@ const transfer = (status: number | undefined, code?: ErrorCode, milliseconds = 4
   operation: 'create_transfer',
   status,
   code,
+  isStray: false,
   milliseconds,
 });
 
@@ -57,10 +58,14 @@ test('refusals by rules, other errors of callers and faults of the service are t
   });
 });
 
-test('of reads, pages and disconnected callers only the codes are counted', () => {
+test('of reads, pages and disconnected callers only the codes are counted; of guesses nothing', () => {
   const { requests, pass } = open();
-  requests.note({ operation: 'get_card', status: 404, code: 'card_not_found', milliseconds: 1 });
-  requests.note({ operation: undefined, status: 404, code: 'route_not_found', milliseconds: 1 });
+  const seen = { status: 404, isStray: false, milliseconds: 1 } as const;
+  requests.note({ ...seen, operation: 'get_card', code: 'card_not_found' });
+  requests.note({ ...seen, operation: undefined, code: 'route_not_found' });
+  for (let count = 0; count < 3; count += 1) {
+    requests.note({ ...seen, operation: undefined, code: 'method_not_allowed', isStray: true });
+  }
   requests.note(transfer(undefined));
   pass(5);
   expect(requests.now()).toMatchObject({ requests: 0, p50_milliseconds: null });

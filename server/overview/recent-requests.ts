@@ -10,6 +10,8 @@ export type SeenResponse = {
   /** Undefined when the caller disconnected before a response was written. */
   readonly status: number | undefined;
   readonly code: ErrorCode | undefined;
+  /** Whether it is the response to a guess, such as /favicon.ico: no error that a chart should show. */
+  readonly isStray: boolean;
   readonly milliseconds: number;
 };
 
@@ -82,7 +84,8 @@ const NOTHING: Point = {
 
 /**
  * Remembers what this process has responded lately: the last minute by seconds, and the last quarter of an hour by points.
- * Outcomes and latencies are those of requests that move money; codes are those of all responses.
+ * Outcomes and latencies are those of requests that move money; codes are those of all
+ * responses but those to guesses.
  */
 export class RecentRequests {
   readonly #seconds = Array.from({ length: NOW_SECONDS + 1 }, () => new Stretch());
@@ -94,9 +97,9 @@ export class RecentRequests {
   #transfers = 0;
 
   /** Called for every response. Must not throw, and must cost next to nothing. */
-  readonly note = ({ operation, status, code, milliseconds }: SeenResponse): void => {
+  readonly note = ({ operation, status, code, isStray, milliseconds }: SeenResponse): void => {
     const second = this.#second(0);
-    if (code !== undefined) second.codes.set(code, 1 + (second.codes.get(code) ?? 0));
+    if (code !== undefined && !isStray) second.codes.set(code, 1 + (second.codes.get(code) ?? 0));
     if (operation === undefined || status === undefined || !OPERATIONS[operation].movesMoney) return;
     second.outcomes[outcomeOf(status, code)] += 1;
     second.latencies.note(milliseconds);

@@ -1,30 +1,93 @@
-import { curlOf, exampleOf } from '../../contract/examples.ts';
-import { html } from './page-html.ts';
-import { listing, type Page, type PageContext } from './page-layout.ts';
+import { exampleRecord } from '../../contract/errors/examples.ts';
+import { curlOf, type ExampleRequest, exampleOf, writtenJson } from '../../contract/examples.ts';
+import { OPERATIONS } from '../../contract/operations.ts';
+import { DEMO_CARDS, type DemoCard, shownStatus } from '../../contract/sandbox/demo-cards.ts';
+import { formatMoney, MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
+import { GUIDES } from './guides/guide-list.ts';
+import { type Html, html } from './page-html.ts';
+import { breakable, copyButton, listing, type Page, type PageContext } from './page-layout.ts';
 
-/** The page at the root of the service. */
-export function homePage({ base, mode }: PageContext): Page {
-  const first = curlOf({ ...exampleOf('create_transfer'), headers: {} }, base);
+const LEAD = 'Move money to, from and between cards on a double-entry ledger. Every error explains its cause.';
+
+/** The page at the root of the service: in a sandbox the first minutes of an integrator, in live mode where to look. */
+export function homePage(context: PageContext): Page {
   return {
     title: 'Welcome',
     section: 'home',
-    description: 'Move money to, from and between cards. Every error explains its cause.',
+    description: LEAD,
     data: undefined,
     content: html`<h1>Transfer Service</h1>
-<p class="lead">Move money to, from and between cards. Every error explains its cause.</p>
-${
-  mode === 'sandbox' &&
-  html`<h2>Create your first transfer</h2>
-<p>This request loads 10.00 USD onto a card of the demo program:</p>
-${listing('Request', first)}`
-}
-<h2>Next steps</h2>
+<p class="lead">${LEAD}</p>
+${context.mode === 'sandbox' ? sandbox(context) : live(context)}
+<h2>Where next</h2>
 <dl class="says">
-<div><dt><a href="/console">Console</a></dt><dd>Find out what happened to a request, a transfer or a card; watch the service, stop it, fund it.</dd></div>
+<div><dt><a href="/guides">Guides</a></dt><dd>How to call, run and support the service${guideLinks(context.mode === 'sandbox' ? INTEGRATING : RUNNING)}</dd></div>
 <div><dt><a href="/docs">API reference</a></dt><dd>All operations with their fields, examples and errors. For tools, see the OpenAPI document at <a href="/openapi.json">/openapi.json</a>.</dd></div>
-<div><dt><a href="/events">Events</a></dt><dd>All types of events: when each is sent, what it contains, and how to cause it in the sandbox.</dd></div>
 <div><dt><a href="/errors">Errors</a></dt><dd>All error codes: what each one means, how to resolve it, and whether money moved.</dd></div>
+<div><dt><a href="/events">Events</a></dt><dd>All types of events: when each is sent, what it contains, and how to cause it in the sandbox.</dd></div>
+<div><dt><a href="/console">Console</a></dt><dd>Find out what happened to a request, a transfer or a card; watch the service, stop it, fund it.</dd></div>
 <div><dt><a href="/health/ready">Health</a></dt><dd>Whether the service can commit transfers.</dd></div>
 </dl>`,
   };
+}
+
+/** The guides that the page names, for those who integrate the service and for those who run it. */
+const INTEGRATING = ['quickstart', 'errors-and-retries', 'idempotency', 'webhooks', 'sdk', 'go-live'];
+const RUNNING = ['go-live', 'deploy', 'keys', 'upgrades', 'monitoring', 'runbook', 'support-playbook'];
+
+function guideLinks(slugs: readonly string[]): Html {
+  const shown = slugs.flatMap((slug) => GUIDES.find((guide) => guide.slug === slug) ?? []);
+  const links = shown.map(({ slug, name }, at) => html`${at > 0 && ', '}<a href="/guides/${slug}">${name}</a>`);
+  return html`${links.length > 0 && html`: ${links}`}.`;
+}
+
+const transfer = (body: Readonly<Record<string, unknown>>): ExampleRequest => ({
+  method: 'POST',
+  path: OPERATIONS.create_transfer.path,
+  headers: {},
+  body: writtenJson(body),
+});
+
+/** The card of the first error: what it refuses is the plainest of all. */
+const CLOSED = 'card_closed';
+
+function sandbox({ url, needsKey, supportContact }: PageContext): Html {
+  const first = curlOf({ ...exampleOf('create_transfer'), headers: {} }, url, '', needsKey);
+  const refused = curlOf(transfer({ amount: 1_000, card_id: CLOSED }), url, '', needsKey);
+  return html`${needsKey && html`<p>Others can reach this sandbox, so its requests need a key: on its machine, run <code>npx transfer-service operator-key create --name first</code>, and set <code>TRANSFER_SERVICE_KEY</code> to the key. Such a key has to name the card program in the header <code>Program-Id</code>, or create a key of the program: <a href="/guides/keys">API keys</a>.</p>`}
+<h2>Create your first transfer</h2>
+<p>This request loads 10.00 USD onto a card of the demo program. An amount is in minor units: 1000 is 10.00 USD.</p>
+${listing('Request', first)}
+<h2>Get your first error</h2>
+<p>The same for a closed card. The code never changes, and <a href="/errors/${CLOSED}">its page</a> says what to do:</p>
+${listing('Request', refused)}
+${listing('Response', JSON.stringify(exampleRecord(CLOSED, supportContact), null, 2))}
+<h2 id="cards">Demo cards</h2>
+<p>Cards of the demo program. Each is for something else; the balance is that of a new sandbox.</p>
+<ul class="cards">${DEMO_CARDS.map(card)}</ul>`;
+}
+
+function card(one: DemoCard): Html {
+  const { name, currency, balance, purpose, refuses } = one;
+  return html`<li><div><code>${breakable(name)}</code>${copyButton(name, name)}</div>
+<p>${purpose.slice(0, 1).toUpperCase()}${purpose.slice(1)}.${
+    refuses !== undefined &&
+    html` <code>${writtenJson({ card_id: name, ...refuses.body })}</code> returns <a href="/errors/${refuses.code}"><code>${breakable(refuses.code)}</code></a>.`
+  }</p>
+<p class="state">${shownStatus(one)}</p>
+<p class="amount">${balance === MAXIMUM_BALANCE ? `${currency}, the most there is` : formatMoney(balance, currency)}</p></li>
+`;
+}
+
+function live({ url, needsKey, supportContact }: PageContext): Html {
+  const whoami = curlOf({ method: 'GET', path: OPERATIONS.get_session.path, headers: {} }, url, '', needsKey);
+  return html`<p>This service runs in live mode: requests move real money and need a key.</p>
+<h2>Check your key</h2>
+<p>Set <code>TRANSFER_SERVICE_KEY</code> to your key. This request moves nothing, and returns who you are, your card program and what the key may do:</p>
+${listing('Request', whoami)}
+<p>Without a key: ask ${supportContact}. Operators create keys with <code>npx transfer-service keys create</code> or in the <a href="/console">console</a>: <a href="/guides/keys">API keys</a>.</p>
+<h2>Check the service</h2>
+<p>Neither request needs a key. The second responds with 503 while transfers cannot be committed, and says why:</p>
+${listing('Requests', `curl -i ${url}/health/live\ncurl -i ${url}/health/ready`)}
+<p>To try the API without moving money, run a sandbox on your own machine: <code>npx transfer-service start</code> in an empty folder.</p>`;
 }

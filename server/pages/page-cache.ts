@@ -1,22 +1,40 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+
+const compress = promisify(gzip);
+
+/** A page or data as it is sent: as it is, compressed, and the tag by which a client asks whether it has changed. */
+export type StoredBody = { readonly bytes: Buffer; readonly compressed: Buffer; readonly tag: string };
+
+/** Compresses a text and gives it a tag. */
+export async function storedBody(content: string | Buffer): Promise<StoredBody> {
+  const bytes = Buffer.from(content);
+  const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+  return { bytes, compressed: await compress(bytes), tag };
+}
+
 /**
- * Rendered pages, as bytes: rendering a long one takes longer than serving a hundred requests. Commands on a page contain
- * the base URL of the request, so only pages for the last base URL are stored: callers cannot fill the memory by
+ * Rendered pages: rendering and compressing a long one takes longer than serving a hundred requests. Commands on a page
+ * contain the base URL of the request, so only pages for the last base URL are stored: callers cannot fill the memory by
  * sending other Host headers.
  */
 export class PageCache {
-  readonly #pages = new Map<string, Buffer>();
+  readonly #pages = new Map<string, Promise<StoredBody>>();
   #base = '';
 
   /** The page with that name for that base URL, rendered by `render` if it is not stored. */
-  get(name: string, base: string, render: () => string): Buffer {
+  get(name: string, base: string, render: () => string | Buffer): Promise<StoredBody> {
     if (base !== this.#base) {
       this.#pages.clear();
       this.#base = base;
     }
     const stored = this.#pages.get(name);
     if (stored !== undefined) return stored;
-    const rendered = Buffer.from(render());
+    const rendered = storedBody(render());
     this.#pages.set(name, rendered);
+    // Not remembered if it could not be compressed: the next request tries again.
+    rendered.catch(() => this.#pages.delete(name));
     return rendered;
   }
 }

@@ -1,13 +1,20 @@
 import { createHash } from 'node:crypto';
+import { GUIDE_STYLE } from './guides/guide-style.ts';
 import { Html, type HtmlPart, html } from './page-html.ts';
-import { STYLE } from './page-style.ts';
+import { SCRIPT } from './page-script.ts';
+import { STYLE as PAGE_STYLE } from './page-style.ts';
+import { REFERENCE_STYLE } from './reference/reference-style.ts';
 
-const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+const STYLE = PAGE_STYLE + GUIDE_STYLE + REFERENCE_STYLE;
+const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** The Content-Security-Policy: a page may use its own stylesheet and send its search form to this service. */
+/**
+ * The Content-Security-Policy: a page may use its own stylesheet and its own script, show the icon, and send its search
+ * form to this service.
+ */
 export const PAGE_POLICY =
-  `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; ` +
-  "base-uri 'none'; frame-ancestors 'none'";
+  `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; img-src 'self'; ` +
+  "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /** What the pages show of the service. */
 export type PageContext = {
@@ -16,12 +23,16 @@ export type PageContext = {
   readonly supportContact: string;
   /** Base URL of the commands on the page, such as http://localhost:8080: always that of a sandbox. */
   readonly base: string;
+  /** Base URL of this service, sandbox or live. */
+  readonly url: string;
+  /** Whether its callers need a key, so that examples have one. */
+  readonly needsKey: boolean;
 };
 
 /** One page, without the frame that all pages have. */
 export type Page = {
   readonly title: string;
-  readonly section: 'errors' | 'events' | 'docs' | 'home';
+  readonly section: 'errors' | 'events' | 'docs' | 'guides' | 'home';
   /** A sentence for search engines and link previews. */
   readonly description: string;
   /** Path of the same content as data; undefined if only the Accept header selects it. */
@@ -30,6 +41,7 @@ export type Page = {
 };
 
 const NAVIGATION = [
+  { section: 'guides', path: '/guides', name: 'Guides' },
   { section: 'docs', path: '/docs', name: 'API reference' },
   { section: 'events', path: '/events', name: 'Events' },
   { section: 'errors', path: '/errors', name: 'Errors' },
@@ -55,6 +67,8 @@ ${page.content}
 <p>Transfer Service ${version}, ${mode} mode. Support: ${supportContact}.</p>
 ${page.data !== undefined && html`<p>Data: <a href="${page.data}">${page.data}</a></p>`}
 </div></footer>
+<p id="said" class="unseen" role="status"></p>
+<script>${new Html(SCRIPT)}</script>
 </body>`;
   return html`<!doctype html>
 <html lang="en">
@@ -64,6 +78,8 @@ ${page.data !== undefined && html`<p>Data: <a href="${page.data}">${page.data}</
 <meta name="color-scheme" content="light dark">
 <meta name="description" content="${page.description}">
 <title>${page.title} · Transfer Service</title>
+<link rel="icon" href="/favicon.ico" sizes="32x32">
+<link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <style>${new Html(STYLE)}</style>
 </head>
 ${body}
@@ -76,10 +92,16 @@ export function breakable(name: string): readonly HtmlPart[] {
   return name.split(/(?<=[_/.])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
 }
 
-/** A block of code. */
-export function listing(label: string, text: string | Html): Html {
+/** A block of code, with a button that copies it: `copied`, if that is not what is shown, such as commands without output. */
+export function listing(label: string, text: string | Html, copied?: string): Html {
   const shown = typeof text === 'string' ? breakable(text) : text;
-  return html`<figure class="listing"><figcaption>${label}</figcaption><pre><code>${shown}</code></pre></figure>`;
+  return html`<figure class="listing"><figcaption>${label}${copyButton(label, copied)}</figcaption><pre><code>${shown}</code></pre></figure>`;
+}
+
+/** A button that copies a text; inside a figure, by default, its code. It is there only if the script of the page runs. */
+export function copyButton(label: string, copied?: string): Html {
+  const own = copied !== undefined && html` data-copy="${copied}"`;
+  return html` <button type="button" class="copy" hidden aria-label="Copy: ${label}"${own}>Copy</button>`;
 }
 
 /** The id of a heading, derived from its text. */

@@ -1,8 +1,19 @@
+import type { StoredBody } from './page-cache.ts';
+
 /** The response to a request for a page. */
 export type PageResponse = {
-  readonly type: 'text/html; charset=utf-8' | 'application/json; charset=utf-8';
-  /** Text, or the bytes of a page from the cache. */
-  readonly body: string | Buffer;
+  readonly type:
+    | 'text/html; charset=utf-8'
+    | 'text/markdown; charset=utf-8'
+    | 'application/json; charset=utf-8'
+    | 'image/svg+xml'
+    | 'image/x-icon';
+  /** What clients may keep, with its tag; or a text that is only true now, which nobody may keep. */
+  readonly body: Promise<StoredBody> | string;
+  /** The Cache-Control of a body that clients may keep: by default, they ask each time whether it has changed. */
+  readonly cacheControl?: string;
+  /** Whether the Accept header decided which content this is. */
+  readonly varies?: boolean;
   readonly headers: readonly (readonly [name: string, value: string])[];
 };
 

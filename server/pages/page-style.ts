@@ -40,12 +40,14 @@ main:focus { outline: none; }
 .skip { position: absolute; left: -99rem; top: 0; z-index: 1; background: var(--raised); padding: 0.75rem 1.25rem; }
 .skip:focus { left: 0; }
 .quiet { color: var(--quiet); }
+.unseen { position: absolute; width: 1px; height: 1px; margin: -1px; padding: 0; border: 0; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+[hidden] { display: none !important; }
 
 .top { border-bottom: 4px double var(--line); }
 .top .wide { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 1.75rem; padding-block: 0.8rem; }
 .brand { color: var(--ink); font-weight: 650; letter-spacing: -0.01em; text-decoration: none; padding: 0.25rem 0; }
-.top ul { display: flex; gap: 1.25rem; list-style: none; margin: 0; padding: 0; }
-.top li a { display: inline-block; padding: 0.25rem 0; color: var(--quiet); text-decoration: none; }
+.top ul { display: flex; flex-wrap: wrap; gap: 0 1.25rem; list-style: none; margin: 0; padding: 0; }
+.top li a { display: inline-block; white-space: nowrap; padding: 0.25rem 0; color: var(--quiet); text-decoration: none; }
 .top li a:hover { color: var(--link); text-decoration: underline; }
 .top a[aria-current] { color: var(--ink); box-shadow: 0 2px 0 var(--link); }
 .bottom { border-top: 1px solid var(--line); margin-top: 4rem; padding: 1.5rem 0 2.5rem; font-size: 0.9rem; color: var(--quiet); }
@@ -121,6 +123,13 @@ main:focus { outline: none; }
 .note { margin-top: 1rem; }
 .listing { border: 1px solid var(--line); border-radius: 8px; background: var(--raised); overflow: hidden; margin: 0 0 1rem; }
 .listing figcaption { font-size: 0.8rem; color: var(--quiet); padding: 0.45rem 1rem; border-bottom: 1px solid var(--line); background: var(--sunken); }
+.listing figcaption { display: flex; align-items: center; gap: 1rem; min-height: 2.25rem; }
+.listing .copy { margin-left: auto; }
+.copy {
+  font: inherit; font-size: 0.8rem; line-height: 1.3; color: var(--link); background: var(--raised);
+  border: 1px solid var(--line); border-radius: 6px; padding: 0.2rem 0.6rem; cursor: pointer;
+}
+.copy:hover { border-color: var(--link); }
 .listing pre { margin: 0; padding: 0.85rem 1rem; font-size: 0.86rem; line-height: 1.6; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 2; }
 .listing pre code { font-size: inherit; }
 .listing .status { color: var(--tone); font-weight: 650; }
@@ -145,13 +154,17 @@ main:focus { outline: none; }
 .adjacent a { text-decoration: none; }
 .adjacent a:hover { text-decoration: underline; }
 
-.contents { columns: 19rem; column-gap: 2rem; margin: 1.5rem 0 0; }
-.contents section { break-inside: avoid; margin: 0 0 1.25rem; }
-.contents h2 { margin: 0 0 0.25rem; font-size: 1.02rem; }
-.contents a { text-decoration: none; }
-.contents a:hover { text-decoration: underline; }
-.contents ul { list-style: none; padding: 0; margin: 0; }
-.contents li { padding: 0.15rem 0; line-height: 1.4; }
+.cards { list-style: none; margin: 0 0 1.5rem; padding: 0; }
+.cards li {
+  display: grid; grid-template-columns: minmax(0, 14.5rem) minmax(0, 1fr) 5.5rem minmax(0, 8rem); gap: 0 1rem; align-items: baseline;
+  padding: 0.55rem 0; border-bottom: 1px solid var(--line); max-width: none;
+}
+.cards div { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 0.75rem; justify-content: space-between; }
+.cards div > code { font-weight: 600; }
+.cards p { margin: 0; line-height: 1.5; }
+.cards p code { font-size: 0.86em; overflow-wrap: anywhere; }
+.cards .state, .cards .amount { font-size: 0.9rem; color: var(--quiet); }
+.cards .amount { text-align: right; font-variant-numeric: tabular-nums; }
 .operation { border-top: 1px solid var(--line); margin-top: 2.5rem; }
 .operation > h3 { font-size: 1.15rem; margin-top: 1.75rem; }
 .route { font-family: var(--mono); font-size: 0.92rem; background: var(--sunken); border-radius: 8px; padding: 0.5rem 0.9rem; max-width: none; overflow-wrap: anywhere; }
@@ -167,10 +180,13 @@ summary { cursor: pointer; font-weight: 600; padding: 0.3rem 0; }
 details > :not(summary) { margin-top: 0.5rem; }
 
 @media (max-width: 40rem) {
+  .top ul { gap: 0 0.9rem; font-size: 0.94rem; }
   .codes li { grid-template-columns: 2.8rem minmax(0, 1fr); gap: 0 0.5rem; padding: 0.7rem 0; }
   .codes p { grid-column: 2; font-size: 0.95rem; }
   .events li { grid-template-columns: minmax(0, 1fr); gap: 0.15rem 0; }
   .events p { grid-column: 1; }
+  .cards li { grid-template-columns: minmax(0, 1fr) auto; gap: 0.15rem 0.75rem; }
+  .cards div, .cards p:not(.state, .amount) { grid-column: 1 / -1; }
   .facts { grid-template-columns: 1fr 1fr; }
   .says { grid-template-columns: minmax(0, 1fr); }
   .listing pre { font-size: 0.8rem; padding: 0.75rem 0.8rem; }
@@ -183,7 +199,7 @@ details > :not(summary) { margin-top: 0.5rem; }
   :root { color-scheme: light; --ground: #fff; --raised: #fff; --sunken: #fff; --ink: #000; --quiet: #444; --line: #999; --link: #000; --request: #000; --server: #000; --process: #000; }
   body { font-size: 10.5pt; }
   .wide { max-width: none; padding: 0; }
-  .top nav, .skip, .search, .search + p, .label, .adjacent, .types { display: none; }
+  .top nav, .skip, .copy, .search, .search + p, .label, .adjacent, .types { display: none; }
   .listing, .facts, .codes li, .remedy, .says > div, .family { break-inside: avoid; }
   h2, h3, h4 { break-after: avoid; }
   .bottom { margin-top: 1.5rem; padding: 0.5rem 0; }

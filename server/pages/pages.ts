@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { type CatalogueRecord, catalogueRecord, ERROR_CODES, isErrorCode } from '../../contract/errors/catalogue.ts';
+import {
+  type CatalogueRecord,
+  catalogueRecord,
+  ERROR_CODES,
+  FAMILY_PATTERNS,
+  isErrorCode,
+} from '../../contract/errors/catalogue.ts';
+import { searchCatalogue } from '../../contract/errors/search/search-catalogue.ts';
 import { type EventTypeRecord, eventTypeRecord, isEventType } from '../../contract/events/catalogue.ts';
+import { servedDocument } from '../../contract/openapi/served.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
@@ -8,17 +16,18 @@ import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { notReady, runbookOf } from '../operations/readiness.ts';
 import { maskedText } from '../redaction.ts';
-import { errorCodePage } from './error-code-page.ts';
-import { errorListPage } from './error-list-page.ts';
-import { searchCatalogue } from './error-search.ts';
-import { eventListPage } from './event-list-page.ts';
-import { searchEventTypes } from './event-search.ts';
-import { eventTypePage } from './event-type-page.ts';
+import { errorCodePage } from './catalogue/error-code-page.ts';
+import { errorListPage } from './catalogue/error-list-page.ts';
+import { eventListPage } from './catalogue/event-list-page.ts';
+import { searchEventTypes } from './catalogue/event-search.ts';
+import { eventTypePage } from './catalogue/event-type-page.ts';
+import { ICON_ICO, ICON_SVG } from './favicon.ts';
+import { findGuide, guideData, guideListPage, guideMarkdown, guidePage } from './guides/guide-page.ts';
 import { homePage } from './home-page.ts';
-import { PageCache } from './page-cache.ts';
+import { PageCache, type StoredBody, storedBody } from './page-cache.ts';
 import { documentOf, PAGE_POLICY, type Page, type PageContext } from './page-layout.ts';
 import { type PageResponse, prefersPage } from './page-response.ts';
-import { referencePage } from './reference-page.ts';
+import { referencePage } from './reference/reference-page.ts';
 
 /** A request for a page. */
 export type PageRequest = {
@@ -27,8 +36,8 @@ export type PageRequest = {
   readonly search: string;
   /** The Accept header. */
   readonly accept: string | undefined;
-  /** The Host header. */
-  readonly host: string | undefined;
+  /** The URL of this service, as its caller wrote it: scheme, host and port. Undefined if that cannot be told. */
+  readonly url: string | undefined;
 };
 
 /** What the pages show of the service. */
@@ -36,6 +45,8 @@ export type PageHost = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
+  /** Whether requests without a key are taken. */
+  readonly keyless: boolean;
   /** Rejects with a Refusal while the service closes. */
   readonly ready: () => Promise<ReadinessReason>;
 };
@@ -55,12 +66,12 @@ type ParsedRequest = {
 const JSON_TYPE = 'application/json; charset=utf-8';
 const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
 
-/** The pages by route: the root, health, the catalogues of errors and events, the API reference. They need neither key nor database. */
+/** The pages by route: the root, health, the guides, the catalogues of errors and events, the API reference. They need neither key nor database. */
 export function createPages(host: PageHost): Readonly<Record<string, PageHandler>> {
   const cache = new PageCache();
   const pages: Readonly<Record<string, (request: ParsedRequest) => PageResponse | Promise<PageResponse>>> = {
     '/': showHome,
-    '/health/live': () => asData({ status: 'live' }),
+    '/health/live': () => asHealth({ status: 'live' }),
     '/health/ready': () => showReadiness(host),
     '/errors': (request) => showErrors(request, request.wantsPage),
     '/errors.json': (request) => showErrors(request, false),
@@ -68,29 +79,35 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/events': (request) => showEvents(request, request.wantsPage),
     '/events.json': (request) => showEvents(request, false),
     '/events/:type': showEvent,
-    '/docs': (request) => asCachedPage('docs', request, referencePage),
-    '/openapi.json': (request) => asCachedData('openapi', request, () => readFileSync(OPENAPI, 'utf8')),
+    '/guides': (request) => showGuides(request, request.wantsPage),
+    '/guides.json': (request) => showGuides(request, false),
+    '/guides/:guide': (request) => showGuide(request, request.parameters.guide ?? ''),
+    '/guides/runbook/:page': (request) => showGuide(request, `runbook/${request.parameters.page ?? ''}`),
+    // What messages, headers and alerts name: a path from the root of the project, which so works below the URL of the service.
+    '/docs/runbook/:page': (request) =>
+      showGuide(request, `runbook/${request.parameters.page?.replace(/\.md$/, '') ?? ''}`),
+    '/docs': showReference,
+    '/openapi.json': (request) => asCachedData('openapi', request, () => readable(openApiOf(request.context))),
+    '/favicon.ico': (request) => asIcon('image/x-icon', request, ICON_ICO),
+    '/favicon.svg': (request) => asIcon('image/svg+xml', request, ICON_SVG),
   };
   return Object.fromEntries(
     Object.entries(pages).map(([url, page]) => [url, (request) => page(parseRequest(host, cache, request))]),
   );
 }
 
+/** Where a service listens that has no other setting. */
+const DEFAULT_URL = 'http://localhost:8080';
+
 function parseRequest(host: PageHost, cache: PageCache, request: PageRequest): ParsedRequest {
-  const { version, mode, supportContact } = host;
-  const context = { version, mode, supportContact, base: baseOf(host, request.host) };
+  const { version, mode, supportContact, keyless } = host;
+  const url = request.url ?? DEFAULT_URL;
+  // Commands that provoke failures are not meant for a live service.
+  const base = mode === 'sandbox' ? url : DEFAULT_URL;
+  const context = { version, mode, supportContact, base, url, needsKey: !keyless };
   // A search is never refused; card numbers in it are not shown.
   const query = redactCardNumbers(request.search);
   return { host, parameters: request.parameters, query, wantsPage: prefersPage(request.accept), context, cache };
-}
-
-/**
- * The base URL of the commands on a page: this service, when it is a sandbox and the Host is a plain name; otherwise the
- * default address of a sandbox. Commands that provoke failures are not meant for a live service.
- */
-function baseOf({ mode }: PageHost, host: string | undefined): string {
-  const isPlain = host !== undefined && /^([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9]{1,5})?$/.test(host);
-  return mode === 'sandbox' && isPlain ? `http://${host}` : 'http://localhost:8080';
 }
 
 function showHome(request: ParsedRequest): PageResponse {
@@ -99,6 +116,7 @@ function showHome(request: ParsedRequest): PageResponse {
   const links = {
     transfers: '/api/v0.1/core/transfer',
     console: '/console',
+    guides: '/guides',
     docs: '/docs',
     openapi: '/openapi.json',
     errors: '/errors',
@@ -107,7 +125,7 @@ function showHome(request: ParsedRequest): PageResponse {
     ready: '/health/ready',
   };
   const root = { service: 'transfer-service', version, mode, support: supportContact, links };
-  return varying(asData(root));
+  return varying({ type: JSON_TYPE, body: storedBody(JSON.stringify(root)), headers: [] });
 }
 
 function showErrors(request: ParsedRequest, isPage: boolean): PageResponse {
@@ -127,8 +145,12 @@ function showError(request: ParsedRequest): PageResponse {
 
 /** The catalogue as data, in its order; for a search, the codes that match, best first. */
 function catalogueData(query: string): { readonly data: readonly CatalogueRecord[] } {
-  const codes = query.trim() === '' ? ERROR_CODES : searchCatalogue(query).hits.map(({ code }) => code);
-  return { data: codes.map(catalogueRecord) };
+  if (query.trim() === '') return { data: ERROR_CODES.map(catalogueRecord) };
+  const data = searchCatalogue(query).hits.map(({ code, family }) => ({
+    ...catalogueRecord(code),
+    ...(family && { family: { pattern: FAMILY_PATTERNS[family.kind], codes: [...family.codes] } }),
+  }));
+  return { data };
 }
 
 /** The code in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such code. */
@@ -168,25 +190,62 @@ function findEventType(name: string): { readonly type: EventType; readonly isDat
   throw new Refusal('route_not_found', `There is no type of event '${maskedText(type)}'. See /events for all types.`);
 }
 
-/** A page that does not depend on the request, apart from its base URL. */
+/** The API reference; for a search, the operations that match. */
+function showReference(request: ParsedRequest): PageResponse {
+  const { query, context } = request;
+  if (query.trim() !== '') return asPage(referencePage(context, query), context);
+  return asCachedPage('docs', request, (own) => referencePage(own));
+}
+
+function showGuides(request: ParsedRequest, isPage: boolean): PageResponse {
+  if (isPage) return varying(asCachedPage('guides', request, guideListPage));
+  return varying(asReadableData(guideData()));
+}
+
+/** A guide: a page for browsers, its Markdown for everybody else. */
+function showGuide(request: ParsedRequest, name: string): PageResponse {
+  const { guide, isData } = findGuide(name);
+  if (!isData && request.wantsPage) {
+    return varying(asCachedPage(`guides/${guide.slug}`, request, (context) => guidePage(guide, context)));
+  }
+  return varying({ type: 'text/markdown; charset=utf-8', body: storedBody(guideMarkdown(guide)), headers: [] });
+}
+
+/** The OpenAPI document of this service. */
+function openApiOf(context: PageContext): object {
+  return servedDocument(JSON.parse(readFileSync(OPENAPI, 'utf8')), context);
+}
+
+/** Browsers ask for the icon with every page that they do not know yet. */
+const ICON_CACHE_CONTROL = 'public, max-age=2592000';
+
+function asIcon(
+  type: 'image/x-icon' | 'image/svg+xml',
+  { context, cache }: ParsedRequest,
+  icon: string | Buffer,
+): PageResponse {
+  return { type, body: cache.get(type, context.url, () => icon), headers: [], cacheControl: ICON_CACHE_CONTROL };
+}
+
+/** A page that does not depend on the request, apart from the URL of the service. */
 function asCachedPage(
   name: string,
   { context, cache }: ParsedRequest,
   render: (context: PageContext) => Page,
 ): PageResponse {
-  return asHtml(cache.get(name, context.base, () => documentOf(render(context), context)));
+  return asHtml(cache.get(name, context.url, () => documentOf(render(context), context)));
 }
 
-/** Long data that does not depend on the request. */
+/** Data that does not depend on the request, apart from the URL of the service. */
 function asCachedData(name: string, { context, cache }: ParsedRequest, render: () => string): PageResponse {
-  return { type: JSON_TYPE, body: cache.get(name, context.base, render), headers: [] };
+  return { type: JSON_TYPE, body: cache.get(name, context.url, render), headers: [] };
 }
 
 function asPage(page: Page, context: PageContext): PageResponse {
-  return asHtml(documentOf(page, context));
+  return asHtml(storedBody(documentOf(page, context)));
 }
 
-function asHtml(body: string | Buffer): PageResponse {
+function asHtml(body: Promise<StoredBody>): PageResponse {
   const headers = [
     ['Content-Security-Policy', PAGE_POLICY],
     ['Referrer-Policy', 'no-referrer'],
@@ -194,13 +253,9 @@ function asHtml(body: string | Buffer): PageResponse {
   return { type: 'text/html; charset=utf-8', body, headers };
 }
 
-function asData(value: unknown): PageResponse {
-  return { type: JSON_TYPE, body: JSON.stringify(value), headers: [] };
-}
-
 /** Data that people also read in a terminal: indented, with a line break at the end. */
 function asReadableData(value: unknown): PageResponse {
-  return { type: JSON_TYPE, body: readable(value), headers: [] };
+  return { type: JSON_TYPE, body: storedBody(readable(value)), headers: [] };
 }
 
 function readable(value: unknown): string {
@@ -208,7 +263,12 @@ function readable(value: unknown): string {
 }
 
 function varying(response: PageResponse): PageResponse {
-  return { ...response, headers: [['Vary', 'Accept'], ...response.headers] };
+  return { ...response, varies: true };
+}
+
+/** How the service is now, which nobody may keep. */
+function asHealth(value: unknown): PageResponse {
+  return { type: JSON_TYPE, body: JSON.stringify(value), headers: [] };
 }
 
 async function showReadiness(host: PageHost): Promise<PageResponse> {
@@ -219,5 +279,5 @@ async function showReadiness(host: PageHost): Promise<PageResponse> {
   const state = runbook === null ? {} : { degraded: reason, message, runbook };
   const headers: [string, string][] = [['Readiness', reason]];
   if (runbook !== null) headers.push(['Runbook', runbook]);
-  return { ...asData({ status: 'ready', ...state }), headers };
+  return { ...asHealth({ status: 'ready', ...state }), headers };
 }

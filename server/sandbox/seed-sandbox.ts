@@ -1,7 +1,7 @@
+import { DEMO_CARDS, type DemoCard } from '../../contract/sandbox/demo-cards.ts';
 import type { Card } from '../../domain/cards/card.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Account, post } from '../../domain/ledger/ledger.ts';
-import type { Limits } from '../../domain/ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import { NO_API_KEY, newTransfer, plainTerms, type Transfer } from '../../domain/transfers/transfer.ts';
 import { auditOther } from '../audit/audit.ts';
@@ -24,51 +24,6 @@ import { insertCompletedTransfers } from '../store/transfers/transfer.ts';
 
 /** Inner UUID of the demo program: a constant, so that the examples work in every sandbox. */
 export const DEMO_PROGRAM_ID = '01900000-0000-7000-8000-0000000000de';
-
-/** A seeded card and its purpose; `balance` in minor units. */
-type SeededCard = {
-  readonly name: string;
-  readonly status: Card['status'];
-  readonly currency: string;
-  readonly balance: bigint;
-  readonly expiresOn?: string;
-  readonly limits?: Limits;
-  readonly purpose: string;
-};
-
-/** The cards of the demo program: one for each status, and for each refusal that depends on one. */
-export const SEEDED_CARDS: readonly SeededCard[] = [
-  { name: 'card_active', status: 'active', currency: 'USD', balance: 25_000n, purpose: 'can receive and send money' },
-  { name: 'card_empty', status: 'active', currency: 'USD', balance: 0n, purpose: 'has nothing to unload' },
-  { name: 'card_preactive', status: 'preactive', currency: 'USD', balance: 0n, purpose: 'not activated yet' },
-  { name: 'card_inactive', status: 'inactive', currency: 'USD', balance: 5_000n, purpose: 'suspended' },
-  { name: 'card_lost', status: 'lost', currency: 'USD', balance: 5_000n, purpose: 'reported lost' },
-  { name: 'card_stolen', status: 'stolen', currency: 'USD', balance: 5_000n, purpose: 'reported stolen' },
-  { name: 'card_fraud', status: 'fraud', currency: 'USD', balance: 5_000n, purpose: 'suspected fraud' },
-  {
-    name: 'card_expired',
-    status: 'active',
-    currency: 'USD',
-    balance: 5_000n,
-    expiresOn: '2020-12-31',
-    purpose: 'expired',
-  },
-  { name: 'card_closed', status: 'closed', currency: 'USD', balance: 0n, purpose: 'permanently closed' },
-  {
-    name: 'card_limited',
-    status: 'active',
-    currency: 'USD',
-    balance: 0n,
-    limits: {
-      in: { minimum_amount: 100n, maximum_amount: 10_000n, daily_amount: 35_000n },
-      out: {},
-      maximumBalance: null,
-    },
-    purpose: 'accepts 1.00 to 100.00 per transfer, 350.00 per day',
-  },
-  { name: 'card_eur', status: 'active', currency: 'EUR', balance: 0n, purpose: 'uses EUR' },
-  { name: 'card_full', status: 'active', currency: 'GBP', balance: MAXIMUM_BALANCE, purpose: 'at the maximum balance' },
-];
 
 /** Initial funding of the demo program, in minor units: a billion dollars, a million euros. */
 const FUNDING: Readonly<Record<string, bigint>> = { USD: 100_000_000_000n, EUR: 100_000_000n, GBP: 0n };
@@ -116,7 +71,7 @@ class Seed {
     };
     this.#created.push(insertProgram(program, new Date(this.#now)));
     for (const [currency, amount] of Object.entries(FUNDING)) this.#openFunding(currency, amount);
-    for (const seeded of SEEDED_CARDS) this.#openCard(seeded);
+    for (const seeded of DEMO_CARDS) this.#openCard(seeded);
     return [
       ...this.#created,
       insertCompletedTransfers(this.#transfers, this.#now),
@@ -139,7 +94,7 @@ class Seed {
     if (amount > 0n) this.#deposit(`funding ${currency}`, amount, currency);
   }
 
-  #openCard(seeded: SeededCard): void {
+  #openCard(seeded: DemoCard): void {
     const { name, status, currency, balance } = seeded;
     const card: Card = {
       programId: this.#programId,

@@ -1,5 +1,5 @@
+import { DEMO_CARDS } from '../../contract/sandbox/demo-cards.ts';
 import type { Configuration } from '../configuration/configuration.ts';
-import { SEEDED_CARDS } from '../sandbox/seed-sandbox.ts';
 
 /** The text that a start ends with: where the service is, and the first request to send. */
 export function bannerOf(
@@ -10,6 +10,8 @@ export function bannerOf(
 ): string {
   const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  // Where people go is where others reach the service.
+  const site = configuration.publicUrl ?? base;
   const key = configuration.loopbackOnly ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';
   const lines = ['', `  Ready at ${base}`];
   if (ledgerDirectory !== undefined) lines.push(`  Ledger: ${ledgerDirectory}`);
@@ -18,12 +20,21 @@ export function bannerOf(
     lines.push(
       '',
       '  Cards of the demo program:',
-      ...SEEDED_CARDS.map(({ name, purpose }) => `    ${name.padEnd(16)} ${purpose}`),
+      ...DEMO_CARDS.map(({ name, purpose }) => `    ${name.padEnd(16)} ${purpose}`),
       '',
       '  Load 10.00 USD onto a card:',
       `    curl ${base}/api/v0.1/core/transfer ${key}-d '{"amount": 1000, "card_id": "card_active"}'`,
     );
   }
-  lines.push('', `  Console: ${base}/console`, `  Error codes: ${base}/errors`, '  Stop with Ctrl-C.', '');
+  lines.push(
+    '',
+    `  Guides:        ${site}/guides`,
+    `  API reference: ${site}/docs`,
+    `  Error codes:   ${site}/errors`,
+    `  Console:       ${site}/console`,
+    '',
+    '  Stop with Ctrl-C.',
+    '',
+  );
   return lines.join('\n');
 }

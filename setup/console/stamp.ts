@@ -9,6 +9,9 @@ export const BUILT = 'console/built';
 /** What the bundle is made of, and what makes it. */
 const SOURCES = ['console', 'sdk', 'setup/console', 'package-lock.json'];
 
+/** What is among the sources without being one: the built console, and the package of the SDK. */
+const NO_SOURCE = /^(?:console\/built|sdk\/dist|sdk\/(?!.*\.ts$))|\.test\.ts$/;
+
 /** A hash over every file that the build reads: paths and contents. */
 export function stampOf(root: string): string {
   const hash = createHash('sha256');
@@ -27,7 +30,7 @@ function filesBelow(root: string, source: string): readonly string[] {
   return readdirSync(join(root, source), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1))
-    .filter((path) => !path.startsWith(BUILT) && !path.endsWith('.test.ts'))
+    .filter((path) => !NO_SOURCE.test(path))
     .sort();
 }
 

@@ -23,9 +23,21 @@ export const ALLOWED: readonly string[] = [
 
 /**
  * More licences for what only develops and is never passed on: a changed copy of MPL-2.0 would have to be published, a
- * font under OFL-1.1 must not be sold alone, and Unlicense, a dedication to the public domain, is not valid everywhere.
+ * font under OFL-1.1 must not be sold alone, a changed copy under Python-2.0 has to say what was changed, and Unlicense, a
+ * dedication to the public domain, is not valid everywhere.
  */
-export const ALLOWED_TO_DEVELOP: readonly string[] = ['BlueOak-1.0.0', 'MPL-2.0', 'OFL-1.1', 'Unlicense'];
+export const ALLOWED_TO_DEVELOP: readonly string[] = ['BlueOak-1.0.0', 'MPL-2.0', 'OFL-1.1', 'Python-2.0', 'Unlicense'];
+
+/** Packages whose licence is in a field that older versions of npm knew, and that a lockfile leaves out. */
+const IN_OLDER_FIELD: Readonly<Record<string, string>> = {
+  'compute-gcd': 'MIT',
+  'compute-lcm': 'MIT',
+  'validate.io-array': 'MIT',
+  'validate.io-function': 'MIT',
+  'validate.io-integer': 'MIT',
+  'validate.io-integer-array': 'MIT',
+  'validate.io-number': 'MIT',
+};
 
 /** Licences besides of libraries that lie beside a bundled program as files of their own, and unchanged. */
 export const ALLOWED_TO_LIE_BESIDE: readonly string[] = ['LGPL-2.1-or-later'];
@@ -98,7 +110,11 @@ export function licenseProblems(root: string, lockfile: Lockfile): readonly stri
     judge(`${subject} (${path})`, expressionOf(manifest), useOf(locked));
   }
   for (const [path, name, locked] of packagesOf(lockfile)) {
-    judge(`${name} ${locked.version} (${path}, by the lockfile)`, locked.license ?? '', useOf(locked));
+    judge(
+      `${name} ${locked.version} (${path}, by the lockfile)`,
+      locked.license ?? IN_OLDER_FIELD[name] ?? '',
+      useOf(locked),
+    );
     for (const program of BUNDLED[name] ?? []) {
       judge(`${program.name} inside ${name}`, program.license, locked.dev ? 'to develop with' : 'inside a package');
     }

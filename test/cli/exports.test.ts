@@ -55,7 +55,7 @@ describe('exports to standard output', () => {
     service.play(REFUSED);
     const { exitCode, output, errors } = await runHere(service.url, ['cards', 'export', 'card_missing']);
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
-    expect(errors).toContain('Code:        card_not_found\n');
+    expect(errors).toContain('Code:        card_not_found (');
   });
 });
 

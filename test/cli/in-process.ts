@@ -18,7 +18,13 @@ export async function runHere(
   let output = '';
   let errors = '';
   const exitCode = await run(commandLine, {
-    environment: { url, key: environment.key, program: environment.program, webhookSecret: environment.webhookSecret },
+    environment: {
+      url,
+      key: environment.key,
+      program: environment.program,
+      webhookSecret: environment.webhookSecret,
+      isRunByNpm: false,
+    },
     write: (text) => {
       output += text;
     },

@@ -49,9 +49,9 @@ test('a transfer is created and shown, with settings from the environment', asyn
 program_id:      prog_demo
 card_id:         card_active
 type:            load
-amount:          1000 (10.00 USD)
-captured_amount: 1000 (10.00 USD)
-reversed_amount: 0 (0.00 USD)
+amount:          10.00 USD
+captured_amount: 10.00 USD
+reversed_amount: 0.00 USD
 currency:        USD
 status:          completed
 outcome:         final
@@ -60,9 +60,9 @@ metadata.order:  17
 request_id:      req_0199c1d2e3f4a5b6c7d8e9f0a1b2c3d5
 idempotency_key: order-17
 created_by:      sandbox
-created_at:      2030-01-31T12:00:00.000Z
-updated_at:      2030-01-31T12:00:00.000Z
-completed_at:    2030-01-31T12:00:00.000Z
+created_at:      2030-01-31 12:00:00 UTC
+updated_at:      2030-01-31 12:00:00 UTC
+completed_at:    2030-01-31 12:00:00 UTC
 idempotency_key: k
 replayed:        no
 `,
@@ -77,15 +77,18 @@ test('a Request Error is printed on standard error and exits with 1', async () =
   const { exitCode, output, errors } = await runCommand(CREATE, play(errorResponse(record, headers)));
   expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
   expect(errors).toBe(
-    `Message:     The card has less.
-Status:      409
-Code:        insufficient_funds
-Type:        Request Error
+    `error: The card has less.
+
+Code:        insufficient_funds (Request Error, 409)
 Field:       /amount
-Request id:  req_canned
 Money moved: no
+Request id:  req_canned
 Retryable:   no
-See ${service.url}/errors/insufficient_funds
+What to do:  Send a smaller amount, or add funds to the account. Then use a new
+             idempotency key.
+             See every check, with the same options:
+               transfer-service transfers explain
+More:        ${service.url}/errors/insufficient_funds
 `,
   );
 });
@@ -110,7 +113,7 @@ test('an unreachable service exits with 4; PORT sets the port of the default URL
   const { exitCode, output, errors } = await runCommand(['cards', 'list'], { PORT: new URL(url).port });
   expect({ exitCode, output }).toEqual({ exitCode: 4, output: '' });
   expect(errors).toContain(`cannot be reached at ${url} `);
-  expect(errors).toContain('Is the service running? Start it with npm start.\n');
+  expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
 });
 
 test('a long export is printed completely, and read no faster than its reader reads', async () => {

@@ -11,7 +11,13 @@ const PAGES = readdirSync(FOLDER).map((file) => [file, readFileSync(join(FOLDER,
 
 function program(): Command {
   const ignore = () => undefined;
-  const environment = { url: 'http://127.0.0.1:8080', key: undefined, program: undefined, webhookSecret: undefined };
+  const environment = {
+    url: 'http://127.0.0.1:8080',
+    key: undefined,
+    program: undefined,
+    webhookSecret: undefined,
+    isRunByNpm: false,
+  };
   const writeAll = async () => undefined;
   const untilEnded = () => new AbortController().signal;
   return buildProgram({

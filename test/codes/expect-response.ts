@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { ERRORS, familyOf } from '../../contract/errors/catalogue.ts';
+import { searchCatalogue } from '../../contract/errors/search/search-catalogue.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import { movesMoney, OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
@@ -100,4 +101,12 @@ function expectRecord({ body, status, headers }: RawResponse, code: ErrorCode): 
   if (type === 'Request Error') expect(record.Message).not.toContain('contact support');
   else expect(record.Message).toContain(support);
   expect(String(record.Message)).toMatch(/^[A-Z'].*\.$/);
+  expectFound(String(record.Message), code);
+}
+
+/** Whoever pastes the message alone finds the code first, or its family. One that is not is missing in `KNOWN_MESSAGES`. */
+export function expectFound(message: string, code: ErrorCode): void {
+  const [hit] = searchCatalogue(message).hits;
+  const found = hit?.family?.kind ?? hit?.code;
+  expect(`${message} finds ${found}`).toBe(`${message} finds ${familyOf(code)?.kind ?? code}`);
 }

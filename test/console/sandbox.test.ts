@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import { SEEDED_CARDS } from '../../server/sandbox/seed-sandbox.ts';
+import { DEMO_CARDS } from '../../contract/sandbox/demo-cards.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
@@ -12,9 +12,9 @@ test('every seeded card is there with its purpose, and a load says what becomes 
   const page = await openConsole(`/console/sandbox?program=${program_id}`);
   const rows = page.getByRole('table', { name: 'Seeded cards' }).getByRole('row');
   const texts = await rows.allInnerTexts();
-  for (const { name, purpose } of SEEDED_CARDS)
+  for (const { name, purpose } of DEMO_CARDS)
     expect(texts.filter((text) => text.includes(name) && text.includes(purpose))).toHaveLength(1);
-  expect(texts).toHaveLength(SEEDED_CARDS.length + 1);
+  expect(texts).toHaveLength(DEMO_CARDS.length + 1);
   await expectAccessibleInEveryView(page);
   expect(await page.getByRole('link', { name: 'card_active' }).getAttribute('href')).toContain(DEMO_PROGRAM);
   await page.getByTitle('Load 10.00 onto card_active').click();

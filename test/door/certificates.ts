@@ -11,7 +11,7 @@ export type Certificates = {
   /** The certificate of the authority. */
   readonly ca: string;
   /** For names such as `DNS:localhost,IP:127.0.0.1`. */
-  readonly issue: (names: string, validity?: 'valid' | 'expired' | 'not yet valid') => Identity;
+  readonly issue: (names: string, validity?: keyof typeof PERIODS) => Identity;
   readonly remove: () => void;
 };
 
@@ -19,7 +19,13 @@ const PERIODS = {
   valid: ['20200101000000Z', '20491231000000Z'],
   expired: ['20200101000000Z', '20200102000000Z'],
   'not yet valid': ['20491230000000Z', '20491231000000Z'],
+  'ends in a day': ['20200101000000Z', inHours(36)],
 } as const;
+
+/** A time as openssl reads it. */
+function inHours(hours: number): string {
+  return `${new Date(Date.now() + hours * 3_600_000).toISOString().replaceAll(/\D/g, '').slice(0, 14)}Z`;
+}
 
 const CONFIGURATION = `[ca]
 default_ca = own

@@ -16,7 +16,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
-import { isRoot } from './directories.ts';
+import { copyBackup, isRoot } from './directories.ts';
 
 // What goes wrong with backups: each failure is a real one, and each has one sentence that says what to do.
 
@@ -75,7 +75,7 @@ async function kill(child: ChildProcess): Promise<void> {
 /** A copy of the backup that a test may spoil. */
 async function copyOfBackup(name: string): Promise<string> {
   const copy = inside(name);
-  await execute('cp', ['-a', BACKUP_DIR, copy]);
+  await copyBackup(BACKUP_DIR, copy);
   return copy;
 }
 

@@ -11,7 +11,7 @@ async function failOften({ client, url }: ServiceProcess, times: number): Promis
     const failed = await refusalOf(client.transfers.create({ amount: 1, card_id: 'card_active' }));
     expect(failed.Code).toBe('unknown_create_transfer');
     const refused = await refusalOf(client.transfers.create({ amount: 8.5, card_id: 'card_active' }));
-    const response = await fetch(`${url}/nowhere`);
+    const response = await fetch(`${url}/api/nowhere`);
     ids.push(failed.requestId, refused.requestId, response.headers.get('request-id') ?? '');
   }
   return ids;
@@ -63,7 +63,7 @@ test('the next service loads the errors of a killed one, also from a torn spool'
 test('errors still queued when the service stops are stored, in the database or in the spool', async () => {
   const DATA_DIR = await directoryForTest();
   const first = await startForTest({ DATA_DIR });
-  const response = await fetch(`${first.url}/nowhere`);
+  const response = await fetch(`${first.url}/api/nowhere`);
   await first.client.sandbox.stopDatabase();
   const ids = [response.headers.get('request-id') ?? '', ...(await failOften(first, 1))];
   expect(await first.stop()).toBe(0);

@@ -296,7 +296,14 @@ describe('pages', () => {
     const { ask } = await serve();
     const list: { data: { code: string }[] } = JSON.parse((await ask(bare('GET', '/errors'))).body);
     expect(list.data.map(({ code }) => code)).toEqual(Object.keys(ERRORS));
-    const { moneyMoved, retryable, headers: _headers, sample, ...entry } = ERRORS.insufficient_funds;
+    const {
+      moneyMoved,
+      retryable,
+      headers: _headers,
+      alsoCalled: _alsoCalled,
+      sample,
+      ...entry
+    } = ERRORS.insufficient_funds;
     const more = { money_moved: moneyMoved, retry: retryable, reproduce: sample.reproduce };
     const record = { code: 'insufficient_funds', ...entry, ...more };
     for (const path of [

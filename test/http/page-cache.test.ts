@@ -2,24 +2,24 @@ import { expect, test } from 'vitest';
 import { PageCache } from '../../server/pages/page-cache.ts';
 import { serve } from '../harness/http-server.ts';
 
-test('a page is rendered once per base URL, and stored for the last one', () => {
+test('a page is rendered once per base URL, and stored for the last one', async () => {
   const cache = new PageCache();
   let made = 0;
-  const get = (name: string, base: string): string =>
-    cache
-      .get(name, base, () => {
-        made += 1;
-        return `${name} at ${base}`;
-      })
-      .toString();
-  expect([get('docs', 'a'), get('docs', 'a'), get('errors', 'a'), made]).toEqual([
+  const get = async (name: string, base: string): Promise<string> => {
+    const { bytes } = await cache.get(name, base, () => {
+      made += 1;
+      return `${name} at ${base}`;
+    });
+    return bytes.toString();
+  };
+  expect([await get('docs', 'a'), await get('docs', 'a'), await get('errors', 'a'), made]).toEqual([
     'docs at a',
     'docs at a',
     'errors at a',
     2,
   ]);
-  expect([get('docs', 'b'), get('docs', 'b'), made]).toEqual(['docs at b', 'docs at b', 3]);
-  expect([get('docs', 'a'), made]).toEqual(['docs at a', 4]);
+  expect([await get('docs', 'b'), await get('docs', 'b'), made]).toEqual(['docs at b', 'docs at b', 3]);
+  expect([await get('docs', 'a'), made]).toEqual(['docs at a', 4]);
 });
 
 test.each(['/docs', '/errors', '/errors/unauthenticated'])(

@@ -41,6 +41,7 @@ const nothing: ResponseEntry = {
   operation: undefined,
   status: 400,
   code: 'malformed_request',
+  isStray: false,
   milliseconds: 0,
   programId: undefined,
   keyId: undefined,
@@ -115,11 +116,14 @@ describe('a response has one entry', () => {
     });
   });
 
-  it('for a path without a route, without the path', async () => {
+  it.each([
+    ['/api/v0.1/core/secret', false],
+    ['/secret', true],
+  ])('for a path without a route, without the path: %s', async (target, isStray) => {
     const { ask, only } = await listening();
-    await ask(bare('GET', '/secret'));
+    await ask(bare('GET', target));
     const found = { method: 'GET', status: 404, code: 'route_not_found', milliseconds: expect.any(Number) } as const;
-    expect(await only()).toEqual({ ...nothing, ...found });
+    expect(await only()).toEqual({ ...nothing, ...found, isStray });
   });
 
   it('for bytes that are not HTTP', async () => {

@@ -58,22 +58,24 @@ test('every request is counted once, whatever becomes of it', async () => {
   await client.transfers.create({ amount: 100, card_id: 'card_closed' }).catch(() => undefined);
   await fetch(`${url}/api/v0.1/core/transfer`, { method: 'POST', body: '{' });
   await fetch(`${url}/api/v0.1/core/transfer/export`).then((response) => response.text());
-  await fetch(`${url}/nowhere`);
+  await fetch(`${url}/api/v0.1/nowhere`);
+  for (const guess of ['/favicon.ico.bak', '/healthz', '/robots.txt', '/.env']) await fetch(`${url}${guess}`);
   await fetch(`${url}/errors`);
   await fetch(`${url}/health/live`);
   await sendBytes('these bytes are no request\r\n\r\n');
   const after = await readFreshPage();
   const gained = (labels: Readonly<Record<string, string>>): number =>
     sumOf(after, 'requests_total', labels) - sumOf(before, 'requests_total', labels);
-  expect(gained({})).toBe(8);
+  expect(gained({})).toBe(12);
   expect(gained({ operation: 'create_transfer', code: 'ok', status: '201' })).toBe(1);
   expect(gained({ operation: 'create_transfer', code: 'card_closed' })).toBe(1);
   expect(gained({ operation: 'create_transfer', kind: 'money' })).toBe(3);
   expect(gained({ kind: 'page', code: 'ok' })).toBe(1);
   expect(gained({ kind: 'health' })).toBe(1);
-  expect(gained({ code: 'route_not_found' })).toBe(1);
+  expect(gained({ kind: 'none', code: 'route_not_found' })).toBe(1);
+  expect(gained({ kind: 'stray', code: 'route_not_found', status: '404' })).toBe(4);
   const seconds = (page: readonly Series[]) => sumOf(page, 'request_seconds_count');
-  expect(seconds(after) - seconds(before)).toBe(8);
+  expect(seconds(after) - seconds(before)).toBe(12);
   expect(sumOf(after, 'group_size_sum') - sumOf(before, 'group_size_sum')).toBe(2);
 });
 

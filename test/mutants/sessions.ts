@@ -45,8 +45,8 @@ export const SESSIONS: readonly Mutant[] = [
     name: 'session-over-clear-text',
     mistake: 'a session is given through any proxy that says it has TLS',
     file: COOKIE,
-    find: 'if (trustedProxies === 0 || !isForwardedAsHttps(context, trustedProxies)) return undefined;',
-    replace: 'if (!isForwardedAsHttps(context, 1)) return undefined;',
+    find: 'if (!isForwardedAsHttps(context, trustedProxies)) return undefined;',
+    replace: 'if (!isForwardedAsHttps(context, Math.max(1, trustedProxies))) return undefined;',
     witnesses: [CSRF],
   },
   {

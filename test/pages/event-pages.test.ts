@@ -26,7 +26,7 @@ const ask = (path: string, accept = BROWSER) =>
 async function page(path: string): Promise<readonly Element[]> {
   const answer = await ask(path);
   expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
-  expect(answer.headers.get('vary')).toBe('Accept');
+  expect(answer.headers.get('vary')).toBe('Accept, Accept-Encoding');
   return readPage(await answer.text());
 }
 

@@ -3,6 +3,7 @@ import { type ExampleRequest, exampleOf } from '../../contract/examples.ts';
 import { parametersOf } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { DEMO_CARDS, shownStatus } from '../../contract/sandbox/demo-cards.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { useService } from '../harness/service.ts';
@@ -74,4 +75,24 @@ describe('the examples of requests', () => {
     await tryWith('get_reversal', { reversal_id });
     await tryWith('cancel_transfer', { transfer_id: await make() });
   });
+});
+
+describe('the demo cards', () => {
+  it.each(DEMO_CARDS)('$name refuses what it is for, and no usual load otherwise', async ({ name, refuses }) => {
+    const body = JSON.stringify({ card_id: name, ...(refuses?.body ?? { amount: 1_000 }) });
+    const answer = await send({ method: 'POST', path: '/api/v0.1/core/transfer', headers: {}, body });
+    expect(JSON.parse(answer.body)).toMatchObject(
+      refuses === undefined ? { status: 'completed' } : { Code: refuses.code },
+    );
+  });
+
+  it.each(DEMO_CARDS.filter(({ refuses }) => refuses?.body.amount === 1_000))(
+    '$name has the balance it was seeded with',
+    async (card) => {
+      const answer = await send({ method: 'GET', path: `/api/v0.1/core/card/${card.name}`, headers: {} });
+      const { name, currency, balance } = card;
+      const status = shownStatus(card);
+      expect(JSON.parse(answer.body)).toMatchObject({ card_id: name, status, currency, balance: Number(balance) });
+    },
+  );
 });

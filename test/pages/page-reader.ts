@@ -14,12 +14,15 @@ const VOID = new Set(['meta', 'link', 'input', 'br', 'hr', 'img', 'wbr']);
 const KNOWN = new Set(
   (
     'html head body title style header nav main footer search form section article figure figcaption details summary ' +
-    'div p ul ol li dl dt dd h1 h2 h3 h4 a b strong span code pre label button'
+    'div p ul ol li dl dt dd h1 h2 h3 h4 a b strong em span code pre label button script ' +
+    'table thead tbody tr th td blockquote'
   ).split(' '),
 );
 /** What ends a paragraph without being asked, so that a parser of a browser would close it early. */
 const BLOCKS = new Set(
-  'div p ul ol dl pre figure section article nav header footer main form h1 h2 h3 h4 details'.split(' '),
+  'div p ul ol dl pre table blockquote figure section article nav header footer main form h1 h2 h3 h4 details'.split(
+    ' ',
+  ),
 );
 const PARENTS: Readonly<Record<string, readonly string[]>> = {
   li: ['ul', 'ol'],
@@ -27,6 +30,9 @@ const PARENTS: Readonly<Record<string, readonly string[]>> = {
   dd: ['dl', 'div'],
   summary: ['details'],
   figcaption: ['figure'],
+  tr: ['thead', 'tbody'],
+  th: ['tr'],
+  td: ['tr'],
 };
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
@@ -44,9 +50,12 @@ export function readPage(page: string): readonly Element[] {
   const open: Open[] = [];
   let at = beginning.length;
   while (at < page.length) {
-    const next = page.indexOf('<', at);
+    const inside = open.at(-1)?.tag ?? '';
+    // Nothing in a stylesheet or a script is markup, up to its end.
+    const isRaw = inside === 'style' || inside === 'script';
+    const next = page.indexOf(isRaw ? `</${inside}>` : '<', at);
     const text = page.slice(at, next === -1 ? page.length : next);
-    const said = open.at(-1)?.tag === 'style' ? '' : decoded(text);
+    const said = isRaw ? '' : decoded(text);
     for (const one of open) one.text += said;
     if (next === -1) break;
     TAG.lastIndex = next;

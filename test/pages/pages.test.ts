@@ -4,6 +4,7 @@ import { CatalogueRecord, ERRORS, isErrorCode, operationsWith, resolverOf } from
 import { exampleRecord } from '../../contract/errors/examples.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { type ErrorCode, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
+import { DEMO_CARDS, shownStatus } from '../../contract/sandbox/demo-cards.ts';
 import { EVENT_TYPES } from '../../domain/event.ts';
 import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { type Element, readPage } from './page-reader.ts';
@@ -37,10 +38,14 @@ async function page(path: string, server = running): Promise<readonly Element[]>
   expect(answer.status).toBe(200);
   expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
   const text = await answer.text();
-  const style = /<style>([\s\S]*?)<\/style>/.exec(text)?.[1] ?? '';
-  const hash = createHash('sha256').update(style).digest('base64');
+  const hashOf = (tag: string) => {
+    const content = new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`).exec(text)?.[1] ?? '';
+    return createHash('sha256').update(content).digest('base64');
+  };
   expect(answer.headers.get('content-security-policy')).toBe(
-    `default-src 'none'; style-src 'sha256-${hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+    `default-src 'none'; style-src 'sha256-${hashOf('style')}'; script-src 'sha256-${hashOf('script')}'; ` +
+      "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+      "require-trusted-types-for 'script'; trusted-types 'none'",
   );
   expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
   return readPage(text);
@@ -64,7 +69,7 @@ const codesLinked = (elements: readonly Element[]) =>
 
 /** What holds for every page: one heading, landmarks, a way past the navigation, and names that occur once. */
 function expectFrame(elements: readonly Element[]): void {
-  for (const tag of ['h1', 'main', 'title', 'style']) expect(texts(elements, tag)).toHaveLength(1);
+  for (const tag of ['h1', 'main', 'title', 'style', 'script']) expect(texts(elements, tag)).toHaveLength(1);
   expect(elements.find(({ tag }) => tag === 'html')?.attributes.get('lang')).toBe('en');
   expect(elements.find(({ tag }) => tag === 'a')?.attributes.get('href')).toBe('#content');
   const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? []);
@@ -139,7 +144,14 @@ describe('the catalogue as data', () => {
     expect(await data('/errors')).toEqual(all);
     const members = fieldsOf(CatalogueRecord).map(({ name }) => name);
     for (const record of all.data) {
-      const { moneyMoved, retryable, headers: _headers, sample, ...entry } = ERRORS[record.code];
+      const {
+        moneyMoved,
+        retryable,
+        headers: _headers,
+        alsoCalled: _alsoCalled,
+        sample,
+        ...entry
+      } = ERRORS[record.code];
       expect(record).toEqual({
         ...entry,
         code: record.code,
@@ -148,7 +160,8 @@ describe('the catalogue as data', () => {
         reproduce: sample.reproduce,
         operations: operationsWith(record.code),
       });
-      expect(Object.keys(record)).toEqual(members);
+      // Only results of a search have a family.
+      expect([...Object.keys(record), 'family']).toEqual(members);
     }
   });
 
@@ -171,7 +184,7 @@ describe('the catalogue as data', () => {
     for (const path of ['/errors', '/errors/card_closed', '/']) {
       const answer = await ask(path, accept);
       expect(answer.headers.get('content-type')).toMatch(isPage ? /^text\/html/ : /^application\/json/);
-      expect(answer.headers.get('vary')).toBe('Accept');
+      expect(answer.headers.get('vary')).toBe('Accept, Accept-Encoding');
     }
   });
 
@@ -207,10 +220,22 @@ describe('the search', () => {
     const rows = elements.filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li');
     const found = codesLinked(rows);
     expect(found[0]).toBe(code);
-    expect(found.length).toBeLessThan(CODES.length / 2);
-    const asData = (await data(`/errors.json${path}`)) as { readonly data: readonly { readonly code: string }[] };
-    expect(asData.data.map((record) => record.code)).toEqual(found);
+    const { data: records } = (await data(`/errors.json${path}`)) as { readonly data: readonly CatalogueRecord[] };
+    expect(records.flatMap((record) => record.family?.codes ?? [record.code])).toEqual(found);
+    expect(records[0]?.code).toBe(code);
+    for (const { code: first, family } of records) expect(family?.codes[0] ?? first).toBe(first);
     expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query);
+  });
+
+  it('shows a family as one result, with its form and its codes', async () => {
+    const elements = await page('/errors?q=bad+json');
+    expectFrame(elements);
+    expect(links(elements)).toContain('/errors#family-schema');
+    expect(texts(elements, 'h3')).toEqual(['<operation>_schema (400)']);
+    expect(texts(elements, 'main').join()).toContain('1 result.');
+    const { data: records } = (await data('/errors.json?q=bad+json')) as { readonly data: readonly CatalogueRecord[] };
+    expect(records).toMatchObject([{ code: 'create_transfer_schema', family: { pattern: '<operation>_schema' } }]);
+    expect(records[0]?.family?.codes).toEqual(codesLinked(elements.filter(({ around }) => around.at(-1) === 'li')));
   });
 
   it('says so when nothing fits, and leads on', async () => {
@@ -250,9 +275,14 @@ describe('the search', () => {
 });
 
 describe('the API reference', () => {
+  const idsIn = (elements: readonly Element[], tag: string) =>
+    elements.flatMap((element) => (element.tag === tag ? (element.attributes.get('data-of') ?? []) : []));
+  const OF_LIVE = OPERATION_IDS.filter((id) => OPERATIONS[id].reach !== 'sandbox');
+
   it('has every operation, its fields, its reply and its errors in order', async () => {
     const elements = await page('/docs');
     expectFrame(elements);
+    expect(idsIn(elements, 'section')).toEqual(OPERATION_IDS);
     for (const id of OPERATION_IDS) {
       const { method, path, summary, body, query, reply } = OPERATIONS[id];
       const start = elements.findIndex(({ attributes }) => attributes.get('aria-labelledby') === id);
@@ -267,6 +297,60 @@ describe('the API reference', () => {
         for (const { name } of schema === undefined ? [] : fieldsOf(schema)) expect(names).toContain(name);
       }
     }
+    // No field of any operation is left without a description.
+    const lists = elements.filter(({ tag, around }) => tag === 'dd' && around.includes('section'));
+    expect(lists.filter(({ text }) => text === '')).toEqual([]);
+  });
+
+  it('leads to every operation by its name, and by its path and method', async () => {
+    const elements = await page('/docs');
+    const rows = elements.flatMap(({ tag, attributes, text }) =>
+      tag === 'li' && attributes.has('data-find') ? [{ id: attributes.get('data-of'), text }] : [],
+    );
+    expect(rows.map(({ id }) => id).toSorted()).toEqual(OPERATION_IDS.toSorted());
+    for (const { id, text } of rows) {
+      const { method, path, summary } = OPERATIONS[id as (typeof OPERATION_IDS)[number]];
+      expect(text).toBe(`${method} ${path} ${summary}`);
+    }
+    const paths = rows.map(({ text }) => text.split(' ')[1]);
+    expect(paths).toEqual(paths.toSorted());
+    for (const id of OPERATION_IDS) expect(links(elements).filter((link) => link === `#${id}`)).toHaveLength(2);
+  });
+
+  it.each([
+    ['capture', ['capture_transfer']],
+    ['LIST HOLD', ['list_cards', 'list_holds']],
+    ['/api/v0.1/core/transfer/{transfer_id}/capture', ['capture_transfer']],
+    ['delete', ['delete_webhook', 'delete_operator_webhook', 'delete_session']],
+  ])('shows without a script the operations that match %s', async (query, expected) => {
+    const elements = await page(`/docs?q=${encodeURIComponent(query)}`);
+    expectFrame(elements);
+    expect(idsIn(elements, 'section')).toEqual(expect.arrayContaining(expected));
+    expect(idsIn(elements, 'section').length).toBeLessThan(8);
+    for (const tag of ['li', 'section'])
+      expect(new Set(idsIn(elements, tag))).toEqual(new Set(idsIn(elements, 'section')));
+    expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query);
+    expect(links(elements)).toContain('/docs');
+  });
+
+  it.each(['xylophone', HOSTILE])('says so when no operation matches: %s', async (query) => {
+    const elements = await page(`/docs?q=${encodeURIComponent(query)}`);
+    expectFrame(elements);
+    expect(texts(elements, 'h2')).toEqual(['Nothing found']);
+    for (const link of links(elements)) expect(link).toMatch(/^(#|\/)/);
+  });
+
+  it('of a live service has examples for it, with a key, and nothing of the sandbox', async () => {
+    const elements = await page('/docs', live);
+    expectFrame(elements);
+    expect(idsIn(elements, 'section')).toEqual(OF_LIVE);
+    const requests = texts(elements, 'code').filter((text) => text.startsWith('curl ') && !text.includes('/health/'));
+    expect(requests.length).toBeGreaterThan(OF_LIVE.length);
+    for (const request of requests) {
+      expect(request).toContain(`http://127.0.0.1:${live.port}/`);
+      expect(request).toContain('-H "Authorization: Bearer $TRANSFER_SERVICE_KEY"');
+    }
+    expect(texts(elements, 'main').join()).not.toMatch(/Sandbox-Provoke|\/sandbox\//);
   });
 
   it('is served as an OpenAPI document too', async () => {
@@ -283,37 +367,29 @@ describe('the API reference', () => {
 });
 
 describe('every page', () => {
-  it('links only to what is there', async () => {
+  it.each([
+    ['sandbox', () => running],
+    ['live service', () => live],
+  ])('of a %s links only to what is there', async (_mode, serverOf) => {
+    const server = serverOf();
     const paths = [
-      ...['/', '/errors', '/errors?q=card', '/docs', '/events', '/events?q=card'],
+      ...['/', '/errors', '/errors?q=card', '/docs', '/docs?q=card', '/events', '/events?q=card', '/guides'],
       ...CODES.map((code) => `/errors/${code}`),
       ...EVENT_TYPES.map((type) => `/events/${type}`),
     ];
     const anchors = new Map<string, ReadonlySet<string>>();
     const wanted = new Set<string>();
     for (const path of paths) {
-      const elements = await page(path);
+      const elements = await page(path, server);
       anchors.set(path, new Set(elements.flatMap(({ attributes }) => attributes.get('id') ?? [])));
       for (const link of links(elements)) wanted.add(link.startsWith('#') ? path + link : link);
     }
     for (const link of wanted) {
       const [path = '', anchor] = link.split('#');
       if (anchor === undefined && !anchors.has(path) && path !== '/health/ready') {
-        expect(`${(await ask(path, BROWSER)).status} ${link}`).toBe(`200 ${link}`);
+        expect(`${(await ask(path, BROWSER, server)).status} ${link}`).toBe(`200 ${link}`);
       }
       if (anchor !== undefined) expect(anchors.get(path) ?? `no page ${path}`).toContain(anchor);
-    }
-  });
-
-  it('has a body for GET and the same head for HEAD', async () => {
-    for (const path of ['/', '/errors', '/errors/card_closed', '/docs', '/openapi.json']) {
-      const { port } = running;
-      const headers = { Accept: BROWSER };
-      const whole = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
-      const head = await fetch(`http://127.0.0.1:${port}${path}`, { headers, method: 'HEAD' });
-      expect(head.headers.get('content-length')).toBe(whole.headers.get('content-length'));
-      expect(Buffer.byteLength(await whole.text())).toBe(Number(whole.headers.get('content-length')));
-      expect(await head.text()).toBe('');
     }
   });
 
@@ -323,5 +399,51 @@ describe('every page', () => {
     expect(texts(elements, 'footer').join()).toContain('Support: https://help.example/?a=1&b="2"<b>.');
     expect(texts(elements, 'main').join()).toContain('curl http://localhost:8080/');
     expect(texts(elements, 'main').join()).toContain('This service runs in live mode');
+  });
+});
+
+describe('the first page', () => {
+  it('of a sandbox has the first transfer, the first error and the demo cards, to be copied', async () => {
+    const elements = await page('/');
+    expectFrame(elements);
+    const commands = texts(elements, 'code').filter((text) => text.startsWith('curl '));
+    expect(commands.length).toBeGreaterThanOrEqual(2);
+    for (const command of commands)
+      expect(command).toContain(`http://127.0.0.1:${running.port}/api/v0.1/core/transfer`);
+    expect(codesLinked(elements)).toContain('card_closed');
+    const rows = elements.filter(({ tag, text }) => tag === 'li' && text.startsWith('card_')).map(({ text }) => text);
+    for (const [at, card] of DEMO_CARDS.entries()) {
+      expect(rows[at]).toMatch(new RegExp(`^${card.name} `));
+      expect(rows[at]).toContain(shownStatus(card));
+      expect(rows[at]?.toLowerCase()).toContain(card.purpose.toLowerCase());
+      if (card.refuses !== undefined) expect(rows[at]).toContain(card.refuses.code);
+      const copied = elements.flatMap(({ attributes }) => attributes.get('data-copy') ?? []);
+      expect(copied).toContain(card.name);
+    }
+    expect(rows[0]).toContain('250.00 USD');
+  });
+
+  it('of a live service has no demo, and a first request that moves nothing', async () => {
+    const elements = await page('/', live);
+    expectFrame(elements);
+    const main = texts(elements, 'main').join();
+    expect(main).not.toContain('card_active');
+    expect(main).toContain(`http://127.0.0.1:${live.port}${OPERATIONS.get_session.path}`);
+    expect(main).toContain('-H "Authorization: Bearer $TRANSFER_SERVICE_KEY"');
+    for (const link of ['/docs', '/errors', '/events', '/console', '/guides', '/health/ready']) {
+      expect(links(elements)).toContain(link);
+    }
+  });
+
+  it.each(['/', '/docs', '/errors/card_closed'])('has a hidden button beside each listing of %s', async (path) => {
+    const elements = await page(path);
+    const buttons = elements.filter(({ attributes }) => attributes.get('class') === 'copy');
+    const listings = elements.filter(({ tag }) => tag === 'figure');
+    expect(buttons.length).toBeGreaterThanOrEqual(listings.length);
+    for (const { attributes } of buttons) {
+      expect([attributes.has('hidden'), attributes.get('type')]).toEqual([true, 'button']);
+      expect(attributes.get('aria-label')).toMatch(/^Copy: /);
+    }
+    expect(elements.find(({ attributes }) => attributes.get('id') === 'said')?.attributes.get('role')).toBe('status');
   });
 });

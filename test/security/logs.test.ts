@@ -96,7 +96,7 @@ function requestsWith(secret: string): readonly RawRequest[] {
     { body: `{"amount": "${secret}` },
     { method: 'GET', path: `${TRANSFERS}?reference=${escaped}` },
     { method: 'GET', path: `${TRANSFERS}/${escaped}` },
-    { method: 'GET', path: `/nowhere/${escaped}?key=${escaped}` },
+    { method: 'GET', path: `/api/nowhere/${escaped}?key=${escaped}` },
   ];
 }
 

@@ -205,11 +205,11 @@ const IN_TARGETS: readonly Place[] = [
   ['the name of a parameter', REFUSED, (written: string) => `/api/v0.1/core/card?${escaped(written)}`],
   ['a filter', 'list_transfers_schema', (written: string) => `${TRANSFER}?status=${escaped(written)}`],
   ['a broken query', 'list_transfers_schema', (written: string) => `${TRANSFER}?a=${escaped(written)}&b=%zz`],
-  ['a wrong route', 'route_not_found', (written: string) => `/nowhere/${escaped(written)}?pan=${escaped(written)}`],
+  ['a wrong route', 'route_not_found', (written: string) => `/api/nowhere/${escaped(written)}?pan=${escaped(written)}`],
   [
     'a wrong route, every byte escaped',
     'route_not_found',
-    (written: string) => `/nowhere/${everyByteEscaped(written)}`,
+    (written: string) => `/api/nowhere/${everyByteEscaped(written)}`,
   ],
   ['a broken path', 'malformed_request', (written: string) => `/api/v0.1/core/card/%zz${everyByteEscaped(written)}`],
   ['a broken path, too', 'malformed_request', (written: string) => `/api/v0.1/core/card/%zz/${escaped(written)}`],

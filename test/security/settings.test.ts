@@ -68,6 +68,7 @@ describe('a URL with a password under the name of another setting', () => {
     'RATE_LIMIT_PER_KEY',
     'TRUSTED_PROXIES',
     'LOG_LEVEL',
+    'LOG_FORMAT',
   ])('%s does not repeat one without its scheme', (name) =>
     expectNothingShown(refusalOf({ [name]: 'service:vorne-hinten@db.bank.test' })),
   );

@@ -6,7 +6,13 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { billOfMaterials, type Component } from '../../setup/supply-chain/bill.ts';
 import { BUNDLED } from '../../setup/supply-chain/bundled.ts';
 import { ALLOWED, isAllowed, licenseProblems } from '../../setup/supply-chain/licenses.ts';
-import { type LockedPackage, packagesOf, readLockfile, readManifest } from '../../setup/supply-chain/packages.ts';
+import {
+  type LockedPackage,
+  type Lockfile,
+  packagesOf,
+  readLockfile,
+  readManifest,
+} from '../../setup/supply-chain/packages.ts';
 import { NEEDLESS_INSTALL_SCRIPTS, pinProblems } from '../../setup/supply-chain/pins.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -196,6 +202,12 @@ describe('reproducible installs', () => {
       lockfile,
       'left is 1.0.0',
     ],
+    [
+      'a range under another name',
+      { ...manifest, dependencies: { ...manifest.dependencies, 'pg-7': 'npm:pg@^7' } },
+      lockfile,
+      'pg-7 is wanted as ^7',
+    ],
     ['a package less', { ...manifest, dependencies: {} }, lockfile, 'pg is among the dependencies of the lockfile'],
     [
       'no hash',
@@ -224,25 +236,30 @@ describe('reproducible installs', () => {
     expect(pinProblems(otherManifest, otherLockfile).join('\n')).toContain(sentence);
   });
 
-  test('the install scripts of packages do not run, as set in three places', () => {
-    const scripted = packagesOf(lockfile).filter(([, , { hasInstallScript }]) => hasInstallScript === true);
-    expect(scripted.map(([, name]) => name).sort()).toEqual(Object.keys(NEEDLESS_INSTALL_SCRIPTS).sort());
+  test('the install scripts of packages do not run, as set in two places', () => {
+    const scriptedIn = (locked: Lockfile) =>
+      packagesOf(locked).filter(([, , { hasInstallScript }]) => hasInstallScript === true);
+    const scripted = scriptedIn(lockfile);
+    const others = scriptedIn(readLockfile(join(ROOT, 'setup', 'verify', 'clients')));
+    const names = new Set([...scripted, ...others].map(([, name]) => name));
+    expect([...names].sort()).toEqual(Object.keys(NEEDLESS_INSTALL_SCRIPTS).sort());
     const { allowScripts } = manifest as { readonly allowScripts?: Readonly<Record<string, boolean>> };
     expect(allowScripts).toEqual(Object.fromEntries(scripted.map(([, name]) => [name, false])));
-    expect(readFileSync(join(ROOT, '.npmrc'), 'utf8')).toMatch(/^ignore-scripts=true$/m);
+    // Set there, `npm pack` would not run prepack, and the package would have no program.
+    expect(readFileSync(join(ROOT, '.npmrc'), 'utf8')).not.toContain('ignore-scripts');
     expect(readFileSync(join(ROOT, 'setup', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
   });
 
   test('the step of npm test reports findings and fails', () => {
     const copy = mkdtempSync(join(tmpdir(), 'transfer-service-supply-'));
     try {
-      const browser = ['test/console/package.json', 'test/console/package-lock.json'];
-      for (const part of ['setup', 'package.json', 'package-lock.json', ...browser])
-        cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+      const places = ['test/console', 'test/packages/tools', 'setup/verify/clients', '.'];
+      const locked = places.flatMap((place) => [join(place, 'package.json'), join(place, 'package-lock.json')]);
+      for (const part of ['setup', ...locked]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
       const run = () =>
         execFileSync(process.execPath, ['setup/check-supply-chain.ts'], { cwd: copy, encoding: 'utf8' });
       expect(run()).toBe('');
-      for (const place of ['test/console', '.']) {
+      for (const place of places) {
         const planted = join(copy, place, 'node_modules', 'planted');
         mkdirSync(planted, { recursive: true });
         writeFileSync(join(planted, 'package.json'), '{"version":"6.6.6","license":"GPL-3.0-only"}');

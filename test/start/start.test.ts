@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { SEEDED_CARDS } from '../../server/sandbox/seed-sandbox.ts';
-import { type Ending, embeddedServerOf, isRunning, startInVain, startService } from '../harness/process.ts';
+import { DEMO_CARDS } from '../../contract/sandbox/demo-cards.ts';
+import { type Ending, embeddedServerOf, isRunning, startInVain, startService, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { useDirectory } from '../harness/service.ts';
 
@@ -38,6 +39,8 @@ describe('a start that fails gives the reason in one sentence', () => {
     ['RATE_LIMIT_PER_ADDRESS', '-1', 'from 1 to 999999'],
     ['RATE_LIMIT_PER_KEY', 'many', 'from 1 to 999999'],
     ['TRUSTED_PROXIES', '11', 'from 0 to 10'],
+    ['PUBLIC_URL', 'transfers.example.com', 'such as https://transfers.example.com'],
+    ['PUBLIC_URL', 'https://example.com/transfers', 'a scheme and a host only'],
     ['LOG_LEVEL', 'loud', 'fatal, error, warn'],
     ['DATABASE_URL', 'mysql://root@127.0.0.1/x', 'postgresql://'],
   ])('%s=%s', async (name, value, word) => {
@@ -75,18 +78,35 @@ describe('a start that fails gives the reason in one sentence', () => {
     expect(message).toContain('DATA_DIR');
   });
 
-  test('a port that is taken; the database it started is stopped', async () => {
+  test('a port that is taken, before it creates a ledger', async () => {
     const taken: Server = createServer();
     await new Promise<void>((listening) => taken.listen({ host: '127.0.0.1', port: 0 }, listening));
     try {
       const address = taken.address();
       const port = typeof address === 'object' ? String(address?.port) : '';
-      const path = ledger();
+      const path = newPath();
       const ending = await startInVain({ DATA_DIR: path, PORT: port });
       expect(messageOf(ending)).toContain(`Port ${port} is already in use`);
-      await expect(embeddedServerOf(path)).rejects.toThrow('ENOENT');
+      expect(ending.output).not.toContain('Creating a new ledger');
+      expect(existsSync(path)).toBe(false);
     } finally {
       taken.close();
+    }
+  });
+
+  test('a second start of the same service on the same port, which is nothing to worry about', async () => {
+    const path = ledger();
+    const service = await startService({ DATA_DIR: path });
+    try {
+      const { port } = new URL(service.url);
+      const message = messageOf(await startInVain({ DATA_DIR: path, PORT: port }));
+      expect(message).toContain(`The service already runs on port ${port} with the data directory ${path}`);
+      expect(message).toContain(`as process ${service.child.pid}`);
+      // Of another one: the port is somebody else's.
+      const other = messageOf(await startInVain({ DATA_DIR: newPath(), PORT: port }));
+      expect(other).toContain(`Port ${port} is already in use`);
+    } finally {
+      await service.stop();
     }
   });
 
@@ -116,7 +136,7 @@ describe('a start describes the service', () => {
     const service = await startService({ DATA_DIR: path });
     try {
       const output = service.output();
-      for (const { name, purpose } of SEEDED_CARDS) expect(output).toMatch(new RegExp(`${name} +${purpose}`));
+      for (const { name, purpose } of DEMO_CARDS) expect(output).toMatch(new RegExp(`${name} +${purpose}`));
       const port = new URL(service.url).port;
       for (const part of [
         `Ready at http://localhost:${port}\n`,
@@ -134,6 +154,19 @@ describe('a start describes the service', () => {
       const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
       const response = await sendRaw(service.url, { path: pathname, headers, body: shown?.[2] });
       expect([response.status, response.fields.amount]).toEqual([201, 1000]);
+    } finally {
+      await service.stop();
+    }
+  });
+
+  test('the banner has its pages at PUBLIC_URL, and the command where it listens', async () => {
+    const service = await startService({ DATA_DIR: ledger(), PUBLIC_URL: 'https://transfers.example.com' });
+    try {
+      const output = service.output();
+      for (const page of ['guides', 'docs', 'errors', 'console']) {
+        expect(output).toContain(`https://transfers.example.com/${page}\n`);
+      }
+      expect(output).toContain(`curl http://localhost:${new URL(service.url).port}/api/`);
     } finally {
       await service.stop();
     }
@@ -163,6 +196,22 @@ describe('a start describes the service', () => {
       await service.client.sandbox.stopDatabase();
       expect((await sendRaw(service.url, { body: { amount: 1, card_id: 'card_active' } })).status).toBe(500);
       expect(service.errors()).toBe('');
+    } finally {
+      await service.stop();
+    }
+  });
+
+  test('LOG_FORMAT=text logs lines for people', async () => {
+    const service = await startService({ DATA_DIR: ledger(), LOG_FORMAT: 'text', REQUEST_LOG: 'all' });
+    try {
+      expect((await sendRaw(service.url, { body: { amount: 1 } })).status).toBe(400);
+      await waitFor('the line of the request', async () => service.errors().includes(' request '));
+      const lines = service.errors().trim().split('\n');
+      for (const line of lines) expect(line).toMatch(/^20\d\d-[0-9T:.-]+Z info {2}[a-z_]+/);
+      expect(service.errors()).toMatch(
+        / info {2}service_ready: the service takes requests port=\d+ milliseconds=\d+\n/,
+      );
+      expect(service.errors()).toMatch(/ request .* operation=create_transfer .* status=400 /);
     } finally {
       await service.stop();
     }

@@ -8,6 +8,7 @@ import { operatorKey, withSecret } from '../harness/keys.ts';
 import { runCommand, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { useService } from '../harness/service.ts';
+import { deadUrl } from '../sdk/canned-service.ts';
 import { untilReadinessIs } from './readiness-response.ts';
 
 // get_status and the command that prints it, of a service that works, one that is short of something, and one without its
@@ -110,7 +111,7 @@ test('without its database: it says so, and what the process knows by itself', a
 });
 
 test('without a service, the command says so and how to start it', async () => {
-  const { exitCode, errors } = await runCommand(['status'], { TRANSFER_SERVICE_URL: 'http://127.0.0.1:1' });
+  const { exitCode, errors } = await runCommand(['status'], { TRANSFER_SERVICE_URL: await deadUrl() });
   expect(exitCode).toBe(4);
-  expect(errors).toContain('Is the service running? Start it with npm start.\n');
+  expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
 });

@@ -16,8 +16,8 @@ test('the migrations of the project keep the rules from 0019 on', () => {
   expect(findMigrationProblems(migrations)).toEqual([]);
 });
 
-test('docs/upgrades.md has the rules for authors, and names this test', () => {
-  const guide = readFileSync(new URL('../../docs/upgrades.md', import.meta.url), 'utf8');
+test('docs/migrations.md has the rules for authors, and names this test', () => {
+  const guide = readFileSync(new URL('../../docs/migrations.md', import.meta.url), 'utf8');
   for (const words of ['-- Needs:', '-- Transaction: none', 'not valid', 'setup/migration-rules.ts']) {
     expect(guide).toContain(words);
   }

@@ -1,11 +1,20 @@
-import type { RequestRecord } from '../../../sdk/client.ts';
+import { printable } from '../../../domain/printable-text.ts';
+import type { InspectedErrorRecord, RequestRecord } from '../../../sdk/client.ts';
 import { type AddCommands, addCommand } from '../../command.ts';
-import { alignedLines, pairsOf, printable, table } from '../../output.ts';
+import { alignedLines, money, pairsOf, table } from '../../output.ts';
+import { strong } from '../../paint.ts';
+import { shownChecks } from './check-values.ts';
 
 const NOTES = `
 Finds what a request did by its id, whether it succeeded or failed. The request
 id is in the Request-Id header of every response. What succeeds and changes
 nothing, such as a read, leaves nothing to find.`;
+
+const MONEY = {
+  heading: 'amount',
+  show: ({ amount, currency }: { readonly amount: number; readonly currency: string }) => money(amount, currency),
+  right: true,
+};
 
 /** Adds `requests show`. */
 export const addRequests: AddCommands = (program, context) => {
@@ -15,33 +24,45 @@ export const addRequests: AddCommands = (program, context) => {
     argument: 'request id of the response, req_...',
     description: 'show what a request did; for operators',
     notes: NOTES,
-    run: async ({ service, showText }, _, requestId) => {
+    run: async ({ service, showText, width }, _, requestId) => {
       const record = await service.requests.get(requestId);
-      showText(record, describe(record));
+      showText(record, describe(record, width));
     },
   });
 };
 
-function describe({ summary, error, transfers, reversals, events, audit_entries, ...rest }: RequestRecord): string {
-  const section = (title: string, rows: string): string => (rows === '' ? '' : `\n${title}\n${rows}`);
+/** The fields of the error that are not shown above it. */
+function addedBy(error: InspectedErrorRecord, request: RequestRecord): object {
+  const above = new Map<string, unknown>(Object.entries({ ...request, created_at: request.received_at }));
+  const added = Object.entries({ ...error, checks: shownChecks(error) }).filter(([name, value]) => {
+    if (name === 'causes') return false;
+    // The request has the id of the key where it is known, the error only its kind.
+    if (name === 'caller') return request.caller === null;
+    if (name === 'message') return !request.summary.includes(error.message);
+    return above.get(name) !== value;
+  });
+  return Object.fromEntries(added);
+}
+
+function describe(record: RequestRecord, width: number | undefined): string {
+  const { summary, error, transfers, reversals, events, audit_entries, ...rest } = record;
+  const section = (title: string, rows: string): string => (rows === '' ? '' : `\n${strong(title)}\n${rows}`);
   return [
     `${printable(summary)}\n\n`,
     alignedLines(pairsOf(rest)),
-    section('Error', error === null ? '' : alignedLines(pairsOf({ ...error, causes: undefined }))),
+    section('Error', error === null ? '' : alignedLines(pairsOf(addedBy(error, record)))),
     section(
       'Transfers',
-      transfers.length === 0
-        ? ''
-        : table(['transfer_id', 'type', 'amount', 'currency', 'status', 'card_id'], transfers),
+      transfers.length === 0 ? '' : table(['transfer_id', 'type', MONEY, 'status', 'card_id'], transfers, width),
     ),
+    section('Reversals', reversals.length === 0 ? '' : table(['reversal_id', 'transfer_id', MONEY], reversals, width)),
     section(
-      'Reversals',
-      reversals.length === 0 ? '' : table(['reversal_id', 'transfer_id', 'amount', 'currency'], reversals),
+      'Events',
+      events.length === 0 ? '' : table(['event_id', 'type', 'subject_id', 'created_at'], events, width),
     ),
-    section('Events', events.length === 0 ? '' : table(['event_id', 'type', 'subject_id', 'created_at'], events)),
     section(
       'Audit log',
-      audit_entries.length === 0 ? '' : table(['position', 'actor', 'action', 'subject_id'], audit_entries),
+      audit_entries.length === 0 ? '' : table(['position', 'actor', 'action', 'subject_id'], audit_entries, width),
     ),
   ].join('');
 }

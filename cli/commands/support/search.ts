@@ -1,6 +1,7 @@
 import type { SearchQuery, SearchResults } from '../../../sdk/client.ts';
 import { type AddCommands, addCommand, TIME_OPTIONS } from '../../command.ts';
 import { table } from '../../output.ts';
+import { emptyText } from '../../session.ts';
 
 const NOTES = `
 Finds ids, references, idempotency keys, cards by their id, its beginning or
@@ -20,16 +21,22 @@ export const addSearch: AddCommands = (program, context) =>
       ...TIME_OPTIONS,
     },
     notes: NOTES,
-    run: async ({ service, showText }, query, text) => {
+    run: async ({ service, showText, width, command }, query, text) => {
       const found = await service.search.find({ q: text, ...query });
-      showText(found, describe(found));
+      showText(found, describe(found, command, width));
     },
   });
 
-function describe({ data, complete }: SearchResults): string {
+function describe({ data, complete }: SearchResults, command: string, width: number | undefined): string {
   const rows = data.flatMap(({ kind, results }) => results.map((result) => ({ kind, ...result })));
   const results =
-    rows.length === 0 ? 'No results.\n' : table(['kind', 'id', 'matched', 'summary', 'created_at', 'program_id'], rows);
+    rows.length === 0
+      ? emptyText({ command }, 'No results.', [
+          ['what can be searched', 'search --help'],
+          ['refused requests, by card, code or time', 'errors search --help'],
+          ['what a request did, refused or not', 'requests show <request_id>'],
+        ])
+      : table(['kind', 'id', 'matched', 'summary', 'created_at', 'program_id'], rows, width);
   const more = data.filter(({ has_more }) => has_more).map(({ kind }) => kind);
   return [
     results,

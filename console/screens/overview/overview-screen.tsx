@@ -61,7 +61,10 @@ function Concerns({ status: { readiness, degraded, unknown } }: { readonly statu
           {runbook !== null && (
             <>
               {' '}
-              What to do: <code>{runbook}</code>
+              What to do:{' '}
+              <a href={`/${runbook}`}>
+                <code>{runbook}</code>
+              </a>
             </>
           )}
         </li>

@@ -87,7 +87,8 @@ export function SignInScreen({
       </p>
       {form}
       <p class="sign-in-elsewhere">
-        <a href="/">Transfer Service</a> <a href="/docs">API reference</a> <a href="/errors">Error codes</a>
+        <a href="/">Transfer Service</a> <a href="/guides">Guides</a> <a href="/docs">API reference</a>{' '}
+        <a href="/errors">Error codes</a>
       </p>
     </main>
   );

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { hostname } from 'node:os';
+import { extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { connectAsSuperuser } from '../postgres-server.ts';
@@ -255,7 +256,9 @@ export class BackupJob {
     const source = { socketDirectory, dataDirectory, wal: directory.wal, base: directory.base };
     const task: CopyTask = { source, fast: isFirst };
     try {
-      const worker = new Worker(new URL('./copy-worker.ts', import.meta.url), { workerData: task });
+      const worker = new Worker(new URL(`./copy-worker${extname(import.meta.filename)}`, import.meta.url), {
+        workerData: task,
+      });
       this.#worker = worker;
       let outcome: CopyOutcome | undefined;
       worker.on('message', (message: CopyOutcome) => {

@@ -93,7 +93,7 @@ function transportOf(context: RequestContext, head: RequestHead, trustedProxies:
   const host = hostOf(context, head);
   const proxy = headerOfProxy(context.request);
   if (proxy !== undefined) {
-    if (trustedProxies === 0 || !isForwardedAsHttps(context, trustedProxies)) return undefined;
+    if (!isForwardedAsHttps(context, trustedProxies)) return undefined;
     return { ...HTTPS, origin: `https://${host}` };
   }
   if (!isLoopbackAddress(context.request.socket.remoteAddress) || !isLoopbackAuthority(host)) return undefined;
@@ -108,10 +108,13 @@ function loopbackName(host: string): string {
   return `${LOOPBACK_NAME}${/:([0-9]{1,5})$/.exec(host)?.[1] ?? '80'}`;
 }
 
-/** What the outermost trusted proxy says of its own connection; whatever came before it in the header, its caller has sent. */
-function isForwardedAsHttps({ request }: RequestContext, trustedProxies: number): boolean {
+/**
+ * Whether a request came over HTTPS, as the outermost trusted proxy says of its own connection; whatever came before it in
+ * the header, its caller has sent.
+ */
+export function isForwardedAsHttps({ request }: RequestContext, trustedProxies: number): boolean {
   const sent = request.headers['x-forwarded-proto'];
-  if (sent === undefined) return false;
+  if (sent === undefined || trustedProxies === 0) return false;
   const schemes = String(sent)
     .split(',')
     .map((scheme) => scheme.trim().toLowerCase());

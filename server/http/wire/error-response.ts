@@ -8,6 +8,7 @@ import { rateHeaders } from '../admission/rate-limits.ts';
 import type { ErrorReport } from '../error-report.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ResponseEntry } from '../response-entry.ts';
+import { isStray } from '../stray-requests.ts';
 import { type Fault, faultOf } from './fault.ts';
 import { clientRequestId } from './request-head.ts';
 
@@ -43,6 +44,7 @@ export function composeErrorResponse(thrown: unknown, context: RequestContext, r
   const { request } = context;
   const headers = [...faultHeaders(fault, context), ...contextHeaders(context)];
   return compose(fault, context, reporter, headers, {
+    isStray: isStray(context, fault.code),
     address: context.address,
     method: request.method,
     path: context.pattern ?? maskPath(context.path).slice(0, MAX_PATH_LENGTH),
@@ -62,6 +64,7 @@ export function reportRow(row: RefusedRow, context: RequestContext, reporter: Er
   const operation = 'create_transfer';
   const fault = faultOf(row.thrown, { operation, begun: true, idempotencyKey });
   return compose(fault, context, reporter, [], {
+    isStray: false,
     address: context.address,
     method: context.request.method,
     path: context.pattern,
@@ -86,6 +89,7 @@ export function composeBareResponse(
   const fault = faultOf(thrown, { ...nothing, begun: false });
   const headers = faultHeaders(fault, { allow, idempotencyKey: undefined });
   const unread = {
+    isStray: false,
     address: undefined,
     method: undefined,
     path: undefined,
@@ -99,6 +103,7 @@ export function composeBareResponse(
 
 type Sent = Pick<
   ErrorReport,
+  | 'isStray'
   | 'address'
   | 'method'
   | 'path'
@@ -215,8 +220,9 @@ export function headerSafe(text: string): string {
     .replaceAll(/[^\x20-\x7e]/gu, percentEncoded);
 }
 
-/** Reports to the error log. A failure of the log never fails the response. */
+/** Reports to the error log, unless it was a guess. A failure of the log never fails the response. */
 export function reportError(reporter: ErrorReporter, report: ErrorReport): void {
+  if (report.isStray) return;
   try {
     reporter.onError?.(report);
   } catch {

@@ -82,15 +82,12 @@ function failureMessage(
 /** What to do about an outcome that is not known: with a key, or where it does no harm, the request is sent again. */
 function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
   const transfers = OPERATIONS.list_transfers.path;
-  const again = 'Send exactly the same request again with the same Idempotency-Key';
-  if (operation === 'create_transfer' && transferId === undefined && key !== undefined) {
-    return `Find out with GET ${transfers}?idempotency_key=… and your key, or send exactly the same request again with it.`;
-  }
   if (operation === 'update_card') return 'Send exactly the same request again: a card is closed once.';
-  if (transferId !== undefined) return `Find out with GET ${transfers}/${transferId} before you send it again.`;
-  if (operation === 'create_transfer') return `Find out with GET ${transfers} before you send it again.`;
   if (operation === 'create_transfer_batch')
     return 'Send the batch again with the same keys: no row moves money twice.';
-  if (key !== undefined) return `${again}: the response is the outcome, and no money moves twice.`;
+  if (key !== undefined)
+    return 'Send exactly the same request again with the same Idempotency-Key: the response is the outcome, and no money moves twice.';
+  if (transferId !== undefined) return `Find out with GET ${transfers}/${transferId} before you send it again.`;
+  if (operation === 'create_transfer') return `Find out with GET ${transfers} before you send it again.`;
   return `Find out with GET ${transfers} and the id of the transfer before you send it again.`;
 }

@@ -4,6 +4,7 @@ import { OPERATIONS } from '../../../contract/operations.ts';
 import type { ErrorReport } from '../error-report.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ResponseEntry } from '../response-entry.ts';
+import { isStray } from '../stray-requests.ts';
 import type { ErrorReporter } from './error-response.ts';
 
 type Listener = Pick<ErrorReporter, 'onResponse'>;
@@ -26,6 +27,7 @@ export function noteResponse(
     operation,
     status,
     code: error?.code,
+    isStray: isStray(context, error?.code),
     milliseconds: performance.now() - context.beganAt,
     programId: context.programId,
     keyId: caller !== undefined && 'keyId' in caller ? caller.keyId : undefined,
@@ -57,6 +59,7 @@ export function noteBare({ onResponse }: Listener, requestId: string, { status, 
     operation: undefined,
     status,
     code,
+    isStray: false,
     milliseconds: 0,
     programId: undefined,
     keyId: undefined,

@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { isErrorCode } from '../../../contract/errors/catalogue.ts';
+import { expectFound } from '../../codes/expect-response.ts';
 import { waitFor } from '../../harness/process.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
@@ -89,6 +91,7 @@ function expectRecord(members: Readonly<Record<string, unknown>>, expected: Expe
   for (const name of expected.message_names ?? []) expect(Message).toContain(name);
   for (const name of expected.message_omits ?? []) expect(Message).not.toContain(name);
   if (expected.message_says !== undefined) expect(Message).toContain(expected.message_says);
+  if (typeof Code === 'string' && isErrorCode(Code)) expectFound(String(Message), Code);
 }
 
 test('the vectors leave nothing disabled, move only what they created, and the books balance', async () => {

@@ -1,0 +1,79 @@
+import { printable } from '../../domain/printable-text.ts';
+import { type AddCommands, addCommand, type OptionsFor } from '../command.ts';
+import type { Check } from '../doctor/check.ts';
+import type { Section } from '../doctor/examine.ts';
+import { EXIT_CODES, isOnThisMachine } from '../failure.ts';
+import { wrap } from '../output.ts';
+import { bad, good, strong, warning } from '../paint.ts';
+import type { Session } from '../session.ts';
+
+type DoctorOptions = { readonly host?: boolean; readonly remote?: boolean };
+
+const OPTIONS: OptionsFor<DoctorOptions> = {
+  host: { flag: '--host', help: 'also the host of the service (default: if the URL is on this machine)' },
+  remote: { flag: '--remote', help: 'only what can be checked from here', conflicts: ['host'] },
+};
+
+const NOTES = `
+Checks this machine, the way to the service, what responds there, and the key.
+On the host of the service also its settings, port, data directory, database,
+schema, operator key and backups; the settings are those of this shell. Nothing
+is changed. Exits with 1 if there is a problem; warnings do not count.`;
+
+const MARKS: Readonly<Record<Check['outcome'], string>> = {
+  ok: good('ok'.padEnd(7)),
+  warning: warning('warning'),
+  problem: bad('problem'),
+};
+
+/** What is before the message of a check: its outcome and name. */
+const NAME_WIDTH = 16;
+const INDENT = ' '.repeat('problem  '.length);
+
+/** Adds `doctor`. */
+export const addDoctor: AddCommands = (program, context) =>
+  addCommand<DoctorOptions>(program, context, {
+    name: 'doctor',
+    description: 'check everything between this machine and a working service, and say what to do',
+    options: OPTIONS,
+    notes: NOTES,
+    run: async (session, { host = false, remote = false }) => {
+      const { url, json, write, showText, exitWith } = session;
+      // Loaded when it is needed: no other command opens sockets of its own.
+      const { examine } = await import('../doctor/examine.ts');
+      const sections: Section[] = [];
+      for await (const section of examine(session, session.hasKey, host || (!remote && isOnThisMachine(url)))) {
+        sections.push(section);
+        if (!json) write(textOf(section, sections.length === 1, session));
+      }
+      const checks = sections.flatMap((section) => section.checks);
+      const count = (outcome: Check['outcome']) => checks.filter((check) => check.outcome === outcome).length;
+      const [problems, warnings] = [count('problem'), count('warning')];
+      const summary = `\n${plural(problems, 'problem')}, ${plural(warnings, 'warning')}, ${count('ok')} ok\n`;
+      showText({ problems, warnings, sections }, summary);
+      if (problems > 0) exitWith(EXIT_CODES.requestError);
+    },
+  });
+
+function plural(count: number, word: string): string {
+  return `${count === 0 ? 'no' : count} ${word}${count === 1 ? '' : 's'}`;
+}
+
+function textOf({ name, checks }: Section, isFirst: boolean, session: Session): string {
+  const lines = checks.map((check) => {
+    const label = `${check.name}:`.padEnd(NAME_WIDTH);
+    const indent = `${INDENT}${' '.repeat(NAME_WIDTH)} `;
+    const [first = '', ...rest] = wrap(printable(check.message), `${INDENT}${label} `, indent, session.width ?? 80)
+      .trimEnd()
+      .split('\n');
+    const page = check.runbook === null ? [] : [`${indent}${runbookOf(check, check.runbook, session, name)}`];
+    return [`${MARKS[check.outcome]}  ${first.slice(INDENT.length)}`, ...rest, ...page, ''].join('\n');
+  });
+  return `${isFirst ? '' : '\n'}${strong(name)}\n${lines.join('')}`;
+}
+
+/** A service that was recognized serves its runbook; otherwise there is the file of the package. */
+function runbookOf({ name }: Check, path: string, { url }: Session, section: string): string {
+  const served = path.replace(/^docs\/runbook\/(.+)\.md$/, '/guides/runbook/$1');
+  return section === 'Service' && name !== 'service' ? `Runbook: ${url}${served}` : `Runbook: ${printable(path)}`;
+}

@@ -1,0 +1,84 @@
+import type {
+  FoundEvents,
+  ListEventsQuery,
+  OperatorEventRecord,
+  SearchEventsQuery,
+  TransferServiceEvent,
+} from '../../../sdk/client.ts';
+import {
+  type AddCommands,
+  addCommand,
+  addList,
+  type OptionsFor,
+  PAGE_OPTIONS,
+  readWholeNumber,
+} from '../../command.ts';
+import type { Column } from '../../output.ts';
+import { type PageOptions, pageText, readPages } from '../../session.ts';
+import { addListen } from './listen.ts';
+import { addTail } from './tail-events.ts';
+
+type Filters = Omit<ListEventsQuery, 'limit' | 'cursor' | 'wait'>;
+
+const COLUMNS = [
+  'position',
+  'created_at',
+  'type',
+  'subject_id',
+  'event_id',
+] as const satisfies readonly Column<TransferServiceEvent>[];
+
+const SEARCH_COLUMNS: readonly Column<OperatorEventRecord>[] = ['number', ...COLUMNS, 'program_id'];
+
+const FILTER_OPTIONS: OptionsFor<Filters> = {
+  after: { flag: '--after <position>', help: 'after this position, oldest first; 0 for all', read: readWholeNumber },
+  type: { flag: '--type <type>', help: 'filter by type, such as transfer.completed or "transfer.*"' },
+  subject_id: { flag: '--subject <id>', help: 'filter by what the event is about' },
+};
+
+/** Adds `events list | get | tail | listen | search | inspect`. */
+export const addEvents: AddCommands = (program, context) => {
+  const events = program.command('events').description('what happened in a card program');
+  addList<TransferServiceEvent, Filters>(events, context, {
+    name: 'list',
+    description: 'list the events of the card program, newest first',
+    options: FILTER_OPTIONS,
+    columns: COLUMNS,
+    list: (service, query) => service.events.list(query),
+    empty: {
+      text: 'No events.',
+      next: [['wait for the next ones', 'events tail']],
+      filtered: [['all events', 'events list --after 0']],
+    },
+  });
+  addCommand(events, context, {
+    name: 'get <event_id>',
+    argument: 'event id, evt_...',
+    description: 'show an event of the card program',
+    run: async ({ service, show }, _, eventId) => show(await service.events.get(eventId)),
+  });
+  addTail(events, context);
+  addListen(events, context);
+  addCommand<Omit<SearchEventsQuery, 'wait'> & PageOptions>(events, context, {
+    name: 'search',
+    description: 'list the events of all card programs, newest first; for operators',
+    options: {
+      ...PAGE_OPTIONS,
+      ...FILTER_OPTIONS,
+      after: { ...FILTER_OPTIONS.after, flag: '--after <number>', help: 'after this number, oldest first; 0 for all' },
+      program_id: { flag: '--program <program_id>', help: 'filter by card program' },
+    },
+    run: async ({ service, showText, width }, { limit, cursor, all, ...filters }) => {
+      const found = await readPages<FoundEvents>({ limit, cursor, all }, (page) =>
+        service.events.search({ ...filters, ...page }),
+      );
+      showText(found, pageText(SEARCH_COLUMNS, found, { width, empty: 'No events.\n' }));
+    },
+  });
+  addCommand(events, context, {
+    name: 'inspect <event_id>',
+    argument: 'event id, evt_...',
+    description: 'show any event; for operators',
+    run: async ({ service, show }, _, eventId) => show(await service.events.inspect(eventId)),
+  });
+};

@@ -1,0 +1,99 @@
+import type { Command } from 'commander';
+import { printable } from '../../../domain/printable-text.ts';
+import { pause } from '../../../sdk/backoff.ts';
+import { newWebhookSecret, type TransferServiceEvent } from '../../../sdk/client.ts';
+import { readSecret } from '../../../sdk/webhook-signature.ts';
+import { addCommand } from '../../command.ts';
+import { eventHead } from '../../event-line.ts';
+import { programEvents, READ_OPTIONS, type ReadOptions, readEvents } from '../../read-events.ts';
+import type { CommandContext, Session } from '../../session.ts';
+import { type Attempt, readTarget, sendWebhook } from '../../webhook-target.ts';
+
+type ListenOptions = ReadOptions & { readonly forwardTo: string; readonly secret?: string };
+
+const NOTES = `
+Each event is sent as a webhook, signed as Standard Webhooks define it: one at a
+time, in order. While nothing listens at the URL, it waits. A response other
+than 2xx is tried four times in all; then the event is skipped.
+
+Environment:
+  TRANSFER_SERVICE_WEBHOOK_SECRET  same as --secret`;
+
+/** Waits before the second, the third and the last attempt. */
+const WAITS_MILLISECONDS = [500, 1000, 2000];
+/** A developer who starts the program again should not wait for it. */
+const UNREACHABLE_WAIT_MILLISECONDS = 500;
+
+/** Adds `events listen`. */
+export function addListen(events: Command, context: CommandContext): void {
+  addCommand<ListenOptions>(events, context, {
+    name: 'listen',
+    description: 'forward events to a URL of yours as signed webhooks, as they happen',
+    options: {
+      forwardTo: {
+        flag: '--forward-to <url>',
+        help: 'where your program listens, such as http://localhost:3000/hooks',
+        required: true,
+      },
+      secret: { flag: '--secret <secret>', help: 'whsec_..., signs the webhooks (default: a new one, printed)' },
+      ...READ_OPTIONS,
+    },
+    notes: NOTES,
+    run: async (session, { forwardTo, secret = session.environment.webhookSecret, ...options }) => {
+      const target = readTarget(forwardTo);
+      const signingSecret = secret ?? newWebhookSecret();
+      // A secret that is not valid is reported now, and not with the first event.
+      await readSecret(signingSecret);
+      session.writeError(`Forwarding to ${printable(target)}\n`);
+      if (secret === undefined) session.writeError(`Webhook secret: ${signingSecret}\n`);
+      const forward = forwarder(session, target, signingSecret);
+      await readEvents(session, programEvents(session), options, forward);
+    },
+  });
+}
+
+/** Delivers one event, however many attempts that takes; rejects only if the signal aborts it. */
+function forwarder(session: Session, target: string, secret: string) {
+  const { json, write, writeError } = session;
+  return async (event: TransferServiceEvent, signal: AbortSignal): Promise<void> => {
+    const head = eventHead(event);
+    const warn = (text: string) => writeError(`${head}  ${text}\n`);
+    const onSlow = (seconds: number) => warn(`no response for ${seconds} s; still waiting`);
+    const tryOnce = async (): Promise<Attempt> => {
+      const attempt = await reach(() => sendWebhook(target, event, secret, { signal, onSlow }), signal, warn);
+      write(json ? jsonLine(event, attempt) : `${head}  ${resultOf(attempt)}\n`);
+      return attempt;
+    };
+    for (const wait of WAITS_MILLISECONDS) {
+      if ((await tryOnce()).problem === undefined) return;
+      await pause(wait, signal);
+    }
+    if ((await tryOnce()).problem === undefined) return;
+    const attempts = WAITS_MILLISECONDS.length + 1;
+    warn(`skipped after ${attempts} attempts; to begin again with it: --after ${event.position - 1}`);
+  };
+}
+
+/** The first attempt that reaches the target. */
+async function reach(
+  send: () => Promise<Attempt>,
+  signal: AbortSignal,
+  warn: (text: string) => void,
+): Promise<Attempt> {
+  for (let isFirst = true; ; isFirst = false) {
+    const attempt = await send();
+    if (!attempt.isUnreachable) return attempt;
+    if (isFirst) warn(`${printable(attempt.problem ?? '')}; waiting until something listens there`);
+    await pause(UNREACHABLE_WAIT_MILLISECONDS, signal);
+  }
+}
+
+function resultOf({ status, milliseconds, problem }: Attempt): string {
+  const result = `${status === undefined ? '' : `${status} `}in ${milliseconds} ms`;
+  return problem === undefined || problem === '' ? result : `${result}: ${printable(problem)}`;
+}
+
+function jsonLine({ position, event_id, type }: TransferServiceEvent, attempt: Attempt): string {
+  const { status = null, milliseconds, problem = null } = attempt;
+  return `${JSON.stringify({ position, event_id, type, status, milliseconds, problem })}\n`;
+}

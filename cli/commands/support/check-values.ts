@@ -1,0 +1,50 @@
+import { money } from '../../output.ts';
+import { plainTime } from '../../plain-time.ts';
+
+/** An amount with its currency in a message, such as `7.00 USD`. */
+const MONEY_IN_TEXT = /(?<![\d.])\d+(?:\.\d+)? ([A-Z]{3})\b/g;
+
+const QUOTED = /'[^']*'/g;
+
+/** Values that are amounts in minor units: of the request, the account or a limit. */
+const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(available|held|incoming|captured|reversed)$/;
+
+const TIME_NAMES = /^(now|until)$|_(at|for)$/;
+
+const USED_OF_LIMIT = /^(\d+) of (\d+) used$/;
+
+/** The parts of an error that tell the currency of its checks. */
+type Checked = {
+  readonly message?: string;
+  readonly request?: Readonly<Record<string, unknown>> | null;
+  readonly checks?: Readonly<Record<string, unknown>> | null;
+};
+
+/** The values of a failed check as people read them: times in words, amounts as money where the error tells the currency. */
+export function shownChecks(error: Checked): Readonly<Record<string, unknown>> | null {
+  const { checks } = error;
+  if (checks === null || checks === undefined) return null;
+  const currency = currencyOf(error);
+  return Object.fromEntries(
+    Object.entries(checks).map(([name, value]) => [name, shownValue(name, value, currency)] as const),
+  );
+}
+
+function shownValue(name: string, value: unknown, currency: string | undefined): unknown {
+  if (typeof value === 'number' && TIME_NAMES.test(name)) return plainTime(new Date(value).toISOString());
+  if (currency === undefined || !AMOUNT_NAMES.test(name)) return value;
+  if (typeof value !== 'string' && typeof value !== 'number') return value;
+  const text = String(value);
+  const [, used, limit] = USED_OF_LIMIT.exec(text) ?? [];
+  if (used !== undefined && limit !== undefined) {
+    return `${money(Number(used), currency)} of ${money(Number(limit), currency)} used`;
+  }
+  return /^-?\d+$/.test(text) ? money(Number(text), currency) : value;
+}
+
+/** The currency of the amounts in the message, or else that of the request. Names in quotes are of callers. */
+function currencyOf({ message = '', request }: Checked): string | undefined {
+  const named = new Set([...message.replaceAll(QUOTED, '').matchAll(MONEY_IN_TEXT)].map(([, currency]) => currency));
+  if (named.size > 0) return named.size === 1 ? [...named][0] : undefined;
+  return typeof request?.currency === 'string' ? request.currency : undefined;
+}

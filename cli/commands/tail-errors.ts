@@ -1,0 +1,192 @@
+import type { Command } from 'commander';
+import { printable } from '../../domain/printable-text.ts';
+import { jitteredBackoff, pause } from '../../sdk/backoff.ts';
+import {
+  ConnectionFailure,
+  ERROR_TYPES,
+  type ListErrorsQuery,
+  type LoggedErrorRecord,
+  type OperatorErrorRecord,
+  type PageQuery,
+  RequestError,
+  TransferServiceError,
+  UnexpectedResponse,
+} from '../../sdk/client.ts';
+import { addCommand, type OptionsFor, TIME_OPTIONS } from '../command.ts';
+import { bad, warning } from '../paint.ts';
+import { plainTime } from '../plain-time.ts';
+import { retryReporter } from '../read-events.ts';
+import type { CommandContext, Session } from '../session.ts';
+
+type Filters = Omit<ListErrorsQuery, 'limit' | 'cursor' | 'created_to'>;
+type TailOptions = Filters & { readonly allPrograms?: boolean };
+type Found = LoggedErrorRecord & Partial<OperatorErrorRecord>;
+
+const OPTIONS: OptionsFor<TailOptions> = {
+  code: { flag: '--code <code>', help: 'only this error code' },
+  type: { flag: '--type <type>', help: 'only this type', choices: ERROR_TYPES },
+  operation: { flag: '--operation <operation>', help: 'only this operation, such as create_transfer' },
+  card_id: { flag: '--card <card_id>', help: 'only errors about this card' },
+  created_from: { ...TIME_OPTIONS.created_from, help: 'begin with the errors after this time (default: from now on)' },
+  allPrograms: { flag: '--all-programs', help: 'of all card programs and of unknown callers; for operators' },
+};
+
+const NOTES = `
+After a lost connection or a restart of the service it continues where it was.
+An error that is recorded late, such as after a failure of the database, is
+printed when it is recorded. Ctrl-C ends it.`;
+
+/** How often new errors are looked for. */
+const POLL_MILLISECONDS = 1_000;
+/**
+ * The error log is ordered by the time of the request, and an error is recorded when the request ends, or when the database
+ * is back. So every tenth time errors as old as this, or as the last outage, are looked at again.
+ */
+const LATE_MILLISECONDS = 600_000;
+const LOOKS_PER_LATE_LOOK = 10;
+
+/** Adds `errors tail`. */
+export function addTailErrors(errors: Command, context: CommandContext): void {
+  addCommand<TailOptions>(errors, context, {
+    name: 'tail',
+    description: 'print errors as they are recorded; with --json one JSON record per line',
+    options: OPTIONS,
+    notes: NOTES,
+    run: async (session, { allPrograms = false, created_from, ...filters }) => {
+      const { service, json, write } = session;
+      const list = (query: Filters & PageQuery, signal: AbortSignal) =>
+        allPrograms ? service.errors.search(query, { signal }) : service.errors.list(query, { signal });
+      const print = (error: Found): void => write(json ? `${JSON.stringify(error)}\n` : errorText(error));
+      await new ErrorTail(session, (query, signal) => list({ ...filters, ...query }, signal), print).run(created_from);
+    },
+  });
+}
+
+type List = (
+  query: PageQuery & { readonly created_from?: string | undefined },
+  signal: AbortSignal,
+) => Promise<{ readonly data: readonly Found[]; readonly next_cursor: string | null }>;
+
+/** Looks for new errors until the user ends the command. */
+class ErrorTail {
+  readonly #session: Session;
+  readonly #list: List;
+  readonly #print: (error: Found) => void;
+  /** The errors that were printed or were there at the beginning, by id, with their times. */
+  readonly #known = new Map<string, number>();
+  /** Errors before this are not new. */
+  #begin: string | undefined;
+  /** The time of the newest error, by the clock of the service. */
+  #newest: number | undefined;
+  /** The newest error before the last outage. */
+  #beforeOutage: number | undefined;
+
+  constructor(session: Session, list: List, print: (error: Found) => void) {
+    this.#session = session;
+    this.#list = list;
+    this.#print = print;
+  }
+
+  async run(from: string | undefined): Promise<void> {
+    const { untilEnded, writeError, command } = this.#session;
+    const signal = untilEnded();
+    const report = retryReporter(writeError, () => 'Trying again');
+    try {
+      await this.#begun(from, signal);
+      writeError('Waiting for errors. Ctrl-C ends it.\n');
+      let failures = 0;
+      for (let look = 1; !signal.aborted; look += 1) {
+        try {
+          await this.#look(look % LOOKS_PER_LATE_LOOK === 0 || failures > 0, signal);
+          failures = 0;
+          await pause(POLL_MILLISECONDS, signal);
+        } catch (error) {
+          if (signal.aborted || !canPass(error)) throw error;
+          failures += 1;
+          if (failures === 1) this.#beforeOutage = this.#newest;
+          const waitMilliseconds = Math.max(POLL_MILLISECONDS, jitteredBackoff(failures));
+          report({ error, position: 0, waitMilliseconds });
+          await pause(waitMilliseconds, signal);
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      const last = this.#newest === undefined ? this.#begin : new Date(this.#newest + 1).toISOString();
+      if (last !== undefined) writeError(`To continue: ${command} errors tail --from ${last}\n`);
+    }
+  }
+
+  /** Without a time to begin at, everything that is there now is known. */
+  async #begun(from: string | undefined, signal: AbortSignal): Promise<void> {
+    if (from !== undefined) {
+      this.#begin = from;
+      return;
+    }
+    const { data } = await this.#list({ limit: 100 }, signal);
+    for (const error of data) this.#note(error);
+    this.#begin = data[0]?.created_at;
+  }
+
+  /** Prints what is new, oldest first. A late look reads on where a quick one ends, at the first known error. */
+  async #look(isLate: boolean, signal: AbortSignal): Promise<void> {
+    const found: Found[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.#list({ limit: 100, cursor, created_from: this.#from() }, signal);
+      const fresh = page.data.filter(({ request_id: id }) => !this.#known.has(id));
+      found.push(...fresh);
+      cursor = fresh.length < page.data.length && !isLate ? undefined : (page.next_cursor ?? undefined);
+    } while (cursor !== undefined);
+    for (const error of found.toReversed()) {
+      this.#note(error);
+      this.#print(error);
+    }
+    this.#forget();
+  }
+
+  /** Errors from this time on are looked at. */
+  #from(): string | undefined {
+    if (this.#newest === undefined) return this.#begin;
+    const late = Math.min(this.#newest, this.#beforeOutage ?? this.#newest) - LATE_MILLISECONDS;
+    const begin = this.#begin === undefined ? late : Math.max(late, Date.parse(this.#begin));
+    return new Date(begin).toISOString();
+  }
+
+  #note({ request_id: id, created_at: time }: Found): void {
+    const at = Date.parse(time);
+    this.#known.set(id, at);
+    this.#newest = Math.max(at, this.#newest ?? at);
+  }
+
+  /** What is not looked at any more need not be known. */
+  #forget(): void {
+    const newest = this.#newest;
+    if (newest === undefined) return;
+    if (this.#beforeOutage !== undefined && this.#beforeOutage < newest - LATE_MILLISECONDS)
+      this.#beforeOutage = undefined;
+    const from = Date.parse(this.#from() ?? '');
+    for (const [id, at] of this.#known) if (at < from) this.#known.delete(id);
+  }
+}
+
+/** Whether a failure passes by itself: no connection, a service that is not ready, or one that limits requests. */
+function canPass(error: unknown): boolean {
+  if (error instanceof ConnectionFailure || error instanceof UnexpectedResponse) return true;
+  return error instanceof TransferServiceError && (!(error instanceof RequestError) || error.shouldRetry);
+}
+
+/** An error on one line: when, what, in which operation, which request, and the message. */
+function errorText(error: Found): string {
+  const { created_at, status, code, type, operation, request_id, program_id, message } = error;
+  const paint = type === 'Request Error' ? warning : bad;
+  const words = [
+    plainTime(created_at),
+    paint(`${status} ${code}`),
+    operation ?? '-',
+    ...(program_id === undefined ? [] : [program_id ?? '-']),
+    request_id,
+    printable(message),
+  ];
+  return `${words.join('  ')}\n`;
+}

@@ -1,0 +1,218 @@
+import type { Command } from 'commander';
+import { pause } from '../../../sdk/backoff.ts';
+import {
+  type AttemptQuery,
+  type AttemptRecord,
+  InvalidArgument,
+  type Page,
+  type QueuedDelivery,
+  type ReplayWebhookBody,
+  type ResendEventBody,
+  type WithResponse,
+} from '../../../sdk/client.ts';
+import {
+  addCommand,
+  KEY_OPTION,
+  type KeyOption,
+  type OptionsFor,
+  PAGE_OPTIONS,
+  readWholeNumber,
+} from '../../command.ts';
+import { EXIT_CODES } from '../../failure.ts';
+import { readEarlier } from '../../read-time.ts';
+import {
+  type CommandContext,
+  type PageOptions,
+  pageText,
+  readPages,
+  type Session,
+  showChanged,
+} from '../../session.ts';
+import { ATTEMPT_COLUMNS, attemptText, plainPairs } from '../../webhook-text.ts';
+import { commandsAbout, REACH_OPTION, type Reach, WEBHOOK_ID, webhooksOf } from './webhook-options.ts';
+
+/** Adds `webhooks test | attempts | resend | replay`. */
+export function addDelivery(webhooks: Command, context: CommandContext): void {
+  addTest(webhooks, context);
+  addAttempts(webhooks, context);
+  addResend(webhooks, context);
+  addReplay(webhooks, context);
+}
+
+type WaitOption = { readonly wait?: number };
+
+/** Longer than the service waits for a response: 5 s to connect and 15 s for the rest. */
+const MAX_WAIT_SECONDS = 25;
+
+const WAIT_OPTION: OptionsFor<WaitOption> = {
+  wait: {
+    flag: '--wait <seconds>',
+    help: `how long to wait for the result, 0 for not at all (default: ${MAX_WAIT_SECONDS})`,
+    read: readWholeNumber,
+  },
+};
+
+const WAIT_NOTES = `
+Waits for the result and prints it. Exit code 1: the URL was not reached, or did
+not respond with 2xx; 3: there is no result yet.`;
+
+function addTest(webhooks: Command, context: CommandContext): void {
+  addCommand<Reach & WaitOption & KeyOption>(webhooks, context, {
+    name: 'test <webhook_id>',
+    argument: WEBHOOK_ID,
+    description: 'send a test event, webhook.tested, and print the response',
+    options: { ...WAIT_OPTION, ...REACH_OPTION, ...KEY_OPTION },
+    notes: WAIT_NOTES,
+    run: async (session, { operator, wait: waitSeconds = MAX_WAIT_SECONDS, idempotencyKey }, id) => {
+      const queued = await webhooksOf(session, operator).test(id, { idempotencyKey });
+      await showResult(session, { queued, operator, waitSeconds, known: [] });
+    },
+  });
+}
+
+function addResend(webhooks: Command, context: CommandContext): void {
+  addCommand<ResendEventBody & Reach & WaitOption & KeyOption>(webhooks, context, {
+    name: 'resend <webhook_id>',
+    argument: WEBHOOK_ID,
+    description: 'send one event again, whatever became of it, and print the response',
+    options: {
+      event_id: { flag: '--event <event_id>', help: 'the event, evt_...', required: true },
+      ...WAIT_OPTION,
+      ...REACH_OPTION,
+      ...KEY_OPTION,
+    },
+    notes: WAIT_NOTES,
+    run: async (session, { operator, wait: waitSeconds = MAX_WAIT_SECONDS, idempotencyKey, event_id }, id) => {
+      const webhooks = webhooksOf(session, operator);
+      // Earlier attempts to send this event are not the result of this command.
+      const known = waitSeconds === 0 ? [] : (await webhooks.attempts(id, { event_id, limit: 100 })).data;
+      const queued = await webhooks.resend(id, { event_id }, { idempotencyKey });
+      await showResult(session, { queued, operator, waitSeconds, known });
+    },
+  });
+}
+
+/** What a command waits for: an attempt to send what it has queued. */
+type Wanted = {
+  readonly queued: WithResponse<QueuedDelivery>;
+  readonly operator: boolean | undefined;
+  readonly waitSeconds: number;
+  /** Attempts of before. */
+  readonly known: readonly AttemptRecord[];
+};
+
+/** Waits for the attempt and prints it. */
+async function showResult(session: Session, wanted: Wanted): Promise<void> {
+  const { queued, operator, waitSeconds } = wanted;
+  const attempt = await waitForAttempt(session, wanted);
+  if (attempt !== undefined) {
+    session.showText(attempt, attemptText(attempt));
+    if (!attempt.succeeded) session.exitWith(EXIT_CODES.requestError);
+    return;
+  }
+  showChanged(session, queued);
+  if (waitSeconds === 0) return;
+  const later = commandsAbout(session, queued, operator)('attempts', `--event ${queued.event_id}`);
+  session.writeError(`There is no result after ${waitSeconds} s. Look again later:\n  ${later}\n`);
+  session.exitWith(EXIT_CODES.serviceFault);
+}
+
+const FIRST_PAUSE_MILLISECONDS = 50;
+const LAST_PAUSE_MILLISECONDS = 1000;
+
+async function waitForAttempt(
+  session: Session,
+  { queued, operator, waitSeconds, known }: Wanted,
+): Promise<AttemptRecord | undefined> {
+  const { webhook_id, event_id, response } = queued;
+  // What an idempotency key has queued earlier can have been sent.
+  const earlier = new Set(response.replayed ? [] : known.map(({ attempt_id }) => attempt_id));
+  const end = performance.now() + waitSeconds * 1000;
+  for (
+    let time = FIRST_PAUSE_MILLISECONDS;
+    performance.now() < end;
+    time = Math.min(time * 2, LAST_PAUSE_MILLISECONDS)
+  ) {
+    await pause(Math.min(time, end - performance.now()), undefined);
+    const { data } = await webhooksOf(session, operator).attempts(webhook_id, { event_id, limit: 100 });
+    const own = data.find(({ kind, attempt_id }) => (kind === 'test' || kind === 'resend') && !earlier.has(attempt_id));
+    if (own !== undefined) return own;
+  }
+  return undefined;
+}
+
+type AttemptFilters = Pick<AttemptQuery, 'event_id'> & { readonly failed?: boolean; readonly succeeded?: boolean };
+
+function addAttempts(webhooks: Command, context: CommandContext): void {
+  addCommand<AttemptFilters & PageOptions & Reach>(webhooks, context, {
+    name: 'attempts <webhook_id>',
+    argument: WEBHOOK_ID,
+    description: 'list what was sent in the last 14 days and the responses, newest first',
+    options: {
+      event_id: { flag: '--event <event_id>', help: 'only attempts to send this event' },
+      failed: { flag: '--failed', help: 'only attempts that failed', conflicts: ['succeeded'] },
+      succeeded: { flag: '--succeeded', help: 'only attempts that succeeded' },
+      ...PAGE_OPTIONS,
+      ...REACH_OPTION,
+    },
+    run: async (session, { operator, event_id, failed, succeeded, ...pages }, id) => {
+      const filters: AttemptQuery = {
+        ...(event_id === undefined ? {} : { event_id }),
+        ...(failed || succeeded ? { succeeded: succeeded ? 'true' : 'false' } : {}),
+      };
+      const found = await readPages<Page<AttemptRecord>>(pages, (page) =>
+        webhooksOf(session, operator).attempts(id, { ...filters, ...page }),
+      );
+      const isFiltered = Object.keys(filters).length > 0;
+      const test = commandsAbout(session, { webhook_id: id }, operator)('test');
+      const empty = `Nothing was sent in the last 14 days. Send a test event:\n  ${test}\n`;
+      session.showText(
+        found,
+        pageText(ATTEMPT_COLUMNS, found, {
+          width: session.width,
+          empty: isFiltered ? 'No attempts match these filters.\n' : empty,
+        }),
+      );
+    },
+  });
+}
+
+type ReplayOptions = Pick<ReplayWebhookBody, 'from'> & Partial<ReplayWebhookBody> & Reach & KeyOption;
+
+const REPLAY_NOTES = `
+Times are such as 2030-01-31T12:00:00Z, 2030-01-31 (its midnight, UTC) or 6h
+(six hours ago). Events have the event_id that they had the first time. New
+events are sent meanwhile.`;
+
+function addReplay(webhooks: Command, context: CommandContext): void {
+  addCommand<ReplayOptions>(webhooks, context, {
+    name: 'replay <webhook_id>',
+    argument: WEBHOOK_ID,
+    description: 'send the events of a period again',
+    options: {
+      from: {
+        flag: '--from <time>',
+        help: 'events that were created at this time or later',
+        read: readEarlier,
+        required: true,
+      },
+      to: { flag: '--to <time>', help: 'events that were created before this time (default: now)', read: readEarlier },
+      only: {
+        flag: '--only <selection>',
+        help: 'failed: those that were given up; all: also those that were delivered (default: failed)',
+        choices: ['failed', 'all'],
+      },
+      ...REACH_OPTION,
+      ...KEY_OPTION,
+    },
+    notes: REPLAY_NOTES,
+    run: async (session, { operator, idempotencyKey, from, to = readEarlier('now'), only = 'failed' }, id) => {
+      if (Date.parse(from) >= Date.parse(to)) throw new InvalidArgument('--from must be before --to');
+      const replay = await webhooksOf(session, operator).replay(id, { from, to, only }, { idempotencyKey });
+      showChanged(session, replay, plainPairs(replay));
+      if (!session.json) {
+        session.writeError(`Follow it: ${commandsAbout(session, { webhook_id: id }, operator)('show')}\n`);
+      }
+    },
+  });
+}

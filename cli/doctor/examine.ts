@@ -1,0 +1,45 @@
+import { isOnThisMachine } from '../failure.ts';
+import { libraryOfC, OLDEST_NODE_OF_SERVICE, packageOfPinnedNode } from '../service-node.mjs';
+import type { Session } from '../session.ts';
+import { type Check, ok, problem } from './check.ts';
+import { examineConnection } from './connection.ts';
+import { examineHost } from './host.ts';
+import { examineService } from './service.ts';
+
+/** The checks of one part: this machine, the way to the service, the service, the host. */
+export type Section = { readonly name: string; readonly checks: readonly Check[] };
+
+/** The version of Node that this command line needs. */
+const OLDEST_NODE = 20;
+
+/** Examines everything between this machine and a working service, part by part. */
+export async function* examine(session: Session, hasKey: boolean, withHost: boolean): AsyncGenerator<Section> {
+  const { url, service, program, command, environment } = session;
+  const isFromOption = url !== environment.url.replace(/\/+$/, '');
+  const from = isFromOption ? '--url' : (environment.urlFrom ?? 'the default');
+  yield { name: 'This machine', checks: [nodeOf(process.versions.node), ok('URL', `${url} (from ${from})`)] };
+  const way = await examineConnection(new URL(url), command);
+  yield { name: 'Connection', checks: way };
+  let serving: number | undefined;
+  if (way.every(({ outcome }) => outcome !== 'problem')) {
+    const checks = await examineService({ service, url, hasKey, program, command });
+    if (isOnThisMachine(url) && checks[0]?.outcome === 'ok') serving = Number(new URL(url).port);
+    yield { name: 'Service', checks };
+  }
+  if (withHost)
+    yield { name: 'Host of the service, with the settings of this shell', checks: await examineHost(serving) };
+}
+
+/** Whether this Node runs the command line, and the service. */
+export function nodeOf(version: string): Check {
+  const major = Number.parseInt(version, 10);
+  const library = libraryOfC() === '' ? '' : `, ${libraryOfC()}`;
+  const what = `${version} on ${process.platform} ${process.arch}${library}`;
+  if (major < OLDEST_NODE) return problem('Node', `${what}: install Node ${OLDEST_NODE} or later.`);
+  const comes = packageOfPinnedNode() === undefined ? '' : '; the service has one of its own';
+  const older =
+    major < OLDEST_NODE_OF_SERVICE && comes === ''
+      ? `; to run the service here, it must be ${OLDEST_NODE_OF_SERVICE}`
+      : '';
+  return ok('Node', `${what}${comes}${older}`);
+}

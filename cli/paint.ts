@@ -1,0 +1,66 @@
+import util from 'node:util';
+
+// Text for people is painted while it is put together, and the codes are removed where it is written to anything but a
+// terminal that wants them. No colour carries a meaning alone. Yellow and cyan cannot be read on white, nor blue on black.
+
+type Format = 'bold' | 'green' | 'magenta' | 'red';
+
+/** Node 20 before 20.12 has none. */
+const styleText = util.styleText as typeof util.styleText | undefined;
+
+function paint(format: Format): (text: string) => string {
+  return (text) => (text === '' || styleText === undefined ? text : styleText(format, text, { validateStream: false }));
+}
+
+/** A heading, or the sentence of an error. */
+export const strong = paint('bold');
+/** Something is as it should be. */
+export const good = paint('green');
+/** Something waits, or is worth a look. */
+export const warning = paint('magenta');
+/** Something failed, or cannot be used. */
+export const bad = paint('red');
+
+/** What each word of a status says. Words that are not in here are not painted. */
+const TONES: Readonly<Record<string, (text: string) => string>> = {
+  ...tone(good, ['active', 'balanced', 'completed', 'current', 'delivered', 'enabled', 'ok', 'passed', 'ready', 'up']),
+  ...tone(warning, [
+    ...['canceled', 'degraded', 'inactive', 'not_evaluated', 'paused', 'pending', 'preactive', 'reversed'],
+    ...['running', 'scheduled', 'Request Error', 'unknown', 'waiting', 'warning'],
+  ]),
+  ...tone(bad, [
+    ...['closed', 'disabled', 'expired', 'failed', 'fraud', 'lost', 'NOT BALANCED', 'problem', 'stolen'],
+    ...['Process Error', 'Server Error'],
+  ]),
+};
+
+function tone(as: (text: string) => string, words: readonly string[]) {
+  return Object.fromEntries(words.map((word) => [word, as]));
+}
+
+const STATUS_NAMES: ReadonlySet<string> = new Set(['status', 'outcome', 'state', 'type', 'result', 'severity']);
+
+/** The text of a field, painted by its word if the field is a status or a type of error. */
+export function paintField(name: string, text: string): string {
+  if (!STATUS_NAMES.has(name)) return text;
+  const word = text.trim();
+  return Object.hasOwn(TONES, word) ? text.replace(word, (TONES[word] ?? String)(word)) : text;
+}
+
+const CODES = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
+
+/** Text without the codes of this module. */
+export function unpainted(text: string): string {
+  return text.replaceAll(CODES, '');
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Whether output is painted: on terminals, unless NO_COLOR is set or the terminal is a dumb one. FORCE_COLOR overrides both,
+ * 0 and false turn it off.
+ */
+export function wantsColour(isTerminal: boolean, { FORCE_COLOR: force, NO_COLOR: no, TERM: term }: Variables): boolean {
+  if (force !== undefined) return force !== '0' && force !== 'false';
+  return isTerminal && !no && term !== 'dumb';
+}

@@ -1,0 +1,246 @@
+// What runs the service, or works with its database: the Node for that, and a child process that gets our signals. Plain
+// JavaScript without any package, because in a fresh clone it runs before anything is installed, on the machine's Node.
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { constants } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The oldest Node that runs the service, and TypeScript without a build. */
+export const OLDEST_NODE_OF_SERVICE = 24;
+
+/** A failure that the reader can mend; its message is all they need, so no stack is shown. */
+export class SetupProblem extends Error {
+  /**
+   * @param {string} message
+   * @param {number} exitCode
+   */
+  constructor(message, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/**
+ * `glibc`, `musl`, or an empty string where the question makes no sense. The loader that this Node names in its first bytes
+ * says it at once; the report of the process takes 50 ms.
+ */
+export function libraryOfC() {
+  if (process.platform !== 'linux') return '';
+  const loader = /\/ld-(linux|musl)-/.exec(beginningOf(process.execPath))?.[1];
+  if (loader !== undefined) return loader === 'musl' ? 'musl' : 'glibc';
+  // Without this the report looks up a name for every open connection, which can take seconds.
+  process.report.excludeNetwork = true;
+  const { header } = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (
+    /** @type {unknown} */ (process.report.getReport())
+  );
+  return header.glibcVersionRuntime === undefined ? 'musl' : 'glibc';
+}
+
+/** @param {string} path */
+function beginningOf(path) {
+  const bytes = Buffer.alloc(2048);
+  try {
+    const file = openSync(path, 'r');
+    readSync(file, bytes);
+    closeSync(file);
+  } catch {
+    // A program may be executable without being readable.
+  }
+  return bytes.toString('latin1');
+}
+
+/** The package that has the pinned Node for this machine; undefined where none is published. */
+export function packageOfPinnedNode() {
+  if (process.platform !== 'linux' || (process.arch !== 'x64' && process.arch !== 'arm64')) return undefined;
+  return libraryOfC() === 'glibc' ? `node-linux-${process.arch}` : undefined;
+}
+
+/** Whether this Node can run the service. */
+export const isNewEnough = () => Number.parseInt(process.versions.node, 10) >= OLDEST_NODE_OF_SERVICE;
+
+/** What a reader does who has neither the pinned Node nor one that is new enough. */
+export function describeMissingNode() {
+  const need = `Node ${OLDEST_NODE_OF_SERVICE} or later is needed to run the service, and this is ${process.versions.node}.`;
+  if (libraryOfC() === 'musl') {
+    return `This system uses musl (Alpine, for example). The Node and the PostgreSQL that come with this project are built for glibc and cannot run here. ${need} Install a current Node with the system's package manager, and set DATABASE_URL to a PostgreSQL 15 or later.`;
+  }
+  if (packageOfPinnedNode() === undefined) {
+    return `No Node is published for this project on ${process.platform} ${process.arch}. ${need} Install one from nodejs.org or with the system's package manager, then run the same command again.`;
+  }
+  return `${need} The one that comes with this project, the optional package ${packageOfPinnedNode()}, is not installed. Run "npm install --include=optional" here, or install Node ${OLDEST_NODE_OF_SERVICE} from nodejs.org, then run the same command again.`;
+}
+
+/**
+ * The Node for the service: the pinned one where it is installed, else the machine's, if that is new enough. Found as Node
+ * finds packages, because a package manager may install it above this package.
+ *
+ * @returns {string}
+ */
+function chooseNode() {
+  const name = packageOfPinnedNode();
+  try {
+    if (name !== undefined) {
+      const node = join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'bin', 'node');
+      if (existsSync(node)) return node;
+    }
+  } catch {
+    // It is an optional package.
+  }
+  if (isNewEnough()) return process.execPath;
+  throw new SetupProblem(describeMissingNode());
+}
+
+/**
+ * Whether a SIGINT came from Ctrl-C. The terminal sends that to every process of its foreground group, so our child
+ * has it already; passing it on would make one Ctrl-C look like two, and a second one means "at once".
+ */
+function terminalSignalsTheGroup() {
+  if (process.platform !== 'linux') return process.stdin.isTTY === true;
+  try {
+    // After the command's closing bracket: state, parent, group, session, terminal, the terminal's foreground group.
+    const fields = readFileSync('/proc/self/stat', 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return fields[2] === fields[5];
+  } catch {
+    return process.stdin.isTTY === true;
+  }
+}
+
+/**
+ * @typedef {{
+ *   child: import('node:child_process').ChildProcess | undefined,
+ *   received: NodeJS.Signals | undefined,
+ *   stop: () => void,
+ * }} Signals The child that signals are passed to, the first signal received, and what leaves signals alone again.
+ */
+
+/**
+ * Passes each kind of signal on to the child, once: npm repeats what its script gets already from the terminal or from
+ * a supervisor that signals a whole group. Before the child runs, a signal ends this process.
+ *
+ * @returns {Signals}
+ */
+export function passSignalsOn() {
+  /** @type {Signals} */
+  const signals = { child: undefined, received: undefined, stop: () => undefined };
+  /** @type {(readonly [NodeJS.Signals, () => void])[]} */
+  const listeners = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']).map((signal) => {
+    let passedOn = false;
+    const pass = () => {
+      signals.received ??= signal;
+      if (signals.child === undefined) process.exit(128 + constants.signals[signal]);
+      if (passedOn || (signal === 'SIGINT' && terminalSignalsTheGroup())) return;
+      passedOn = true;
+      signals.child.kill(signal);
+    };
+    process.on(signal, pass);
+    return [signal, pass];
+  });
+  signals.stop = () => {
+    for (const [signal, pass] of listeners) process.off(signal, pass);
+  };
+  return signals;
+}
+
+/**
+ * npm's shell dies of a signal without a word to us, and npm may be killed outright. Either way nobody would be left
+ * who could stop the child, which would go on holding its port: their end counts as a SIGTERM. Only for a process that npm
+ * started, since whoever puts this program in the background of a shell and closes that means it to stay.
+ */
+export function endWithNpm() {
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    process.emit('SIGTERM');
+  }, 250);
+  watch.unref();
+}
+
+/**
+ * Runs a program of Node, and gives its exit code: 128 and the signal's number if a signal ended it.
+ *
+ * @param {string} node
+ * @param {readonly string[]} commandLine
+ * @param {Signals} signals
+ * @returns {Promise<number>}
+ */
+export function runToTheEnd(node, commandLine, signals) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(node, commandLine, { stdio: 'inherit' });
+    signals.child = child;
+    child.on('error', (error) => reject(new SetupProblem(`The Node at ${node} cannot be started: ${error.message}.`)));
+    child.on('exit', (code, signal) => resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]));
+  });
+}
+
+/**
+ * Runs the service below a root, which is that of a clone or `dist/` of the package. A clone builds its console first,
+ * where the sources have changed; the package has it.
+ *
+ * @param {string} root
+ * @param {string} node
+ * @param {Signals} signals
+ * @returns {Promise<number>}
+ */
+export async function runService(root, node, signals) {
+  const consoleBuild = join(root, 'setup', 'console', 'build.ts');
+  if (existsSync(consoleBuild)) {
+    // The service starts without the console if this fails; it has said why.
+    await runToTheEnd(node, [consoleBuild], signals);
+    if (signals.received !== undefined) return 128 + constants.signals[signals.received];
+  }
+  return runToTheEnd(node, [serverFile(root, 'main')], signals);
+}
+
+/**
+ * A program of the server: TypeScript in a clone, JavaScript in the package.
+ *
+ * @param {string} root
+ * @param {string} name
+ */
+function serverFile(root, name) {
+  const source = join(root, 'server', `${name}.ts`);
+  return existsSync(source) ? source : join(root, 'server', `${name}.js`);
+}
+
+/**
+ * Runs a task of server/administration.ts on the Node for it, and gives what it printed on standard output.
+ *
+ * @param {readonly string[]} task
+ * @returns {Promise<{ readonly exitCode: number, readonly output: string }>}
+ * @throws {SetupProblem} if there is no Node for it
+ */
+export async function readFromServiceNode(task) {
+  const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+  const child = spawn(chooseNode(), [serverFile(root, 'administration'), ...task], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output += text;
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ exitCode: code ?? 1, output }));
+  });
+}
+
+/**
+ * Runs the service until it ends, or with a task server/administration.ts, on the Node for it; gives the exit code.
+ *
+ * @param {{ readonly task?: readonly string[], readonly isRunByNpm: boolean }} options
+ * @returns {Promise<number>}
+ * @throws {SetupProblem} if there is no Node for it
+ */
+export async function runOnServiceNode({ task, isRunByNpm }) {
+  const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+  const node = chooseNode();
+  const signals = passSignalsOn();
+  if (isRunByNpm) endWithNpm();
+  if (task === undefined) return runService(root, node, signals);
+  return runToTheEnd(node, [serverFile(root, 'administration'), ...task], signals);
+}

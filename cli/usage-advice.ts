@@ -1,0 +1,113 @@
+import type { Command } from 'commander';
+
+/** What people type for a command that is called something else here. */
+const MEANT: Readonly<Partial<Record<string, string>>> = {
+  balance: 'cards get <card_id>',
+  freeze: 'cards update <card_id> --status inactive',
+  block: 'cards update <card_id> --status inactive',
+  health: 'status',
+  logs: 'errors tail',
+  payment: 'transfers create',
+  payments: 'transfers list',
+  refund: 'transfers reverse <transfer_id>',
+  reset: 'sandbox reset',
+  statement: 'cards statement <card_id>',
+  version: '--version',
+  whoami: 'sessions current',
+};
+
+/** The same, of any resource. */
+const MEANT_VERB: Readonly<Partial<Record<string, readonly string[]>>> = {
+  show: ['get', 'show', 'current'],
+  view: ['get', 'show'],
+  get: ['show', 'inspect'],
+  ls: ['list'],
+  all: ['list'],
+  new: ['create'],
+  add: ['create'],
+  edit: ['update'],
+  set: ['update'],
+  freeze: ['update'],
+  block: ['update'],
+  remove: ['delete', 'revoke'],
+  delete: ['revoke'],
+  refund: ['reverse'],
+  void: ['cancel'],
+  follow: ['tail'],
+  watch: ['tail'],
+};
+
+/** What to type after a command line that is not valid. */
+export function usageAdvice(program: Command, commandLine: readonly string[], code: string): string {
+  const { command, unknown } = deepest(program, commandLine);
+  const path = pathOf(command);
+  const lines: string[] = [];
+  if (code === 'commander.unknownCommand' && unknown !== undefined) {
+    const names = command.commands.map((one) => one.name());
+    const meant = command === program ? MEANT[unknown] : MEANT_VERB[unknown]?.find((name) => names.includes(name));
+    const suggestion = meant ?? similar(unknown, names);
+    if (suggestion !== undefined) lines.push(`Did you mean: ${path} ${suggestion}`);
+    else {
+      const begin = command === program ? 'The commands are' : `The commands of ${command.name()} are`;
+      lines.push(...wrapped(`${begin} ${names.join(', ')}.`));
+    }
+  }
+  // Commander has printed the help already.
+  if (code !== 'commander.help') lines.push(`Help: ${path} --help`);
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** The most similar of some names, if it can be a misspelling. */
+function similar(word: string, names: readonly string[]): string | undefined {
+  const near = names
+    .map((name) => ({ name, distance: name.startsWith(word) ? 1 : distanceOf(word.toLowerCase(), name) }))
+    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)))
+    .toSorted((one, other) => one.distance - other.distance);
+  return near[0]?.name;
+}
+
+/** How many letters have to be added, removed, replaced or swapped with their neighbour. */
+function distanceOf(one: string, other: string): number {
+  const rows: number[][] = [Array.from({ length: other.length + 1 }, (_, at) => at)];
+  for (let at = 1; at <= one.length; at += 1) {
+    const [above = [], before = []] = [rows[at - 1], rows[at - 2]];
+    const row = [at];
+    for (let to = 1; to <= other.length; to += 1) {
+      const same = one[at - 1] === other[to - 1] ? 0 : 1;
+      const isSwapped = at > 1 && to > 1 && one[at - 1] === other[to - 2] && one[at - 2] === other[to - 1];
+      const swapped = isSwapped ? (before[to - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
+      row.push(Math.min((above[to] ?? 0) + 1, (row[to - 1] ?? 0) + 1, (above[to - 1] ?? 0) + same, swapped));
+    }
+    rows.push(row);
+  }
+  return rows.at(-1)?.at(-1) ?? 0;
+}
+
+/** The command that the words lead to, and the word after it that leads nowhere. */
+function deepest(program: Command, words: readonly string[]): { command: Command; unknown: string | undefined } {
+  let command = program;
+  for (const [at, word] of words.entries()) {
+    const before = words[at - 1] ?? '';
+    const options = [...program.options, ...command.options];
+    if (word.startsWith('-') || options.some(({ long, required }) => required && long === before)) continue;
+    const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    if (next === undefined) return { command, unknown: word };
+    command = next;
+  }
+  return { command, unknown: undefined };
+}
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
+function wrapped(text: string): readonly string[] {
+  const lines: string[] = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (longer.length > 80) lines.push(`  ${word}`);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}

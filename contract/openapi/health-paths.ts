@@ -1,0 +1,95 @@
+import { READINESS_REASONS } from '../../domain/readiness.ts';
+import { type JsonObject, reference } from './json.ts';
+
+/** The section of the health checks in the document. */
+export const HEALTH_SECTION = {
+  title: 'Health',
+  description:
+    'For load balancers, orchestrators and monitoring. They need no key and are never refused because of load.',
+} as const;
+
+const HEADERS = {
+  headers: { 'Request-Id': reference('headers', 'Request-Id') },
+} as const;
+
+const live = {
+  operationId: 'check_liveness',
+  summary: 'Check that the process runs',
+  description:
+    'Responds as long as the process runs, whatever the state of the database. Restart the service if it does not respond.',
+  responses: {
+    200: {
+      description: 'The process runs.',
+      ...HEADERS,
+      content: {
+        'application/json': {
+          schema: {
+            type: 'object',
+            required: ['status'],
+            properties: { status: { type: 'string', const: 'live', description: 'The process runs' } },
+          },
+          example: { status: 'live' },
+        },
+      },
+    },
+    405: reference('responses', 'method_not_allowed'),
+    500: reference('responses', 'unknown_request'),
+  },
+} as const;
+
+const ready = {
+  operationId: 'check_readiness',
+  summary: 'Check that the service can commit transfers',
+  description:
+    'Responds with 200 while every operation can be served, and with 503 otherwise: send requests to another process ' +
+    'meanwhile, and do not restart this one. A service that works but is short of something also says so.',
+  responses: {
+    200: {
+      description: 'Every operation can be served.',
+      headers: {
+        ...HEADERS.headers,
+        Readiness: {
+          description: 'The state, by its stable name; `ready` when nothing is wrong.',
+          schema: { type: 'string', enum: [...READINESS_REASONS] },
+        },
+        Runbook: {
+          description: 'The page of the runbook, from the root of the project, if there is something to do.',
+          schema: { type: 'string' },
+        },
+      },
+      content: {
+        'application/json': {
+          schema: {
+            type: 'object',
+            required: ['status'],
+            properties: {
+              status: { type: 'string', const: 'ready', description: 'Every operation can be served' },
+              degraded: {
+                type: 'string',
+                enum: [...READINESS_REASONS],
+                description: 'What the service is short of, by its stable name; not there if nothing is',
+              },
+              message: { type: 'string', description: 'The same in a sentence; not there if nothing is' },
+              runbook: {
+                type: 'string',
+                description: 'Page of the runbook, from the root of the project; not there if nothing is to do',
+              },
+            },
+          },
+          example: { status: 'ready' },
+        },
+      },
+    },
+    405: reference('responses', 'method_not_allowed'),
+    500: reference('responses', 'unknown_request'),
+    503: reference('responses', 'service_unavailable'),
+  },
+} as const;
+
+const shared = { tags: [HEALTH_SECTION.title], security: [] } as const;
+
+/** The health checks: no operations of the API, and open to everyone. */
+export const HEALTH_PATHS: JsonObject = {
+  '/health/live': { get: { ...shared, ...live } },
+  '/health/ready': { get: { ...shared, ...ready } },
+};

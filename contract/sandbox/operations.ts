@@ -1,0 +1,64 @@
+import { Type } from 'typebox';
+import { operation } from '../operation.ts';
+import { literals, moment } from '../schema-parts.ts';
+
+/** The body of move_clock. */
+export const MoveClockBody = Type.Object({
+  seconds_ahead: Type.Integer({
+    minimum: 0,
+    maximum: 315_360_000,
+    description:
+      'How far the clock of the sandbox is ahead of the actual time: 0 to ten years. The clock can be moved back; ' +
+      'records created meanwhile keep their times',
+  }),
+});
+
+/** The clock of the sandbox. */
+export const ClockRecord = Type.Object({
+  now: moment('Current time of the sandbox'),
+  seconds_ahead: Type.Integer({ description: 'Seconds ahead of the actual time' }),
+});
+
+/** The status of the sandbox's database server. */
+export const DatabaseState = Type.Object({
+  state: literals(['running', 'starting', 'stopped', 'failed'], 'Status of the database server'),
+});
+
+const PATH = '/api/v0.1/sandbox';
+
+/** Operations that only a sandbox has. */
+export const SANDBOX = [
+  operation({
+    id: 'move_clock',
+    method: 'POST',
+    path: `${PATH}/clock`,
+    summary: "Move the sandbox's clock, so that holds expire, limits reset and scheduled transfers become due",
+    reach: 'sandbox',
+    body: MoveClockBody,
+    reply: ClockRecord,
+    idempotency: 'optional',
+    audit: 'always',
+    errors: ['idempotency_key_exists'],
+    failure: 'The clock could not be moved',
+    example: { reply: { now: '2026-02-01T09:30:00.000Z' } },
+  }),
+  operation({
+    id: 'stop_database',
+    method: 'POST',
+    path: `${PATH}/database/stop`,
+    summary: "Stop the sandbox's database server, to see the error responses of the service",
+    reach: 'sandbox',
+    reply: DatabaseState,
+    failure: 'The database could not be stopped',
+    example: { reply: { state: 'stopped' } },
+  }),
+  operation({
+    id: 'start_database',
+    method: 'POST',
+    path: `${PATH}/database/start`,
+    summary: "Start the sandbox's database server",
+    reach: 'sandbox',
+    reply: DatabaseState,
+    failure: 'The database could not be started',
+  }),
+] as const;

@@ -1,0 +1,117 @@
+import { STATUS_CODES } from 'node:http';
+import { CODES_AS_READ, ERRORS, familyOf, operationsWith, resolverOf } from '../../../contract/errors/catalogue.ts';
+import {
+  exampleRecord,
+  provokingRequest,
+  reproductionCommands,
+  unknownOutcomeRequest,
+} from '../../../contract/errors/examples.ts';
+import { curlOf } from '../../../contract/examples.ts';
+import { type ErrorHeader, headersOf } from '../../../contract/openapi/headers.ts';
+import type { ErrorCode } from '../../../contract/operations.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
+import { type Html, html } from '../page-html.ts';
+import { anchorOf, breakable, listing, type Page, type PageContext } from '../page-layout.ts';
+import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
+import { SIGNS, TONES } from './error-list-page.ts';
+
+/** The page of one code. */
+export function errorCodePage(code: ErrorCode, context: PageContext): Page {
+  const { type, meaning, causes, resolution } = ERRORS[code];
+  const family = familyOf(code);
+  return {
+    title: code,
+    section: 'errors',
+    description: `${code}: ${meaning} ${resolution}`,
+    data: `/errors/${code}.json`,
+    content: html`<article class="${TONES[type]}">
+<nav class="trail" aria-label="Breadcrumb"><ol><li><a href="/errors">Errors</a></li>
+<li><a href="/errors#${anchorOf(type)}">${type}</a></li>${
+      family !== undefined &&
+      html`
+<li><a href="/errors#family-${family.kind}">One per operation</a></li>`
+    }</ol></nav>
+<h1><code>${breakable(code)}</code></h1>
+<p class="lead">${meaning}</p>
+${facts(code)}
+<h2>Causes</h2>
+<ul>${causes.map((cause) => html`<li>${cause}</li>`)}</ul>
+<div class="remedy"><h2>Resolution</h2><p>${resolution}</p></div>
+${response(code, context)}
+${sandbox(code, context)}
+${operations(code, context)}
+${adjacentEntries('errors', 'code', CODES_AS_READ, code)}
+</article>`,
+  };
+}
+
+function facts(code: ErrorCode): Html {
+  const { status, type, moneyMoved, retryable, since } = ERRORS[code];
+  return factList([
+    ['Status', `${status} ${STATUS_CODES[status] ?? ''}`],
+    ['Type', html`<span class="kind">${SIGNS[type]} ${type}</span>`],
+    ['Resolved by', resolverOf(code)],
+    ['Money moved', moneyMoved],
+    ['Retryable', retryable ? 'yes' : 'no'],
+    ['Since', `version ${since}`],
+  ]);
+}
+
+function response(code: ErrorCode, { supportContact }: PageContext): Html {
+  const { status } = ERRORS[code];
+  const headers = headersOf(code);
+  const line = ({
+    name,
+    value,
+  }: Pick<ErrorHeader, 'name' | 'value'>) => html`<span class="name">${name}:</span> ${value}
+`;
+  return html`<h2>Response</h2>
+<p>The message names the specific cause and can change. In your code, compare the code, the type and the status, not the message.</p>
+${listing(
+  'Example response',
+  html`<span class="status">HTTP/1.1 ${status} ${STATUS_CODES[status]}</span>
+${line({ name: 'Content-Type', value: 'application/json; charset=utf-8' })}${headers.filter(({ optional }) => !optional).map(line)}
+${JSON.stringify(exampleRecord(code, supportContact), null, 2)}`,
+)}
+<dl class="says">${headers.map(
+    ({ name, description, optional }) =>
+      html`<div><dt><code>${name}</code>${optional && html` <span class="type">optional</span>`}</dt><dd>${description}</dd></div>
+`,
+  )}</dl>`;
+}
+
+function sandbox(code: ErrorCode, { base, mode }: PageContext): Html {
+  const commands = reproductionCommands(code, base);
+  const provoking = provokingRequest(code);
+  const unknownOutcome = unknownOutcomeRequest(code);
+  return html`<h2>Reproduce it in the sandbox</h2>
+${sandboxOnly(mode)}
+<p>${ERRORS[code].sample.reproduce}</p>
+${commands.length > 0 && listing('Commands', commands.join('\n\n'))}
+${
+  provoking !== undefined &&
+  html`<p>In the sandbox, the header <code>Sandbox-Provoke</code> makes any operation return one of its error codes:</p>
+${listing('With Sandbox-Provoke', curlOf(provoking, base, '-i'))}`
+}
+${unknownOutcome !== undefined && listing('With Sandbox-Provoke, and an unknown outcome', curlOf(unknownOutcome, base, '-i'))}`;
+}
+
+function operations(code: ErrorCode, { mode }: PageContext): Html {
+  const served = OPERATION_IDS.filter((id) => mode === 'sandbox' || OPERATIONS[id].reach !== 'sandbox');
+  const returning = operationsWith(code).filter((id) => served.includes(id));
+  if (returning.length === 0) {
+    const where =
+      operationsWith(code).length === 0 ? 'It is returned for pages.' : 'It is of an operation of the sandbox.';
+    return html`<h2>Operations</h2>
+<p>No operation of this service returns this code. ${where}</p>`;
+  }
+  if (returning.length === served.length) {
+    return html`<h2>Operations</h2>
+<p>All <a href="/docs">${returning.length} operations</a> can return this code.</p>`;
+  }
+  return html`<h2>Operations</h2>
+<ul class="links">${returning.map(
+    (id) => html`<li><a href="/docs#${id}" title="${OPERATIONS[id].summary}"><code>${breakable(id)}</code></a></li>
+`,
+  )}</ul>`;
+}

@@ -1,0 +1,37 @@
+import { isErrorCode } from '../../../contract/errors/catalogue.ts';
+import { isEventType } from '../../../contract/events/catalogue.ts';
+import { OPERATIONS } from '../../../contract/operations.ts';
+import type { EventType } from '../../../domain/event.ts';
+import { type Html, html } from '../page-html.ts';
+
+/** What the first word of a type stands for, in the order of the page. */
+const SUBJECTS: Readonly<Record<string, string>> = {
+  transfer: 'Transfers',
+  reversal: 'Reversals',
+  card: 'Cards',
+  program: 'Card programs',
+  funding: 'Funding',
+  switch: 'Switch',
+  key: 'API keys',
+  error: 'Errors',
+  webhook: 'Webhooks',
+};
+
+/** The heading under which the page lists a type. */
+export function subjectOf(type: EventType): string {
+  return SUBJECTS[type.split('.')[0] ?? ''] ?? 'Others';
+}
+
+/** What is marked as code, names of types, of operations and fields, and fields with a value. */
+const NAMES = /(`[^`]+`|\b[a-z]+\.[a-z]+\b|\b[a-z]+(?:_[a-z]+)+\b|"[a-z_]+": "?[a-z]+"?)/;
+
+/** A text of the catalogue with its names as code, and as links (unless the whole row is one). */
+export function withNames(text: string, hasLinks = true): readonly Html[] {
+  return text.split(NAMES).map((part, at) => {
+    if (at % 2 === 0) return html`${part}`;
+    const code = html`<code>${part.replaceAll('`', '')}</code>`;
+    if (hasLinks && isEventType(part)) return html`<a href="/events/${part}">${code}</a>`;
+    if (hasLinks && isErrorCode(part)) return html`<a href="/errors/${part}">${code}</a>`;
+    return hasLinks && Object.hasOwn(OPERATIONS, part) ? html`<a href="/docs#${part}">${code}</a>` : code;
+  });
+}

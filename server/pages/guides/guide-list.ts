@@ -1,0 +1,111 @@
+import { RUNBOOK } from '../../runbook.ts';
+
+/** A guide that is served at /guides/<slug>. */
+export type Guide = {
+  readonly slug: string;
+  /** Its name in the navigation; the title is the first line of the file. */
+  readonly name: string;
+  /** The question that it answers, in a sentence, for the list of guides. */
+  readonly about: string;
+  /** Where the text is, from the root of the project. */
+  readonly file: string;
+};
+
+/** Guides below one heading of the navigation. */
+export type GuideGroup = { readonly name: string; readonly guides: readonly Guide[] };
+
+/** The guides in the order of the questions that a newcomer asks; those of "More" are about one subject each. */
+export const GUIDE_GROUPS: readonly GuideGroup[] = [
+  {
+    name: 'Start',
+    guides: [
+      guide('quickstart', 'Quickstart', 'From nothing to a transfer, a handled error and a webhook in ten minutes.'),
+      guide('concepts', 'Concepts', 'Programs, funding, cards, holds, keys: the words of every guide, with a picture.'),
+    ],
+  },
+  {
+    name: 'Build',
+    guides: [
+      guide(
+        'errors-and-retries',
+        'Errors and retries',
+        'Correct, repeat, look up or call support: what to do with each failure.',
+      ),
+      guide('idempotency', 'Idempotency', 'Move money once, whatever crashes: which key to send, and what it does.'),
+      guide('sandbox', 'Sandbox', 'Provoke every error, move the clock, stop the database, start again.'),
+      guide('sdk', 'SDK', 'Call the service from JavaScript and TypeScript.'),
+      guide('webhooks', 'Webhooks', 'Receive events at a URL of yours: verify, retry, replay.'),
+    ],
+  },
+  {
+    name: 'Run',
+    guides: [
+      guide('go-live', 'Go live', 'From the sandbox to live mode behind TLS in thirty minutes, step by step.'),
+      guide('deploy', 'Deploy', 'Run it with npm, systemd or a container, behind Caddy or nginx.'),
+      guide('upgrades', 'Upgrade', 'Install a new version without losing a request, and go back.'),
+      guide(
+        'runbook',
+        'Runbook',
+        'What to do about each start-up message, each state and each alert.',
+        'docs/runbook/README.md',
+      ),
+      guide(
+        'support-playbook',
+        'Support playbook',
+        'From an error code and a request id to the cause, within a minute.',
+      ),
+    ],
+  },
+  {
+    name: 'Look up',
+    guides: [
+      guide('glossary', 'Glossary', 'Every term in one or two sentences.'),
+      guide(
+        'versioning',
+        'Versions and changes',
+        'What may change without notice, what never does, and how long old versions work.',
+      ),
+      guide('changelog', 'Changelog', 'What each version adds and changes.', 'CHANGELOG.md'),
+      guide('specification', 'Specification', 'How the specification of the errors is met, and what it leaves open.'),
+    ],
+  },
+  {
+    name: 'More',
+    guides: [
+      guide('console', 'Console', 'Look into the service with a browser, and operate it.'),
+      guide('command-line', 'Command line', 'Do from a terminal what the API can do, and find out what is wrong.'),
+      guide('transfers', 'Transfers', 'Move money at once, hold it first, schedule it, reverse it.'),
+      guide('cards', 'Cards', 'Register a card, change its status, close it, read its statement.'),
+      guide('limits', 'Limits', 'Say how much a card and a program may receive and send.'),
+      guide('events', 'Events', 'Read what happened: as a list, by waiting, or as a stream.'),
+      guide('react-to-events', 'React to events', 'Choose between a stream and webhooks, and write the program.'),
+      guide('events-to-a-warehouse', 'Events to a warehouse', 'Hand events to Kafka, SQS or a warehouse.'),
+      guide('exports', 'Exports', 'Read many transfers, and tell whether an export is complete.'),
+      guide('keys', 'API keys', 'Create, limit, roll and revoke the keys of callers.'),
+      guide('audit', 'Audit log', 'See what operators changed, and verify that nothing is missing.'),
+      guide('error-log', 'Error log', 'Find the cause of an error from its request id.'),
+      guide('search', 'Search', 'Find an id, a reference, an amount or a card in all programs.'),
+      guide('sessions', 'Sessions', 'How a browser is signed in without keeping a key.'),
+      guide('logs', 'Logs and traces', 'Read and collect the log, and follow a request with traces.'),
+      guide('monitoring', 'Monitoring', 'Metrics, alerts, objectives and the dashboard.'),
+      guide('health', 'Health and status', 'Ask whether the service is live and ready, and what it lacks.'),
+      guide('retention', 'Retention and erasure', 'What is stored for how long, and how a person is erased.'),
+      guide('backups', 'Backups', 'Back up a ledger, and restore any second of it.'),
+      guide('configuration', 'Configuration', 'All settings, with their defaults.'),
+      guide('storage', 'Storage', 'How the ledger is stored in PostgreSQL, and who may do what there.'),
+      guide('webhooks-runbook', 'Webhooks that fail', 'What to do when webhooks do not arrive.'),
+    ],
+  },
+];
+
+/** All guides, in the order of the navigation. */
+export const GUIDES: readonly Guide[] = GUIDE_GROUPS.flatMap(({ guides }) => guides);
+
+/** The pages of the runbook, served at /guides/runbook/<page>. */
+export const RUNBOOK_GUIDES: readonly Guide[] = Object.entries(RUNBOOK).map(([page, title]) =>
+  guide(`runbook/${page}`, title, title),
+);
+
+function guide(slug: string, name: string, about: string, file = `docs/${slug}.md`): Guide {
+  return { slug, name, about, file };
+}

@@ -1,0 +1,132 @@
+import { Marked, type RendererObject, type Token, type Tokens } from 'marked';
+import { Html, html } from '../page-html.ts';
+import { breakable, listing } from '../page-layout.ts';
+import { withoutDiagrams } from './guide-diagrams.ts';
+import { headingIds, servedLink } from './guide-links.ts';
+
+/** A heading of the second level, for the contents of a page. */
+export type GuideSection = { readonly id: string; readonly title: string };
+
+/** A guide as it is shown. */
+export type RenderedGuide = {
+  readonly title: string;
+  readonly sections: readonly GuideSection[];
+  /** The first paragraph, which says what the reader can do afterwards. */
+  readonly lead: Html | undefined;
+  /** Everything after it. */
+  readonly content: Html;
+};
+
+/** How listings are labelled, by the language of their fence. */
+const LABELS: Readonly<Record<string, string>> = {
+  sh: 'Terminal',
+  bash: 'Terminal',
+  json: 'JSON',
+  js: 'JavaScript',
+  ts: 'TypeScript',
+  yaml: 'YAML',
+  sql: 'SQL',
+  ini: 'INI',
+};
+
+/** Renders the Markdown of a guide. `picture` returns the markup of a drawing. */
+export function renderGuide(file: string, text: string, picture: (path: string) => string): RenderedGuide {
+  const sections: GuideSection[] = [];
+  const marked = new Marked({ renderer: rendererOf(file, sections, picture) });
+  const tokens = marked.lexer(withoutDiagrams(text));
+  nameListings(tokens);
+  const isTitle = (token: Token): token is Tokens.Heading => token.type === 'heading' && token.depth === 1;
+  const title = tokens.find(isTitle);
+  const rest = tokens.filter((token) => token !== title && token.type !== 'space');
+  const [first] = rest;
+  const hasLead = first?.type === 'paragraph';
+  return {
+    title: plainText(title?.tokens ?? []),
+    lead: hasLead ? new Html(marked.parser([first])) : undefined,
+    // The parser calls the renderer, which fills the sections.
+    content: new Html(marked.parser(hasLead ? rest.slice(1) : rest)),
+    sections,
+  };
+}
+
+/** Labels the listing of a file with its name, which the line above it has in backticks. */
+function nameListings(tokens: readonly Token[]): void {
+  let above = '';
+  for (const token of tokens) {
+    if (token.type === 'code' && token.lang !== '' && token.lang !== undefined) {
+      const name = /`([a-zA-Z-]+\.[a-z]+)`/.exec(above)?.[1];
+      if (name !== undefined) token.lang = `file:${name}`;
+    }
+    if (token.type !== 'space') above = token.raw.trimEnd().split('\n').at(-1) ?? '';
+  }
+}
+
+function rendererOf(file: string, sections: GuideSection[], picture: (path: string) => string): RendererObject {
+  const idOf = headingIds();
+  return {
+    heading({ tokens, depth }) {
+      const title = plainText(tokens);
+      const id = idOf(title);
+      if (depth === 2) sections.push({ id, title });
+      const link = html`<a class="anchor" href="#${id}" aria-label="Link to ${title}">#</a>`;
+      return `<h${depth} id="${id}">${this.parser.parseInline(tokens)} ${link}</h${depth}>\n`;
+    },
+    link({ href, tokens }) {
+      const content = this.parser.parseInline(tokens);
+      const served = servedLink(file, href);
+      return served === null ? content : html`<a href="${served}">${new Html(content)}</a>`.toString();
+    },
+    image: ({ href, text }) =>
+      html`<figure class="picture">${new Html(picture(href))}<figcaption>${text}</figcaption></figure>`.toString(),
+    paragraph({ tokens }) {
+      const content = this.parser.parseInline(tokens);
+      // A figure cannot be inside a paragraph.
+      return content.startsWith('<figure') ? `${content}\n` : `<p>${content}</p>\n`;
+    },
+    code: ({ text, lang = '' }) => listingOf(text, lang).toString(),
+    codespan: ({ text }) => html`<code>${breakable(text)}</code>`.toString(),
+    table(token) {
+      const header = token.header.map((cell) => `<th>${this.parser.parseInline(cell.tokens)}</th>`).join('');
+      const rows = token.rows.map(
+        (row) => `<tr>${row.map((cell) => `<td>${this.parser.parseInline(cell.tokens)}</td>`).join('')}</tr>\n`,
+      );
+      const head = token.header.every(({ text }) => text === '') ? '' : `<thead><tr>${header}</tr></thead>\n`;
+      return `<div class="table" tabindex="0"><table>${head}<tbody>${rows.join('')}</tbody></table></div>\n`;
+    },
+    // Guides have no markup of their own: what looks like it is text.
+    html: ({ text }) => html`${text}`.toString(),
+  };
+}
+
+function listingOf(text: string, lang: string): Html {
+  if (lang.startsWith('file:')) return listing(lang.slice('file:'.length), text);
+  if (lang === '' && /^\$ /m.test(text)) return listing('Terminal', text, commandsOf(text));
+  return listing(LABELS[lang] ?? 'Example', text);
+}
+
+/** What of a terminal is typed: the lines after a prompt, with the lines that continue them. */
+function commandsOf(text: string): string {
+  const typed: string[] = [];
+  let command = '';
+  for (const line of text.split('\n')) {
+    if (command === '' && !line.startsWith('$ ')) continue;
+    command = command === '' ? line.slice(2) : `${command}\n${line}`;
+    if (command.endsWith('\\') || !hasClosedQuotes(command)) continue;
+    typed.push(command);
+    command = '';
+  }
+  return typed.join('\n');
+}
+
+function hasClosedQuotes(command: string): boolean {
+  const unquoted = command.replaceAll(/'[^']*'|"[^"]*"/g, '');
+  return !/['"]/.test(unquoted);
+}
+
+function plainText(tokens: readonly Token[]): string {
+  return tokens.map((token) => ('tokens' in token && token.tokens ? plainText(token.tokens) : textOf(token))).join('');
+}
+
+function textOf(token: Token): string {
+  return 'text' in token && typeof token.text === 'string' ? token.text : token.raw;
+}

@@ -1,0 +1,129 @@
+import pg from 'pg';
+import { StartupProblem } from '../../startup-problem.ts';
+import { administer, type ConnectionSettings } from '../connection/connections.ts';
+import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
+import type { LedgerMode } from '../ledger-mode.ts';
+import { namesCreatedBy, readMigrations } from '../migrations/migration-files.ts';
+
+/** What is in a sandbox, for the question whether to remove it. */
+export type SandboxContents = { readonly cards: number; readonly transfers: number };
+
+/** Objects of one kind that the migrations have created, as they are written in a statement. */
+type Objects = { readonly tables: string; readonly functions: string; readonly types: string };
+
+/** The wait for a lock: whoever holds one for longer uses the ledger. */
+const LOCK_TIMEOUT = '10s';
+
+/** The SQLSTATEs of a lock that was not available in time, and of other objects that need one to be dropped. */
+const LOCK_NOT_AVAILABLE = '55P03';
+const STILL_NEEDED = '2BP01';
+
+/**
+ * What is in a sandbox ledger; undefined if there is no ledger. Throws {@link StartupProblem} when the ledger is not one that may be removed: a live one, one
+ * whose mode is not known yet, or one that a service uses.
+ */
+export function inspectSandbox(settings: ConnectionSettings): Promise<SandboxContents | undefined> {
+  return administer(settings, async (client) => {
+    await client.query('begin isolation level repeatable read, read only');
+    if (!(await isThere(client, 'schema_migration'))) return undefined;
+    await requireUnusedSandbox(client);
+    const { rows } = await client.query<SandboxContents>(
+      'select (select count(*) from card)::int4 as cards, (select count(*) from transfer)::int4 as transfers',
+    );
+    await client.query('commit');
+    return rows[0];
+  });
+}
+
+/**
+ * Removes a sandbox ledger: everything that the migrations have created in the schema, and nothing else. The mode is read in
+ * the transaction that removes it, under a lock that no service can start against, so a live ledger is never removed.
+ * Throws {@link StartupProblem} as {@link inspectSandbox} does; then nothing was removed.
+ */
+export function removeSandbox(settings: ConnectionSettings): Promise<void> {
+  return administer(settings, async (client) => {
+    await client.query('begin');
+    await client.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
+    if (await isThere(client, 'ledger_mode')) await client.query('lock table ledger_mode in access exclusive mode');
+    await requireUnusedSandbox(client);
+    const { tables, functions, types } = await findObjects(client, settings.schema ?? DEFAULT_SCHEMA);
+    // Together, because they refer to one another. Without CASCADE: what others have built on them is theirs.
+    for (const statement of [
+      `drop table ${tables}`,
+      functions === '' ? '' : `drop function ${functions}`,
+      types === '' ? '' : `drop type ${types}`,
+    ]) {
+      if (statement !== '') await client.query(statement);
+    }
+    await client.query('commit');
+  }).catch((error: unknown) => {
+    throw explain(error);
+  });
+}
+
+async function isThere(client: pg.ClientBase, table: string): Promise<boolean> {
+  const { rows } = await client.query<{ there: boolean }>('select to_regclass($1) is not null as there', [table]);
+  return rows[0]?.there === true;
+}
+
+async function requireUnusedSandbox(client: pg.ClientBase): Promise<void> {
+  const { rows } = (await isThere(client, 'ledger_mode'))
+    ? await client.query<{ mode: LedgerMode }>('select mode from ledger_mode')
+    : { rows: [] };
+  const mode = rows[0]?.mode;
+  if (mode !== 'sandbox') {
+    throw new StartupProblem(
+      'ledger-mode',
+      mode === undefined
+        ? 'It is not known whether this ledger is a sandbox, because no service has started on it yet. Nothing was removed.'
+        : 'This is a live ledger. Only a sandbox can be reset. Nothing was removed.',
+    );
+  }
+  // Services of other users are there without their names, where this user may not see them.
+  const { rows: found } = await client.query<{ services: number }>(
+    `select count(*)::int4 as services from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()
+        and (application_name = 'transfer-service' or (application_name is null and backend_type is null))`,
+  );
+  if ((found[0]?.services ?? 0) === 0) return;
+  throw new StartupProblem(
+    'data-directory-in-use',
+    'A service is connected to this ledger. Stop it first, then run the command again. Nothing was removed.',
+  );
+}
+
+/** What the migrations have created, as far as it is in the schema; partitions go with their tables. */
+async function findObjects(client: pg.ClientBase, schema: string): Promise<Objects> {
+  const names = [...new Set((await readMigrations()).flatMap(namesCreatedBy)), 'schema_migration'];
+  const { rows } = await client.query<{ [Kind in keyof Objects]: string | null }>(
+    `select
+        (select string_agg(pg_class.oid::regclass::text, ', ') from pg_class
+          where relnamespace = $1::regnamespace and relname = any ($2) and relkind in ('r', 'p') and not relispartition
+        ) as tables,
+        (select string_agg(pg_proc.oid::regprocedure::text, ', ') from pg_proc
+          where pronamespace = $1::regnamespace and proname = any ($2)) as functions,
+        (select string_agg(pg_type.oid::regtype::text, ', ') from pg_type
+          where typnamespace = $1::regnamespace and typname = any ($2) and typrelid = 0 and typelem = 0) as types`,
+    [`"${schema}"`, names],
+  );
+  const [{ tables, functions, types } = { tables: null, functions: null, types: null }] = rows;
+  return { tables: tables ?? '', functions: functions ?? '', types: types ?? '' };
+}
+
+function explain(error: unknown): unknown {
+  if (!(error instanceof pg.DatabaseError)) return error;
+  if (error.code === LOCK_NOT_AVAILABLE) {
+    return new StartupProblem(
+      'migration-locked',
+      'The tables of the sandbox are in use. Stop what uses them, then run the command again. Nothing was removed.',
+      { cause: error },
+    );
+  }
+  if (error.code !== STILL_NEEDED) return error;
+  return new StartupProblem(
+    'schema-taken',
+    `Other objects of the database need those of the sandbox: ${error.detail ?? error.message} ` +
+      'Remove them first, then run the command again. Nothing was removed.',
+    { cause: error },
+  );
+}

@@ -1,0 +1,77 @@
+// Makes the files of a release from a commit, twice, and compares them byte by byte:
+// npm run release -- <folder> [<commit>]. The folder gets the two tarballs, the bill of materials, and SHA256SUMS.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, delimiter, join, resolve, sep } from 'node:path';
+import { root } from '../command.ts';
+import { differences, sumOf } from './compare-tarballs.ts';
+
+/** What must not matter to the bytes: the two are made under different ones. (A umask of 077 would matter: npm keeps the modes.) */
+const CIRCUMSTANCES = [
+  { folder: 'first', umask: '022', environment: { TZ: 'UTC', LC_ALL: 'C', LANG: 'C' } },
+  { folder: 'second-with-a-longer-path', umask: '002', environment: { TZ: 'Asia/Kolkata', LC_ALL: 'C.UTF-8' } },
+] as const;
+
+/** The machine's own Node and npm, as whoever makes a release by hand has them. */
+const path = (process.env.PATH ?? '')
+  .split(delimiter)
+  .filter((entry) => !entry.split(sep).includes('node_modules'))
+  .join(delimiter);
+
+/** Runs `npm pack` in a fresh copy of the commit without node_modules; returns the folder with the tarballs. */
+function packFresh(commit: string, place: string, { umask, environment }: (typeof CIRCUMSTANCES)[number]): string {
+  const [sources, made] = [join(place, 'sources'), join(place, 'made')];
+  const run = (command: string, cwd: string): void => {
+    const env = { HOME: process.env.HOME, PATH: path, ...environment };
+    execFileSync('sh', ['-c', `umask ${umask} && ${command}`], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  };
+  mkdirSync(sources, { recursive: true });
+  mkdirSync(made);
+  const archive = execFileSync('git', ['archive', commit], { cwd: root, maxBuffer: 512 * 1024 * 1024 });
+  execFileSync('tar', ['-x', '-C', sources], { input: archive });
+  run(`npm pack --loglevel=error --pack-destination '${made}'`, sources);
+  run(`npm pack --loglevel=error --pack-destination '${made}'`, join(sources, 'sdk'));
+  run(`npm run --silent bill-of-materials -- '${made}/bill-of-materials.json'`, sources);
+  return made;
+}
+
+function release(folder: string, commit: string): number {
+  const place = mkdtempSync(join(tmpdir(), 'transfer-service-release-'));
+  try {
+    const [first = '', second = ''] = CIRCUMSTANCES.map((one) => packFresh(commit, join(place, one.folder), one));
+    const files = readdirSync(first).sort();
+    const found = files.flatMap((file) =>
+      file.endsWith('.tgz')
+        ? differences(join(first, file), join(second, file)).map((sentence) => `${file}: ${sentence}`)
+        : sumOf(join(first, file)) === sumOf(join(second, file))
+          ? []
+          : [`${file} differs.`],
+    );
+    for (const sentence of found) console.error(sentence);
+    if (found.length > 0) return 1;
+    mkdirSync(folder, { recursive: true });
+    for (const file of files) {
+      copyFileSync(join(first, file), join(folder, file));
+      chmodSync(join(folder, file), 0o644);
+    }
+    const sums = files.map((file) => `${sumOf(join(folder, file))}  ${file}\n`).join('');
+    writeFileSync(join(folder, 'SHA256SUMS'), sums);
+    console.log(`Made twice from ${commit}, with the same bytes, in ${basename(folder)}/:\n${sums.trimEnd()}`);
+    return 0;
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+const [folder, reference = 'HEAD'] = process.argv.slice(2);
+if (folder === undefined) {
+  console.error('Say where the files go: npm run release -- <folder> [<commit>]');
+  process.exitCode = 2;
+} else {
+  const commit = execFileSync('git', ['rev-parse', '--verify', `${reference}^{commit}`], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  process.exitCode = release(resolve(folder), commit.trim());
+}

@@ -1,0 +1,276 @@
+// Writes sdk/generated: the SDK's types, its table of operations and its methods, from the definitions in contract/.
+import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { ERROR_TYPES } from '../../contract/errors/record.ts';
+import { EVENT_CATALOGUE } from '../../contract/events/catalogue.ts';
+import { type Operation, parametersOf } from '../../contract/operation.ts';
+import { OPERATIONS as DEFINITIONS, OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
+import { guardedFields, isClosed } from '../../contract/reading/read-fields.ts';
+import type { SchemaShape } from '../../contract/schema-parts.ts';
+import { KEY_SCOPES, PROGRAM_SCOPES, ROLE_NAMES } from '../../contract/scope.ts';
+import { CARD_MOVES, CARD_STATUSES } from '../../domain/cards/card.ts';
+import { EVENT_TYPES } from '../../domain/event.ts';
+import { LIMIT_NAMES } from '../../domain/ledger/limits.ts';
+import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
+import { eventData, eventUnion } from './events.ts';
+import { METHODS, RESOURCES, type Resource } from './methods.ts';
+import { tablesFile } from './tables.ts';
+import { collect, comment, formatted, HEAD, names, objectType, typeOf } from './type-text.ts';
+
+/** The definitions, with their schemas as any schema. */
+const OPERATIONS: Readonly<Record<OperationId, Operation>> = DEFINITIONS;
+
+/** The committed files of the SDK that are generated, with their text. */
+export function generatedSdk(): Readonly<Record<string, () => string>> {
+  return {
+    'sdk/generated/operations.ts': () => formatted('operations.ts', operationsFile()),
+    'sdk/generated/tables.ts': () => formatted('tables.ts', tablesFile()),
+    'sdk/generated/resources.ts': () => formatted('resources.ts', resourcesFile()),
+  };
+}
+
+function operationsFile(): string {
+  const operations = OPERATION_IDS.map((id) => `${comment(documentation(id))}readonly ${id}: ${operationType(id)};\n`);
+  const errors = Object.entries(ERRORS).map(
+    ([code, { meaning }]) => `${comment(meaning)}readonly ${code}: ErrorRow;\n`,
+  );
+  return `${HEAD}import type { Amount, CallOptions, KeyedCallOptions, Page, TextChunks } from '../call.ts';
+
+${namedTypes()}
+${eventData()}
+/** What each operation takes and what it returns. */
+export type Operations = {
+${operations.join('')}};
+
+/** The name of an operation. */
+export type OperationId = keyof Operations;
+
+/** How an operation is sent. */
+export type OperationRow = {
+  readonly method: string;
+  /** The path, with its parameters in braces. */
+  readonly path: string;
+  /** Whether it acts within one card program, and so takes a Program-Id header. */
+  readonly program: boolean;
+  /** The scope that a key needs; null where any key will do. */
+  readonly scope: KeyScope | null;
+  /** Who can call it. */
+  readonly reach: 'program' | 'operator' | 'sandbox' | 'caller';
+  /** Whether it takes an Idempotency-Key header. */
+  readonly idempotency: 'none' | 'optional' | 'required';
+  /** Whether it can move money. */
+  readonly movesMoney: boolean;
+  /** Whether it can be repeated safely: a GET, or a POST that is idempotent without a key. */
+  readonly repeatable: boolean;
+  /** Whether the response is a stream of comma-separated values. */
+  readonly csv: boolean;
+  /** Fields that must not be undefined, because omitting one does more; each with the end of the sentence about it. */
+  readonly definedFields: Readonly<Record<string, string>>;
+};
+
+/** What is known about every error with a code. */
+export type ErrorRow = {
+  /** HTTP status. */
+  readonly status: number;
+  readonly type: ErrorType;
+  /** Whether the same request can succeed when it is sent again. */
+  readonly retry: boolean;
+  /** Whether money moved; where it is not certain, the response reports it. */
+  readonly moneyMoved: 'no' | 'no or unknown';
+};
+
+/** What is known about the errors with each code. */
+export type ErrorRows = {
+${errors.join('')}};
+
+/** The code of an error. */
+export type ErrorCode = keyof ErrorRows;
+
+${constant('ERROR_TYPES', 'The types of error (specification, sections 2.1 and 7.1).', ERROR_TYPES)}
+${constant('EVENT_TYPES', 'The types of event.', EVENT_TYPES)}
+${constant('TRANSFER_TYPES', 'The types of transfer.', TRANSFER_TYPES)}
+${constant('TRANSFER_STATUSES', 'The statuses of a transfer.', TRANSFER_STATUSES)}
+${constant('CARD_STATUSES', 'The statuses of a card.', CARD_STATUSES)}
+/** The statuses that a card can be given, by the one that it has. */
+export const CARD_MOVES = ${JSON.stringify(CARD_MOVES)} as const;
+
+${constant('LIMIT_NAMES', 'The limits of one direction.', Object.keys(LIMIT_NAMES))}
+${constant('PROGRAM_SCOPES', 'The scopes of a key for one card program.', PROGRAM_SCOPES)}
+${constant('KEY_SCOPES', 'The scopes of a key.', KEY_SCOPES)}
+${constant('ROLES', 'The roles: sets of scopes.', ROLE_NAMES)}
+/** One of {@link ERROR_TYPES}. */
+export type ErrorType = (typeof ERROR_TYPES)[number];
+/** One of {@link EVENT_TYPES}. */
+export type EventType = (typeof EVENT_TYPES)[number];
+/** One of {@link KEY_SCOPES}. */
+export type KeyScope = (typeof KEY_SCOPES)[number];
+/** One of {@link ROLES}. */
+export type Role = (typeof ROLES)[number];
+`;
+}
+
+function constant(name: string, text: string, values: readonly string[]): string {
+  return `${comment(text)}export const ${name} = ${JSON.stringify(values)} as const;\n`;
+}
+
+function operationType(id: OperationId): string {
+  const { path, query, body, idempotency, csv } = OPERATIONS[id];
+  const params = parametersOf(path).map((name) => `readonly ${name}: string;`);
+  const call = [
+    ...(params.length === 0 ? [] : [`readonly params: { ${params.join(' ')} };`]),
+    ...(query === undefined ? [] : [`readonly query?: ${requestName(id, 'Query', query)} | undefined;`]),
+    ...(body === undefined ? [] : [`readonly body: ${requestName(id, 'Body', body)};`]),
+    `readonly options?: ${idempotency === 'none' ? 'CallOptions' : 'KeyedCallOptions'} | undefined;`,
+  ];
+  return `{ readonly call: { ${call.join(' ')} }; readonly reply: ${csv ? 'TextChunks' : replyType(id)} }`;
+}
+
+function replyType(id: OperationId): string {
+  return typeOf(OPERATIONS[id].reply);
+}
+
+/** The name of a body or a query: as the contract exports it, or else from the operation's. */
+function requestName(id: OperationId, kind: 'Body' | 'Query', schema: object): string {
+  const pascal = id.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return names.get(JSON.stringify(schema)) ?? `${pascal}${kind}`;
+}
+
+/** Every type that an operation names, in alphabetical order. */
+function namedTypes(): string {
+  const requests = new Map<string, SchemaShape & object>();
+  const others = new Map<string, SchemaShape>();
+  for (const id of OPERATION_IDS) {
+    const { body, query, reply, csv } = OPERATIONS[id];
+    if (query !== undefined) requests.set(requestName(id, 'Query', query), query);
+    if (body !== undefined) requests.set(requestName(id, 'Body', body), body);
+    for (const field of Object.values((body as SchemaShape | undefined)?.properties ?? {})) {
+      const row = field.items === undefined ? undefined : names.get(JSON.stringify(field.items));
+      if (row !== undefined && field.items !== undefined) requests.set(row, field.items);
+    }
+    for (const schema of [body, query, csv ? undefined : reply]) if (schema !== undefined) collect(schema, others);
+  }
+  for (const type of EVENT_TYPES) collect(EVENT_CATALOGUE[type].data, others);
+  const entries = [...new Map([...others, ...requests])].sort(([left], [right]) => (left < right ? -1 : 1));
+  return entries
+    .map(([name, schema]) => {
+      const union = eventUnion(name);
+      if (union !== undefined) return union;
+      const isRequest = requests.has(name);
+      const closed = isRequest && isClosed(schema as never) ? Object.keys(guardedFields(schema as never)) : [];
+      return `${comment(typeComment(name))}export type ${name} = ${objectType(schema, isRequest ? closed : undefined)};\n`;
+    })
+    .join('\n');
+}
+
+function typeComment(name: string): string {
+  const of = (kind: 'body' | 'query') =>
+    OPERATION_IDS.filter((id) => {
+      const schema = OPERATIONS[id][kind];
+      return schema !== undefined && requestName(id, kind === 'body' ? 'Body' : 'Query', schema) === name;
+    });
+  const [bodies, queries] = [of('body'), of('query')];
+  if (bodies.length > 0) return `The body of ${bodies.join(' and ')}.`;
+  if (queries.length > 0) return `The query of ${queries.join(', ')}.`;
+  const events = EVENT_TYPES.filter((type) => typeOf(EVENT_CATALOGUE[type].data) === name);
+  const words = name.replaceAll(/([a-z])([A-Z])/g, (_, end: string, start: string) => `${end} ${start.toLowerCase()}`);
+  const replies = OPERATION_IDS.filter((id) => !OPERATIONS[id].csv && replyType(id) === name);
+  if (replies.length > 0) return `${words}: the response of ${replies.join(', ')}.`;
+  return `${words}${events.length === 0 ? '' : `: the data of ${events.join(', ')}`}.`;
+}
+
+function resourcesFile(): string {
+  const resources = Object.keys(RESOURCES);
+  const classes = resources.map((resource) => {
+    const ids = OPERATION_IDS.filter((id) => METHODS[id].startsWith(`${resource}.`));
+    return `${comment(RESOURCES[resource as Resource])}export class ${className(resource)} {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+${ids.map(methodOf).join('\n')}}
+`;
+  });
+  const body = classes.join('\n');
+  const used = (from: readonly string[]) => from.filter((name) => new RegExp(`\\b${name}\\b`).test(body)).join(', ');
+  return `${HEAD}import { type CallOptions, everyItem, type KeyedCallOptions, type Page, type TextChunks, type WithResponse } from '../call.ts';
+import type { Send } from '../send.ts';
+import type { ${used([...names.values(), ...OPERATION_IDS.flatMap((id) => [requestName(id, 'Body', {}), requestName(id, 'Query', {})])].filter((name, at, all) => all.indexOf(name) === at).sort())} } from './operations.ts';
+
+${body}
+/** Every resource of the service. */
+export class Resources {
+${resources.map((resource) => `readonly ${resource}: ${className(resource)};`).join('\n')}
+
+  constructor(send: Send) {
+${resources.map((resource) => `this.${resource} = new ${className(resource)}(send);`).join('\n')}
+  }
+}
+`;
+}
+
+function className(resource: string): string {
+  return `${resource.charAt(0).toUpperCase()}${resource.slice(1)}Resource`;
+}
+
+function methodOf(id: OperationId): string {
+  const { path, query, body, idempotency, csv, method } = OPERATIONS[id];
+  const [, name = ''] = METHODS[id].split('.');
+  const params = parametersOf(path);
+  const camel = (text: string) => text.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const rows = body === undefined ? undefined : onlyArrayIn(body);
+  const canBeEmpty = method !== 'PATCH' && (body?.required ?? []).length === 0 ? ' = {}' : '';
+  const given = [
+    ...params.map((param) => `${camel(param)}: string`),
+    ...(rows === undefined ? [] : [`${rows.name}: ${typeOf(rows.schema)}`]),
+    ...(body === undefined || rows !== undefined ? [] : [`body: ${requestName(id, 'Body', body)}${canBeEmpty}`]),
+    ...(query === undefined
+      ? []
+      : [
+          `query: ${requestName(id, 'Query', query)}${((query.required ?? []) as readonly string[]).length === 0 ? ' = {}' : ''}`,
+        ]),
+  ];
+  const sent = [
+    ...(params.length === 0 ? [] : [`params: { ${params.map((param) => `${param}: ${camel(param)}`).join(', ')} }`]),
+    ...(rows === undefined ? [] : [`body: { ${rows.name} }`]),
+    ...(body === undefined || rows !== undefined ? [] : ['body']),
+    ...(query === undefined ? [] : ['query']),
+    'options',
+  ];
+  const options = `options?: ${idempotency === 'none' ? 'CallOptions' : 'KeyedCallOptions'}`;
+  const reply = csv ? 'TextChunks' : replyType(id);
+  const one = `${comment(documentation(id))}${name}(${[...given, options].join(', ')}): Promise<WithResponse<${reply}>> {
+    return this.#send('${id}', { ${sent.join(', ')} });
+  }
+`;
+  const items = (OPERATIONS[id].reply as SchemaShape).properties?.data?.items;
+  if (items === undefined || query === undefined || !('cursor' in query.properties)) return one;
+  const before = params.map((param) => `${camel(param)}, `).join('');
+  return `${one}
+  /** Every item of ${id}, for \`for await\`: reads the next page when the loop needs it. \`limit\` is the size of a page. */
+  ${name}All(${[...given, options].join(', ')}): AsyncGenerator<${typeOf(items)}, void, undefined> {
+    return everyItem((cursor) => this.${name}(${before}{ ...query, cursor }, options), query.cursor);
+  }
+`;
+}
+
+/** The field of a body that is one array and nothing else: the method takes the array itself. */
+function onlyArrayIn(body: SchemaShape): { readonly name: string; readonly schema: SchemaShape } | undefined {
+  const [field, ...others] = Object.entries(body.properties ?? {});
+  if (field === undefined || others.length > 0 || field[1].type !== 'array') return undefined;
+  return { name: field[0], schema: field[1] };
+}
+
+/** What the reader of a method sees: what the operation does, how it differs from others, and its own error codes. */
+function documentation(id: OperationId): string {
+  const { summary, errors, method, csv, body, query, reach } = OPERATIONS[id];
+  const takesFields = body !== undefined || query !== undefined;
+  const codes = [...(takesFields ? [`${id}_schema`] : []), ...errors, `unknown_${id}`].map((code) => `\`${code}\``);
+  return [
+    `${id}: ${summary}.`,
+    ...(method === 'PATCH' || method === 'DELETE' ? ['Not retried automatically.'] : []),
+    ...(csv ? ['The export is complete only when the loop over it ends without an error.'] : []),
+    ...(reach === 'operator' ? ['Requires an operator key.'] : []),
+    `Error codes: ${codes.join(', ')}.`,
+  ].join(' ');
+}

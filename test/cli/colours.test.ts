@@ -1,0 +1,81 @@
+import { resolve } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { unpainted, wantsColour } from '../../cli/paint.ts';
+import { errorResponse, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
+import { runHere } from './in-process.ts';
+import { isInstalled, openTerminal } from './terminal.ts';
+
+const MAIN = resolve(import.meta.dirname, '../../cli/main.ts');
+const ESCAPE = '\u001b';
+
+const service = await startCannedService();
+afterAll(() => service.close());
+
+const LIST = { status: 200, body: { data: [TRANSFER, { ...TRANSFER, status: 'failed' }], next_cursor: null } };
+
+test.each([
+  [true, {}, true],
+  [false, {}, false],
+  [true, { NO_COLOR: '1' }, false],
+  [true, { NO_COLOR: '' }, true],
+  [true, { TERM: 'dumb' }, false],
+  [false, { FORCE_COLOR: '1' }, true],
+  [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
+  [true, { FORCE_COLOR: '0' }, false],
+])('a terminal: %s, with %j: %s', (isTerminal, variables, expected) => {
+  expect(wantsColour(isTerminal, variables)).toBe(expected);
+});
+
+/** What a command shows in a terminal of 80 columns. */
+async function show(commandLine: string, environment: Readonly<Record<string, string>> = {}): Promise<string> {
+  // Debian has it in util-linux, which is never missing.
+  expect(isInstalled('script')).toBe(true);
+  const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
+  const terminal = openTerminal(`${node} ${commandLine}`, environment);
+  try {
+    await terminal.ended;
+    return terminal.shown().replaceAll('\r\n', '\n');
+  } finally {
+    terminal.close();
+  }
+}
+
+test('on a terminal, headings and statuses are painted, and no line is wider than it', async () => {
+  service.play(LIST);
+  const shown = await show('transfers list');
+  expect(shown).toContain(`${ESCAPE}[1mtransfer_id`);
+  expect(shown).toContain(`${ESCAPE}[32mcompleted${ESCAPE}[39m`);
+  expect(shown).toContain(`${ESCAPE}[31mfailed${ESCAPE}[39m`);
+  const lines = unpainted(shown).split('\n');
+  for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80);
+  // No transfer has a receiving card, so the column is left out.
+  expect(unpainted(shown)).not.toContain('destination_card_id');
+});
+
+test('an error begins with its message, and its code has the colour of its type', async () => {
+  service.play(errorResponse({ Status: 500, Code: 'unknown_get_card', Type: 'Server Error' }, { 'money-moved': 'no' }));
+  const shown = await show('cards get card_active');
+  expect(shown).toContain(`${ESCAPE}[31merror:${ESCAPE}[39m ${ESCAPE}[1mSomething specific.`);
+  expect(shown).toContain(`${ESCAPE}[31munknown_get_card (Server Error, 500)${ESCAPE}[39m`);
+});
+
+test('help has painted headings', async () => {
+  expect(await show('--help')).toContain(`${ESCAPE}[1mOptions:`);
+});
+
+test('NO_COLOR turns them off', async () => {
+  service.play(LIST);
+  expect(await show('transfers list', { NO_COLOR: '1' })).not.toContain(ESCAPE);
+});
+
+test('JSON and what is piped have none, and FORCE_COLOR paints what is piped', async () => {
+  service.play(LIST);
+  expect(await show('transfers list --json')).not.toContain(ESCAPE);
+  expect(await show('transfers list | cat')).not.toContain(ESCAPE);
+  expect(await show('transfers list | cat', { FORCE_COLOR: '1' })).toContain(`${ESCAPE}[32mcompleted`);
+});
+
+test('codes of a caller are escaped, and not taken for ours', async () => {
+  service.play({ status: 200, body: { ...TRANSFER, description: `${ESCAPE}[31mred` } });
+  expect((await runHere(service.url, ['transfers', 'get', 'tr_1'])).output).toContain('\\u001b[31mred');
+});

@@ -1,0 +1,38 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+
+/** Whether a program is installed on this machine. */
+export function isInstalled(program: string): boolean {
+  return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+}
+
+/** A program that believes to have a terminal of 80 columns, through `script` of util-linux. */
+export type Terminal = {
+  readonly type: (text: string) => void;
+  /** Everything that was shown so far. */
+  readonly shown: () => string;
+  readonly ended: Promise<number | null>;
+  readonly close: () => void;
+};
+
+/** Runs a command line of the shell in a terminal of its own. */
+export function openTerminal(command: string, environment: Readonly<Record<string, string>> = {}): Terminal {
+  const child: ChildProcess = spawn('script', ['-qfec', `stty cols 80 rows 24; ${command}`, '/dev/null'], {
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '/', TERM: 'xterm-256color', ...environment },
+    stdio: ['pipe', 'pipe', 'inherit'],
+    // A group of its own, so that it ends with everything that it has started.
+    detached: true,
+  });
+  let output = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  return {
+    type: (text) => void child.stdin?.write(text),
+    shown: () => output,
+    ended,
+    close: () => {
+      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { openTestDoor, sendTo } from './door.ts';
+
+// A host whose packets vanish, as behind a firewall that drops them: the kernel drops the first packet of each connection
+// to a port whose queue is full, and a stopped process never empties its queue.
+
+const LISTENER = `
+  const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 });
+  server.on('listening', () => console.log(server.address().port));
+`;
+
+/** More connections than the queue takes. */
+const CONNECTIONS = 8;
+
+async function startBlackHole(): Promise<number> {
+  const listener = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => end(listener));
+  const [line] = (await once(listener.stdout, 'data')) as [Buffer];
+  const port = Number(line.toString());
+  listener.kill('SIGSTOP');
+  await expect.poll(() => stateOf(listener)).toBe('T');
+  const sockets = Array.from({ length: CONNECTIONS }, () => connect(port, '127.0.0.1'));
+  onTestFinished(() => endAll(sockets));
+  for (const socket of sockets) socket.on('error', () => undefined);
+  await expect.poll(() => waitingConnections(port)).toBeGreaterThan(0);
+  return port;
+}
+
+/** The state of a process: `T` is stopped. */
+async function stateOf({ pid }: ChildProcess): Promise<string | undefined> {
+  const fields = await readFile(`/proc/${pid}/stat`, 'utf8');
+  return fields.replace(/^.*\) /s, '').split(' ')[0];
+}
+
+/** How many connections to the port wait for an answer to their first packet (SYN_SENT). */
+async function waitingConnections(port: number): Promise<number> {
+  const target = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));
+  return lines.filter(([, , remote, state]) => remote === target && state === '02').length;
+}
+
+function end(listener: ChildProcess): void {
+  listener.kill('SIGKILL');
+}
+
+function endAll(sockets: readonly Socket[]): void {
+  for (const socket of sockets) socket.destroy();
+}
+
+test('a host that never answers is given up as not connected', async () => {
+  const port = await startBlackHole();
+  const door = openTestDoor({ allowedNetworks: ['127.0.0.1'], limits: { connectTimeoutMilliseconds: 300 } });
+  const answer = await sendTo(door, `http://127.0.0.1:${port}/`);
+  const message = 'No connection was established within 0.3 seconds.';
+  expect(answer).toMatchObject({ error: 'connect_timeout', message });
+});

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest';
+import { waitFor } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
+import { refusalOf, useService } from '../harness/service.ts';
+import { lookUp } from './log-reader.ts';
+
+// What browsers, monitors and scanners send to any service is refused like everything else, and wakes nobody.
+
+const service = useService();
+
+const HEALTH = 'There is no route at this path. The state of the service is at /health/live and /health/ready.';
+const DOCS = 'There is no route at this path. See the API reference at /docs.';
+
+const GUESSES: readonly (readonly [method: string, path: string, code: string, message: string])[] = [
+  ['GET', '/healthz', 'route_not_found', HEALTH],
+  ['GET', '/health', 'route_not_found', HEALTH],
+  ['HEAD', '/readyz?verbose', 'route_not_found', HEALTH],
+  ['GET', '/_health', 'route_not_found', HEALTH],
+  ['GET', '/actuator/health', 'route_not_found', HEALTH],
+  ['GET', '/ping/', 'route_not_found', HEALTH],
+  ['GET', '/status', 'route_not_found', HEALTH],
+  [
+    'GET',
+    '/metrics',
+    'route_not_found',
+    'There is no route at this path. Metrics are served on a port of their own: see METRICS_PORT.',
+  ],
+  ['GET', '/robots.txt', 'route_not_found', DOCS],
+  ['GET', '/.env', 'route_not_found', DOCS],
+  ['GET', '/apple-touch-icon.png', 'route_not_found', DOCS],
+  ['POST', '/wp-login.php', 'route_not_found', DOCS],
+  ['GET', '/statusquo', 'route_not_found', DOCS],
+  ['PROPFIND', '/', 'method_not_allowed', 'This path supports only GET, HEAD.'],
+  ['POST', '/', 'method_not_allowed', 'This path supports only GET, HEAD.'],
+  [
+    'GET',
+    '/errors/insufficient_fund',
+    'route_not_found',
+    "There is no error code 'insufficient_fund'. See /errors for all codes.",
+  ],
+  ['GET', '/apis', 'route_not_found', DOCS],
+];
+
+/** Wrong paths of callers who meant an operation. */
+const MISTAKES: readonly (readonly [method: string, path: string])[] = [
+  ['POST', '/api/v0.2/core/transfer'],
+  ['POST', '//api/v0.1/core/transfer'],
+  ['POST', '/transfers/api/v0.1/core/transfer'],
+  ['DELETE', '/api/v0.1/core/transfer'],
+];
+
+test('guesses get their record, but are in neither the error log, its counts nor the overview', async () => {
+  const { client, url } = service();
+  const stray: string[] = [];
+  for (const [method, path, code, message] of GUESSES) {
+    const response = await sendRaw(url, { method, path });
+    const status = code === 'route_not_found' ? 404 : 405;
+    expect(response.headers['error-code'], path).toBe(code);
+    expect(response.status).toBe(status);
+    if (method !== 'HEAD') {
+      expect(JSON.parse(response.text)).toEqual({
+        Message: message,
+        Status: status,
+        Code: code,
+        Type: 'Request Error',
+      });
+    }
+    stray.push(String(response.headers['request-id']));
+  }
+  const mistaken: string[] = [];
+  for (const [method, path] of MISTAKES) {
+    mistaken.push(String((await sendRaw(url, { method, path })).headers['request-id']));
+  }
+  // Errors are stored in their order, so when these are there the others would be, too.
+  for (const requestId of mistaken) await lookUp(client, requestId);
+  for (const requestId of stray)
+    expect((await refusalOf(client.errors.inspect(requestId))).Code).toBe('error_not_found');
+  expect((await refusalOf(client.requests.get(stray[0] ?? ''))).Code).toBe('request_not_found');
+  const { data, dropped } = await client.errors.search({ limit: 100 });
+  const unrouted = data.filter(({ code }) => code === 'route_not_found' || code === 'method_not_allowed');
+  expect(unrouted.map(({ request_id }) => request_id).toSorted()).toEqual(mistaken.toSorted());
+  expect(dropped).toBe(0);
+  const counts = (await client.errors.count()).data.filter(({ code }) => code === 'route_not_found');
+  expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(3);
+  const chart = async (): Promise<number> => {
+    const { recent } = await client.status.overview();
+    const found = recent.errors.find(({ code }) => code === 'route_not_found');
+    return (found?.counts ?? []).reduce((sum, count) => sum + count, 0);
+  };
+  await waitFor('the point of the chart', async () => (await chart()) > 0);
+  expect(await chart()).toBe(3);
+});

@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A listing of a guide, in its order. */
+export type GuideListing =
+  | { readonly kind: 'file'; readonly line: number; readonly name: string; readonly text: string }
+  | { readonly kind: 'command'; readonly line: number; readonly command: string; readonly shown: readonly string[] }
+  | { readonly kind: 'output'; readonly line: number; readonly shown: readonly string[] };
+
+/** The files, the commands and the output of running programs that a guide shows. */
+export function readListings(text: string): readonly GuideListing[] {
+  const lines = text.split('\n');
+  const fences = lines.flatMap((line, at) => (line.startsWith('```') ? [at] : []));
+  return fences.flatMap((at, index): GuideListing[] => {
+    const end = fences[index + 1];
+    if (index % 2 === 1 || end === undefined) return [];
+    const content = lines.slice(at + 1, end);
+    const language = lines[at]?.slice(3) ?? '';
+    if (language !== '') {
+      const name = /`([a-zA-Z-]+\.[a-z]+)`/.exec(lines.slice(0, at).findLast((line) => line.trim() !== '') ?? '')?.[1];
+      return name === undefined ? [] : [{ kind: 'file', line: at + 2, name, text: `${content.join('\n')}\n` }];
+    }
+    return commandsIn(content, at + 2);
+  });
+}
+
+function commandsIn(content: readonly string[], line: number): GuideListing[] {
+  const listings: (GuideListing & { readonly shown: string[] })[] = [];
+  for (let at = 0; at < content.length; at += 1) {
+    const text = content[at] ?? '';
+    const last = listings.at(-1);
+    if (!text.startsWith('$ ')) {
+      if (last === undefined) return [{ kind: 'output', line, shown: content }];
+      last.shown.push(text);
+      continue;
+    }
+    const begun = at;
+    let command = text.slice(2);
+    while (!isWhole(command) && at + 1 < content.length) {
+      at += 1;
+      command += `\n${content[at]}`;
+    }
+    listings.push({ kind: 'command', line: line + begun, command, shown: [] });
+  }
+  return listings;
+}
+
+/** Whether a command ends here: no quote is open, and no backslash is at its end. */
+function isWhole(command: string): boolean {
+  return !command.endsWith('\\') && !/['"]/.test(command.replaceAll(/'[^']*'|"[^"]*"/g, ''));
+}
+
+/** A program that a guide has started. */
+type Program = { readonly child: ChildProcess; readonly ended: Promise<number | null>; output: string };
+
+/** Runs the commands of a guide in a shell, in the folder of its reader. */
+export class GuideRunner {
+  readonly #folder: string;
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #programs: Program[] = [];
+
+  constructor(folder: string, environment: Readonly<Record<string, string>>) {
+    this.#folder = folder;
+    this.#environment = environment;
+  }
+
+  /** Everything that was printed, by all commands. */
+  get output(): string {
+    return this.#programs.map(({ output }) => output).join('');
+  }
+
+  save(name: string, text: string): void {
+    writeFileSync(join(this.#folder, name), text);
+  }
+
+  /** Starts a command. */
+  start(command: string): Program {
+    const env = { PATH: process.env.PATH ?? '', ...this.#environment };
+    // A group of its own, so that it ends with everything that it has started.
+    const child = spawn('sh', ['-c', command], {
+      cwd: this.#folder,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    const program: Program = { child, ended, output: '' };
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        program.output += text;
+      });
+    }
+    this.#programs.push(program);
+    return program;
+  }
+
+  /** Ends every program that still runs, the last first; a service gets the time to stop its database. */
+  async end(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    for (const { child, ended } of this.#programs.toReversed()) {
+      if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
+        process.kill(-child.pid, signal);
+      await ended;
+    }
+  }
+}
+
+/** The lines of a guide that are not in an output. Ids, times and durations can differ, and `…` stands for anything. */
+export function missingIn(output: string, shown: readonly string[]): readonly string[] {
+  const lines = output.split('\n').map(plain);
+  return shown.filter((line) => {
+    const parts = plain(line)
+      .split('…')
+      .map((part) => RegExp.escape(part));
+    const pattern = new RegExp(`^${parts.join('.*')}$`);
+    return line.trim() !== '' && !lines.some((one) => pattern.test(one));
+  });
+}
+
+function plain(line: string): string {
+  return line
+    .replaceAll(/\d{4}-\d\d-\d\d(T[0-9:.]+Z| [0-9:]+ UTC)/g, 'TIME')
+    .replaceAll(/\b\d+ ms\b/g, 'N ms')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}

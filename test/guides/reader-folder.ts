@@ -1,0 +1,35 @@
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { packedSdk, packedService } from '../packages/packed.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** The folder of somebody who follows a guide. */
+export type ReaderFolder = { readonly path: string; readonly remove: () => Promise<void> };
+
+/**
+ * A folder outside the clone in which everything is installed that the guides have installed: the service and the SDK from
+ * their tarballs, and the libraries for webhooks.
+ */
+export async function readerFolder(needsSdk: boolean): Promise<ReaderFolder> {
+  const path = await mkdtemp(join(tmpdir(), 'transfer-service-reader-'));
+  const modules = join(path, 'node_modules');
+  mkdirSync(modules);
+  writeFileSync(join(path, 'package.json'), '{"private": true}\n');
+  const service = join((await packedService()).folder, 'node_modules');
+  for (const name of ['.bin', ...readdirSync(service).filter((name) => !name.startsWith('.'))])
+    link(join(service, name), join(modules, name));
+  for (const name of ['standardwebhooks']) link(join(ROOT, 'node_modules', name), join(modules, name));
+  if (needsSdk) {
+    const name = join('@transfer-service', 'sdk');
+    link(join((await packedSdk()).folder, 'node_modules', name), join(modules, name));
+  }
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}
+
+function link(target: string, path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  if (!existsSync(path)) symlinkSync(target, path);
+}

@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join, sep } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+/** A package as its users get it. */
+export type Packed = {
+  /** The file that `npm pack` made. */
+  readonly tarball: string;
+  /** A folder outside the clone, in which `npm install ./<tarball>` was run and nothing else. Only read there: see `folderWith`. */
+  readonly folder: string;
+};
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** What the tarballs are made of. */
+const BUILT_FROM = [
+  'package.json',
+  'package-lock.json',
+  '.npmrc',
+  'tsconfig.json',
+  'README.md',
+  'CHANGELOG.md',
+  'LICENSE',
+  '{cli,console,contract,docs,domain,ops,sdk,server}/**',
+  'setup/{packages,console}/**',
+];
+
+/** The tarball of the service, from `npm pack` in the clone, and a folder in which it is installed. */
+export function packedService(): Promise<Packed> {
+  return pack('service', ROOT, BUILT_FROM);
+}
+
+/** The tarball of the SDK, from `npm pack` in `sdk/`, and a folder in which it is installed. */
+export function packedSdk(): Promise<Packed> {
+  return pack('sdk', join(ROOT, 'sdk'), [
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'sdk/**',
+    'setup/packages/**',
+  ]);
+}
+
+/**
+ * The environment of a user: without what `npm test` adds, above all this project's Node in front of the machine's.
+ * Settings of the service are given by `more`.
+ */
+export function userEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const { HOME = tmpdir(), PATH = '' } = process.env;
+  const path = PATH.split(delimiter).filter((entry) => !entry.split(sep).includes('node_modules'));
+  return { HOME, PATH: path.join(delimiter), npm_config_update_notifier: 'false', ...more };
+}
+
+/** Runs a program to its end as a user does; rejects, with what it printed, if its exit code is not 0. */
+export async function runAsUser(
+  command: string,
+  commandLine: readonly string[],
+  { cwd, env = {} }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  return promisify(execFile)(command, commandLine, { cwd, env: userEnvironment(env), maxBuffer: 64 * 1024 * 1024 });
+}
+
+/** A new folder in which a package is installed, to run it and to write in. The caller calls `remove`. */
+export async function folderWith(
+  packed: Packed,
+): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
+  // PostgreSQL's own user must get there when the tests run as root.
+  await chmod(path, 0o711);
+  await symlink(join(packed.folder, 'node_modules'), join(path, 'node_modules'));
+  await writeFile(join(path, 'package.json'), readFileSync(join(packed.folder, 'package.json')));
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}
+
+/** Packs and installs once for the present sources, whatever the number of processes that ask. */
+async function pack(name: string, from: string, sources: readonly string[]): Promise<Packed> {
+  const base = `transfer-service-packed-${hashOf(ROOT).slice(0, 8)}-${name}-`;
+  const place = join(tmpdir(), base + stampOf(sources));
+  await once(place, async (draft) => {
+    // Those of earlier sources of this clone.
+    for (const other of readdirSync(tmpdir()).filter((one) => one.startsWith(base) && !place.endsWith(one)))
+      if (!other.endsWith('.lock') && !other.endsWith('.draft'))
+        rmSync(join(tmpdir(), other), { recursive: true, force: true });
+    const folder = join(draft, 'installed');
+    mkdirSync(folder, { recursive: true });
+    await runAsUser('npm', ['pack', '--pack-destination', draft], { cwd: from });
+    await runAsUser('npm', ['install', '--prefer-offline', join('..', tarballIn(draft))], { cwd: folder });
+  });
+  return { tarball: join(place, tarballIn(place)), folder: join(place, 'installed') };
+}
+
+function tarballIn(folder: string): string {
+  const [tarball, ...others] = readdirSync(folder).filter((file) => file.endsWith('.tgz'));
+  if (tarball === undefined || others.length > 0) throw new Error(`npm pack did not leave one tarball in ${folder}`);
+  return tarball;
+}
+
+/** Makes a folder, unless it is there. Several processes that want the same wait for the one that makes it. */
+async function once(folder: string, make: (draft: string) => Promise<void>): Promise<void> {
+  const [lock, draft] = [`${folder}.lock`, `${folder}.draft`];
+  while (!existsSync(folder)) {
+    if (!take(lock)) {
+      await sleep(200);
+      continue;
+    }
+    try {
+      if (existsSync(folder)) return;
+      rmSync(draft, { recursive: true, force: true });
+      // PostgreSQL's own user must get there when the tests run as root.
+      mkdirSync(draft, { recursive: true, mode: 0o755 });
+      await make(draft);
+      renameSync(draft, folder);
+    } finally {
+      rmSync(lock, { force: true });
+    }
+  }
+}
+
+/** Takes a lock; that of a process which is gone is removed, so that a later call can take it. */
+function take(lock: string): boolean {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch {
+    const owner = existsSync(lock) ? Number(readFileSync(lock, 'utf8')) : 0;
+    if (owner > 0 && !isAlive(owner)) rmSync(lock, { force: true });
+    return false;
+  }
+}
+
+function isAlive(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function stampOf(patterns: readonly string[]): string {
+  const files = globSync([...patterns], { cwd: ROOT, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1))
+    .filter((path) => !/^console\/built|^sdk\/LICENSE$|\/(?:node_modules|dist[^/]*)\/|\.test\.tsx?$|\.tgz$/.test(path))
+    .sort();
+  return hashOf(...files.flatMap((path) => [path, readFileSync(join(ROOT, path))])).slice(0, 16);
+}
+
+function hashOf(...parts: readonly (string | Buffer)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part).update('\0');
+  return hash.digest('hex');
+}

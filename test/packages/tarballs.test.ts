@@ -1,0 +1,70 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { differences } from '../../setup/packages/compare-tarballs.ts';
+import { packedSdk, packedService, runAsUser, userEnvironment } from './packed.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+function newFolder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'transfer-service-tarballs-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+test('the same sources at another place give tarballs of the same bytes', async () => {
+  const folder = newFolder();
+  const copy = join(folder, 'a-clone-at-another-place');
+  mkdirSync(copy);
+  // What git knows or would add, as in a fresh clone; the dependencies are those of this one.
+  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
+  for (const path of list.toString().split('\0').filter(Boolean)) {
+    cpSync(join(ROOT, path), join(copy, path), { recursive: true, force: true });
+  }
+  // Links to the same files: quicker than copies, and npm does not follow a link to the folder.
+  execFileSync('cp', ['-al', join(ROOT, 'node_modules'), join(copy, 'node_modules')]);
+  const env = { TZ: 'Asia/Kolkata', LC_ALL: 'C.UTF-8' };
+  for (const [packed, cwd] of [
+    [await packedService(), copy],
+    [await packedSdk(), join(copy, 'sdk')],
+  ] as const) {
+    await runAsUser('npm', ['pack', '--pack-destination', folder], { cwd, env });
+    const [again = ''] = readdirSync(folder).filter((file) => packed.tarball.endsWith(`/${file}`));
+    expect(differences(packed.tarball, join(folder, again))).toEqual([]);
+  }
+});
+
+describe('two tarballs', () => {
+  /** A tarball of two files, after a change of one. */
+  async function pack(change: (folder: string) => void = () => undefined): Promise<string> {
+    const folder = newFolder();
+    writeFileSync(join(folder, 'package.json'), '{"name":"small","version":"1.0.0"}\n');
+    writeFileSync(join(folder, 'README.md'), '# Small\n');
+    change(folder);
+    execFileSync('npm', ['pack'], { cwd: folder, env: userEnvironment(), stdio: 'ignore' });
+    return join(folder, 'small-1.0.0.tgz');
+  }
+
+  test.each([
+    ['nothing', () => undefined, []],
+    [
+      'a content',
+      (folder: string) => writeFileSync(join(folder, 'README.md'), '# Large\n'),
+      ['package/README.md has another content.'],
+    ],
+    [
+      'a mode',
+      (folder: string) => chmodSync(join(folder, 'README.md'), 0o755),
+      ['package/README.md has another mode, owner or time.'],
+    ],
+    [
+      'a further file',
+      (folder: string) => writeFileSync(join(folder, 'more.js'), ''),
+      ['package/more.js is only in one of them.'],
+    ],
+  ])('that differ by %s are told apart', async (_, change, sentences) => {
+    expect(differences(await pack(), await pack(change))).toEqual(sentences);
+  });
+});

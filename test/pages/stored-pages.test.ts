@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+const STORED = [
+  '/',
+  '/docs',
+  '/errors',
+  '/errors/card_closed',
+  '/errors?q=card',
+  '/events',
+  '/guides',
+  '/openapi.json',
+];
+
+let sandbox: HttpTestServer;
+let live: HttpTestServer;
+let named: HttpTestServer;
+
+beforeAll(async () => {
+  const ofLive = () => fakeGateway({}, { mode: 'live', keyless: false });
+  sandbox = await startHttpServer();
+  live = await startHttpServer(ofLive(), { settings: { trustedProxies: 1 } });
+  named = await startHttpServer(ofLive(), { settings: { publicUrl: 'https://transfers.bank.test' } });
+});
+
+afterAll(async () => {
+  await Promise.all([sandbox, live, named].map(({ server }) => server.close()));
+});
+
+type Answer = { readonly status: number; readonly headers: NodeJS.Dict<string | string[]>; readonly body: Buffer };
+
+/** The response as it is on the wire: fetch would add headers, and uncompress what it gets. */
+function ask(
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  { server = sandbox, method = 'GET' }: { server?: HttpTestServer; method?: string } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    request({ port: server.port, host: '127.0.0.1', path, method, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) });
+      });
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+describe.each(STORED)('%s', (path) => {
+  const headers = { Accept: BROWSER };
+
+  it('is compressed for those who accept that, and is the same', async () => {
+    const plain = await ask(path, headers);
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    expect(
+      (await ask(path, { ...headers, 'Accept-Encoding': 'gzip;q=0, br' })).headers['content-encoding'],
+    ).toBeUndefined();
+    const compressed = await ask(path, { ...headers, 'Accept-Encoding': 'br, gzip;q=0.5' });
+    expect(compressed.headers['content-encoding']).toBe('gzip');
+    expect(compressed.body.length * 2).toBeLessThan(plain.body.length);
+    expect(gunzipSync(compressed.body).equals(plain.body)).toBe(true);
+    for (const one of [plain, compressed]) {
+      expect(one.headers.vary).toBe(
+        path === '/docs' || path === '/openapi.json' ? 'Accept-Encoding' : 'Accept, Accept-Encoding',
+      );
+      expect(one.headers['cache-control']).toBe('no-cache');
+      expect(Number(one.headers['content-length'])).toBe(one.body.length);
+    }
+  });
+
+  it('is not sent again to those who have it, in either form', async () => {
+    const coding = { 'Accept-Encoding': 'gzip' };
+    const tag = String((await ask(path, headers)).headers.etag);
+    const compressedTag = String((await ask(path, { ...headers, ...coding })).headers.etag);
+    expect(compressedTag).toBe(tag.replace(/"$/, '-gzip"'));
+    for (const known of [tag, compressedTag, `"other", W/${tag}`, '*']) {
+      const again = await ask(path, { ...headers, ...coding, 'If-None-Match': known });
+      expect([again.status, again.body.length, again.headers.etag]).toEqual([304, 0, compressedTag]);
+      expect(again.headers['content-type']).toBeUndefined();
+      expect(again.headers.vary).toContain('Accept-Encoding');
+    }
+    expect((await ask(path, { ...headers, 'If-None-Match': '"other"' })).status).toBe(200);
+  });
+
+  it('has the same head for HEAD, and no body', async () => {
+    for (const coding of ['identity', 'gzip']) {
+      const whole = await ask(path, { ...headers, 'Accept-Encoding': coding });
+      const head = await ask(path, { ...headers, 'Accept-Encoding': coding }, { method: 'HEAD' });
+      const { date: _date, 'request-id': _id, ...expected } = whole.headers;
+      expect(head.headers).toMatchObject(expected);
+      expect([head.status, head.body.length]).toEqual([200, 0]);
+    }
+  });
+});
+
+test('how the service is now is never kept', async () => {
+  for (const path of ['/health/live', '/health/ready']) {
+    const { status, headers } = await ask(path, { 'Accept-Encoding': 'gzip' });
+    expect([status, headers['cache-control'], headers.etag]).toEqual([200, 'no-store', undefined]);
+  }
+});
+
+describe('the icon', () => {
+  test.each([
+    ['/favicon.ico', 'image/x-icon'],
+    ['/favicon.svg', 'image/svg+xml'],
+  ])('%s is small and kept for long', async (path, type) => {
+    const { status, headers, body } = await ask(path);
+    expect([status, headers['content-type'], headers['cache-control']]).toEqual([200, type, 'public, max-age=2592000']);
+    expect(body.length).toBeLessThan(1_500);
+  });
+
+  test('is the mark of the console', async () => {
+    const file = readFileSync(join(import.meta.dirname, '../../console/icon.svg'), 'utf8');
+    expect((await ask('/favicon.svg')).body.toString()).toBe(file);
+  });
+
+  test('for /favicon.ico is a file with one picture', async () => {
+    const { body } = await ask('/favicon.ico');
+    expect([...body.subarray(0, 8)]).toEqual([0, 0, 1, 0, 1, 0, 32, 32]);
+    const [length, start] = [body.readUInt32LE(14), body.readUInt32LE(18)];
+    expect(body.subarray(start, start + 8).toString('latin1')).toBe('\x89PNG\r\n\x1a\n');
+    expect(start + length).toBe(body.length);
+  });
+});
+
+type Served = {
+  readonly servers: readonly { readonly url: string }[];
+  readonly security: readonly object[];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly operationId: string }>>>>;
+};
+
+async function document(headers: Readonly<Record<string, string>>, server: HttpTestServer): Promise<Served> {
+  return JSON.parse((await ask('/openapi.json', headers, { server })).body.toString());
+}
+
+const operationsOf = ({ paths }: Served) =>
+  Object.values(paths).flatMap((item) => Object.values(item).map(({ operationId }) => operationId));
+
+describe('the OpenAPI document', () => {
+  test.each([
+    ['the Host of the request', { Host: 'bank.test:8080' }, 'http://bank.test:8080'],
+    ['https behind a trusted proxy', { Host: 'bank.test', 'X-Forwarded-Proto': 'https' }, 'https://bank.test'],
+    ['what the last proxy says', { Host: 'bank.test', 'X-Forwarded-Proto': 'https, http' }, 'http://bank.test'],
+    ['the default address for a Host that is no plain name', { Host: 'bank_test' }, 'http://localhost:8080'],
+  ])('has the URL of the service: %s', async (_what, headers, url) => {
+    const { servers } = await document(headers, live);
+    expect(servers.map((server) => server.url)).toEqual([url]);
+  });
+
+  it('trusts no header of a proxy where none is trusted', async () => {
+    const { servers } = await document({ Host: 'bank.test', 'X-Forwarded-Proto': 'https' }, sandbox);
+    expect(servers.map(({ url }) => url)).toEqual(['http://bank.test']);
+  });
+
+  it('has PUBLIC_URL where that is set, whatever the Host', async () => {
+    const { servers } = await document({ Host: 'other.test' }, named);
+    expect(servers.map(({ url }) => url)).toEqual(['https://transfers.bank.test']);
+    const page = (await ask('/docs', { Host: 'other.test', Accept: BROWSER }, { server: named })).body.toString();
+    expect(page).not.toContain('other.test');
+  });
+
+  it('has the operations of a sandbox only in a sandbox, and nothing that only they use', async () => {
+    const [ofSandbox, ofLive] = [await document({}, sandbox), await document({}, live)];
+    const own = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'sandbox');
+    expect(own.length).toBeGreaterThan(0);
+    expect(operationsOf(ofSandbox)).toEqual(expect.arrayContaining([...OPERATION_IDS]));
+    expect(operationsOf(ofSandbox).filter((id) => !operationsOf(ofLive).includes(id))).toEqual(own);
+    expect(ofSandbox.tags.map(({ name }) => name)).toContain('Sandbox');
+    expect(ofLive.tags.map(({ name }) => name)).not.toContain('Sandbox');
+    const text = JSON.stringify(ofLive);
+    expect(text).not.toContain('parameters/SandboxProvoke');
+    // Every reference leads somewhere, and every component but the ways to authenticate is referred to.
+    const references = new Set(text.match(/#\/components\/[^"]+/g));
+    const components = Object.entries(JSON.parse(text).components as Record<string, object>).flatMap(([kind, of]) =>
+      kind === 'securitySchemes' ? [] : Object.keys(of).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect([...references].sort()).toEqual(components.sort());
+  });
+
+  it('allows no request without credentials where the service takes none', async () => {
+    expect((await document({}, sandbox)).security).toContainEqual({});
+    expect((await document({}, live)).security).toEqual([{ apiKey: [] }, { session: [] }]);
+  });
+});

@@ -1,0 +1,238 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../contract/openapi/json.ts';
+import { findBreakingChanges } from '../../setup/released/compare-documents.ts';
+
+const read = (name: string): JsonObject =>
+  JSON.parse(readFileSync(join(import.meta.dirname, '../../contract', name), 'utf8'));
+const RELEASED = read('openapi.released.json');
+const CURRENT = read('openapi.json');
+
+/** A document that can be changed. */
+// biome-ignore lint/suspicious/noExplicitAny: a test changes it anywhere.
+type Open = any;
+
+/** What is found when the document of now is changed. */
+function after(change: (document: Open) => void): readonly string[] {
+  const changed: Open = structuredClone(CURRENT);
+  change(changed);
+  return findBreakingChanges(CURRENT, changed);
+}
+
+const TRANSFER = '/api/v0.1/core/transfer';
+const createOf = (document: Open): Open => document.paths[TRANSFER].post;
+const bodyOf = (document: Open): Open => document.components.schemas.CreateTransferBody;
+const replyOf = (document: Open): Open => document.components.schemas.TransferRecord;
+const changes = (properties: Open, name: string, change: (schema: Open) => void) => change(properties[name]);
+
+test('the interface only adds to the released one', () => {
+  expect(findBreakingChanges(RELEASED, CURRENT)).toEqual([]);
+});
+
+describe('a change that breaks callers is found', () => {
+  const cases: readonly (readonly [what: string, change: (document: Open) => void, line: string])[] = [
+    [
+      'a removed operation',
+      ({ paths }) => delete paths[`${TRANSFER}/{transfer_id}/capture`],
+      `POST ${TRANSFER}/{transfer_id}/capture: the operation is gone`,
+    ],
+    [
+      'a renamed operation',
+      (document) => Object.assign(createOf(document), { operationId: 'make_transfer' }),
+      `POST ${TRANSFER}: the operationId was create_transfer and is make_transfer`,
+    ],
+    [
+      'a removed field of a reply',
+      (document) => delete replyOf(document).properties.reference,
+      `GET ${TRANSFER}/{transfer_id}: 200.reference: the field is gone`,
+    ],
+    [
+      'a field of a reply that can be missing',
+      (document) => replyOf(document).required.splice(0, 1),
+      `GET ${TRANSFER}/{transfer_id}: 200.transfer_id: the field can be missing now`,
+    ],
+    [
+      'a field of a reply that can be null',
+      (document) =>
+        changes(replyOf(document).properties, 'amount', (schema) =>
+          Object.assign(schema, { type: ['integer', 'null'] }),
+        ),
+      `GET ${TRANSFER}/{transfer_id}: 200.amount: it can be null now`,
+    ],
+    [
+      'another type in a reply',
+      (document) =>
+        changes(replyOf(document).properties, 'amount', (schema) => Object.assign(schema, { type: 'string' })),
+      `GET ${TRANSFER}/{transfer_id}: 200.amount: the type was integer and is string`,
+    ],
+    [
+      'a value that a reply no longer has',
+      (document) => replyOf(document).properties.status.enum.splice(1, 1),
+      `GET ${TRANSFER}/{transfer_id}: 200.status: the value "pending" is gone`,
+    ],
+    [
+      'a narrowed type of a request',
+      (document) => bodyOf(document).properties.amount.anyOf.pop(),
+      `POST ${TRANSFER}: body.amount: the type was string and is integer`,
+    ],
+    [
+      'a new required field of a request',
+      (document) => {
+        bodyOf(document).properties.purpose = { type: 'string' };
+        bodyOf(document).required.push('purpose');
+      },
+      `POST ${TRANSFER}: body.purpose: the field is required now`,
+    ],
+    [
+      'a field of a request that becomes required',
+      (document) => bodyOf(document).required.push('reference'),
+      `POST ${TRANSFER}: body.reference: the field is required now`,
+    ],
+    [
+      'a removed field of a request',
+      (document) => delete bodyOf(document).properties.description,
+      `POST ${TRANSFER}: body.description: the field is gone`,
+    ],
+    [
+      'a value that a request may no longer have',
+      (document) => bodyOf(document).properties.type.enum.pop(),
+      `POST ${TRANSFER}: body.type: the value "card_to_card" is gone`,
+    ],
+    [
+      'a list of values where any was taken',
+      (document) => Object.assign(bodyOf(document).properties.description, { enum: ['a', 'b'] }),
+      `POST ${TRANSFER}: body.description: only "a", "b" are left`,
+    ],
+    [
+      'a shorter text of a request',
+      (document) => Object.assign(bodyOf(document).properties.description, { maxLength: 100 }),
+      `POST ${TRANSFER}: body.description: maxLength was 255 and is 100`,
+    ],
+    [
+      'a request that refuses unknown fields',
+      (document) => Object.assign(bodyOf(document), { additionalProperties: false }),
+      `POST ${TRANSFER}: body: unknown fields are refused now`,
+    ],
+    [
+      'a removed parameter',
+      ({ paths }) => paths[TRANSFER].get.parameters.splice(0, 1),
+      `GET ${TRANSFER}: the query parameter limit is gone`,
+    ],
+    [
+      'a parameter that is required',
+      ({ components }) => Object.assign(components.parameters.IdempotencyKey, { required: true }),
+      `POST ${TRANSFER}: the header parameter Idempotency-Key is required now`,
+    ],
+    [
+      'a changed status of a success',
+      (document) => {
+        const { responses } = createOf(document);
+        responses[200] = responses[201];
+        delete responses[201];
+      },
+      `POST ${TRANSFER}: the status 201 is gone`,
+    ],
+    [
+      'a changed status of an error',
+      (document) => delete createOf(document).responses[424],
+      `POST ${TRANSFER}: the status 424 is gone`,
+    ],
+    [
+      'a removed error code',
+      (document) => {
+        const { content } = createOf(document).responses[409];
+        delete content['application/json'].examples.card_closed;
+      },
+      `POST ${TRANSFER}: 409: the error code card_closed is gone`,
+    ],
+    [
+      'an error code that is only left in the examples',
+      (document) => {
+        const codes =
+          createOf(document).responses[409].content['application/json'].schema.allOf[1].properties.Code.enum;
+        codes.splice(codes.indexOf('card_closed'), 1);
+      },
+      `POST ${TRANSFER}: 409.Code: the value "card_closed" is gone`,
+    ],
+    [
+      'a removed header of a reply',
+      (document) => delete createOf(document).responses[201].headers.Location,
+      `POST ${TRANSFER}: 201: the header Location is gone`,
+    ],
+    [
+      'a removed media type',
+      ({ paths }) => delete paths[`${TRANSFER}/export`].get.responses[200].content['text/csv'],
+      `GET ${TRANSFER}/export: 200: the media type text/csv is gone`,
+    ],
+    [
+      'a removed type of event',
+      ({ components }) => delete components.schemas.EventRecord.discriminator.mapping['card.created'],
+      'GET /api/v0.1/core/event/{event_id}: 200: the type card.created is gone',
+    ],
+    [
+      'a removed field of an event',
+      ({ components }) => delete components.schemas.CardRecord.properties.last_four,
+      'GET /api/v0.1/core/event/{event_id}: 200<card.created>.data.last_four: the field is gone',
+    ],
+  ];
+
+  test.each(cases)('%s', (_what, change, line) => {
+    expect(after(change)).toContain(line);
+  });
+});
+
+describe('a change that only adds is none', () => {
+  const cases: readonly (readonly [what: string, change: (document: Open) => void])[] = [
+    [
+      'a new operation',
+      ({ paths }) => Object.assign(paths, { '/new': { get: { operationId: 'new', responses: {} } } }),
+    ],
+    [
+      'a new optional field of a request',
+      (document) => Object.assign(bodyOf(document).properties, { more: { type: 'string' } }),
+    ],
+    ['a field of a request that is no longer required', (document) => bodyOf(document).required.pop()],
+    ['a new value of a request', (document) => bodyOf(document).properties.type.enum.push('other')],
+    [
+      'a longer text of a request',
+      (document) => Object.assign(bodyOf(document).properties.description, { maxLength: 999 }),
+    ],
+    ['a new field of a reply', (document) => Object.assign(replyOf(document).properties, { more: { type: 'string' } })],
+    ['a new value of a reply', (document) => replyOf(document).properties.status.enum.push('other')],
+    [
+      'a new error code',
+      (document) => {
+        const { schema, examples } = createOf(document).responses[409].content['application/json'];
+        schema.allOf[1].properties.Code.enum.push('card_frozen');
+        examples.card_frozen = {};
+      },
+    ],
+    [
+      'a new status of an error',
+      (document) => Object.assign(createOf(document).responses, { 451: { description: '' } }),
+    ],
+    [
+      'a new type of event',
+      ({ components: { schemas } }) => {
+        schemas.NewEvent = { ...schemas.CardCreatedEvent };
+        schemas.EventRecord.oneOf.push({ $ref: '#/components/schemas/NewEvent' });
+        schemas.EventRecord.discriminator.mapping['card.new'] = '#/components/schemas/NewEvent';
+      },
+    ],
+    ['other words', (document) => Object.assign(createOf(document), { summary: 'Another', description: 'Another' })],
+    [
+      'another name of a component',
+      (document) => {
+        document.components.schemas.Transfer = replyOf(document);
+        createOf(document).responses[201].content['application/json'].schema = {
+          $ref: '#/components/schemas/Transfer',
+        };
+      },
+    ],
+  ];
+
+  test.each(cases)('%s', (_what, change) => {
+    expect(after(change)).toEqual([]);
+  });
+});

@@ -1,0 +1,33 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { ConnectionFailure, TransferService } from '../../sdk/client.ts';
+import { createAuthority, type Identity } from '../door/certificates.ts';
+
+// This process does not know the authority, so Node accepts none of its certificates.
+const authority = createAuthority();
+afterAll(() => authority.remove());
+
+/** What creating a transfer comes to at a server with that certificate, and how many requests the server got. */
+async function createAt(identity: Identity): Promise<{ error: unknown; requests: number }> {
+  let requests = 0;
+  const server = createServer(identity, (_, response) => {
+    requests += 1;
+    response.end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const service = new TransferService({ baseUrl: `https://127.0.0.1:${port}`, maxRetries: 0 });
+  const error = await service.transfers.create({ amount: 1, card_id: 'card_1' }).catch((thrown: unknown) => thrown);
+  server.close();
+  return { error, requests };
+}
+
+test('a certificate that is not accepted: nothing was sent, so no money moved', async () => {
+  const { error, requests } = await createAt(authority.issue('IP:127.0.0.1'));
+  expect(error).toBeInstanceOf(ConnectionFailure);
+  expect(error).toMatchObject({ reason: 'unreachable', moneyMoved: 'no' });
+  expect(requests).toBe(0);
+});

@@ -1,0 +1,64 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { type Fetch, InvalidArgument, TransferService, type TransferServiceOptions } from '../../sdk/client.ts';
+
+// Time-outs, retries and fetch, of a client and of one call.
+
+/** A service that never responds; it counts the requests that it gets. */
+function silentService(): { readonly fetch: Fetch; readonly requests: () => number } {
+  let requests = 0;
+  const fetch: Fetch = (_, { signal }) => {
+    requests += 1;
+    return new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+  };
+  return { fetch, requests: () => requests };
+}
+
+afterEach(() => vi.unstubAllGlobals());
+
+test('a call can have its own time-out and number of retries', async () => {
+  const { fetch, requests } = silentService();
+  const client = new TransferService({ fetch, timeoutMilliseconds: 600_000, maxRetries: 5 });
+  const call = client.transfers.list({}, { timeoutMilliseconds: 5, maxRetries: 1 });
+  await expect(call).rejects.toMatchObject({ name: 'ConnectionFailure', reason: 'timeout', attempts: 2 });
+  await expect(call).rejects.toThrow('within 5 ms');
+  expect(requests()).toBe(2);
+});
+
+test('a call without options of its own has those of the client', async () => {
+  const { fetch, requests } = silentService();
+  const client = new TransferService({ fetch, timeoutMilliseconds: 5, maxRetries: 0 });
+  await expect(client.transfers.list()).rejects.toMatchObject({ reason: 'timeout', attempts: 1 });
+  expect(requests()).toBe(1);
+});
+
+test.each<[TransferServiceOptions, string]>([
+  [{ timeoutMilliseconds: 0 }, 'timeoutMilliseconds must be more than 0 and at most 2147483647, but it is 0.'],
+  [{ timeoutMilliseconds: Number.NaN }, 'but it is NaN.'],
+  [{ timeoutMilliseconds: Number.POSITIVE_INFINITY }, 'but it is Infinity.'],
+  [{ maxRetries: -1 }, 'maxRetries must be a whole number from 0, but it is -1.'],
+  [{ maxRetries: 1.5 }, 'but it is 1.5.'],
+])('%j is refused by a client and by a call', async (options, message) => {
+  expect(() => new TransferService(options)).toThrow(InvalidArgument);
+  expect(() => new TransferService(options)).toThrow(message);
+  expect(() => new TransferService(options)).toThrow(expect.objectContaining({ moneyMoved: 'no' }));
+  const { fetch, requests } = silentService();
+  await expect(new TransferService({ fetch }).transfers.list({}, options)).rejects.toThrow(message);
+  expect(requests()).toBe(0);
+});
+
+test('what a fetch of its own adds to the headers of an attempt is in no other', async () => {
+  const seen: (string | null)[] = [];
+  const fetch: Fetch = async (_, { headers }) => {
+    headers.append('X-Trace', 'a');
+    seen.push(headers.get('X-Trace'));
+    throw new TypeError('fetch failed');
+  };
+  await expect(new TransferService({ fetch, maxRetries: 1 }).transfers.list()).rejects.toThrow();
+  expect(seen).toEqual(['a', 'a']);
+});
+
+test('a fetch of the platform that is replaced after the client was made is used', async () => {
+  const client = new TransferService();
+  vi.stubGlobal('fetch', async () => new Response('{"data": [], "next_cursor": null}'));
+  expect((await client.transfers.list()).data).toEqual([]);
+});

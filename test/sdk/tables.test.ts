@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { ERRORS as DEFINED_ERRORS } from '../../contract/errors/catalogue.ts';
+import type { Operation } from '../../contract/operation.ts';
+import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS } from '../../contract/operations.ts';
+import { guardedFields, isClosed } from '../../contract/reading/read-fields.ts';
+import { ERRORS, OPERATIONS } from '../../sdk/client.ts';
+
+// The tables are written as text, and read when the client is loaded.
+
+test('every operation is read as the contract defines it', () => {
+  expect(Object.keys(OPERATIONS)).toEqual([...OPERATION_IDS]);
+  for (const id of OPERATION_IDS) {
+    const { method, path, reach, scope, idempotency, repeatable, csv, body }: Operation = DEFINITIONS[id];
+    expect(OPERATIONS[id], id).toEqual({
+      method,
+      path,
+      program: reach === 'program',
+      scope,
+      reach,
+      idempotency,
+      movesMoney: movesMoney(id),
+      repeatable: method === 'GET' || repeatable,
+      csv,
+      definedFields: body === undefined || !isClosed(body) ? {} : guardedFields(body),
+    });
+  }
+});
+
+test('every error code is read as the catalogue defines it', () => {
+  expect(Object.keys(ERRORS)).toEqual(Object.keys(DEFINED_ERRORS));
+  for (const [code, { status, type, retryable: retry, moneyMoved }] of Object.entries(DEFINED_ERRORS)) {
+    expect(ERRORS[code as keyof typeof ERRORS], code).toEqual({ status, type, retry, moneyMoved });
+  }
+});

@@ -1,0 +1,148 @@
+import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { connect } from '../../harness/ledger.ts';
+import { ledgerDirectory } from '../../harness/ledger-directory.ts';
+import { runCommand, startService } from '../../harness/process.ts';
+import { usePostgres } from '../../harness/use-ledger.ts';
+
+const { directory, embedded, urlOf } = await usePostgres();
+
+beforeAll(async () => {
+  const client = await connect({ ...embedded.connection, user: 'postgres', database: 'postgres' });
+  await client.query('create database examined');
+  await client.query('create role nobody_special login');
+  await client.end();
+});
+
+type Check = {
+  readonly name: string;
+  readonly outcome: string;
+  readonly message: string;
+  readonly runbook: string | null;
+};
+
+/** What `doctor` says about the host, by check. Nothing listens at the URL, which is a problem of its own. */
+async function examine(settings: Readonly<Record<string, string>>, url = 'http://127.0.0.1:1024') {
+  const { exitCode, output } = await runCommand(['doctor', '--host', '--json', '--url', url], settings);
+  const { sections, problems } = JSON.parse(output) as {
+    sections: { name: string; checks: Check[] }[];
+    problems: number;
+  };
+  const host = sections.find(({ name }) => name.startsWith('Host'))?.checks ?? [];
+  const all = sections.flatMap(({ checks }) => checks);
+  return { exitCode, problems, all, found: new Map(host.map((check) => [check.name, check])) };
+}
+
+const live = (settings: Readonly<Record<string, string>> = {}) => ({
+  MODE: 'live',
+  PORT: '0',
+  SUPPORT_CONTACT: 'help@bank.test',
+  DATA_DIR: `${directory}/live`,
+  DATABASE_URL: urlOf('postgres', 'examined'),
+  ...settings,
+});
+
+test('a sandbox that runs has no problem, and its database, schema, port and directory are named', async () => {
+  const { path, remove } = await ledgerDirectory();
+  try {
+    const service = await startService({ DATA_DIR: path });
+    const { port } = new URL(service.url);
+    const { exitCode, all, found } = await examine({ DATA_DIR: path, PORT: port }, service.url);
+    expect(all.filter(({ outcome }) => outcome !== 'ok')).toEqual([]);
+    expect(exitCode).toBe(0);
+    expect(found.get('port')?.message).toContain(`process ${service.child.pid}`);
+    expect(found.get('database')?.message).toMatch(/^the embedded PostgreSQL \d/);
+    expect(found.get('schema')?.message).toContain('current');
+    // Another folder of the same machine: the port is taken by the service that the URL leads to.
+    const elsewhere = await examine({ DATA_DIR: join(path, 'other'), PORT: port }, service.url);
+    expect(elsewhere.exitCode).toBe(0);
+    expect(elsewhere.found.get('database')?.message).toBe('there is no ledger yet: the first start makes it');
+    await service.stop();
+    const stopped = await examine({ DATA_DIR: path, PORT: port });
+    expect(stopped.found.get('port')).toMatchObject({ outcome: 'ok', message: `${port} is free` });
+    expect(stopped.found.get('schema')).toMatchObject({ outcome: 'ok' });
+  } finally {
+    await remove();
+  }
+});
+
+test('a live service on its way: no schema, then no operator key, then nothing but hints', async () => {
+  const first = await examine(live());
+  expect(first.found.get('schema')).toMatchObject({ outcome: 'problem', runbook: 'docs/runbook/ledger-missing.md' });
+  await runCommand(['migrate'], live());
+  const second = await examine(live());
+  expect(second.found.get('schema')).toMatchObject({ outcome: 'ok' });
+  expect(second.found.get('operator key')).toMatchObject({
+    outcome: 'problem',
+    runbook: 'docs/runbook/operator-key-missing.md',
+  });
+  await runCommand(['operator-key', 'create', '--name', 'first'], live());
+  const { found } = await examine(live({ HOST: '0.0.0.0' }));
+  expect(found.get('operator key')).toMatchObject({ outcome: 'ok' });
+  expect(found.get('TLS')).toMatchObject({
+    outcome: 'warning',
+    message: expect.stringContaining('put a proxy with TLS'),
+  });
+  expect((await examine(live())).found.get('TLS')?.message).toContain('TRUSTED_PROXIES is 0');
+  expect((await examine(live({ TRUSTED_PROXIES: '1' }))).found.get('TLS')).toMatchObject({ outcome: 'ok' });
+});
+
+describe('each is a problem with the page of the runbook', () => {
+  test.each<[string, () => Record<string, string>, string, string, RegExp]>([
+    ['a setting', () => live({ PORT: 'http' }), 'settings', 'invalid-setting', /PORT/],
+    [
+      'a database that is not there',
+      () => live({ DATABASE_URL: 'postgres://me@127.0.0.1:1/none' }),
+      'database',
+      'database-unreachable',
+      /cannot be used/,
+    ],
+    [
+      'a database of another user',
+      () => live({ DATABASE_URL: urlOf('nobody_special', 'examined') }),
+      'ledger|schema|database',
+      '',
+      /./,
+    ],
+    [
+      'a data directory that is a file',
+      () => {
+        writeFileSync(join(directory, 'file'), '');
+        return live({ DATA_DIR: join(directory, 'file') });
+      },
+      'data directory',
+      'data-directory-unusable',
+      /cannot write/,
+    ],
+    [
+      'backups that cannot be written',
+      () => ({ DATA_DIR: `${directory}/none`, BACKUP_DIR: `${directory}/missing` }),
+      'backups',
+      'backup-directory-unusable',
+      /BACKUP_DIR/,
+    ],
+  ])('%s', async (_, settings, name, page, message) => {
+    const { exitCode, found } = await examine(settings());
+    const [problem] = [...found.values()].filter(
+      (check) => new RegExp(`^(${name})$`).test(check.name) && check.outcome === 'problem',
+    );
+    expect(problem?.message).toMatch(message);
+    expect(problem?.runbook).toContain(`docs/runbook/${page}`);
+    expect(exitCode).toBe(1);
+  });
+
+  test('a port of another program, with its process', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const { found } = await examine({ DATA_DIR: `${directory}/none`, PORT: String(port) });
+    server.close();
+    expect(found.get('port')).toMatchObject({
+      outcome: 'problem',
+      message: expect.stringContaining(`Port ${port} is used by process ${process.pid}: `),
+      runbook: 'docs/runbook/port-unavailable.md',
+    });
+  });
+});
