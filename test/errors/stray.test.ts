@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { refusalOf, useService } from '../harness/service.ts';
-import { lookUp } from './log-reader.ts';
 
 // What browsers, monitors and scanners send to any service is refused like everything else, and wakes nobody.
 
@@ -71,15 +69,19 @@ test('guesses get their record, but are in neither the error log, its counts nor
   for (const [method, path] of MISTAKES) {
     mistaken.push(String((await sendRaw(url, { method, path })).headers['request-id']));
   }
-  // Errors are stored in their order, so when these are there the others would be, too.
-  for (const requestId of mistaken) await lookUp(client, requestId);
+  // Errors are stored in their order, so when these are stored the others would be, too.
+  const unrouted = async () => {
+    const found: string[] = [];
+    for (const code of ['route_not_found', 'method_not_allowed'] as const) {
+      for await (const { request_id } of client.errors.searchAll({ code })) found.push(request_id);
+    }
+    return found.toSorted();
+  };
+  await expect.poll(unrouted).toEqual(mistaken.toSorted());
   for (const requestId of stray)
     expect((await refusalOf(client.errors.inspect(requestId))).Code).toBe('error_not_found');
   expect((await refusalOf(client.requests.get(stray[0] ?? ''))).Code).toBe('request_not_found');
-  const { data, dropped } = await client.errors.search({ limit: 100 });
-  const unrouted = data.filter(({ code }) => code === 'route_not_found' || code === 'method_not_allowed');
-  expect(unrouted.map(({ request_id }) => request_id).toSorted()).toEqual(mistaken.toSorted());
-  expect(dropped).toBe(0);
+  expect((await client.errors.search()).dropped).toBe(0);
   const counts = (await client.errors.count()).data.filter(({ code }) => code === 'route_not_found');
   expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(3);
   const chart = async (): Promise<number> => {
@@ -87,6 +89,5 @@ test('guesses get their record, but are in neither the error log, its counts nor
     const found = recent.errors.find(({ code }) => code === 'route_not_found');
     return (found?.counts ?? []).reduce((sum, count) => sum + count, 0);
   };
-  await waitFor('the point of the chart', async () => (await chart()) > 0);
-  expect(await chart()).toBe(3);
+  await expect.poll(chart).toBe(3);
 });
