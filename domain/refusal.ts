@@ -1,5 +1,6 @@
 import type { RefusalCode } from './error-codes.ts';
 import type { ReadinessReason } from './readiness.ts';
+import type { Seen } from './seen.ts';
 
 /** Whether a request moved money. `no` and `yes` are certain. */
 export type MoneyMoved = 'no' | 'yes' | 'unknown';
@@ -9,7 +10,7 @@ export type RefusalDetails = {
   /** JSON pointer to the invalid field of the request, for the `Error-Field` header. */
   readonly field?: string;
   /** Values the checks saw, for the error log and explain_transfer; never shown in a message by itself. */
-  readonly saw?: Readonly<Record<string, string | number | boolean | null>>;
+  readonly saw?: Seen;
   /** Set when this is a replay of the first response to an idempotency key. */
   readonly replayed?: boolean;
   /** In how many milliseconds the reason ends by itself, for the `Retry-After` header. */

@@ -153,7 +153,7 @@ function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['bal
       ? ["Unload the card, or send 'balance_to': 'funding' with the status."]
       : []),
   ];
-  const saw = { balance: balance.toString(), held: held.toString(), incoming: incoming.toString() };
+  const saw = { balance, held, incoming };
   const message = `The card '${card.name}' cannot be closed: ${facts.join(', ')}. ${whatToDo.join(' ')}`;
   return new Refusal('card_not_empty', message, { field: '/status', saw });
 }
@@ -166,7 +166,7 @@ function refuseTooMuch(card: Card, source: Account, destination: Account, view: 
     const message =
       `The card '${card.name}' has ${formatMoney(balance, currency)}; the maximum of one transfer is ` +
       `${formatMoney(MAXIMUM_AMOUNT, currency)}. Unload the card in parts, then close it.`;
-    const saw = { balance: balance.toString(), maximum_amount: MAXIMUM_AMOUNT.toString() };
+    const saw = { balance, maximum_amount: MAXIMUM_AMOUNT };
     return new Refusal('limit_exceeded', message, { field, saw });
   }
   const finding = examineReceivingAccount(destination, undefined, balance, view);

@@ -64,6 +64,11 @@ describe('currencies', () => {
     ['IQD', 1000n, '1.000 IQD'],
     ['HUF', 100n, '1.00 HUF'],
     ['EUR', -5n, '-0.05 EUR'],
+    ['USD', 999_999_999_999n, '9999999999.99 USD'],
+    ['USD', 1_000_000_000_000n, '10,000,000,000.00 USD'],
+    ['USD', -MAXIMUM_BALANCE, '-90,071,992,547,409.91 USD'],
+    ['JPY', 4_111_111_111_111_111n, '4,111,111,111,111,111 JPY'],
+    ['UYW', 4_111_111_111_111_111n, '411,111,111,111.1111 UYW'],
   ])('%s: %d minor units are read as %s', (currency, amount, text) => {
     expect(formatMoney(amount, currency)).toBe(text);
   });

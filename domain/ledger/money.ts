@@ -35,13 +35,21 @@ export function readAmount(sent: AmountAsSent): AmountReading {
   return { amount };
 }
 
-/** How a person reads an amount of minor units, such as `85.50 USD` or `1200 JPY`. For messages only. */
+/** The fewest digits that look like a card number in one piece. */
+const CARD_NUMBER_DIGITS = 13;
+
+/**
+ * How a person reads an amount of minor units, such as `85.50 USD` or `1200 JPY`. For messages only. Thousands have
+ * commas between them where the amount has as many digits as a card number: `12,345,678,901.23 USD`. Without them, the
+ * amount could be taken for one, and be removed from its message.
+ */
 export function formatMoney(amount: bigint, currency: string): string {
   const exponent = CURRENCY_EXPONENTS[currency] ?? 0;
   const sign = amount < 0n ? '-' : '';
   const digits = (amount < 0n ? -amount : amount).toString().padStart(exponent + 1, '0');
-  if (exponent === 0) return `${sign}${digits} ${currency}`;
-  return `${sign}${digits.slice(0, -exponent)}.${digits.slice(-exponent)} ${currency}`;
+  const whole = digits.slice(0, digits.length - exponent);
+  const shown = digits.length < CARD_NUMBER_DIGITS ? whole : whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
+  return `${sign}${shown}${exponent === 0 ? '' : '.'}${digits.slice(digits.length - exponent)} ${currency}`;
 }
 
 /** Whether `currency` is an ISO 4217 code that this service keeps accounts in. */

@@ -92,7 +92,7 @@ export function decideCapture(
 
 function refuseTooMuch(transfer: Transfer, requested: bigint): Refusal {
   const { amount, currency } = transfer;
-  const saw = { held: amount.toString(), amount: requested.toString() };
+  const saw = { held: amount, amount: requested };
   const message =
     `The capture is for ${formatMoney(requested, currency)}, but the transfer holds ${formatMoney(amount, currency)}. ` +
     'Send that amount or less, or omit the amount to capture all of it.';

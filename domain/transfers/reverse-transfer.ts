@@ -67,7 +67,7 @@ function endsBack(transfer: Transfer, view: TransferView): Ends {
 }
 
 function refuseReversedWhole(transfer: Transfer): Refusal {
-  const saw = { captured: transfer.capturedAmount.toString(), reversed: transfer.reversedAmount.toString() };
+  const saw = { captured: transfer.capturedAmount, reversed: transfer.reversedAmount };
   const message =
     `All ${formatMoney(transfer.capturedAmount, transfer.currency)} of the transfer ` +
     `${toWireId('tr', transfer.transferId)} have already been reversed.`;
@@ -77,9 +77,9 @@ function refuseReversedWhole(transfer: Transfer): Refusal {
 function refuseTooMuch(transfer: Transfer, amount: bigint, left: bigint): Refusal {
   const money = (value: bigint): string => formatMoney(value, transfer.currency);
   const saw = {
-    captured: transfer.capturedAmount.toString(),
-    reversed: transfer.reversedAmount.toString(),
-    amount: amount.toString(),
+    captured: transfer.capturedAmount,
+    reversed: transfer.reversedAmount,
+    amount,
   };
   const message =
     `The reversal is for ${money(amount)}, but ${money(transfer.capturedAmount)} were captured, ` +
@@ -103,11 +103,11 @@ function refuseFunds(ends: Ends, transfer: Transfer, amount: bigint, view: Trans
     const message =
       `The reversal would exceed the maximum balance of the ${destination.kind} account, ` +
       `${money(MAXIMUM_BALANCE)}.`;
-    const saw = { account: destination.kind, balance: destination.balance.toString(), amount: amount.toString() };
+    const saw = { account: destination.kind, balance: destination.balance, amount };
     return new Refusal('limit_exceeded', message, { field: '/amount', saw });
   }
   if (canTake(source, amount)) return undefined;
-  const saw = { account: source.kind, available: available(source).toString(), amount: amount.toString() };
+  const saw = { account: source.kind, available: available(source), amount };
   const holder = transfer.type === 'load' ? view.card : view.destinationCard;
   const whose = source.kind === 'card' ? `The card '${holder?.name}'` : "The card program's funding account";
   const message = `${whose} has ${money(available(source))} available; the reversal is for ` + `${money(amount)}.`;

@@ -19,6 +19,7 @@ import {
 } from '../ledger/limits.ts';
 import { formatMoney, MAXIMUM_BALANCE } from '../ledger/money.ts';
 import { Refusal } from '../refusal.ts';
+import type { Seen, SeenValue } from '../seen.ts';
 import { disabledBy, type SwitchSetting, scopeOf } from '../switch.ts';
 import { LONGEST_HOLD, LONGEST_SCHEDULE } from './hold.ts';
 import type { TransferTerms, TransferType } from './transfer.ts';
@@ -41,11 +42,9 @@ export type TransferView = {
 
 /** What one check found. `not_evaluated`: an earlier check left it nothing to look at. */
 export type Finding =
-  | { readonly outcome: 'passed'; readonly saw: Saw }
-  | { readonly outcome: 'failed'; readonly saw: Saw; readonly refusal: Refusal }
+  | { readonly outcome: 'passed'; readonly saw: Seen }
+  | { readonly outcome: 'failed'; readonly saw: Seen; readonly refusal: Refusal }
   | { readonly outcome: 'not_evaluated' };
-
-type Saw = Readonly<Record<string, string | number | boolean | null>>;
 
 /** One rule about creating a transfer. */
 export type TransferCheck = {
@@ -62,13 +61,13 @@ export type TransferCheck = {
 /** A passed check. What it saw is only described where it is shown: by explain_transfer. */
 class Passed {
   readonly outcome = 'passed';
-  readonly #describe: () => Saw;
+  readonly #describe: () => Seen;
 
-  constructor(describe: () => Saw) {
+  constructor(describe: () => Seen) {
     this.#describe = describe;
   }
 
-  get saw(): Saw {
+  get saw(): Seen {
     return this.#describe();
   }
 }
@@ -207,7 +206,7 @@ export function examineSwitch(
     program: 'The service is disabled for this card program',
     transfer_type: `The service is disabled for transfers of type '${terms.type}' in this card program`,
   }[scopeOf(setting)];
-  const saw = { disabled: true, scope: scopeOf(setting), reason: setting.reason, until: setting.until };
+  const saw = { disabled: true, scope: scopeOf(setting), reason: setting.reason, until: shownOrNull(setting.until) };
   const end = setting.until === null ? {} : { endsIn: setting.until - view.now };
   return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw, ...end }) };
 }
@@ -306,14 +305,14 @@ function examineLimits(terms: TransferTerms, view: TransferView, concerns: (name
 function sawOfLimits(
   terms: TransferTerms,
   examined: readonly { readonly state: LimitState; readonly direction: Direction }[],
-): Saw {
-  const saw: Record<string, string> = { amount: terms.amount.toString() };
+): Seen {
+  const saw: Record<string, SeenValue> = { amount: terms.amount };
   for (const { state, direction } of examined) saw[`${state.source}_${direction}_${state.name}`] = sawOf(state);
   return saw;
 }
 
-function sawOf(state: LimitState): string {
-  return state.used === null ? state.value.toString() : `${state.used} of ${state.value} used`;
+function sawOf({ used, value }: LimitState): SeenValue {
+  return used === null ? value : { used, limit: value };
 }
 
 function codeOf(state: LimitState): 'limit_exceeded' | 'amount_too_large' | 'amount_too_small' {
@@ -325,10 +324,10 @@ function examineAvailable(terms: TransferTerms, view: TransferView): Finding {
   const ends = endsOf(terms, view);
   if (ends === undefined) return NOT_EVALUATED;
   const { source } = ends;
-  const describe = (): Saw => ({
+  const describe = (): Seen => ({
     account: source.kind,
-    available: available(source).toString(),
-    amount: terms.amount.toString(),
+    available: available(source),
+    amount: terms.amount,
   });
   if (canTake(source, terms.amount)) return new Passed(describe);
   const whose = source.kind === 'card' ? `The card '${view.card?.name}'` : "The card program's funding account";
@@ -363,12 +362,12 @@ export function examineReceivingAccount(
 ): Finding {
   const { balance, incoming, currency } = destination;
   const bound = destination.kind === 'card' && card !== undefined ? maximumBalanceOf(card, view.rules) : null;
-  const describe = (): Saw => ({
+  const describe = (): Seen => ({
     account: destination.kind,
-    balance: balance.toString(),
-    incoming: incoming.toString(),
-    amount: amount.toString(),
-    maximum_balance: bound?.value.toString() ?? null,
+    balance,
+    incoming,
+    amount,
+    maximum_balance: bound?.value ?? null,
   });
   const refuse = (message: string): Finding => {
     const saw = describe();

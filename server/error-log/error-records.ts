@@ -32,7 +32,7 @@ export function toOperatorErrorRecord(error: LoggedError): OperatorErrorRecord {
     ...toLoggedErrorRecord(error),
     program_id: error.programId === null ? null : toWireId('prog', error.programId),
     caller: error.caller,
-    checks: toObject(error.checks),
+    checks: checksOf(error.checks),
   };
 }
 
@@ -61,6 +61,16 @@ export function toErrorRecord(error: Pick<LoggedError, 'message' | 'status' | 'c
 
 function typeOf({ type }: Pick<LoggedError, 'type'>): ErrorType {
   return ERROR_TYPES.find((known) => known === type) ?? 'Server Error';
+}
+
+/** Milliseconds since 1970, from 2001 to 2286. */
+const MILLISECONDS = /^[1-9]\d{12}$/;
+
+/** What the check used. Earlier versions stored the end of a disabled scope as milliseconds since 1970. */
+function checksOf(value: Json): Record<string, unknown> | null {
+  const checks = toObject(value);
+  if (checks === null || !MILLISECONDS.test(String(checks.until))) return checks;
+  return { ...checks, until: new Date(Number(checks.until)).toISOString() };
 }
 
 function toObject(value: Json): Record<string, unknown> | null {

@@ -2,8 +2,9 @@ import type { ErrorType } from '../../contract/errors/record.ts';
 import { REDACTED } from '../../domain/cards/card-number.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import type { MoneyMoved } from '../../domain/refusal.ts';
+import { isOfLedger, type Seen, shownSeen } from '../../domain/seen.ts';
 import { causesOf, jsonWithoutSecrets, withoutSecrets } from '../redaction.ts';
-import type { Cause, LoggedError } from '../store/error.ts';
+import type { Cause, Json, LoggedError } from '../store/error.ts';
 
 /** An error response as reported to the error log, with what is known about its request. */
 export type ReportedError = {
@@ -24,7 +25,7 @@ export type ReportedError = {
   readonly moneyMoved: MoneyMoved | undefined;
   /** Id on the wire. */
   readonly transferId: string | undefined;
-  readonly saw: Readonly<Record<string, string | number | boolean | null>> | undefined;
+  readonly saw: Seen | undefined;
   readonly field: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
@@ -74,13 +75,23 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
     transferId: report.transferId === undefined ? null : (fromWireId('tr', report.transferId) ?? null),
     moneyMoved: report.moneyMoved ?? null,
     request: request === null ? null : jsonWithoutSecrets(request, budget, 3),
-    checks: saw === undefined ? null : jsonWithoutSecrets(saw, budget, 1),
+    checks: saw === undefined ? null : checksOf(saw, budget),
     traceparent: report.traceparent ?? null,
     causes,
   };
   const texts =
     message.length + MAX_REQUEST_LENGTH - budget.left + causes.reduce((sum, cause) => sum + sizeOf(cause), 0);
   return { error, bytes: FIXED_BYTES + texts };
+}
+
+/** What the check used. Numbers of the ledger are shown as they are: a balance can have the digits of a card number. */
+function checksOf(saw: Seen, budget: { left: number }): Json {
+  return Object.fromEntries(
+    Object.entries(saw).map(([name, value]): [string, Json] => {
+      const shown = shownSeen(value);
+      return [name, isOfLedger(value) ? shown : jsonWithoutSecrets(shown, budget, 0)];
+    }),
+  );
 }
 
 /** The headers of a webhook are secrets, whatever they look like. */

@@ -2,6 +2,7 @@ import type { TransferExplanation } from '../../contract/transfers.ts';
 import { replay } from '../../domain/idempotency.ts';
 import { type AmountReading, MINIMUM_AMOUNT, readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { type Seen, shownSeen } from '../../domain/seen.ts';
 import {
   type Finding,
   NOT_EVALUATED,
@@ -14,9 +15,6 @@ import type { Service } from '../operations/service.ts';
 import { Books } from './decide.ts';
 import { loadFor } from './load.ts';
 import { type CreateRequest, checkTerms, toCreateRequest } from './request.ts';
-
-/** What a check saw. */
-type Seen = TransferExplanation['checks'][number]['saw'];
 
 type NamedFinding = { readonly name: string; readonly finding: Finding };
 
@@ -67,8 +65,8 @@ function explain(books: Books, request: CreateRequest, reading: AmountReading): 
 }
 
 /** What a check saw, without the reason that an operator gave for disabling something. */
-function shownOf({ reason: _, ...shown }: Seen): Seen {
-  return shown;
+function shownOf({ reason: _, ...saw }: Seen): TransferExplanation['checks'][number]['saw'] {
+  return Object.fromEntries(Object.entries(saw).map(([name, value]) => [name, shownSeen(value)]));
 }
 
 /** Whether a check cannot run: without a valid amount, or before a scheduled transfer is due. */
@@ -84,7 +82,7 @@ function isReplay(books: Books, request: CreateRequest): boolean {
 }
 
 function examineAmount(reading: AmountReading): Finding {
-  if ('amount' in reading) return { outcome: 'passed', saw: { amount: reading.amount.toString() } };
+  if ('amount' in reading) return { outcome: 'passed', saw: { amount: reading.amount } };
   return { outcome: 'failed', saw: {}, refusal: new Refusal('invalid_amount', reading.problem) };
 }
 

@@ -337,8 +337,9 @@ describe('the switch', () => {
     const cardId = await newCard(10, programId);
     const move = (type: 'load' | 'unload') =>
       client().transfers.create({ amount: 1, card_id: cardId, type }, { programId });
-    const body = { disabled: true, reason: 'loads only', program_id: programId, type: 'load' } as const;
-    expect(await client().switch.change(body)).toMatchObject({ scope: 'transfer_type', type: 'load' });
+    const until = '2999-12-31T00:00:00.000Z';
+    const body = { disabled: true, reason: 'loads only', program_id: programId, type: 'load', until } as const;
+    expect(await client().switch.change(body)).toMatchObject({ scope: 'transfer_type', type: 'load', until });
     const refused = await refusalOf(move('load'));
     expect(refused).toMatchObject({ Code: 'service_disabled', Type: 'Process Error' });
     expect(refused.Message).toContain("'load'");
@@ -346,7 +347,7 @@ describe('the switch', () => {
     // Programs learn that it is disabled, and not what operators wrote to each other.
     const asked = { amount: 1, card_id: cardId, type: 'load' } as const;
     const { checks } = await client().transfers.explain(asked, { programId });
-    const saw = { disabled: true, scope: 'transfer_type', until: null };
+    const saw = { disabled: true, scope: 'transfer_type', until };
     expect(checks.find(({ code }) => code === 'service_disabled')?.saw).toEqual(saw);
   });
 

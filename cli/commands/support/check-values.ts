@@ -9,6 +9,9 @@ const QUOTED = /'[^']*'/g;
 /** Values that are amounts in minor units: of the request, the account or a limit. */
 const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(available|held|incoming|captured|reversed)$/;
 
+/** Milliseconds since 1970, which services of earlier versions show. */
+const MILLISECONDS = /^\d{13}$/;
+
 const TIME_NAMES = /^(now|until)$|_(at|for)$/;
 
 const USED_OF_LIMIT = /^(\d+) of (\d+) used$/;
@@ -31,7 +34,8 @@ export function shownChecks(error: Checked): Readonly<Record<string, unknown>> |
 }
 
 function shownValue(name: string, value: unknown, currency: string | undefined): unknown {
-  if (typeof value === 'number' && TIME_NAMES.test(name)) return plainTime(new Date(value).toISOString());
+  if (TIME_NAMES.test(name) && MILLISECONDS.test(String(value)))
+    return plainTime(new Date(Number(value)).toISOString());
   if (currency === undefined || !AMOUNT_NAMES.test(name)) return value;
   if (typeof value !== 'string' && typeof value !== 'number') return value;
   const text = String(value);

@@ -39,7 +39,7 @@ const REFUSED = {
     amount: '98765',
     card_in_daily_amount: '100 of 2000 used',
     card_in_daily_count: '1 of 2 used',
-    until: 1_795_381_188_856,
+    until: '2026-11-22T20:59:48.856Z',
   },
   causes: [],
 };
@@ -63,6 +63,11 @@ async function outputOf(text: string, body: object): Promise<string> {
 describe('the checks of an error', () => {
   test('are amounts of money and times', async () => {
     expect(await outputOf('errors inspect req_1', REFUSED)).toContain(SHOWN);
+  });
+
+  test.each([1_795_381_188_856, '1795381188856'])('are times where an earlier version shows %j', async (until) => {
+    const earlier = { ...REFUSED, checks: { ...REFUSED.checks, until } };
+    expect(await outputOf('errors inspect req_1', earlier)).toContain(SHOWN);
   });
 
   test('have the currency of the request where the message has none', async () => {
