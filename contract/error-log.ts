@@ -21,6 +21,10 @@ export const LoggedErrorRecord = Type.Object({
   card_id: textOrNull('The card that caused the error; otherwise the card in the request; null without one'),
   transfer_id: textOrNull('The transfer that exists or may exist; null without one'),
   idempotency_key: textOrNull('Idempotency-Key of the request; null without one'),
+  key_id: textOrNull(
+    '`key_id` of the API key of the request, or of its session; null without a key, for a key that is not known, and for ' +
+      'errors of earlier versions',
+  ),
   money_moved: nullable(
     literals(['no', 'yes', 'unknown'], 'Whether the request moved money; null for operations that move none'),
   ),
@@ -106,6 +110,7 @@ const ERROR = {
   card_id: 'card_empty',
   transfer_id: null,
   idempotency_key: null,
+  key_id: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
   money_moved: 'no',
   request: { amount: 1, card_id: 'card_empty', type: 'unload' },
   traceparent: null,

@@ -11,6 +11,8 @@ export type RefusalDetails = {
   readonly field?: string;
   /** Values the checks saw, for the error log and explain_transfer; never shown in a message by itself. */
   readonly saw?: Seen;
+  /** Inner UUID of the API key that was refused, where it is known although the caller is not. */
+  readonly keyId?: string;
   /** Set when this is a replay of the first response to an idempotency key. */
   readonly replayed?: boolean;
   /** In how many milliseconds the reason ends by itself, for the `Retry-After` header. */

@@ -887,6 +887,11 @@ export type InspectedErrorRecord = {
   readonly transfer_id: string | null;
   /** Idempotency-Key of the request; null without one. */
   readonly idempotency_key: string | null;
+  /**
+   * `key_id` of the API key of the request, or of its session; null without a key, for a key that is not known,
+   * and for errors of earlier versions.
+   */
+  readonly key_id: string | null;
   /** Whether the request moved money; null for operations that move none. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The fields of the request, without card numbers and keys; null if they were not read. */
@@ -1141,6 +1146,11 @@ export type LoggedErrorRecord = {
   readonly transfer_id: string | null;
   /** Idempotency-Key of the request; null without one. */
   readonly idempotency_key: string | null;
+  /**
+   * `key_id` of the API key of the request, or of its session; null without a key, for a key that is not known,
+   * and for errors of earlier versions.
+   */
+  readonly key_id: string | null;
   /** Whether the request moved money; null for operations that move none. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The fields of the request, without card numbers and keys; null if they were not read. */
@@ -1311,6 +1321,11 @@ export type OperatorErrorRecord = {
   readonly transfer_id: string | null;
   /** Idempotency-Key of the request; null without one. */
   readonly idempotency_key: string | null;
+  /**
+   * `key_id` of the API key of the request, or of its session; null without a key, for a key that is not known,
+   * and for errors of earlier versions.
+   */
+  readonly key_id: string | null;
   /** Whether the request moved money; null for operations that move none. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The fields of the request, without card numbers and keys; null if they were not read. */

@@ -20,6 +20,7 @@ export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
     card_id: error.cardName,
     transfer_id: error.transferId === null ? null : toWireId('tr', error.transferId),
     idempotency_key: error.idempotencyKey,
+    key_id: error.keyId === null ? null : toWireId('key', error.keyId),
     money_moved: error.moneyMoved,
     request: toObject(error.request),
     traceparent: error.traceparent,

@@ -22,6 +22,8 @@ export type ReportedError = {
   /** Inner UUID. */
   readonly programId: string | undefined;
   readonly caller: string | undefined;
+  /** Inner UUID. */
+  readonly keyId?: string | undefined;
   readonly moneyMoved: MoneyMoved | undefined;
   /** Id on the wire. */
   readonly transferId: string | undefined;
@@ -62,6 +64,7 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
     requestId: report.requestId,
     programId: report.programId ?? null,
     caller: report.caller ?? null,
+    keyId: report.keyId ?? null,
     operation: report.operation ?? null,
     code: report.code,
     status: report.status,

@@ -24,6 +24,8 @@ export type ErrorReport = {
   readonly parameters: Readonly<Record<string, string>> | undefined;
   readonly programId: string | undefined;
   readonly caller: Caller['kind'] | undefined;
+  /** Inner UUID of the caller's API key, or that of its session; undefined without one. */
+  readonly keyId: string | undefined;
   /** Undefined when the operation moves no money. */
   readonly moneyMoved: MoneyMoved | undefined;
   /** Id on the wire of the transfer that may exist. */

@@ -98,14 +98,14 @@ export function openAuthentication(
 function toCaller(key: ApiKey | undefined, left: bigint | null | undefined): Bearing {
   if (key === undefined) throw refuse('The API key is unknown.', 'unknown');
   const { keyId, programId, scopes } = key;
-  if (key.revokedAt !== null) throw refuse('The API key was revoked.', 'revoked');
-  if (left !== null && left !== undefined && left <= 0n) throw refuse('The API key has expired.', 'expired');
+  if (key.revokedAt !== null) throw refuse('The API key was revoked.', 'revoked', keyId);
+  if (left !== null && left !== undefined && left <= 0n) throw refuse('The API key has expired.', 'expired', keyId);
   return programId === null
     ? { kind: 'operator_key', keyId, scopes }
     : { kind: 'program_key', keyId, scopes, programId };
 }
 
-function refuse(message: string, reason: string): Refusal {
-  const saw = { refused_because: reason };
-  return new Refusal('unauthenticated', `${message} Send a valid key as "Authorization: Bearer <key>".`, { saw });
+function refuse(message: string, reason: string, keyId?: string): Refusal {
+  const details = { saw: { refused_because: reason }, ...(keyId === undefined ? {} : { keyId }) };
+  return new Refusal('unauthenticated', `${message} Send a valid key as "Authorization: Bearer <key>".`, details);
 }

@@ -116,7 +116,8 @@ function callerOf({ error, entries, transfers, created }: RequestTrace): string 
   const [entry] = entries;
   if (entry !== undefined && entry.action !== 'refuse_credential') return entry.actor;
   const own = transfers.find(({ transferId }) => created.has(transferId));
-  return own === undefined ? (error?.caller ?? null) : toTransferRecord(own).created_by;
+  if (own !== undefined) return toTransferRecord(own).created_by;
+  return error === null || error.keyId === null ? (error?.caller ?? null) : toWireId('key', error.keyId);
 }
 
 function keyOf({ error, transfers, created }: RequestTrace, operation: OperationId | null): string | null {

@@ -90,18 +90,18 @@ export function openSessionAuthentication(
 function toCaller(session: FoundSession | undefined): Bearing {
   if (session === undefined) throw refuse('The session is unknown, or it was ended.', 'session unknown');
   const { sessionId, keyId, programId, scopes } = session;
-  if (session.revokedAt !== null) throw refuse('The session has ended: its API key was revoked.', 'session ended');
-  if (session.replacedBy !== null) throw refuse('The session has ended: its API key was rolled.', 'session ended');
-  if (session.keyLeft !== null && session.keyLeft <= 0)
-    throw refuse('The session has ended: its API key has expired.', 'session ended');
-  if (session.left <= 0) throw refuse('The session has ended, because it is 12 hours old.', 'session ended');
-  if (session.idleLeft <= 0)
-    throw refuse('The session has ended, because it was not used for 15 minutes.', 'session ended');
+  const ended = (how: string): Refusal => refuse(`The session has ended${how}`, 'session ended', keyId);
+  if (session.revokedAt !== null) throw ended(': its API key was revoked.');
+  if (session.replacedBy !== null) throw ended(': its API key was rolled.');
+  if (session.keyLeft !== null && session.keyLeft <= 0) throw ended(': its API key has expired.');
+  if (session.left <= 0) throw ended(', because it is 12 hours old.');
+  if (session.idleLeft <= 0) throw ended(', because it was not used for 15 minutes.');
   return programId === null
     ? { kind: 'operator_key', keyId, scopes, sessionId }
     : { kind: 'program_key', keyId, scopes, programId, sessionId };
 }
 
-function refuse(message: string, reason: string): Refusal {
-  return new Refusal('unauthenticated', `${message} Sign in again.`, { saw: { refused_because: reason } });
+function refuse(message: string, reason: string, keyId?: string): Refusal {
+  const details = { saw: { refused_because: reason }, ...(keyId === undefined ? {} : { keyId }) };
+  return new Refusal('unauthenticated', `${message} Sign in again.`, details);
 }

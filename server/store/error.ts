@@ -32,6 +32,8 @@ export const LISTED_ERROR = columns({
   requestId: UUID,
   programId: nullable(UUID),
   caller: nullable(TEXT),
+  /** Inner UUID of the API key; null without one, and for errors of earlier versions. */
+  keyId: nullable(UUID),
   operation: nullable(TEXT),
   /** Plain text: earlier versions may have had other codes. */
   code: TEXT,

@@ -171,6 +171,7 @@ test('a refusal is recorded with everything known of the request', async () => {
     card_id: 'card_empty',
     transfer_id: null,
     idempotency_key: 'order-17',
+    key_id: null,
     money_moved: 'no',
     request: { ...body, amount: '700' },
     program_id: DEMO_PROGRAM,

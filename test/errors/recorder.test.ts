@@ -252,6 +252,20 @@ describe('without the database', () => {
     expect(rows).toEqual([{ code: 'card_lost' }, { code: 'insufficient_funds' }]);
   });
 
+  test('an error that an earlier version spooled has no key', async () => {
+    const first = await start({}, { away: true });
+    const keyId = randomUUIDv7();
+    for (const one of reports(2)) first.recorder.record({ ...one, keyId });
+    await first.recorder.stop();
+    const path = spoolOf(directory.path);
+    writeFileSync(path, readFileSync(path, 'utf8').replace(`"keyId":"${keyId}",`, ''));
+    const second = await start();
+    await waitFor('the spool to be loaded', async () => linesOf(path).length === 0);
+    await second.recorder.stop();
+    const { rows } = await admin.query('select key_id from error order by key_id');
+    expect(rows).toEqual([{ key_id: keyId }, { key_id: null }]);
+  });
+
   test('a line torn by a kill is counted, and the lines around it are loaded', async () => {
     const first = await start({}, { away: true });
     for (const one of reports(5)) first.recorder.record(one);

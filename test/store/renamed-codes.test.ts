@@ -115,6 +115,7 @@ const logged = (code: string): LoggedError => ({
   requestId: randomUUIDv7(),
   programId: PROGRAM,
   caller: 'sandbox',
+  keyId: null,
   operation: 'create_transfer',
   code,
   status: 409,

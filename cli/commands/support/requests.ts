@@ -38,6 +38,7 @@ function addedBy(error: InspectedErrorRecord, request: RequestRecord): object {
     if (name === 'causes') return false;
     // The request has the id of the key where it is known, the error only its kind.
     if (name === 'caller') return request.caller === null;
+    if (name === 'key_id') return request.caller !== value;
     if (name === 'message') return !request.summary.includes(error.message);
     return above.get(name) !== value;
   });

@@ -15,7 +15,7 @@ export function toShownRequest(error: LoggedErrorRecord): RequestRecord {
     received_at: created_at,
     operation,
     program_id: null,
-    caller: null,
+    caller: error.key_id,
     idempotency_key,
     outcome: 'failed',
     status,

@@ -49,7 +49,7 @@ export function composeErrorResponse(thrown: unknown, context: RequestContext, r
     method: request.method,
     path: context.pattern ?? maskPath(context.path).slice(0, MAX_PATH_LENGTH),
     programId: context.programId,
-    caller: context.caller?.kind,
+    ...callerOf(context),
     operation: context.operation,
     idempotencyKey: context.idempotencyKey,
     fields: context.fields,
@@ -69,13 +69,18 @@ export function reportRow(row: RefusedRow, context: RequestContext, reporter: Er
     method: context.request.method,
     path: context.pattern,
     programId: context.programId,
-    caller: context.caller?.kind,
+    ...callerOf(context),
     operation,
     idempotencyKey,
     fields: { row: row.index, refused_rows: row.refused },
     parameters: undefined,
     traceparent: context.traceparent,
   }).report;
+}
+
+function callerOf({ caller }: RequestContext): Pick<ErrorReport, 'caller' | 'keyId'> {
+  const keyId = caller !== undefined && 'keyId' in caller ? caller.keyId : undefined;
+  return { caller: caller?.kind, keyId };
 }
 
 /** The response to bytes that are not an HTTP request. */
@@ -95,6 +100,7 @@ export function composeBareResponse(
     path: undefined,
     programId: undefined,
     caller: undefined,
+    keyId: undefined,
     fields: undefined,
     traceparent: undefined,
   };
@@ -110,6 +116,7 @@ type Sent = Pick<
   | 'parameters'
   | 'programId'
   | 'caller'
+  | 'keyId'
   | 'operation'
   | 'idempotencyKey'
   | 'fields'
@@ -133,6 +140,7 @@ function compose(
   const record: ErrorRecord = { Message: message, Status: status, Code: code, Type: type };
   const report: ErrorReport = {
     ...sent,
+    keyId: sent.keyId ?? details.keyId,
     requestId: request.requestId,
     at: request.startedAt,
     code,

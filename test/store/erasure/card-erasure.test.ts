@@ -218,6 +218,7 @@ describe('an error that is stored after the erasure has no texts if it is about 
     requestId: randomUUIDv7(),
     programId: DEMO_PROGRAM_ID,
     caller: null,
+    keyId: null,
     operation: 'create_transfer',
     code: 'create_transfer_schema',
     status: 400,
