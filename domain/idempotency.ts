@@ -1,10 +1,13 @@
 import type { RefusalCode } from './error-codes.ts';
+import { toWireId } from './identifier.ts';
 import { Refusal } from './refusal.ts';
 
 /** The stored first response to a key: a success, or a refusal that is stored. */
 export type StoredResponse = {
   /** SHA-256 of the request, in hex. */
   readonly fingerprint: string;
+  /** Inner UUID of the request; null where an earlier version stored it. */
+  readonly requestId: string | null;
   readonly status: number;
   /** Inner UUID of what the request created; null for a refusal. */
   readonly subjectId: string | null;
@@ -21,8 +24,20 @@ export type StoredResponse = {
  */
 export function replay(stored: StoredResponse, fingerprint: string): StoredResponse | Refusal {
   if (stored.fingerprint === fingerprint) return stored;
+  const original = originalOf(stored);
+  const which = original === undefined ? '' : `, ${original}`;
   const message =
-    'This Idempotency-Key was already used with a different request. ' +
+    `This Idempotency-Key was already used with a different request${which}. ` +
     'Use a new key for a new request, or repeat the first request exactly.';
-  return new Refusal('idempotency_key_exists', message);
+  return new Refusal('idempotency_key_exists', message, originalDetails(original));
+}
+
+/** The id on the wire of the request that used the key first; undefined where an earlier version stored its response. */
+export function originalOf({ requestId }: Pick<StoredResponse, 'requestId'>): string | undefined {
+  return requestId === null ? undefined : toWireId('req', requestId);
+}
+
+/** What a refusal says about the request that used its key first: to the caller, and in the error log. */
+export function originalDetails(original: string | undefined): Pick<Refusal['details'], 'originalRequestId' | 'saw'> {
+  return original === undefined ? {} : { originalRequestId: original, saw: { original_request_id: original } };
 }

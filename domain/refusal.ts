@@ -15,6 +15,8 @@ export type RefusalDetails = {
   readonly keyId?: string;
   /** Set when this is a replay of the first response to an idempotency key. */
   readonly replayed?: boolean;
+  /** The request that used the idempotency key first, as its id on the wire. */
+  readonly originalRequestId?: string;
   /** In how many milliseconds the reason ends by itself, for the `Retry-After` header. */
   readonly endsIn?: number;
   /** The state of the service that is the reason, and the page of the runbook about it, for the headers of these names. */

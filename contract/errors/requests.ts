@@ -45,7 +45,8 @@ export const REQUEST_ERRORS = {
     status: 422,
     meaning: 'The idempotency key was already used for a different request.',
     causes: ['The body or the path differs from the first request with this key.'],
-    resolution: 'Use a new key for a new request. To learn the outcome of the first request, send it again unchanged.',
+    resolution:
+      'Use a new key for a new request. To learn the outcome of the first request, send it again unchanged, or look up the request id in the message.',
     alsoCalled:
       'idempotency conflict, idempotency key reused, same idempotency key, key already used, key used twice, same ' +
       'key different body, idempotency mismatch',
@@ -54,7 +55,7 @@ export const REQUEST_ERRORS = {
       given: [load({}, { 'Idempotency-Key': 'key-1' })],
       request: load({ amount: 2000 }, { 'Idempotency-Key': 'key-1' }),
       message:
-        'This Idempotency-Key was already used with a different request. ' +
+        'This Idempotency-Key was already used with a different request, req_0196f5c2d9a27c3e8b1f4a6d7e905b13. ' +
         'Use a new key for a new request, or repeat the first request exactly.',
     },
   }),

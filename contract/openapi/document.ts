@@ -262,7 +262,7 @@ function responses(id: OperationId): JsonObject {
     ...(location !== undefined ? ['Location'] : []),
     ...(SETS_COOKIE.includes(id) ? ['Set-Cookie'] : []),
     ...(csv ? ['Content-Disposition'] : []),
-    idempotency === 'none' ? 'Ignored-Headers' : 'Idempotent-Replayed',
+    ...(idempotency === 'none' ? ['Ignored-Headers'] : ['Idempotent-Replayed', 'Original-Request-Id']),
     'Ignored-Fields',
     'Client-Request-Id',
   ];

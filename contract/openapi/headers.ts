@@ -30,6 +30,13 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
     description: '`true` if this is a replay of the first response to the `Idempotency-Key`.',
     schema: { type: 'string', enum: ['true'] },
   },
+  'Original-Request-Id': {
+    description:
+      'The request that used the `Idempotency-Key` first: look it up instead of a replay, which leaves nothing to find. ' +
+      'Missing where version 0.1.0 stored the first response.',
+    schema: { type: 'string' },
+    example: EXAMPLE_REQUEST_ID,
+  },
   'Ignored-Fields': {
     description: 'Names of fields in the request that the operation does not have. They were ignored.',
     schema: { type: 'string' },
@@ -104,6 +111,11 @@ export type ErrorHeader = {
   readonly optional?: true;
 };
 
+/** Whether responses with the code can name the request that used their idempotency key first. */
+function namesOriginal(code: ErrorCode): boolean {
+  return code === 'idempotency_key_exists' || isReplayed(code);
+}
+
 /** The headers of responses with the code, besides those of HTTP itself. */
 export function headersOf(code: ErrorCode): readonly ErrorHeader[] {
   const { retryable, moneyMoved, headers, sample } = ERRORS[code];
@@ -111,6 +123,7 @@ export function headersOf(code: ErrorCode): readonly ErrorHeader[] {
     return { name, value, description: COMMON[name].description.replaceAll('`', '') };
   };
   const money = reportsMoney(code);
+  const original = 'The request that used the Idempotency-Key first.';
   const replayed = 'true if this is a replay of the first response to the Idempotency-Key.';
   return [
     { name: 'Request-Id', value: EXAMPLE_REQUEST_ID, description: 'Identifies this request. Quote it to support.' },
@@ -121,6 +134,9 @@ export function headersOf(code: ErrorCode): readonly ErrorHeader[] {
     ...(money && moneyMoved !== 'no' ? [{ ...common('Transfer-Id', 'tr_…'), optional: true as const }] : []),
     ...(isReplayed(code)
       ? [{ name: 'Idempotent-Replayed', value: 'true', description: replayed, optional: true as const }]
+      : []),
+    ...(namesOriginal(code)
+      ? [{ name: 'Original-Request-Id', value: EXAMPLE_REQUEST_ID, description: original, optional: true as const }]
       : []),
     ...headers,
     ...(sample.field === undefined ? [] : [common('Error-Field', sample.field)]),
@@ -146,6 +162,7 @@ export function errorHeadersOf(
     ...(isMoney ? ['Money-Moved'] : []),
     ...(isMoney && codes.some((code) => ERRORS[code].moneyMoved !== 'no') ? ['Transfer-Id'] : []),
     ...(takesKey && codes.some(isReplayed) ? ['Idempotent-Replayed'] : []),
+    ...(takesKey && codes.some(namesOriginal) ? ['Original-Request-Id'] : []),
     ...(codes.includes('rate_limited') ? ['RateLimit-Policy', 'RateLimit'] : []),
     ...(codes.some((code) => ERRORS[code].sample.field !== undefined) ? ['Error-Field'] : []),
     ...new Set(own),

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { ERRORS, isStored } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS, type OperationId, type ReplyOf } from '../../contract/operations.ts';
 import { canonicalJson } from '../../contract/reading/json.ts';
-import { replay, type StoredResponse } from '../../domain/idempotency.ts';
+import { originalDetails, originalOf, replay, type StoredResponse } from '../../domain/idempotency.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call, CallContext, JsonReply } from '../operations/call.ts';
 import type { Database, Decision, Loaded, Statement, Steps } from '../store/connection/database.ts';
@@ -56,7 +56,10 @@ export type Done<Record> = {
 
 type OwnName = 'hold' | 'lockNames' | 'switch' | 'responses';
 
-type Outcome<Record> = JsonReply<Record> | Refusal | { readonly forgotten: string };
+/** A replay whose response has been dropped; `forgotten` is the inner UUID of what was created. */
+type Forgotten = { readonly forgotten: string; readonly originalRequestId: string | undefined };
+
+type Outcome<Record> = JsonReply<Record> | Refusal | Forgotten;
 
 /**
  * Runs an operation under the idempotency key of its request, if it has one. The first request with a key is carried
@@ -77,7 +80,8 @@ export async function transactUnderKey<Id extends OperationId, Name extends stri
   if (outcome instanceof Refusal) throw outcome;
   if (!('forgotten' in outcome)) return outcome;
   if (work.recall === undefined) throw new Error('a stored response has lost its body and cannot be written again');
-  return { json: JSON.stringify(await work.recall(outcome.forgotten)), replayed: true };
+  const { forgotten, originalRequestId } = outcome;
+  return { json: JSON.stringify(await work.recall(forgotten)), replayed: true, originalRequestId };
 }
 
 function scopeOf(call: CallContext, programId: string | undefined): KeyInScope | undefined {
@@ -116,25 +120,29 @@ function decide<Record, Name extends string>(
     return { result: storedRefusal(first) ?? replayOf(first), writes: [] };
   }
   const { now } = toSwitchReading(loaded.switch);
+  const first = { fingerprint, requestId: call.requestId };
   try {
     const done = work.decide(loaded, { batchId, now });
     const { record, json = JSON.stringify(record), stored, eventIndex = null, subjectId, writes } = done;
     if (scope === undefined) return { result: { record, json }, writes };
     const { status } = OPERATIONS[call.operation];
     const kept = stored === undefined ? json : JSON.stringify(stored);
-    const response = { ...scope, ...successToStore(fingerprint, status, subjectId, kept), eventIndex };
+    const response = { ...scope, ...successToStore(first, status, subjectId, kept), eventIndex };
     // First, because the row of the audit log has to be the last.
     return { result: { record, json }, writes: [insertStoredResponses([response], batchId, now), ...writes] };
   } catch (thrown) {
-    const response = thrown instanceof Refusal && scope !== undefined ? refusalToStore(fingerprint, thrown) : undefined;
+    const response = thrown instanceof Refusal && scope !== undefined ? refusalToStore(first, thrown) : undefined;
     if (!(thrown instanceof Refusal) || scope === undefined || response === undefined) throw thrown;
     const refused = { ...scope, ...response, eventIndex: null };
     return { result: thrown, writes: [insertStoredResponses([refused], batchId, now)] };
   }
 }
 
-function replayOf({ body, subjectId }: StoredResponse): Exclude<Outcome<never>, Refusal> {
-  return body === null ? { forgotten: subjectId ?? '' } : { json: body, replayed: true };
+function replayOf(stored: StoredResponse): Exclude<Outcome<never>, Refusal> {
+  const { body, subjectId } = stored;
+  const originalRequestId = originalOf(stored);
+  if (body === null) return { forgotten: subjectId ?? '', originalRequestId };
+  return { json: body, replayed: true, originalRequestId };
 }
 
 /** Part of every fingerprint, so that a later way of computing them never takes an old key for a different request. */
@@ -147,21 +155,25 @@ export function fingerprintOf(call: Pick<CallContext, 'operation' | 'params' | '
   return hash('sha256', text, 'hex');
 }
 
+/** The first request with a key: its inner UUID, and what tells it from others. */
+type FirstRequest = { readonly fingerprint: string; readonly requestId: string };
+
 /** What is stored of a success under its key. */
 export function successToStore(
-  fingerprint: string,
+  { fingerprint, requestId }: FirstRequest,
   status: 200 | 201,
   subjectId: string,
   body: string,
 ): StoredResponse {
-  return { fingerprint, status, subjectId, body, code: null, message: null, field: null };
+  return { fingerprint, requestId, status, subjectId, body, code: null, message: null, field: null };
 }
 
 /** What is stored of a refusal under its key; undefined for those that a later attempt may not meet. */
-export function refusalToStore(fingerprint: string, refusal: Refusal): StoredResponse | undefined {
+export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal: Refusal): StoredResponse | undefined {
   if (!isStored(refusal.code)) return undefined;
   return {
     fingerprint,
+    requestId,
     status: ERRORS[refusal.code].status,
     subjectId: null,
     body: null,
@@ -176,6 +188,7 @@ export function storedRefusal(response: StoredResponse): Refusal | undefined {
   if (response.code === null) return undefined;
   return new Refusal(response.code, response.message ?? '', {
     replayed: true,
+    ...originalDetails(originalOf(response)),
     ...(response.field === null ? {} : { field: response.field }),
   });
 }

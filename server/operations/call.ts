@@ -91,6 +91,8 @@ export type TextReply = {
   readonly json: string;
   /** Set for the first response to an idempotency key, sent again. */
   readonly replayed?: boolean;
+  /** Of a replay: the request that used the key first, as its id on the wire. */
+  readonly originalRequestId?: string | undefined;
   /** The most serious refusal or fault among the rows of a success that has rows, for the error log. */
   readonly refusedRow?: RefusedRow;
 };

@@ -67,8 +67,9 @@ function missing(sentId: string, { receivedAt, complete }: RequestTrace): Refusa
       : ` By its id it was received at ${receivedAt.toISOString()}.`;
   const message =
     `Nothing is stored about a request '${sentId}'.${hint} Requests that succeed without changing anything leave nothing, ` +
-    'such as reads and replays. Errors are kept for ERROR_RETENTION_DAYS, other changes than transfers and reversals for ' +
-    'EVENT_RETENTION_DAYS, and transfers, reversals and what operators did for ever.';
+    "such as reads and replays. A response with the header 'Idempotent-Replayed' has the id of the request that did it in " +
+    "'Original-Request-Id': look that up. Errors are kept for ERROR_RETENTION_DAYS, other changes than transfers and " +
+    'reversals for EVENT_RETENTION_DAYS, and transfers, reversals and what operators did for ever.';
   return new Refusal('request_not_found', message);
 }
 

@@ -98,11 +98,12 @@ const CREATED: Readonly<Record<string, IdentifierPrefix>> = {
 
 /** A use of an idempotency key that led to no transfer, card or reversal. */
 export function foundKeyUse(key: string, use: KeyUse): Found {
-  const { operation, status, subjectId, code } = use;
+  const { operation, status, subjectId, code, requestId } = use;
   const prefix = CREATED[operation];
   const created = subjectId !== null && prefix !== undefined ? `: ${toWireId(prefix, subjectId)}` : '';
-  const summary =
-    code === null ? `Key of ${operation}${created}` : `Key of ${operation}: refused with ${status} ${code}`;
+  const what = code === null ? created : `: refused with ${status} ${code}`;
+  const by = requestId === null ? '' : `, first sent by ${toWireId('req', requestId)}`;
+  const summary = `Key of ${operation}${what}${by}`;
   return found('idempotency_key', key, 'idempotency_key', summary, use);
 }
 

@@ -56,6 +56,7 @@ const SCOPE = columns({ ...KEY_HASH.columns, programId: UUID, operation: word(),
 
 const OUTCOME = columns({
   fingerprint: HEX,
+  requestId: nullable(UUID),
   status: SMALLINT,
   subjectId: nullable(UUID),
   code: nullable(word<RefusalCode>()),

@@ -1,7 +1,7 @@
 import { errorRecord } from '../../contract/errors/catalogue.ts';
 import type { Card } from '../../domain/cards/card.ts';
 import type { DomainEvent } from '../../domain/event.ts';
-import { replay, type StoredResponse } from '../../domain/idempotency.ts';
+import { originalOf, replay, type StoredResponse } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { getsLow } from '../../domain/ledger/funding-low.ts';
 import { available } from '../../domain/ledger/ledger.ts';
@@ -118,7 +118,7 @@ export class Books {
     if (stored !== undefined && request.key !== null) return replayOf(stored, request);
     const plan = this.#decide(request);
     if (!(plan instanceof Refusal)) return this.#carryOut(request, plan);
-    if (request.key !== null) this.#keep(request, refusalToStore(request.key.fingerprint, plan));
+    if (request.key !== null) this.#keep(request, refusalToStore(firstWith(request.key, request), plan));
     return plan;
   }
 
@@ -242,7 +242,7 @@ export class Books {
     if (key !== null) {
       const created = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
       const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;
-      this.#keep(request, successToStore(key.fingerprint, status, created, json), eventIndex);
+      this.#keep(request, successToStore(firstWith(key, request), status, created, json), eventIndex);
     }
     return { record, json };
   }
@@ -323,7 +323,11 @@ function replayOf(stored: StoredResponse, request: TransferRequest): Outcome {
   const refusal = storedRefusal(first);
   if (refusal !== undefined) return refusal;
   if (first.subjectId === null) throw new Error('a stored success has no subject');
-  return { subjectId: first.subjectId, json: first.body };
+  return { subjectId: first.subjectId, json: first.body, originalRequestId: originalOf(first) };
+}
+
+function firstWith({ fingerprint }: { readonly fingerprint: string }, { requestId }: TransferRequest) {
+  return { fingerprint, requestId };
 }
 
 /** The plan for a scheduled transfer that failed, with the error record on the transfer. */

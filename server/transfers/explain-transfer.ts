@@ -1,5 +1,5 @@
 import type { TransferExplanation } from '../../contract/transfers.ts';
-import { replay } from '../../domain/idempotency.ts';
+import { originalDetails, originalOf, replay } from '../../domain/idempotency.ts';
 import { type AmountReading, MINIMUM_AMOUNT, readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type Seen, shownSeen } from '../../domain/seen.ts';
@@ -92,7 +92,8 @@ function examineKey(books: Books, request: CreateRequest): Finding {
   const stored = books.stored(request);
   if (stored === undefined) return { outcome: 'passed', saw: { used_before: false } };
   const first = replay(stored, request.key.fingerprint);
-  const saw = { used_before: true, kept_status: stored.status };
+  const original = originalOf(stored);
+  const saw = { used_before: true, kept_status: stored.status, ...originalDetails(original).saw };
   if (first instanceof Refusal) return { outcome: 'failed', saw, refusal: first };
   if (first.code === null) return { outcome: 'passed', saw };
   return { outcome: 'failed', saw, refusal: new Refusal(first.code, first.message ?? '') };

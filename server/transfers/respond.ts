@@ -23,6 +23,8 @@ export type Replay = {
   /** Inner UUID of the transfer or reversal. */
   readonly subjectId: string;
   readonly json: string | null;
+  /** Id on the wire of the first request; undefined where an earlier version stored its response. */
+  readonly originalRequestId: string | undefined;
 };
 
 /** The reply with a transfer; throws the refusal. Without the stored text, a replay shows the transfer as it is now. */
@@ -59,10 +61,11 @@ function toReply<Wanted extends TransferRecord | ReversalRecord>(
 ): JsonReply<Wanted> | Promise<JsonReply<Wanted>> {
   if (outcome instanceof Refusal) throw outcome;
   if ('subjectId' in outcome) {
-    if (outcome.json !== null) return { json: outcome.json, replayed: true };
-    return readNow(outcome.subjectId).then((record) => {
+    const { json, subjectId, originalRequestId } = outcome;
+    if (json !== null) return { json, replayed: true, originalRequestId };
+    return readNow(subjectId).then((record) => {
       if (record === undefined) throw new Error('what a stored response created does not exist');
-      return { json: JSON.stringify(record), replayed: true };
+      return { json: JSON.stringify(record), replayed: true, originalRequestId };
     });
   }
   const { record, json } = outcome;

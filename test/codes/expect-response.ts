@@ -27,7 +27,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
-  ...['ignored-headers', 'readiness', 'runbook'],
+  ...['ignored-headers', 'readiness', 'runbook', 'original-request-id'],
   ...['ratelimit-policy', 'ratelimit'],
 ]);
 
@@ -75,6 +75,8 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
   const isChallenge = code === 'unauthenticated';
   expect(header('www-authenticate')).toBe(isChallenge ? 'Bearer realm="transfer-service"' : undefined);
   expect(header('accept')).toBe(code === 'unsupported_media_type' ? 'application/json' : undefined);
+  const isOfKey = code === 'idempotency_key_exists' || header('idempotent-replayed') === 'true';
+  if (!isOfKey) expect(header('original-request-id')).toBeUndefined();
   if (code === 'method_not_allowed') expect(header('allow')).toMatch(/^[A-Z]+(, [A-Z]+)*$/);
   else expect(header('allow')).toBeUndefined();
   if (code === 'rate_limited') expect(Number(header('retry-after'))).toBeGreaterThanOrEqual(1);

@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { toWireId } from '../../domain/identifier.ts';
 import { deleteExpired } from '../../server/jobs/delete-expired.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
@@ -100,6 +101,25 @@ test('a response that an earlier version stored is replayed from its own body', 
   await client.query("update idempotency set created_at = now() - interval '31 days' where key = $1", [idempotencyKey]);
   expect(await deleteExpired(ledger.database)).toBe(1);
   expect(JSON.parse(await replay())).toEqual(JSON.parse(body));
+});
+
+test('a conflict names the first request, unless an earlier version stored its response', async () => {
+  const idempotencyKey = randomUUID();
+  const conflict = () =>
+    ledger.call('create_transfer', { amount: 6, card_id: 'card_active' }, { idempotencyKey }).catch((error) => error);
+  const requestId = randomUUIDv7();
+  await ledger.call('create_transfer', { amount: 5, card_id: 'card_active' }, { idempotencyKey, requestId });
+  const original_request_id = toWireId('req', requestId);
+  expect(await conflict()).toMatchObject({
+    code: 'idempotency_key_exists',
+    message: expect.stringContaining(`a different request, ${original_request_id}.`),
+    details: { originalRequestId: original_request_id, saw: { original_request_id } },
+  });
+  // A process of the earlier version beside this one inserts no request.
+  await client.query('update idempotency set request_id = null where key = $1', [idempotencyKey]);
+  const { message, details } = await conflict();
+  expect(message).toContain('a different request. Use a new key');
+  expect(details).toEqual({});
 });
 
 test('after 30 days a key still makes no second transfer, and a refused key is free again', async () => {

@@ -180,6 +180,7 @@ function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow' | 'ide
   if (details.readiness !== undefined)
     headers.push(['Readiness', details.readiness.reason], ['Runbook', details.readiness.runbook]);
   if (details.replayed === true) headers.push(['Idempotent-Replayed', 'true']);
+  if (details.originalRequestId !== undefined) headers.push(['Original-Request-Id', details.originalRequestId]);
   if (code === 'method_not_allowed' && request.allow !== undefined) headers.push(['Allow', request.allow]);
   for (const { name, value, constant } of entry.headers) if (constant === true) headers.push([name, value]);
   return headers;

@@ -27,10 +27,12 @@ export function sendReply(
   reply: Exclude<AnyReply, LiveReply>,
 ): Promise<void> | undefined {
   if ('csv' in reply) return sendCsv(service, context, reply.csv);
-  const { status, body, location, replayed } = writeReply(id, reply);
+  const { status, body, location } = writeReply(id, reply);
   const headers: OutgoingHttpHeader[] = [];
   if (location !== undefined) headers.push('Location', headerSafe(location));
-  if (replayed === true) headers.push('Idempotent-Replayed', 'true');
+  if ('replayed' in reply && reply.replayed === true) headers.push('Idempotent-Replayed', 'true');
+  if ('originalRequestId' in reply && reply.originalRequestId !== undefined)
+    headers.push('Original-Request-Id', reply.originalRequestId);
   if ('sessionToken' in reply) {
     context.setCookie = sessionCookie(context, service.settings.trustedProxies, reply.sessionToken);
   }

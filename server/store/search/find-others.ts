@@ -50,6 +50,7 @@ const KEY_USE = columns({
   status: SMALLINT,
   subjectId: nullable(UUID),
   code: nullable(TEXT),
+  requestId: nullable(UUID),
   createdAt: DATE,
 });
 

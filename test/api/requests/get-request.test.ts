@@ -208,10 +208,12 @@ describe('get_request finds nothing', () => {
     expect(refused.message).toContain('reads and replays');
     const first = await client().transfers.create({ amount: 1, card_id }, { idempotencyKey: card_id });
     const replay = await client().transfers.create({ amount: 1, card_id }, { idempotencyKey: card_id });
-    expect(await refusalOf(client().requests.get(replay.response.requestId ?? ''))).toMatchObject({
-      Code: 'request_not_found',
-    });
-    expect(await client().requests.get(first.request_id)).toMatchObject({ transfer_count: 1 });
+    const unknown = await refusalOf(client().requests.get(replay.response.requestId ?? ''));
+    expect(unknown.Code).toBe('request_not_found');
+    expect(unknown.Message).toContain("'Original-Request-Id'");
+    const original = replay.response.headers.get('original-request-id') ?? '';
+    expect(original).toBe(first.request_id);
+    expect(await client().requests.get(original)).toMatchObject({ transfer_count: 1 });
   });
 
   test('for ids that no request has: a malformed one, one of 1970, one of the far future', async () => {

@@ -20,6 +20,7 @@ function send(
 
 const balance = async () => (await running().client.cards.get('card_active')).balance;
 const replayed = (response: RawResponse) => response.headers['idempotent-replayed'];
+const originalOf = (response: RawResponse) => response.headers['original-request-id'];
 const disable = () => running().client.switch.change({ disabled: true, reason: 'a test' });
 const enable = () => running().client.switch.change({ disabled: false });
 
@@ -28,6 +29,7 @@ function expectReplay(second: RawResponse, first: RawResponse): void {
   expect([second.status, second.text]).toEqual([first.status, first.text]);
   expect(second.headers.location).toBe(first.headers.location);
   expect([replayed(first), replayed(second)]).toEqual([undefined, 'true']);
+  expect([originalOf(first), originalOf(second)]).toEqual([undefined, first.headers['request-id']]);
 }
 
 describe('a replay', () => {
@@ -113,6 +115,8 @@ describe('a different request with the same key', () => {
     const refused = await send(key, other);
     expect(refused.fields).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
     expect(refused.headers['money-moved']).toBe('no');
+    expect(originalOf(refused)).toBe(first.headers['request-id']);
+    expect(refused.fields.Message).toContain(`with a different request, ${first.headers['request-id']}. Use a new key`);
     expectReplay(await send(key, LOAD), first);
     expect(await balance()).toBe(before);
   });
@@ -120,8 +124,30 @@ describe('a different request with the same key', () => {
   test('is a 422 also after a 409', async () => {
     const key = newKey();
     const refused = { amount: 1, card_id: 'card_closed' };
-    expect((await send(key, refused)).status).toBe(409);
-    expect((await send(key, LOAD)).fields.Code).toBe('idempotency_key_exists');
+    const first = await send(key, refused);
+    expect(first.status).toBe(409);
+    const second = await send(key, LOAD);
+    expect(second.fields.Code).toBe('idempotency_key_exists');
+    expect(originalOf(second)).toBe(first.headers['request-id']);
+  });
+
+  test('and a refusal that is replayed lead from the error log to the first request', async () => {
+    const key = newKey();
+    const { client } = running();
+    const refused = { amount: 1, card_id: 'card_closed' };
+    const original_request_id = (await send(key, refused)).headers['request-id'];
+    for (const body of [refused, LOAD]) {
+      const requestId = String((await send(key, body)).headers['request-id']);
+      const checks = () =>
+        client.requests.get(requestId).then(
+          ({ error }) => error?.checks,
+          () => undefined,
+        );
+      await expect.poll(checks).toEqual({ original_request_id });
+    }
+    const { checks } = await client.transfers.explain(refused, { idempotencyKey: key });
+    const saw = { used_before: true, kept_status: 409, original_request_id };
+    expect(checks.find(({ name }) => name === 'idempotency_key')?.saw).toEqual(saw);
   });
 
   test('is executed in another program or for another operation', async () => {

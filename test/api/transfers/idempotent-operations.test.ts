@@ -161,6 +161,7 @@ function withoutSecret({ status, text, fields, headers }: RawResponse) {
 function expectReplay(again: RawResponse, made: RawResponse): void {
   expect(withoutSecret(again).kept).toEqual(withoutSecret(made).kept);
   expect([isReplay(made), isReplay(again)]).toEqual([false, true]);
+  expect(again.headers['original-request-id']).toBe(made.headers['request-id']);
   if (!('key' in made.fields)) return;
   expect(made.fields).toMatchObject({ key: expect.stringMatching(/^ts_/), key_omitted: null });
   expect(again.fields).toMatchObject({ key: null, key_omitted: expect.stringContaining('not stored') });
@@ -210,6 +211,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
       const before = await count(counted);
       const refused = await send(second, operation, key, other);
       expect(refused.fields).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
+      expect(refused.headers['original-request-id']).toBe(made.headers['request-id']);
       expectReplay(await send(first, operation, key, sent), made);
       expect(await count(counted)).toBe(before);
       expect((await send(first, operation, randomUUID(), other)).status).toBe(OPERATIONS[operation].status);
