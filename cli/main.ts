@@ -31,11 +31,15 @@ process.exitCode = await run(process.argv.slice(2), {
   width: process.stdout.isTTY ? process.stdout.columns : undefined,
 });
 
-/** Asks on standard error: the output may be read by another program. */
+/** Asks on standard error: the output may be read by another program. Ctrl-C and Ctrl-D mean no. */
 async function ask(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const ended = once(terminal, 'close').then(() => null);
   try {
-    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+    // Ctrl-C and Ctrl-D reject it where standard error is a terminal; elsewhere nothing would settle it.
+    const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => null), ended]);
+    if (answer === null) process.stderr.write('\n');
+    return /^y(es)?$/i.test(answer?.trim() ?? '');
   } finally {
     terminal.close();
   }

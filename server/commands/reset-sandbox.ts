@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
@@ -85,10 +86,15 @@ async function openLedger(configuration: Configuration): Promise<OpenLedger> {
   return { settings, place: `${shownDatabaseUrl(databaseUrl)}, schema ${schema}`, close: async () => undefined };
 }
 
+/** Ctrl-C and Ctrl-D mean no. */
 async function confirm(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const ended = once(terminal, 'close').then(() => null);
   try {
-    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+    // Ctrl-C and Ctrl-D reject it where standard error is a terminal; elsewhere nothing would settle it.
+    const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => null), ended]);
+    if (answer === null) process.stderr.write('\n');
+    return /^y(es)?$/i.test(answer?.trim() ?? '');
   } finally {
     terminal.close();
   }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { unpainted, wantsColour } from '../../cli/paint.ts';
 import { errorResponse, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { runHere } from './in-process.ts';
@@ -78,4 +78,23 @@ test('JSON and what is piped have none, and FORCE_COLOR paints what is piped', a
 test('codes of a caller are escaped, and not taken for ours', async () => {
   service.play({ status: 200, body: { ...TRANSFER, description: `${ESCAPE}[31mred` } });
   expect((await runHere(service.url, ['transfers', 'get', 'tr_1'])).output).toContain('\\u001b[31mred');
+});
+
+test.each([
+  ['Ctrl-C', '\u0003', ''],
+  ['Ctrl-D', '\u0004', ''],
+  ['Ctrl-D, where questions go to a file', '\u0004', ' 2>/dev/null'],
+])('a question that is answered with %s is answered with no', async (_name, key, redirection) => {
+  const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
+  const requests = service.received.length;
+  const terminal = openTerminal(`echo READY$((1+1)); ${node} cards erase card_1${redirection}`);
+  try {
+    await vi.waitFor(() => expect(terminal.shown()).toContain(redirection === '' ? '[y/N]' : 'READY2'), 60_000);
+    terminal.type(key);
+    expect(await terminal.ended).toBe(2);
+    if (redirection === '') expect(terminal.shown()).toContain('Nothing was erased.');
+    expect(service.received).toHaveLength(requests);
+  } finally {
+    terminal.close();
+  }
 });
