@@ -62,7 +62,9 @@ function urlOf({ settings }: HttpService, context: RequestContext): string | und
   if (publicUrl !== null) return publicUrl;
   const host = context.authority ?? context.request.headers.host ?? '';
   if (!/^([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9]{1,5})?$/.test(host)) return undefined;
-  return `${isForwardedAsHttps(context, trustedProxies) ? 'https' : 'http'}://${host}`;
+  const url = `${isForwardedAsHttps(context, trustedProxies) ? 'https' : 'http'}://${host}`;
+  // Such as 1.2.3.999 and localhost:99999.
+  return URL.canParse(url) ? url : undefined;
 }
 
 async function servePage(

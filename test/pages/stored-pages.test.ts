@@ -152,10 +152,19 @@ describe('the OpenAPI document', () => {
     ['https behind a trusted proxy', { Host: 'bank.test', 'X-Forwarded-Proto': 'https' }, 'https://bank.test'],
     ['what the last proxy says', { Host: 'bank.test', 'X-Forwarded-Proto': 'https, http' }, 'http://bank.test'],
     ['the default address for a Host that is no plain name', { Host: 'bank_test' }, 'http://localhost:8080'],
+    ['the default address for an address that cannot be', { Host: '1.2.3.999' }, 'http://localhost:8080'],
+    ['the default address for a port that cannot be', { Host: 'bank.test:99999' }, 'http://localhost:8080'],
   ])('has the URL of the service: %s', async (_what, headers, url) => {
     const { servers } = await document(headers, live);
     expect(servers.map((server) => server.url)).toEqual([url]);
   });
+
+  it.each(['1.2.3.999', 'bank.test:99999', '[::::]'])(
+    'a guide is shown to a browser that sends the Host %s',
+    async (Host) => {
+      expect((await ask('/guides/quickstart', { Host, Accept: BROWSER }, { server: sandbox })).status).toBe(200);
+    },
+  );
 
   it('trusts no header of a proxy where none is trusted', async () => {
     const { servers } = await document({ Host: 'bank.test', 'X-Forwarded-Proto': 'https' }, sandbox);
