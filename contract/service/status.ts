@@ -76,7 +76,7 @@ export const ServiceStatus = Type.Object({
     delivery: literals(DELIVERY_STATES, 'Whether this process delivers'),
     enabled: countOrNull('Webhooks that are enabled'),
     paused: countOrNull('Webhooks that are paused after failures'),
-    failing: countOrNull('Webhooks whose last attempts all failed'),
+    failing: countOrNull('Webhooks whose attempts have all failed for 15 minutes or more'),
     oldest_undelivered_seconds: secondsOrNull('Age of the oldest event that an enabled webhook was not sent yet'),
   }),
   error_log: part('The error log', {

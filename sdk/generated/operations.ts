@@ -1951,7 +1951,7 @@ export type ServiceStatus = {
     readonly enabled: number | null;
     /** Webhooks that are paused after failures; null if not known. */
     readonly paused: number | null;
-    /** Webhooks whose last attempts all failed; null if not known. */
+    /** Webhooks whose attempts have all failed for 15 minutes or more; null if not known. */
     readonly failing: number | null;
     /**
      * Age of the oldest event that an enabled webhook was not sent yet; null if not known, or if there is none.

@@ -44,7 +44,10 @@ const SHORT: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegExp]>
   schema_newer: [{ schema: { state: 'newer_usable', newest_migration: '0002_x.sql' } }, /newer version/],
   service_disabled: [{ switch: { service_disabled: false, programs_disabled: 1 } }, /^Transfers of 1 card program are/],
   delivery_off: [{ webhooks: { ...WELL.webhooks, delivery: 'off' } }, /does not deliver/],
-  webhooks_failing: [{ webhooks: { ...WELL.webhooks, failing: 2 } }, /^2 webhooks failing, 0 paused/],
+  webhooks_failing: [
+    { webhooks: { ...WELL.webhooks, failing: 2 } },
+    /^2 webhooks failing for 15 minutes or more, 0 paused/,
+  ],
   error_spool_filling: [{ error_log: { ...WELL.error_log, spool_bytes: 26 } }, /^26 bytes of errors wait/],
   errors_dropped: [{ error_log: { ...WELL.error_log, dropped: 1 } }, /^1 error could not be recorded/],
   relay_late: [{ relay_lag_seconds: 61 }, /the oldest for 61 seconds/],
@@ -66,6 +69,10 @@ test.each(CONCERNS.filter((name) => SHORT[name] !== undefined))('%s', (name) => 
   expect(findConcerns({ ...WELL, ...difference })).toEqual([
     { name, message: expect.stringMatching(message), runbook: expect.stringMatching(/^docs\/runbook\/[a-z-]+\.md$/) },
   ]);
+});
+
+test('a webhook that was paused a moment ago resumes by itself', () => {
+  expect(findConcerns({ ...WELL, webhooks: { ...WELL.webhooks, paused: 1 } })).toEqual([]);
 });
 
 test('a ledger whose verification takes long is verified less often', () => {

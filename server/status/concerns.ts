@@ -86,9 +86,10 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
   delivery_off: ({ webhooks }) => when(webhooks.delivery === 'off', 'This process does not deliver to webhooks.'),
   webhooks_failing: ({ webhooks: { failing, paused, oldest_undelivered_seconds: oldest } }) =>
     when(
-      (failing ?? 0) > 0 || (paused ?? 0) > 0 || (oldest ?? 0) > MAX_UNDELIVERED_SECONDS,
-      `${counted(failing, 'webhook')} failing, ${paused ?? 0} paused; the oldest event that waits for an enabled webhook ` +
-        `is ${durationOf(oldest ?? 0)} old.`,
+      // A webhook is paused after a minute of failures, and resumes by itself.
+      (failing ?? 0) > 0 || (oldest ?? 0) > MAX_UNDELIVERED_SECONDS,
+      `${counted(failing, 'webhook')} failing for 15 minutes or more, ${paused ?? 0} paused; the oldest event that waits for an enabled ` +
+        `webhook is ${durationOf(oldest ?? 0)} old.`,
     ),
   error_spool_filling: ({ error_log: { spool_bytes: bytes, max_spool_bytes: max } }) =>
     when(bytes > MAX_SPOOL_SHARE * max, `${bytes} bytes of errors wait for the database, of ${max} that may wait.`),

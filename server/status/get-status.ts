@@ -96,7 +96,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
       delivery: sources.delivery(),
       enabled: webhooks?.enabled ?? null,
       paused: webhooks?.paused ?? null,
-      failing: webhooks?.failing ?? null,
+      failing: webhooks?.longFailing ?? null,
       oldest_undelivered_seconds: webhooks?.enabledLagSeconds ?? null,
     },
     error_log: { spool_bytes: spoolBytes, max_spool_bytes: maxSpoolBytes, dropped },

@@ -78,6 +78,8 @@ const WEBHOOKS = columns({
   disabled: NUMBER,
   /** Those that are not disabled and whose last attempts all failed. */
   failing: NUMBER,
+  /** Those of them that have done so for a quarter of an hour: somebody must look at them. */
+  longFailing: NUMBER,
   /** Age of the oldest event that was not sent to an enabled webhook yet, and to a paused one. */
   enabledLagSeconds: nullable(NUMBER),
   pausedLagSeconds: nullable(NUMBER),
@@ -125,6 +127,7 @@ const READ_WEBHOOK_FIGURES = statement(
     select count(*) filter (where status = 'enabled') as enabled, count(*) filter (where status = 'paused') as paused,
       count(*) filter (where status = 'disabled') as disabled,
       count(*) filter (where status <> 'disabled' and failing_since is not null) as failing,
+      count(*) filter (where status <> 'disabled' and last_failure_at - failing_since >= interval '15 minutes') as long_failing,
       (select ${since('min(relayed_at)', 'clock_timestamp()')} from next where next.status = 'enabled')
         as enabled_lag_seconds,
       (select ${since('min(relayed_at)', 'clock_timestamp()')} from next where next.status = 'paused')

@@ -215,6 +215,8 @@ test('after an hour of failures webhook.failing is written once, and after 120 h
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId, last } = await pausedWebhook(program, receiver);
+  const failing = async () => (await world().service.client.status.get()).webhooks.failing;
+  expect(await failing()).toBe(0);
   const probe = async (also: Readonly<Record<string, string>> = {}): Promise<void> => {
     const { length } = receiver.received;
     await makeDue(world(), webhookId, also);
@@ -229,6 +231,7 @@ test('after an hour of failures webhook.failing is written once, and after 120 h
   };
   await probe({ failing_since: `clock_timestamp() - interval '2 hours'` });
   await waitFor('webhook.failing', async () => (await eventTypes(program)).includes('webhook.failing'));
+  expect(await failing()).toBe(1);
   await probe();
   expect(await eventTypes(program)).toEqual(['webhook.failing']);
   await probe({ failing_since: `clock_timestamp() - interval '121 hours'` });
