@@ -90,7 +90,9 @@ const FILTERS = {
   code,
   type: Type.Optional(literals(ERROR_TYPES, 'Only errors of this type')),
   operation: Type.Optional(text(100, 'Only errors of this operation')),
-  card_id: Type.Optional(text(255, 'Only errors of this card')),
+  card_id: Type.Optional(
+    text(255, 'Only errors of this card. A request whose body has a mistake is stored without its card'),
+  ),
   created_from: Type.Optional(moment('Only errors at or after this time')),
   created_to: Type.Optional(moment('Only errors before this time')),
 };

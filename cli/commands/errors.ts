@@ -57,7 +57,7 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
   code: { flag: '--code <code>', help: 'filter by error code' },
   type: { flag: '--type <type>', help: 'filter by type', choices: ERROR_TYPES },
   operation: { flag: '--operation <operation>', help: 'filter by operation, such as create_transfer' },
-  card_id: { flag: '--card <card_id>', help: 'filter by card' },
+  card_id: { flag: '--card <card_id>', help: 'filter by card; a request whose body has a mistake is not found by it' },
 };
 
 /** Adds `errors show | list | tail | inspect | search | count | codes | explain`. */

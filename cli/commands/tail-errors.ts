@@ -26,7 +26,10 @@ const OPTIONS: OptionsFor<TailOptions> = {
   code: { flag: '--code <code>', help: 'only this error code' },
   type: { flag: '--type <type>', help: 'only this type', choices: ERROR_TYPES },
   operation: { flag: '--operation <operation>', help: 'only this operation, such as create_transfer' },
-  card_id: { flag: '--card <card_id>', help: 'only errors about this card' },
+  card_id: {
+    flag: '--card <card_id>',
+    help: 'only errors about this card; a request whose body has a mistake has none',
+  },
   created_from: { ...TIME_OPTIONS.created_from, help: 'begin with the errors after this time (default: from now on)' },
   allPrograms: { flag: '--all-programs', help: 'of all card programs and of unknown callers; for operators' },
 };

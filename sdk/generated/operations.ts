@@ -1039,7 +1039,7 @@ export type ListErrorsQuery = {
   readonly type?: 'Request Error' | 'Server Error' | 'Process Error' | undefined;
   /** Only errors of this operation. At most 100 characters. */
   readonly operation?: string | undefined;
-  /** Only errors of this card. */
+  /** Only errors of this card. A request whose body has a mistake is stored without its card. */
   readonly card_id?: string | undefined;
   /** Only errors at or after this time. */
   readonly created_from?: string | undefined;
@@ -1766,7 +1766,7 @@ export type SearchErrorsQuery = {
   readonly type?: 'Request Error' | 'Server Error' | 'Process Error' | undefined;
   /** Only errors of this operation. At most 100 characters. */
   readonly operation?: string | undefined;
-  /** Only errors of this card. */
+  /** Only errors of this card. A request whose body has a mistake is stored without its card. */
   readonly card_id?: string | undefined;
   /** Only errors at or after this time. */
   readonly created_from?: string | undefined;

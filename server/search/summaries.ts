@@ -102,7 +102,7 @@ export function foundKeyUse(key: string, use: KeyUse): Found {
   const prefix = CREATED[operation];
   const created = subjectId !== null && prefix !== undefined ? `: ${toWireId(prefix, subjectId)}` : '';
   const what = code === null ? created : `: refused with ${status} ${code}`;
-  const by = requestId === null ? '' : `, first sent by ${toWireId('req', requestId)}`;
+  const by = requestId === null ? '' : ` (first sent by ${toWireId('req', requestId)})`;
   const summary = `Key of ${operation}${what}${by}`;
   return found('idempotency_key', key, 'idempotency_key', summary, use);
 }

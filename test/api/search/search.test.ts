@@ -129,7 +129,7 @@ describe('search', () => {
     ]);
   });
 
-  const REFUSED_BY = /^Key of create_transfer: refused with 409 insufficient_funds, first sent by req_[0-9a-f]{32}$/;
+  const REFUSED_BY = /^Key of create_transfer: refused with 409 insufficient_funds \(first sent by req_[0-9a-f]{32}\)$/;
 
   test('finds what an idempotency key made, or why it was refused', async () => {
     expect(await find('order-9')).toEqual([`transfer ${made.load} by idempotency_key`]);
@@ -144,7 +144,7 @@ describe('search', () => {
     ]);
     const [wire] = (await client().search.find({ q: 'wire-1' })).data;
     expect(wire?.results[0]?.summary).toMatch(
-      new RegExp(`^Key of create_deposit: ${made.deposit}, first sent by req_`),
+      new RegExp(`^Key of create_deposit: ${made.deposit} \\(first sent by req_`),
     );
   });
 
