@@ -10,6 +10,7 @@ import { addEvents } from './commands/events/events.ts';
 import { addKeys } from './commands/keys.ts';
 import { addOverview } from './commands/overview.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
+import { addRunbook } from './commands/runbook.ts';
 import { addSandbox } from './commands/sandbox.ts';
 import { addSessions } from './commands/sessions.ts';
 import { addStatus } from './commands/status.ts';
@@ -45,7 +46,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
   },
   {
     heading: 'Troubleshooting and testing:',
-    resources: [addSearch, addRequests, addErrors, addSandbox, addCompletion],
+    resources: [addSearch, addRequests, addErrors, addRunbook, addSandbox, addCompletion],
   },
   { heading: 'On the host of the service:', resources: [addHost] },
 ];

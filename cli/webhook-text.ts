@@ -124,7 +124,7 @@ export function adviceOn(webhook: WebhookRecord, commandOf: (name: string, optio
     lines.push(`${dead === 1 ? '1 event was' : `${dead} events were`} given up after the last retry.`);
     lines.push(`  send again:     ${commandOf('replay', '--only failed --from <time>')}`);
   }
-  if (lines.length > 0) lines.push('More: docs/webhooks-runbook.md');
+  if (lines.length > 0) lines.push('More: /guides/webhooks-runbook of the service');
   return lines.map((line) => `${line}\n`).join('');
 }
 

@@ -80,13 +80,18 @@ export function runbookPath(page: RunbookPage): string {
   return `docs/runbook/${page}.md`;
 }
 
-/**
- * What a path from the root of the project begins with for whoever reads a terminal or a log: nothing in a clone, but the
- * package may be anywhere.
- */
-const ROOT = import.meta.filename.endsWith('.ts') ? '' : import.meta.dirname.replace(/server$/, '');
+/** The root of the project, or dist/ of the package. */
+const ROOT = import.meta.dirname.replace(/[/\\]server$/, '');
 
-/** The line that follows the message of a problem. */
-export function runbookLine(page: RunbookPage): string {
-  return `Runbook: ${ROOT}${runbookPath(page)}`;
+/**
+ * The line that follows the message of a problem. Whoever reads it in a terminal or a log has a clone, from whose root the
+ * service is usually started; or the package, which may be anywhere, or in a container whose files nobody can open.
+ */
+export function runbookLine(page: RunbookPage, directory = process.cwd(), isClone = IS_CLONE): string {
+  const path = runbookPath(page);
+  if (!isClone) return `Runbook: transfer-service runbook ${page}, or ${ROOT}/${path}`;
+  return `Runbook: ${directory === ROOT ? path : `${ROOT}/${path}`}`;
 }
+
+/** The package has JavaScript. */
+const IS_CLONE = import.meta.filename.endsWith('.ts');

@@ -6,6 +6,7 @@ import { EXIT_CODES, isOnThisMachine } from '../failure.ts';
 import { wrap } from '../output.ts';
 import { bad, good, strong, warning } from '../paint.ts';
 import type { Session } from '../session.ts';
+import { pageOf } from './runbook.ts';
 
 type DoctorOptions = { readonly host?: boolean; readonly remote?: boolean };
 
@@ -72,8 +73,10 @@ function textOf({ name, checks }: Section, isFirst: boolean, session: Session): 
   return `${isFirst ? '' : '\n'}${strong(name)}\n${lines.join('')}`;
 }
 
-/** A service that was recognized serves its runbook; otherwise there is the file of the package. */
-function runbookOf({ name }: Check, path: string, { url }: Session, section: string): string {
-  const served = path.replace(/^docs\/runbook\/(.+)\.md$/, '/guides/runbook/$1');
-  return section === 'Service' && name !== 'service' ? `Runbook: ${url}${served}` : `Runbook: ${printable(path)}`;
+/** A service that was recognized serves its runbook; otherwise there are the pages of this program. */
+function runbookOf({ name }: Check, path: string, { url, command }: Session, section: string): string {
+  const page = printable(pageOf(path));
+  return section === 'Service' && name !== 'service'
+    ? `Runbook: ${url}/guides/runbook/${page}`
+    : `Runbook: ${command} runbook ${page}`;
 }

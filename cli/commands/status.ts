@@ -5,6 +5,7 @@ import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, type Pair } from '../output.ts';
 import { bad, good, warning } from '../paint.ts';
 import { plainTime } from '../plain-time.ts';
+import { pageOf } from './runbook.ts';
 
 /** Adds `status`. It exits with 3 if the service is not ready, so that a scheduler can alert. */
 export const addStatus: AddCommands = (program, context) =>
@@ -18,12 +19,12 @@ export const addStatus: AddCommands = (program, context) =>
           writeError(`${url}/health/ready needs no key, and names the state.\n`);
         throw error;
       });
-      showText(status, describe(status));
+      showText(status, describe(status, url));
       if (!status.readiness.ready) exitWith(EXIT_CODES.serviceFault);
     },
   });
 
-function describe(status: ServiceStatus): string {
+function describe(status: ServiceStatus, url: string): string {
   const { readiness, degraded, unknown } = status;
   const head = alignedLines([['ready', readyText(readiness)], ...factsOf(status)]).replace(
     /yes|no/,
@@ -32,7 +33,7 @@ function describe(status: ServiceStatus): string {
   const problems = readiness.ready ? [] : [{ ...readiness, name: readiness.reason }];
   const shown = [...problems, ...degraded].map(
     ({ name, message, runbook }) =>
-      `\n${readiness.ready ? warning(name) : bad(name)}: ${printable(message)}\n${runbook === null ? '' : `  Runbook: ${printable(runbook)}\n`}`,
+      `\n${readiness.ready ? warning(name) : bad(name)}: ${printable(message)}\n${runbook === null ? '' : `  Runbook: ${url}/guides/runbook/${printable(pageOf(runbook))}\n`}`,
   );
   const missing = unknown.length === 0 ? '' : `\nNot known, because the database did not say: ${unknown.join(', ')}.\n`;
   return `${head}${shown.join('')}${missing}`;

@@ -34,7 +34,7 @@ export const ACCESS_ERRORS = {
     causes: [
       'The Authorization header is missing, or does not have the form "Bearer <key>".',
       'The key is misspelled, unknown, revoked or expired.',
-      'The session of the console has ended, or its cookie does not count: see docs/sessions.md.',
+      'The session of the console has ended, or its cookie does not count: see /guides/sessions.',
     ],
     resolution: 'Send a valid API key in the Authorization header. Operators create keys.',
     headers: [

@@ -172,7 +172,7 @@ async function examineBackups({ mode, databaseUrl, backupDirectory }: Configurat
     if (mode === 'sandbox') return ok(name, 'none, as BACKUP_DIR is not set: a sandbox needs none');
     return databaseUrl === null
       ? warning(name, 'None: set BACKUP_DIR to a directory on another disk, and restart the service.', 'backup-overdue')
-      : warning(name, 'Not checked: back up the database of DATABASE_URL as docs/backups.md says.', null);
+      : warning(name, 'Not checked: back up the database of DATABASE_URL as the guide "Backups" says.', null);
   }
   try {
     await access(backupDirectory, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -194,7 +194,7 @@ function examineAddress({ mode, loopbackOnly, hosts, trustedProxies }: Configura
       warning(
         name,
         `HOST is ${hosts.join(' ')}, and the service itself has no TLS: put a proxy with TLS in front of it ` +
-          '(docs/go-live.md), and let only that reach this port.',
+          '(guide "Go live"), and let only that reach this port.',
         null,
       ),
     ];

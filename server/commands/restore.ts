@@ -52,7 +52,7 @@ function refuseOwnDatabase({ databaseUrl }: Configuration): void {
   if (databaseUrl === null) return;
   throw new StartupProblem(
     'backup-of-own-database',
-    'DATABASE_URL is set, and this command restores the embedded PostgreSQL. Unset it; or, for your own database, see docs/backups.md.',
+    'DATABASE_URL is set, and this command restores the embedded PostgreSQL. Unset it; or, for your own database, see the guide "Backups".',
   );
 }
 

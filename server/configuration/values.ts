@@ -219,6 +219,6 @@ export function readBackupDirectory(text: string, databaseUrl: string): string |
   throw new StartupProblem(
     'backup-of-own-database',
     `BACKUP_DIR is ${quoted(text)}, but DATABASE_URL is set as well, and the service backs up only its embedded PostgreSQL. ` +
-      'Unset BACKUP_DIR, and back up that database with pgBackRest as docs/backups.md describes.',
+      'Unset BACKUP_DIR, and back up that database with pgBackRest as the guide "Backups" describes.',
   );
 }

@@ -61,6 +61,9 @@ test('every page that a problem names is found by a part of its message', () => 
   expect([...named].filter((page) => !found.has(page))).toEqual([]);
 });
 
-test('the line of a page is a path from the root of the project', () => {
-  expect(runbookLine('disk-full')).toBe('Runbook: docs/runbook/disk-full.md');
+test('the line of a page is right where it is printed: in a clone, beside one, and in the package or a container', () => {
+  const path = resolve(root, 'docs/runbook/disk-full.md');
+  expect(runbookLine('disk-full', root)).toBe('Runbook: docs/runbook/disk-full.md');
+  expect(runbookLine('disk-full', '/')).toBe(`Runbook: ${path}`);
+  expect(runbookLine('disk-full', root, false)).toBe(`Runbook: transfer-service runbook disk-full, or ${path}`);
 });

@@ -187,7 +187,7 @@ test('prints one line for each check, what to do, and a summary', async () => {
   expect(exitCode).toBe(1);
   expect(output).toMatch(/^This machine\nok {7}Node: {12}\d/);
   expect(output).toContain('\nproblem  service:         Something else than Transfer Service responds at');
-  expect(output).toContain('Runbook: docs/runbook/service-down.md\n');
+  expect(output).toContain('Runbook: transfer-service runbook service-down\n');
   expect(output).toMatch(/\n\n1 problem, no warnings, 5 ok\n$/);
   for (const line of output.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
 });

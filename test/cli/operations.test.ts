@@ -372,6 +372,7 @@ describe('operations and commands', () => {
       'doctor',
       'errors tail',
       'completion',
+      'runbook',
       'sandbox reset',
       'errors codes',
       'errors explain',

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { buildProgram } from '../../cli/program.ts';
+import { runHere } from './in-process.ts';
 
 // The pages of the runbook are read when something is wrong: what they say to type must be there.
 
@@ -58,4 +59,12 @@ test.each(PAGES)('every link of %s leads to a file', (_file, text) => {
   const links = [...text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path);
   const local = links.filter((path) => !path.startsWith('https://'));
   for (const path of local) expect(() => readFileSync(resolve(FOLDER, path))).not.toThrow();
+});
+
+test('a page can be read without a service, and nothing else can', async () => {
+  const nowhere = 'http://127.0.0.1:1';
+  for (const [file, text] of PAGES)
+    expect(await runHere(nowhere, ['runbook', file.replace(/\.md$/, '')])).toMatchObject({ exitCode: 0, output: text });
+  for (const page of ['unknown', '../deploy', 'disk-full.md', ''])
+    expect(await runHere(nowhere, ['runbook', page])).toMatchObject({ exitCode: 2, output: '' });
 });

@@ -61,8 +61,11 @@ test('live mode: migrate, the first key, a transfer with it, and the commands of
     exitCode: 1,
     output: expect.stringContaining('Live mode requires an operator key'),
   });
-  const [, page = ''] = /^Runbook: (.+)$/m.exec(tooEarly.output) ?? [];
+  const [, page = ''] =
+    /^Runbook: transfer-service runbook operator-key-missing, or (.+)$/m.exec(tooEarly.output) ?? [];
   expect(readFileSync(page, 'utf8')).toMatch(/^# There is no operator key\n/);
+  const printed = await run('runbook', 'operator-key-missing');
+  expect(printed).toMatchObject({ exitCode: 0, output: readFileSync(page, 'utf8') });
   const { exitCode, output } = await run('operator-key', 'create', '--name', 'first');
   const [key = ''] = /^[a-z]+_[A-Za-z0-9_]{20,}$/m.exec(output) ?? [];
   expect({ exitCode, hasKey: key !== '' }).toEqual({ exitCode: 0, hasKey: true });

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { OPERATIONS } from '../../contract/operations.ts';
@@ -67,8 +67,9 @@ test('what it is short of, each with a page of the runbook', async () => {
   for (const { runbook } of degraded) expect(existsSync(resolve(import.meta.dirname, '../..', runbook))).toBe(true);
   const { exitCode, output } = await command();
   expect(exitCode).toBe(0);
+  const served = (path: string) => `${service().url}/guides/runbook/${basename(path, '.md')}`;
   for (const { name, message, runbook } of degraded) {
-    expect(output).toContain(`\n${name}: ${message}\n  Runbook: ${runbook}\n`);
+    expect(output).toContain(`\n${name}: ${message}\n  Runbook: ${served(runbook)}\n`);
   }
 });
 
@@ -102,7 +103,7 @@ test('without its database: it says so, and what the process knows by itself', a
     const { exitCode, output } = await command();
     expect(exitCode).toBe(3);
     expect(output).toMatch(/^ready: +no \(database_stopped\) since /);
-    expect(output).toContain('\n  Runbook: docs/runbook/database-stopped.md\n');
+    expect(output).toContain(`\n  Runbook: ${service().url}/guides/runbook/database-stopped\n`);
     expect(output).toContain('Not known, because the database did not say: ledger, webhooks, server, schema.\n');
   } finally {
     await service().client.sandbox.startDatabase();

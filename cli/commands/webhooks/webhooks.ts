@@ -105,7 +105,7 @@ type CreateOptions = Omit<CreateWebhookBody, 'url'> & KeyOption & Reach & { read
 
 const CREATE_NOTES = `
 The secret is printed once. With it your server verifies that a request comes
-from this service: see docs/webhooks.md.
+from this service: see /guides/webhooks of the service.
 With --operator, the webhook gets the events of all card programs and of the
 service, or with --program those of one.`;
 

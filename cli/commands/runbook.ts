@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { InvalidArgument } from '../../sdk/client.ts';
+import type { AddCommands } from '../command.ts';
+
+/** In a clone and in dist/ of the package at the same place. */
+const PAGES = new URL('../../docs/runbook/', import.meta.url);
+
+/** Adds `runbook`: its pages come with this program, so they can be read where no service runs, and in a container. */
+export const addRunbook: AddCommands = (program, { write }) => {
+  program
+    .command('runbook')
+    .description('print a page of the runbook, without a request to the service')
+    .argument('<page>', 'the page that a message names, such as disk-full')
+    .addHelpText('after', '\nThe page README lists all of them, with the messages that they are about.')
+    .action((page: string) => {
+      const names = readdirSync(PAGES).map((file) => file.replace(/\.md$/, ''));
+      if (!names.includes(page)) throw new InvalidArgument(`there is no page '${page}'; README lists all of them`);
+      write(readFileSync(new URL(`${page}.md`, PAGES), 'utf8'));
+    });
+};
+
+/** The name of a page, from its path in the project. Text of another form, which only another service sends, stays as it is. */
+export function pageOf(path: string): string {
+  return path.replace(/^docs\/runbook\/([a-z-]+)\.md$/, '$1');
+}
