@@ -1,6 +1,16 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join, sep } from 'node:path';
@@ -30,20 +40,14 @@ const BUILT_FROM = [
   'setup/{packages,console}/**',
 ];
 
-/** The tarball of the service, from `npm pack` in the clone, and a folder in which it is installed. */
+/** The tarball of the service, from `npm pack` in a copy of the clone, and a folder in which it is installed. */
 export function packedService(): Promise<Packed> {
-  return pack('service', ROOT, BUILT_FROM);
+  return pack('service', '.', BUILT_FROM);
 }
 
-/** The tarball of the SDK, from `npm pack` in `sdk/`, and a folder in which it is installed. */
+/** The tarball of the SDK, from `npm pack` in `sdk/` of a copy, and a folder in which it is installed. */
 export function packedSdk(): Promise<Packed> {
-  return pack('sdk', join(ROOT, 'sdk'), [
-    'package.json',
-    'package-lock.json',
-    'tsconfig.json',
-    'sdk/**',
-    'setup/packages/**',
-  ]);
+  return pack('sdk', 'sdk', ['package.json', 'package-lock.json', 'tsconfig.json', 'sdk/**', 'setup/packages/**']);
 }
 
 /**
@@ -78,7 +82,7 @@ export async function folderWith(
 }
 
 /** Packs and installs once for the present sources, whatever the number of processes that ask. */
-async function pack(name: string, from: string, sources: readonly string[]): Promise<Packed> {
+async function pack(name: string, from: 'sdk' | '.', sources: readonly string[]): Promise<Packed> {
   const base = `transfer-service-packed-${hashOf(ROOT).slice(0, 8)}-${name}-`;
   const place = join(tmpdir(), base + stampOf(sources));
   await once(place, async (draft) => {
@@ -86,12 +90,34 @@ async function pack(name: string, from: string, sources: readonly string[]): Pro
     for (const other of readdirSync(tmpdir()).filter((one) => one.startsWith(base) && !place.endsWith(one)))
       if (!other.endsWith('.lock') && !other.endsWith('.draft'))
         rmSync(join(tmpdir(), other), { recursive: true, force: true });
-    const folder = join(draft, 'installed');
+    const [copy, folder] = [join(draft, 'clone'), join(draft, 'installed')];
     mkdirSync(folder, { recursive: true });
-    await runAsUser('npm', ['pack', '--pack-destination', draft], { cwd: from });
+    copyClone(copy);
+    await runAsUser('npm', ['pack', '--pack-destination', draft], { cwd: join(copy, from) });
+    rmSync(copy, { recursive: true });
     await runAsUser('npm', ['install', '--prefer-offline', join('..', tarballIn(draft))], { cwd: folder });
   });
   return { tarball: join(place, tarballIn(place)), folder: join(place, 'installed') };
+}
+
+/**
+ * Copies what git knows or would add to a new folder, as in a fresh clone, with the dependencies of this one. To pack in
+ * the clone would make and remove files below folders that other tests read meanwhile.
+ */
+export function copyClone(copy: string): void {
+  mkdirSync(copy);
+  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
+  for (const path of list.toString().split('\0'))
+    if (existsSync(join(ROOT, path)) && path !== '') cpSync(join(ROOT, path), join(copy, path));
+  // Links to the same files: quicker than copies, and npm does not follow a link to the folder.
+  const [modules, copied] = [join(ROOT, 'node_modules'), join(copy, 'node_modules')];
+  try {
+    execFileSync('cp', ['-al', modules, copied], { stdio: 'ignore' });
+  } catch {
+    // The folder for temporary files is on another disk.
+    rmSync(copied, { recursive: true, force: true });
+    execFileSync('cp', ['-a', modules, copied]);
+  }
 }
 
 function tarballIn(folder: string): string {

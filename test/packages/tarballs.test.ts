@@ -1,12 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { differences } from '../../setup/packages/compare-tarballs.ts';
-import { packedSdk, packedService, runAsUser, userEnvironment } from './packed.ts';
-
-const ROOT = join(import.meta.dirname, '..', '..');
+import { copyClone, packedSdk, packedService, runAsUser, userEnvironment } from './packed.ts';
 
 function newFolder(): string {
   const path = mkdtempSync(join(tmpdir(), 'transfer-service-tarballs-'));
@@ -17,14 +15,7 @@ function newFolder(): string {
 test('the same sources at another place give tarballs of the same bytes', async () => {
   const folder = newFolder();
   const copy = join(folder, 'a-clone-at-another-place');
-  mkdirSync(copy);
-  // What git knows or would add, as in a fresh clone; the dependencies are those of this one.
-  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
-  for (const path of list.toString().split('\0').filter(Boolean)) {
-    cpSync(join(ROOT, path), join(copy, path), { recursive: true, force: true });
-  }
-  // Links to the same files: quicker than copies, and npm does not follow a link to the folder.
-  execFileSync('cp', ['-al', join(ROOT, 'node_modules'), join(copy, 'node_modules')]);
+  copyClone(copy);
   const env = { TZ: 'Asia/Kolkata', LC_ALL: 'C.UTF-8' };
   for (const [packed, cwd] of [
     [await packedService(), copy],
