@@ -93,7 +93,9 @@ export class TransferService extends Resources {
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw new InvalidArgument(`The base URL must begin with http:// or https://, but it is '${text}'.`);
+    // One with a password is not shown.
+    const shown = text.includes('@') ? '' : `, but it is '${text}'`;
+    throw new InvalidArgument(`The base URL must be a valid URL that begins with http:// or https://${shown}.`);
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw new InvalidArgument('The base URL must consist of a host, an optional port and an optional path.');

@@ -62,3 +62,16 @@ test('a fetch of the platform that is replaced after the client was made is used
   vi.stubGlobal('fetch', async () => new Response('{"data": [], "next_cursor": null}'));
   expect((await client.transfers.list()).data).toEqual([]);
 });
+
+test.each([
+  [
+    'http://localhost:99999',
+    "must be a valid URL that begins with http:// or https://, but it is 'http://localhost:99999'.",
+  ],
+  ['ftp://files.test', "but it is 'ftp://files.test'."],
+  ['https://me:secret@host.test:99999', 'must be a valid URL that begins with http:// or https://.'],
+  ['https://me:secret@host.test', 'must consist of a host, an optional port and an optional path.'],
+])('the base URL %s is refused, and no password is shown', (baseUrl, message) => {
+  expect(() => new TransferService({ baseUrl })).toThrow(message);
+  expect(() => new TransferService({ baseUrl })).not.toThrow('secret');
+});
