@@ -1,4 +1,4 @@
-import { printable } from '../domain/printable-text.ts';
+import { printable, printableJson } from '../domain/printable-text.ts';
 import {
   ConnectionFailure,
   EventGap,
@@ -227,5 +227,5 @@ function failureName(error: ConnectionFailure | UnexpectedResponse): string {
 }
 
 function asJson(value: object): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  return `${printableJson(value, 2)}\n`;
 }

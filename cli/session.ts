@@ -1,3 +1,4 @@
+import { printableJson } from '../domain/printable-text.ts';
 import { type Page, type PageQuery, TransferService, type WithResponse } from '../sdk/client.ts';
 import type { Environment } from './environment.ts';
 import { alignedLines, type Column, type Pair, pairsOf, table, yesOrNo } from './output.ts';
@@ -72,7 +73,7 @@ export function openSession(options: GlobalOptions, context: CommandContext): Se
   const { environment, write } = context;
   const json = options.json ?? false;
   const program = options.program ?? environment.program;
-  const showText = (value: unknown, text: string) => write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
+  const showText = (value: unknown, text: string) => write(json ? `${printableJson(value, 2)}\n` : text);
   const service = new TransferService({
     baseUrl: urlOf(options, environment),
     key: options.key ?? environment.key,

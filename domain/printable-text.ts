@@ -4,3 +4,11 @@ export function printable(text: string): string {
     return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
   });
 }
+
+/**
+ * A value as JSON, on one line or with an indent. JSON escapes only the control characters of ASCII; a terminal executes
+ * others as well. Programs read the same value.
+ */
+export function printableJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replaceAll(/[\u007f-\u009f]|\p{Bidi_Control}/gu, printable);
+}

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { printable } from '../../domain/printable-text.ts';
+import { printable, printableJson } from '../../domain/printable-text.ts';
 import { jitteredBackoff, pause } from '../../sdk/backoff.ts';
 import {
   ConnectionFailure,
@@ -59,7 +59,7 @@ export function addTailErrors(errors: Command, context: CommandContext): void {
       const { service, json, write } = session;
       const list = (query: Filters & PageQuery, signal: AbortSignal) =>
         allPrograms ? service.errors.search(query, { signal }) : service.errors.list(query, { signal });
-      const print = (error: Found): void => write(json ? `${JSON.stringify(error)}\n` : errorText(error));
+      const print = (error: Found): void => write(json ? `${printableJson(error)}\n` : errorText(error));
       await new ErrorTail(session, (query, signal) => list({ ...filters, ...query }, signal), print).run(created_from);
     },
   });

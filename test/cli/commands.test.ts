@@ -252,6 +252,14 @@ describe('commands', () => {
     expect(output).not.toContain('\u001b');
   });
 
+  test('so are they in JSON, which stays the same for programs', async () => {
+    const transfer = { ...TRANSFER, description: 'a\u001b[2Jb\u202ec\u009b31md' };
+    service.play({ status: 200, body: transfer });
+    const { output } = await type('transfers get tr_1 --json');
+    expect(output).toContain('a\\u001b[2Jb\\u202ec\\u009b31md');
+    expect(JSON.parse(output)).toMatchObject({ description: transfer.description });
+  });
+
   test('when the result of create is unknown, the message has the transfer id and the idempotency key', async () => {
     service.play(failingResponse({ 'should-retry': 'false', 'money-moved': 'unknown', 'transfer-id': 'tr_1' }));
     const { exitCode, errors } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { printable } from '../../../domain/printable-text.ts';
+import { printable, printableJson } from '../../../domain/printable-text.ts';
 import { pause } from '../../../sdk/backoff.ts';
 import { newWebhookSecret, type TransferServiceEvent } from '../../../sdk/client.ts';
 import { readSecret } from '../../../sdk/webhook-signature.ts';
@@ -95,5 +95,5 @@ function resultOf({ status, milliseconds, problem }: Attempt): string {
 
 function jsonLine({ position, event_id, type }: TransferServiceEvent, attempt: Attempt): string {
   const { status = null, milliseconds, problem = null } = attempt;
-  return `${JSON.stringify({ position, event_id, type, status, milliseconds, problem })}\n`;
+  return `${printableJson({ position, event_id, type, status, milliseconds, problem })}\n`;
 }

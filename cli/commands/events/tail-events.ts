@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { printableJson } from '../../../domain/printable-text.ts';
 import { addCommand } from '../../command.ts';
 import { eventLine, operatorEventLine } from '../../event-line.ts';
 import { allEvents, programEvents, READ_OPTIONS, type ReadOptions, readEvents } from '../../read-events.ts';
@@ -26,7 +27,7 @@ export function addTail(events: Command, context: CommandContext): void {
       const print =
         <Event extends object>(lineOf: (event: Event) => string) =>
         (event: Event): void =>
-          write(json ? `${JSON.stringify(event)}\n` : lineOf(event));
+          write(json ? `${printableJson(event)}\n` : lineOf(event));
       if (allPrograms) await readEvents(session, allEvents(session), options, print(operatorEventLine));
       else await readEvents(session, programEvents(session), options, print(eventLine));
     },
