@@ -76,10 +76,15 @@ async function ownerOf(port: number): Promise<{ readonly processId: string; read
       const target = await readlink(`/proc/${processId}/fd/${file}`).catch(() => '');
       if (!sockets.has(target)) continue;
       const command = await readFile(`/proc/${processId}/cmdline`, 'utf8').catch(() => '');
-      return { processId, command: command.replaceAll('\0', ' ').trim().slice(0, 80) };
+      return { processId, command: programOf(command.split('\0')) };
     }
   }
   return undefined;
+}
+
+/** The program of a command line, with its script. Other arguments can be secrets, and what `doctor` prints is sent to others. */
+function programOf([program = '', script = '']: readonly string[]): string {
+  return (/^[\w./@-]+\.(?:py|rb|[cm]?[jt]s)$/.test(script) ? `${program} ${script}` : program).slice(0, 80);
 }
 
 /** The sockets that listen on a port, as the file descriptors of their process are named. */

@@ -1,5 +1,6 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { connect } from '../../harness/ledger.ts';
@@ -133,15 +134,19 @@ describe('each is a problem with the page of the runbook', () => {
     expect(exitCode).toBe(1);
   });
 
-  test('a port of another program, with its process', async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    const { found } = await examine({ DATA_DIR: `${directory}/none`, PORT: String(port) });
-    server.close();
+  test('a port of another program, with its process, and without what could be a secret of it', async () => {
+    const code =
+      "require('net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
+    const child = spawn(process.execPath, ['-e', code, '--', '--key', 'ts_secret'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = await once(child.stdout, 'data');
+    const port = String(line).trim();
+    const { found } = await examine({ DATA_DIR: `${directory}/none`, PORT: port });
+    child.kill();
     expect(found.get('port')).toMatchObject({
       outcome: 'problem',
-      message: expect.stringContaining(`Port ${port} is used by process ${process.pid}: `),
+      message: expect.stringMatching(`^Port ${port} is used by process ${child.pid}: \\S+ Stop that process`),
       runbook: 'docs/runbook/port-unavailable.md',
     });
   });
