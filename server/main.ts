@@ -211,12 +211,14 @@ type Listeners = {
 };
 
 function openHttp(
-  { addressRatePerSecond, keyRatePerSecond, trustedProxies, publicUrl, requestLog }: Configuration,
+  configuration: Configuration,
   gateway: Gateway,
   { log, errors, metrics, traces, overview }: Listeners,
 ): HttpServer {
+  const { addressRatePerSecond, keyRatePerSecond, trustedProxies, publicUrl, requestLog } = configuration;
+  const maxLagMilliseconds = configuration.overloadDelayMilliseconds;
   return createHttpServer(gateway, {
-    settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies, publicUrl },
+    settings: { addressRatePerSecond, keyRatePerSecond, maxLagMilliseconds, trustedProxies, publicUrl },
     version: VERSION,
     beginTrace: traces?.begin,
     onResponse: onEachOf(

@@ -24,6 +24,7 @@ import {
   readDays,
   readHost,
   readNetworks,
+  readOverloadDelay,
   readPort,
   readProxies,
   readPublicUrl,
@@ -71,6 +72,8 @@ export type Configuration = {
   /** Requests per second from one address, and with one key, on average; 0 is unlimited. */
   readonly addressRatePerSecond: number;
   readonly keyRatePerSecond: number;
+  /** Mean delay of the event loop above which requests are refused; 0 is never. */
+  readonly overloadDelayMilliseconds: number;
   /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
   readonly trustedProxies: number;
   /** The origin that callers use, such as https://transfers.example.com; null for that of each request. */
@@ -137,6 +140,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     ...readRetention(read, environment),
     addressRatePerSecond: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     keyRatePerSecond: readRate('RATE_LIMIT_PER_KEY', environment, mode === 'live' ? LIVE_KEY_RATE : 0),
+    overloadDelayMilliseconds: readOverloadDelay(read('OVERLOAD_DELAY_MILLISECONDS')),
     trustedProxies: readProxies(read('TRUSTED_PROXIES')),
     publicUrl: readPublicUrl(environment.PUBLIC_URL?.trim() ?? ''),
     webhookAllowedNetworks: readNetworks(environment, mode === 'sandbox' && loopbackOnly ? LOOPBACK : []),

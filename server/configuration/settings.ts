@@ -117,6 +117,13 @@ export const SETTINGS = [
       'each 1,024 bytes of a body count as one more; 0 is no limit',
   },
   {
+    name: 'OVERLOAD_DELAY_MILLISECONDS',
+    fallback: '100',
+    purpose:
+      'mean delay of the event loop, over a second, above which the process refuses requests with 503, 1 to 60000; a ' +
+      'machine that does much else may need more; 0 never refuses for this reason',
+  },
+  {
     name: 'TRUSTED_PROXIES',
     fallback: '0',
     purpose: "number of proxies in front of the service that append the caller's address to X-Forwarded-For, 0 to 10",

@@ -22,6 +22,7 @@ export function showConfiguration(configuration: Configuration): string {
     `REFUSED_KEY_RETENTION_DAYS=${configuration.refusedKeyRetentionDays}`,
     `RATE_LIMIT_PER_ADDRESS=${configuration.addressRatePerSecond}`,
     `RATE_LIMIT_PER_KEY=${configuration.keyRatePerSecond}`,
+    `OVERLOAD_DELAY_MILLISECONDS=${configuration.overloadDelayMilliseconds}`,
     `TRUSTED_PROXIES=${configuration.trustedProxies}`,
     `PUBLIC_URL=${configuration.publicUrl ?? ''}`,
     `WEBHOOK_ALLOWED_NETWORKS=${configuration.webhookAllowedNetworks.join(',')}`,

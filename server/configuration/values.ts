@@ -91,6 +91,18 @@ export function readRate(setting: string, environment: NodeJS.ProcessEnv, fallba
   );
 }
 
+const LONGEST_OVERLOAD_DELAY_MILLISECONDS = 60_000;
+
+/** The mean delay of the event loop above which requests are refused, in milliseconds; 0 is never. */
+export function readOverloadDelay(text: string): number {
+  const delay = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (delay <= LONGEST_OVERLOAD_DELAY_MILLISECONDS) return delay;
+  throw new StartupProblem(
+    'invalid-setting',
+    `OVERLOAD_DELAY_MILLISECONDS is ${quoted(text)}, but it must be a number of milliseconds from 1 to 60000, or 0 to never refuse requests for the delay.`,
+  );
+}
+
 /** The number of trusted proxies, 0 to 10. */
 export function readProxies(text: string): number {
   const proxies = /^[0-9]{1,2}$/.test(text) ? Number(text) : Number.NaN;

@@ -51,7 +51,7 @@ export type HttpSettings = {
   readonly drainQuietMilliseconds: number;
   /** Requests in progress; a longer queue for the database would not be served in time. */
   readonly maxRequestsInFlight: number;
-  /** Mean event loop delay over about a second above which requests are refused; 0 is never. */
+  /** Mean delay of the event loop over about a second above which requests are refused; 0 is never. */
   readonly maxLagMilliseconds: number;
   /** Time after which a waiting request counts as late: about ten times what a healthy one takes. */
   readonly lateAfterMilliseconds: number;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TransferService } from '../../sdk/client.ts';
-import { placeOfDirectories } from './ledger-templates.ts';
+import { placeOfDirectories, templatesOfThisRun } from './ledger-templates.ts';
 import { followRunbook } from './runbook.ts';
 import { findStockPostgresOf, stopStockPostgresIn, withStockPostgres } from './stock-postgres.ts';
 
@@ -15,6 +15,13 @@ const START_TIME = 180_000;
 /** What every program gets of our environment: the pinned Node, and where Node keeps compiled modules, if anywhere. */
 const { PATH = '', NODE_COMPILE_CACHE } = process.env;
 const INHERITED = { PATH, ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }) };
+
+/**
+ * In a run of tests a service refuses nothing because the machine is busy with other tests. Outside of one, in the torture
+ * and the benchmark, it does so like any other.
+ */
+const patience = (): Readonly<Record<string, string>> =>
+  templatesOfThisRun() === undefined ? {} : { OVERLOAD_DELAY_MILLISECONDS: '0' };
 
 /** A service in a process of its own, as an operator runs it. */
 export type ServiceProcess = {
@@ -56,7 +63,7 @@ export async function startService(
   main: string = MAIN,
 ): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [main], {
-    env: { ...INHERITED, PORT: '0', HOST: '127.0.0.1', ...(await withStockPostgres(environment)) },
+    env: { ...INHERITED, ...patience(), PORT: '0', HOST: '127.0.0.1', ...(await withStockPostgres(environment)) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -123,9 +130,14 @@ export function runCommand(
   return runToEnd([COMMAND, ...commandLine], environment);
 }
 
-/** Runs a program of Node, such as that of another version, until it ends. */
-export /** Also follows the path to the runbook, where it prints one. */
-async function runToEnd(program: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ending> {
+/**
+ * Runs a program of Node, such as that of another version, until it ends. Also follows the path to the runbook, where it
+ * prints one.
+ */
+export async function runToEnd(
+  program: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Ending> {
   const settings = await withStockPostgres(environment);
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, program, {

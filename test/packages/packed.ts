@@ -52,12 +52,13 @@ export function packedSdk(): Promise<Packed> {
 
 /**
  * The environment of a user: without what `npm test` adds, above all this project's Node in front of the machine's.
- * Settings of the service are given by `more`.
+ * Settings of the service are given by `more`. A service refuses nothing because the machine is busy with other tests.
  */
 export function userEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { HOME = tmpdir(), PATH = '' } = process.env;
   const path = PATH.split(delimiter).filter((entry) => !entry.split(sep).includes('node_modules'));
-  return { HOME, PATH: path.join(delimiter), npm_config_update_notifier: 'false', ...more };
+  const patience = { OVERLOAD_DELAY_MILLISECONDS: '0' };
+  return { HOME, PATH: path.join(delimiter), npm_config_update_notifier: 'false', ...patience, ...more };
 }
 
 /** Runs a program to its end as a user does; rejects, with what it printed, if its exit code is not 0. */

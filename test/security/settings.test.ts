@@ -66,6 +66,7 @@ describe('a URL with a password under the name of another setting', () => {
     'ERROR_RETENTION_DAYS',
     'EVENT_RETENTION_DAYS',
     'RATE_LIMIT_PER_KEY',
+    'OVERLOAD_DELAY_MILLISECONDS',
     'TRUSTED_PROXIES',
     'LOG_LEVEL',
     'LOG_FORMAT',
