@@ -189,7 +189,7 @@ test('a backup directory without backups, and DATABASE_URL, are refused', async 
   const { errors } = await startInVain(settings(own));
   expect(errors).toContain('BACKUP_DIR is ');
   expect(errors).toMatch(
-    /pgBackRest as docs\/backups\.md describes\.\nRunbook: docs\/runbook\/backup-of-own-database\.md\n$/,
+    /pgBackRest as the guide "Backups" describes\.\nRunbook: docs\/runbook\/backup-of-own-database\.md\n$/,
   );
   expect((await runCommand(['restore', '--to', 'latest', '--from', BACKUP_DIR], own)).errors).toContain(
     'DATABASE_URL is set',
