@@ -74,7 +74,8 @@ export async function newProgram({ service }: Pick<World, 'service'>) {
 
 export type Program = Awaited<ReturnType<typeof newProgram>>;
 
-async function headOf(client: TransferService): Promise<number> {
+/** The position of the newest event of a card program; 0 if it has none. */
+export async function headOf(client: TransferService): Promise<number> {
   const [newest] = (await client.events.list({ limit: 1 })).data;
   return newest?.position ?? 0;
 }

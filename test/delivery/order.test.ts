@@ -4,6 +4,7 @@ import { waitFor } from '../harness/process.ts';
 import {
   createWebhook,
   expectInOrder,
+  headOf,
   makeDue,
   newProgram,
   untilChangesCount,
@@ -72,6 +73,7 @@ test('what was deleted while a webhook was disabled is passed over', async () =>
   await untilChangesCount(world());
   // webhook.disabled has a position, too.
   const gone = (await program.transfer(3)) + 1;
+  await waitFor('the position of the last one', async () => (await headOf(program.client)) >= gone);
   const { sql } = world();
   const numbers = await sql(
     'select max(number + count - 1) as last from event_position where program_id = $1',

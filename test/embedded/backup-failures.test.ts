@@ -16,7 +16,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
-import { copyBackup, isRoot } from './directories.ts';
+import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
 // What goes wrong with backups: each failure is a real one, and each has one sentence that says what to do.
 
@@ -41,6 +41,12 @@ const copies = async (backup = BACKUP_DIR) =>
   (await namesIn(join(backup, 'base'))).filter((name) => !name.startsWith('.'));
 const unfinished = async () =>
   (await namesIn(join(BACKUP_DIR, 'base'))).filter((name) => name.startsWith('.unfinished'));
+
+/** Waits until the service has taken its first copy, and another process may take one. */
+async function firstCopy(environment: { readonly DATA_DIR: string; readonly BACKUP_DIR: string }): Promise<void> {
+  await waitFor('the first copy', async () => (await copies(environment.BACKUP_DIR)).length > 0);
+  await untilCopyEnds(environment.DATA_DIR);
+}
 
 async function transfer(): Promise<string> {
   return (await service.client.transfers.create({ amount: 1, card_id: 'card_active' })).transfer_id;
@@ -95,7 +101,7 @@ beforeAll(async () => {
   BACKUP_DIR = inside('backup');
   await mkdir(BACKUP_DIR);
   service = await startService(settings());
-  await waitFor('the first copy', async () => (await copies()).length > 0);
+  await firstCopy({ DATA_DIR, BACKUP_DIR });
 });
 afterAll(async () => {
   if (service?.child.exitCode === null && service.child.signalCode === null) await service.stop();
@@ -322,7 +328,7 @@ test('a full disk of the backups is reported, and stops no transfer', async (con
   const environment = settings({ DATA_DIR: inside('beside'), BACKUP_DIR: disk });
   const beside = await startService(environment);
   try {
-    await waitFor('the first copy', async () => (await copies(disk)).length > 0);
+    await firstCopy(environment);
     const { bavail, bsize } = await statfs(disk);
     const ballast = join(disk, 'ballast');
     await execute('fallocate', ['-l', String(bavail * bsize - 20_000_000), ballast]);

@@ -15,7 +15,7 @@ import {
   waitFor,
 } from '../harness/process.ts';
 
-import { copyBackup, isRoot } from './directories.ts';
+import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
 // A ledger is backed up while it serves, and restored beside it: to a time, to the end, and once more on the timeline of a
 // ledger that was restored. The order of the tests is that of an operator's day.
@@ -50,6 +50,7 @@ async function startArchiving(environment: Readonly<Record<string, string>>): Pr
   const before = (await copies()).length;
   const started = await startService(environment);
   await waitFor('the copy', async () => (await copies()).length > before);
+  await untilCopyEnds(environment.DATA_DIR ?? '');
   return started;
 }
 

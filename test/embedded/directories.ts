@@ -5,11 +5,13 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, afterEach } from 'vitest';
+import { lockCopies } from '../../server/embedded-postgres/backup/base-copy.ts';
 import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
 } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { waitFor } from '../harness/process.ts';
 
 export type Owner = {
   process: ChildProcess;
@@ -135,3 +137,12 @@ export async function query(
 /** A table with one row, and how it is read. */
 export const WRITE = ['CREATE TABLE kept (value integer)', 'INSERT INTO kept VALUES (42)'];
 export const READ = 'SELECT value FROM kept';
+
+/** Waits until no process takes a copy of a ledger: it has its name in the list a moment before. */
+export function untilCopyEnds(dataDirectory: string): Promise<void> {
+  return waitFor('the end of the copy', async () => {
+    const lock = await lockCopies(dataDirectory).catch(() => undefined);
+    lock?.release();
+    return lock !== undefined;
+  });
+}
