@@ -118,9 +118,12 @@ export async function readBooks(
 /** Codes of a server that is starting or recovering: it refuses connections, or its socket is not there yet. */
 const NOT_UP: readonly unknown[] = ['57P03', 'ECONNREFUSED', 'ENOENT'];
 
+/** Ten minutes: on a busy machine a recovery takes long, and only what never ends gets there. */
+const MAX_CONNECTION_ATTEMPTS = 6_000;
+
 /** A server can recover twice, as after a full disk: it is up, and a moment later it is not. */
 async function connectWhenUp(connection: pg.ClientConfig): Promise<pg.Client> {
-  for (let left = 600; ; left -= 1) {
+  for (let left = MAX_CONNECTION_ATTEMPTS; ; left -= 1) {
     const client = new pg.Client(connection);
     // A server that goes away between two queries fails the next one; unheard, it would end this process.
     client.on('error', () => undefined);
