@@ -169,12 +169,18 @@ export async function runToEnd(
 /** The PostgreSQL of a data directory: its main process, and how a second service reaches it. */
 export type RunningServer = { readonly processId: number; readonly databaseUrl: string };
 
-/** Reads both from what PostgreSQL itself keeps in its data directory while it runs. */
+/**
+ * Reads both from what PostgreSQL itself keeps in its data directory while it runs. Rejects while there is nothing, or
+ * not all of it yet: PostgreSQL creates the file empty and adds line after line.
+ */
 export async function embeddedServerOf(dataDirectory: string): Promise<RunningServer> {
   const location = await readFile(join(dataDirectory, 'postgresql-location'), 'utf8').catch(() => '');
   const files = location.split('\n').find((line) => line !== '' && !line.startsWith('#')) ?? 'postgresql';
   const kept = await readFile(join(resolve(dataDirectory, files), 'postmaster.pid'), 'utf8');
   const [processId = '', , , port = '', socketDirectory = ''] = kept.split('\n');
+  if (!(Number(processId) > 0) || socketDirectory === '') {
+    throw new Error(`the postmaster.pid of ${dataDirectory} is not complete: ${JSON.stringify(kept)}`);
+  }
   const host = encodeURIComponent(socketDirectory);
   return {
     processId: Number(processId),
