@@ -64,9 +64,16 @@ export async function newProgram({ service }: Pick<World, 'service'>) {
     start,
     /** Makes one event for each transfer; returns the last position. */
     transfer: async (count: number): Promise<number> => {
-      for (let index = 0; index < count; index += 1) await client.transfers.create({ card_id: cardId, amount: 1 });
+      let newest: string | undefined;
+      for (let index = 0; index < count; index += 1) {
+        ({ transfer_id: newest } = await client.transfers.create({ card_id: cardId, amount: 1 }));
+      }
       made += count;
-      await waitFor('the positions of events', async () => (await headOf(client)) >= start + made);
+      // Not any event at that position: those of webhooks have positions, too.
+      await waitFor('the positions of events', async () => {
+        const [event] = (await client.events.list({ type: 'transfer.*', limit: 1 })).data;
+        return event !== undefined && 'transfer_id' in event.data && event.data.transfer_id === newest;
+      });
       return start + made;
     },
   };
@@ -127,10 +134,11 @@ export async function makeDue(
   await sql('begin');
   // As a request does: first the webhook, so that no outcome that is stored meanwhile undoes the rest.
   await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
-  await sql(`update webhook_delivery set next_at = clock_timestamp() where webhook_id = $1 and state = 'waiting'`, id);
+  // Then its state, before the rows of its events: in the other order, this and the writer of outcomes could deadlock.
   const values = Object.entries({ next_probe_at: 'clock_timestamp()', ...also });
   const assignments = values.map(([column, value]) => `${column} = ${value}`).join(', ');
   await sql(`update webhook_state set ${assignments} where webhook_id = $1`, id);
+  await sql(`update webhook_delivery set next_at = clock_timestamp() where webhook_id = $1 and state = 'waiting'`, id);
   await sql('commit');
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { WebhookRecord } from '../../sdk/client.ts';
+import { DOOR_LIMITS } from '../../server/delivery/door/door-limits.ts';
 import { waitFor } from '../harness/process.ts';
 import {
   createWebhook,
@@ -37,7 +38,7 @@ test('in strict order nothing passes an event that fails', async () => {
     failing_since !== null && next_attempt_at !== null;
   await webhookWhen(program, webhook_id, isFailing);
   await makeDue(world(), webhook_id);
-  await waitFor('another attempt', async () => receiver.positions.filter((position) => position === bad).length === 2);
+  await waitFor('another attempt', async () => receiver.positions.filter((position) => position === bad).length >= 2);
   expect(Math.max(...receiver.positions)).toBe(bad);
   // Ten failures pause it, and it waits all the same.
   await makeDue(world(), webhook_id, { failures: '9' });
@@ -56,13 +57,16 @@ test('webhooks that never respond hold up no other, and get one request at a tim
   hanging.respond = () => () => undefined;
   const [bad, good] = [await newProgram(world()), await newProgram(world())];
   for (let count = 0; count < 20; count += 1) await createWebhook(bad, hanging, { concurrency: 100 });
+  const startedAt = performance.now();
   await bad.transfer(10);
   await waitFor('requests that hang', async () => hanging.open === 20);
   const receiver = await receiverForTest();
   await createWebhook(good, receiver, { concurrency: 100 });
   const last = await good.transfer(30);
   await receiver.all(good.start + 1, last);
-  expect(hanging.received.length).toBe(20);
+  // The next one comes when one was waited for in vain, which takes longer than this test except on a busy machine.
+  const timeouts = Math.floor((performance.now() - startedAt) / DOOR_LIMITS.answerTimeoutMilliseconds);
+  expect(hanging.received.length).toBeLessThanOrEqual(20 * (1 + timeouts));
 });
 
 test('what was deleted while a webhook was disabled is passed over', async () => {
@@ -89,5 +93,5 @@ test('what was deleted while a webhook was disabled is passed over', async () =>
   const passed = receiver.positions.filter((position) => position > program.start + 1 && position <= gone);
   expect(passed).toEqual([]);
   await webhookWhen(program, webhook_id, ({ position }) => position === last);
-  expect(world().service.output()).toContain('were deleted before they were sent');
+  await waitFor('the line', async () => world().service.output().includes('were deleted before they were sent'));
 });

@@ -31,14 +31,21 @@ test('a service that stops stores what is in flight, and what does not respond i
   const service = await startForTest({ DATA_DIR: directory });
   const program = await newProgram({ service });
   const [slow, hanging] = [await receiverForTest(), await receiverForTest()];
-  slow.respond = () => (response) => setTimeout(() => response.writeHead(204).end(), 500);
+  let respond = (): void => undefined;
+  slow.respond = () => (response) => {
+    respond = () => void response.writeHead(204).end();
+  };
   hanging.respond = () => () => undefined;
   await createWebhook(program, slow);
   const { webhook_id } = await createWebhook(program, hanging);
   const last = await program.transfer(1);
   await waitFor('both requests', async () => slow.open === 1 && hanging.open === 1);
-  expect(await service.stop()).toBe(0);
-  expect(slow.open + hanging.open).toBe(0);
+  const stopped = service.stop();
+  await waitFor('the stop', async () => service.output().includes('Stopping.'));
+  respond();
+  expect(await stopped).toBe(0);
+  // The end of the process may be known before that of its connections.
+  await waitFor('the end of the requests', async () => slow.open + hanging.open === 0);
 
   const again = await startForTest({ DATA_DIR: directory });
   const sql = await connect((await embeddedServerOf(directory)).databaseUrl);

@@ -10,7 +10,8 @@ const NEVER = '2100-01-01T00:00:00.000Z';
 test('a test arrives whatever the status, signed, and counts neither as success nor as failure', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
-  const { webhook_id } = await createWebhook(program, receiver);
+  // Of all types it could be told that it is disabled, before the change counts.
+  const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
   await program.client.webhooks.update(webhook_id, { status: 'disabled' });
   receiver.respond = () => 500;
   const { event_id } = await program.client.webhooks.test(webhook_id);
@@ -66,10 +67,12 @@ test('a replay sends every event of a time again, beside new ones', async () => 
 test('a replay of what was given up delivers it, and leaves nothing that is dead', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
-  receiver.respond = ({ event }) => (event.position % 2 === 0 ? 400 : 204);
+  // After 429 there is no retry for a minute, so none is in flight when this test changes the rows.
+  receiver.respond = ({ event }) => (event.position % 2 === 0 ? 429 : 204);
   const { webhook_id } = await createWebhook(program, receiver);
   const last = await program.transfer(8);
   await webhookWhen(program, webhook_id, ({ position }) => position === last);
+  receiver.respond = ({ event }) => (event.position % 2 === 0 ? 400 : 204);
   await world().sql('update webhook_delivery set tries = 9 where webhook_id = $1', innerId(webhook_id));
   await makeDue(world(), webhook_id);
   await webhookWhen(program, webhook_id, ({ dead }) => dead === 4);
