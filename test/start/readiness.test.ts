@@ -64,13 +64,15 @@ test('a database that was stopped, and its start', async () => {
 });
 
 test('each change is logged once, with its page, whoever asks how often', async () => {
+  // What the test before has changed may still be on its way.
+  await waitFor('earlier changes', async () => (changes().at(-1)?.reason ?? 'ready') === 'ready');
   const before = changes().length;
   await service().client.sandbox.stopDatabase();
   await untilReadinessIs(service().url, 'database_stopped');
   await Promise.all(Array.from({ length: 20 }, () => readinessOf(service().url)));
   await service().client.sandbox.startDatabase();
   await untilReadinessIs(service().url, 'ready');
-  await waitFor('the changes', async () => changes().at(-1)?.reason === 'ready');
+  await waitFor('the changes', async () => changes().length > before && changes().at(-1)?.reason === 'ready');
   const found = changes().slice(before);
   expect(found.filter(({ reason }) => reason === 'database_stopped')).toMatchObject([
     { level: 50, runbook: 'docs/runbook/database-stopped.md', msg: READINESS.database_stopped.sentence },
@@ -84,19 +86,20 @@ test('each change is logged once, with its page, whoever asks how often', async 
 
 test('a database that hangs does not respond, and the service is alive', async () => {
   const { processId } = await embeddedServerOf(service().directory);
-  // No connection is accepted, and none that is open responds.
-  const children = await readFile(`/proc/${processId}/task/${processId}/children`, 'utf8');
-  const all = [processId, ...children.trim().split(' ').map(Number)];
-  const signal = (name: NodeJS.Signals): void => {
-    for (const one of all) process.kill(one, name);
-  };
-  signal('SIGSTOP');
+  // No connection is accepted, and none that is open responds. The main process stands still first and goes on last, so
+  // that no child begins meanwhile, and the id of one that ends stays its own.
+  process.kill(processId, 'SIGSTOP');
+  const status = () => readFile(`/proc/${processId}/stat`, 'utf8');
+  await waitFor('the main process stands still', async () => / T /.test(await status()));
+  const read = await readFile(`/proc/${processId}/task/${processId}/children`, 'utf8');
+  const children = read.trim().split(' ').filter(Boolean).map(Number);
+  for (const child of children) process.kill(child, 'SIGSTOP');
   try {
     const silent = await untilReadinessIs(service().url, 'database_silent');
     expect(silent).toMatchObject({ status: 503, retryAfter: '1', runbook: 'docs/runbook/database-silent.md' });
     expect(await isLive()).toBe(true);
   } finally {
-    signal('SIGCONT');
+    for (const one of [...children, processId]) process.kill(one, 'SIGCONT');
   }
   await untilReadinessIs(service().url, 'ready');
 });
@@ -133,7 +136,8 @@ test('a commit that fails for want of disk space: the disk is full, until one su
   try {
     await superuser.query(`create function refuse() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file "base/1/2": No space left on device' using errcode = 'disk_full'; end $$`);
-    await superuser.query('create trigger full_disk before insert on card execute function refuse()');
+    // Every commit, also that of the event about this error: the first one that succeeds ends the state.
+    await superuser.query('create trigger full_disk before insert on write_batch execute function refuse()');
     expect(
       await service()
         .client.cards.create({})
@@ -144,7 +148,7 @@ test('a commit that fails for want of disk space: the disk is full, until one su
       reason: 'disk_full',
       runbook: 'docs/runbook/disk-full.md',
     });
-    await superuser.query('drop trigger full_disk on card');
+    await superuser.query('drop trigger full_disk on write_batch');
   } finally {
     await superuser.end();
   }
