@@ -28,8 +28,14 @@ export class Collector {
   readonly requests: { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: Body }[] = [];
   respond: (response: ServerResponse) => void = (response) => void response.writeHead(200).end('{}');
   readonly #server = createServer(async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += chunk;
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+    } catch {
+      // Its sender has stopped, or this collector.
+      return;
+    }
+    const text = Buffer.concat(chunks).toString('utf8');
     const body = JSON.parse(text) as Body;
     this.requests.push({ path: request.url ?? '', headers: request.headers, body });
     for (const { scopeSpans } of body.resourceSpans) for (const { spans } of scopeSpans) this.spans.push(...spans);

@@ -149,6 +149,8 @@ describe('a start describes the service', () => {
       ]) {
         expect(output).toContain(part);
       }
+      // Printed before the banner, but on another pipe.
+      await waitFor('the log', async () => service.errors().includes('"service_ready"'));
       expect(eventsIn(service.errors())).toEqual(expect.arrayContaining(['service_start', 'service_ready']));
       const shown = /curl (\S+) -d '([^']+)'/.exec(output);
       const { origin, pathname } = new URL(shown?.[1] ?? '');
@@ -181,6 +183,7 @@ describe('a start describes the service', () => {
       await service.client.sandbox.stopDatabase();
       const response = await sendRaw(service.url, { body: { amount: 1, card_id: 'card_active' } });
       expect(response.status).toBe(500);
+      await waitFor('the line', async () => service.errors().includes('unknown_create_transfer'));
       const lines = service.errors().trim().split('\n');
       const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(entries).toContainEqual(expect.objectContaining({ code: 'unknown_create_transfer' }));
@@ -234,7 +237,8 @@ describe('a stop leaves no process, and a restart finds all data', () => {
     const { processId } = await embeddedServerOf(path);
     const transfer = await service.client.transfers.create({ amount: 5, card_id: 'card_active' });
     const { balance } = await service.client.cards.get('card_active');
-    const ended = new Promise((resolve) => service.child.once('exit', resolve));
+    // Not 'exit': what it has printed last may come after that.
+    const ended = new Promise((resolve) => service.child.once('close', resolve));
     const stoppedAt = performance.now();
     for (let time = 0; time < times; time += 1) service.child.kill(signal);
     expect(await ended).toBe(0);
