@@ -89,12 +89,13 @@ test('a committed row survives a kill of the server, which is restarted and repo
   const reports: string[] = [];
   const postgres = await start(await makeLedger(), { onServerExit: (line) => reports.push(line) });
   await query(postgres, ...WRITE);
-  for (const round of [1, 2]) {
+  for (let round = 1; round <= 2; round += 1) {
     const before = postgres.processId() ?? 0;
     process.kill(before, 'SIGKILL');
     await waitFor('another server runs', async () => postgres.state() === 'running' && postgres.processId() !== before);
     expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
-    expect(reports[round - 1]).toContain(`PostgreSQL (process ${before}) was ended by SIGKILL`);
+    // A busy machine may need another attempt, which is reported, too.
+    expect(reports).toContainEqual(expect.stringContaining(`PostgreSQL (process ${before}) was ended by SIGKILL`));
   }
 });
 

@@ -49,7 +49,8 @@ test('the command waits for a service whose server is down', async () => {
   const directory = await makeLedger();
   const owner = await start(directory);
   await owner.pause();
-  const visiting = visit(directory);
+  // Long enough for a busy machine.
+  const visiting = visit(directory, 120_000);
   await owner.resume();
   expect((await visiting).connection).toEqual(owner.connection);
 });
