@@ -89,7 +89,7 @@ test.each([
   const requests = service.received.length;
   const terminal = openTerminal(`echo READY$((1+1)); ${node} cards erase card_1${redirection}`);
   try {
-    await vi.waitFor(() => expect(terminal.shown()).toContain(redirection === '' ? '[y/N]' : 'READY2'), 60_000);
+    await vi.waitFor(() => expect(terminal.shown()).toContain(redirection === '' ? '[y/N]' : 'READY2'), 120_000);
     terminal.type(key);
     expect(await terminal.ended).toBe(2);
     if (redirection === '') expect(terminal.shown()).toContain('Nothing was erased.');

@@ -45,14 +45,14 @@ const COMPLETE: Readonly<Record<Shell, (line: string, offered: readonly string[]
     const terminal = openTerminal('zsh -f -i', { HOME: folder, PS1: '> ' });
     try {
       terminal.type(`autoload -Uz compinit; compinit -u -D; source ${fileOf('zsh')}; echo READY$((1+1))\n`);
-      await vi.waitFor(() => expect(terminal.shown()).toContain('READY2'), 60_000);
+      await vi.waitFor(() => expect(terminal.shown()).toContain('READY2'), 120_000);
       const before = terminal.shown().length;
       // Ctrl-D at the end of a line lists what there is, and inserts nothing.
       terminal.type(`${line}\u0004`);
       const listed = () => terminal.shown().slice(before).replace(line, '');
       await vi.waitFor(() => {
         for (const word of offered) expect(listed()).toContain(word);
-      }, 60_000);
+      }, 120_000);
       return listed();
     } finally {
       terminal.close();

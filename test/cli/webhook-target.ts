@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { lastingPort } from '../sdk/lasting-port.ts';
 
 /** A webhook as it was received. */
 export type ReceivedWebhook = { readonly headers: IncomingHttpHeaders; readonly body: string };
@@ -19,8 +19,8 @@ export type WebhookTarget = {
 
 /** Starts a target that responds with 200 until it is told otherwise. */
 export async function startWebhookTarget(): Promise<WebhookTarget> {
-  let server = await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const port = await lastingPort();
+  let server = await listen(port);
   const target: WebhookTarget = {
     url: `http://127.0.0.1:${port}/hooks`,
     received: [],

@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { lastingPort } from './lasting-port.ts';
 
 /** A request that was received. */
 export type Received = {
@@ -102,11 +103,7 @@ async function respondWithStream(response: ServerResponse, canned: CannedStream)
 
 /** A URL on which nothing listens. */
 export async function deadUrl(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `http://127.0.0.1:${port}`;
+  return `http://127.0.0.1:${await lastingPort()}`;
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {

@@ -67,9 +67,9 @@ describe('a complete export', () => {
   test('can be read slowly, without a timeout', async () => {
     service.play(WHOLE);
     let text = '';
-    for await (const chunk of await client({ timeoutMilliseconds: 400 }).transfers.export()) {
+    for await (const chunk of await client({ timeoutMilliseconds: 2_000 }).transfers.export()) {
       text += chunk;
-      await new Promise((resolve) => setTimeout(resolve, 600));
+      await new Promise((resolve) => setTimeout(resolve, 2_500));
     }
     expect(text).toBe(HEADINGS + ROWS.join(''));
   });
@@ -117,10 +117,10 @@ describe('an export that is cut off', () => {
 
   test('throws after the timeout if the service sends nothing', async () => {
     service.play({ chunks: [HEADINGS], ends: 'without an end' });
-    const { text, thrown } = await read(await client({ timeoutMilliseconds: 1_000 }).transfers.export());
+    const { text, thrown } = await read(await client({ timeoutMilliseconds: 3_000 }).transfers.export());
     expect(text).toBe(HEADINGS);
     expect(thrown).toMatchObject({ name: 'IncompleteResponse', reason: 'timeout', attempts: 1 });
-    expect((thrown as Error).message).toContain('sent nothing for 1000 ms');
+    expect((thrown as Error).message).toContain('sent nothing for 3000 ms');
     expect(service.received).toHaveLength(1);
   });
 
@@ -155,7 +155,8 @@ describe('before the first chunk', () => {
 
   test('a timeout is a ConnectionFailure, after the usual number of attempts', async () => {
     service.play({ chunks: [], ends: 'without an end' });
-    const impatient = client({ timeoutMilliseconds: 50, maxRetries: 1 });
+    // Long enough for each attempt to reach the service on a busy machine.
+    const impatient = client({ timeoutMilliseconds: 2_000, maxRetries: 1 });
     const thrown = await impatient.transfers.export().catch((error: unknown) => error);
     expect(thrown).toMatchObject({ name: 'ConnectionFailure', reason: 'timeout', attempts: 2, moneyMoved: 'no' });
     expect(service.received).toHaveLength(2);
