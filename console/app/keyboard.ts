@@ -29,14 +29,15 @@ export function useKeyboard(
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      const isSecond = performance.now() - began.current < SEQUENCE_MILLISECONDS;
+      // When it was pressed: a page that is busy hears of it later.
+      const isSecond = event.timeStamp - began.current < SEQUENCE_MILLISECONDS;
       began.current = Number.NEGATIVE_INFINITY;
       const route = isSecond ? routes.find(({ letter }) => letter === event.key) : undefined;
       if (route !== undefined) {
         navigate(hrefTo(route.path));
         return;
       }
-      if (event.key === 'g') began.current = performance.now();
+      if (event.key === 'g') began.current = event.timeStamp;
       else if (event.key === '/') onSearch();
       else if (event.key === '?') onKeys();
       else if (event.key === 'j') moveRow(1);

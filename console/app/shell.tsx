@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { Loading } from '../components/loaded.tsx';
@@ -30,7 +30,8 @@ export function Shell() {
   const showSearch = useCallback(() => setOpen('search'), []);
   const showKeys = useCallback(() => setOpen('keys'), []);
   useKeyboard(allowed, { onSearch: showSearch, onKeys: showKeys });
-  useEffect(close, [path]);
+  // At once: an effect after the paint would close what was opened on the new screen in that moment.
+  useLayoutEffect(close, [path]);
   useFocusOnContent(path);
   return (
     <ProgramContext.Provider value={program}>
