@@ -10,6 +10,8 @@ describe('the screen that explains a transfer', () => {
     const { balance } = await client().cards.get('card_active');
     const page = await openConsole('/console');
     await pressKeys(page, 'g x');
+    // The console moves the focus to the content of another screen a moment after it is there.
+    await page.waitForFunction(() => document.activeElement?.id === 'content');
     const form = page.getByRole('form', { name: 'The transfer' });
     await form.getByLabel('Card', { exact: true }).focus();
     await page.keyboard.type('card_active');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
-import { expectProblem } from './harness/page-problems.ts';
+import { expectProblem, problemsOf } from './harness/page-problems.ts';
 import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
 
 const { openConsole } = useConsole();
@@ -118,6 +118,9 @@ test('what a page does wrong is noted', async () => {
     console.error('said aloud');
   });
   await expect.poll(() => page.evaluate(() => 'ran' in window)).toBe(false);
+  // The browser tells of violations and rejections a moment later, in this order or another.
+  for (const late of [/^error .*: violated require-trusted-types-for/m, /^error .*: violated style-src/m, /left alone/])
+    await expect.poll(() => problemsOf(page).join('\n')).toMatch(late);
   expectProblem(page, /TrustedScript|require-trusted-types-for/);
   expectProblem(page, /style-src/);
   expectProblem(page, /left alone/);

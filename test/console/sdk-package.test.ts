@@ -62,6 +62,8 @@ afterAll(() => {
 async function openPage(): Promise<Page> {
   const context = await (await sharedBrowser()).newContext();
   onTestFinished(() => context.close());
+  // Only what hangs gets there.
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   await page.goto(origin);
   return page;

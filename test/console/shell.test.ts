@@ -56,6 +56,8 @@ describe('the shell of the console', () => {
     await page.getByTitle('Card program').click();
     const dialog = page.getByRole('dialog', { name: 'Card program' });
     await dialog.getByLabel('Name or id').fill('blue');
+    // Enter chooses the first of those that are listed.
+    await dialog.getByRole('button', { name: 'Blue <b>cards</b>' }).waitFor();
     await pressKeys(page, 'Enter');
     await page.waitForURL((url) => url.searchParams.get('program') === made.program_id);
     await page.getByTitle('Card program').getByText('Blue <b>cards</b>').waitFor();

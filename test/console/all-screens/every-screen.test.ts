@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { expectAccessibleInEveryView } from '../harness/accessible.ts';
-import { walkByTab } from '../harness/focus.ts';
+import { requestsOf, stopReading, walkByTab } from '../harness/focus.ts';
 import { makeWorld, ODD_CARD, type World } from '../harness/sample-world.ts';
 import { screenshot, useConsole, visit } from '../harness/use-console.ts';
 import { addressOf, SCREENS } from './screens.ts';
@@ -44,9 +44,11 @@ async function expectUsableByTab(page: Page): Promise<void> {
 describe.each(SCREENS)('$title ($path)', (route) => {
   test('is accessible in both themes, narrow and wide, is used by Tab, and shows texts only as texts', async () => {
     const page = await openConsole(addressOf(route, world));
+    const requests = requestsOf(page);
     await expectContent(page);
     await expectTextsAsTexts(page);
     await expectAccessibleInEveryView(page);
+    await stopReading(page, requests);
     await expectUsableByTab(page);
     await screenshot(page, `${route.title.toLowerCase().replaceAll(' ', '-')}`);
   });

@@ -1,4 +1,5 @@
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
+import { expect } from 'vitest';
 
 /** One stop of the Tab key. */
 export type Stop = {
@@ -10,6 +11,25 @@ export type Stop = {
   /** Whether it looks different from itself without focus. */
   readonly isMarked: boolean;
 };
+
+/** The requests of a page, from now on, that have not ended. */
+export function requestsOf(page: Page): ReadonlySet<Request> {
+  const open = new Set<Request>();
+  page.on('request', (request) => open.add(request));
+  page.on('requestfinished', (request) => open.delete(request));
+  page.on('requestfailed', (request) => open.delete(request));
+  return open;
+}
+
+/**
+ * Lets a page read nothing more, as one that is hidden, and waits until what it has read is shown: a row, a chart or a link
+ * that comes during a walk by Tab is not reached if it is before the focus.
+ */
+export async function stopReading(page: Page, requests: ReadonlySet<Request>): Promise<void> {
+  await page.evaluate(() => Object.defineProperty(document, 'visibilityState', { value: 'hidden' }));
+  await expect.poll(() => requests.size).toBe(0);
+  await page.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))));
+}
 
 /** More stops than any screen has. */
 const MAX_STOPS = 300;

@@ -1,4 +1,5 @@
 import type { BrowserContext, Page } from 'playwright-core';
+import { OPERATIONS } from '../../../contract/operations.ts';
 import { sharedBrowser } from './browser.ts';
 import { forgetRefusedFiles, logViolations, problemsOf, watchForProblems } from './page-problems.ts';
 
@@ -11,6 +12,7 @@ const EVENTS = [
   'pageerror',
   'request',
   'requestfailed',
+  'requestfinished',
   'response',
 ] as const;
 
@@ -51,6 +53,10 @@ export class PagePool {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width, height: 800 });
     watchForProblems(page, this.#url, () => this.#wasStopped);
+    // A page of a sandbox can stop the database, too, and goes on asking meanwhile.
+    page.on('request', (request) => {
+      if (new URL(request.url()).pathname === OPERATIONS.stop_database.path) this.noteStop();
+    });
     return page;
   }
 

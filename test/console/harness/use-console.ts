@@ -38,7 +38,7 @@ export type ConsoleTest = {
  * Milliseconds until a page that does not become what a test waits for fails it: only what hangs gets there. Who writes a
  * test can wait less: MAX_WAIT_MILLISECONDS=5000.
  */
-const MAX_WAIT_MILLISECONDS = Number(process.env.MAX_WAIT_MILLISECONDS ?? 60_000);
+const MAX_WAIT_MILLISECONDS = Number(process.env.MAX_WAIT_MILLISECONDS ?? 120_000);
 
 /** One service for the tests of a file, on a new ledger, and pages of it in the browser of this process. */
 export function useConsole({
