@@ -20,15 +20,18 @@ test('a late database response lets no request in a second after the revocation'
   const { key, key_id } = await newKey();
   const slow = openLedger(server.connection);
   const read = slow.database.read.bind(slow.database);
+  const found = Promise.withResolvers<void>();
   slow.database.read = async (statement) => {
     const rows = await read(statement);
+    found.resolve();
     await wait(1500);
     return rows;
   };
   const authenticate = openAuthentication(slow.database);
   const early = authenticate(key);
   const sharing = authenticate(key);
-  await wait(100);
+  // The database has looked before the revocation, and its response is under way.
+  await found.promise;
   await revoke(key_id);
   await wait(1000);
   const late = authenticate(key);

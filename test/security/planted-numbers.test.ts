@@ -97,9 +97,11 @@ test('card numbers that were sent are stored nowhere', { timeout: 600_000 }, asy
   expect(await plantAll(all.slice(0, first), false)).toEqual([]);
   await client.sandbox.stopDatabase();
   expect(await plantAll(all.slice(first), true)).toEqual([]);
+  const readSpool = (): string => filesBelow(join(service().directory, 'error-spool')).map(readText).join('\n');
+  await waitFor('refusals to be spooled', async () => readSpool().includes('card_number_refused'));
+  // And for those that come after the first of them.
   await pause(500);
-  const spool = filesBelow(join(service().directory, 'error-spool')).map(readText).join('\n');
-  expect(spool).toContain('card_number_refused');
+  const spool = readSpool();
   const search = new NumberSearch([...all.map(({ number }) => number.digits), CANARY]);
   expect(search.findIn(spool)).toEqual(new Map());
   await client.sandbox.startDatabase();

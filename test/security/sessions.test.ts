@@ -5,6 +5,7 @@ import { deleteExpired } from '../../server/jobs/delete-expired.ts';
 import { openSessionAuthentication } from '../../server/sessions/authenticate-session.ts';
 import { noteSessionUses } from '../../server/store/session.ts';
 import { waitFor } from '../harness/process.ts';
+import { bare, RawConnection } from '../harness/raw-connection.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { type Answer, makeKey, ownPage, SESSION, signIn, startSessionService } from './session-world.ts';
 
@@ -167,10 +168,13 @@ describe('a session ends within a second, in every process', () => {
     expect((await as(service)).status).toBe(200);
     await service.uses.write();
     const lines = [...ownPage(service.port).slice(0, 2), 'Console: background', 'Accept: text/event-stream'];
-    const stream = service.ask('GET', OPERATIONS.list_events.path, [...lines, `Cookie: ${cookie}`]);
+    const stream = await RawConnection.open(service.port);
+    stream.send(bare('GET', OPERATIONS.list_events.path, [...lines, `Cookie: ${cookie}`, 'Connection: close']));
+    await waitFor('the stream to begin', async () => stream.received.includes('\r\n\r\n'));
     await ledger.call('revoke_session', {}, { params: { session_id: sessionId } });
     // It is read to its end, which the service makes.
-    expect((await stream).status).toBe(200);
+    expect(await stream.rest()).toMatch(/^HTTP\/1\.1 200 /);
+    stream.close();
     expect((await untilRefused(() => as(service))).status).toBe(401);
   });
 
