@@ -206,7 +206,8 @@ describe('an answer that does not come ends after the time for it', () => {
       error: 'answer_timeout',
       message: 'There was no complete response within 0.2 seconds.',
     });
-    expect(answer.milliseconds).toBeGreaterThanOrEqual(199);
+    // A timer counts whole milliseconds, of its time and of the clock, and so can be early by almost two.
+    expect(answer.milliseconds).toBeGreaterThanOrEqual(198);
     await expect.poll(endpoint.open).toBe(0);
   });
 

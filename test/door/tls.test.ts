@@ -117,9 +117,11 @@ test('no variable of the environment switches off what is checked, or brings in 
   const root = new URL('../..', import.meta.url).pathname;
   const program = `
     import { openAddressRules } from '${root}server/webhooks/addresses.ts';
+    import { DOOR_LIMITS } from '${root}server/delivery/door/door-limits.ts';
     import { openDoor } from '${root}server/delivery/send.ts';
     const rules = openAddressRules({ mode: 'sandbox', allowedNetworks: ['127.0.0.1', '::1'] });
-    const door = openDoor({ rules, ca: null });
+    const patient = { connectTimeoutMilliseconds: 120_000, answerTimeoutMilliseconds: 120_000 };
+    const door = openDoor({ rules, ca: null }, { ...DOOR_LIMITS, ...patient });
     for (const url of ['https://localhost:${port}/', 'http://localhost:${plain.port}/']) {
       const answer = await door.send({ url, headers: {}, body: '{}' });
       console.log(answer.error ?? answer.status);
