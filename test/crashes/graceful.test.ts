@@ -3,31 +3,13 @@ import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, isRunning, startService } from '../harness/process.ts';
 import { readBooks, readTexts } from './books.ts';
 import { findContradictions, findMadeInSilence } from './checker.ts';
+import { watchLateness } from './lateness.ts';
 import { Load } from './load.ts';
 
 const CLIENTS = 16;
 
 /** Half of the time without requests after which a closing service takes its callers for gone, in milliseconds: twice 50. */
 const MAX_LATENESS = 50;
-
-/** Measures the longest time for which this process, and so its clients, did not run; in milliseconds. */
-function watchLateness(): { readonly end: () => number } {
-  let lastAt = performance.now();
-  let longest = 0;
-  const look = (): void => {
-    const now = performance.now();
-    longest = Math.max(longest, now - lastAt);
-    lastAt = now;
-  };
-  const timer = setInterval(look, 5);
-  return {
-    end: () => {
-      clearInterval(timer);
-      look();
-      return longest;
-    },
-  };
-}
 
 test('SIGTERM under load: every accepted request gets a response, and nothing acknowledged is lost', async () => {
   const directory = await ledgerDirectory();

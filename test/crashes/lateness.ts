@@ -1,0 +1,18 @@
+/** Measures the longest time for which this process, and with it its clients, did not run; in milliseconds. */
+export function watchLateness(): { readonly end: () => number } {
+  let lastAt = performance.now();
+  let longest = 0;
+  const look = (): void => {
+    const now = performance.now();
+    longest = Math.max(longest, now - lastAt);
+    lastAt = now;
+  };
+  const timer = setInterval(look, 5);
+  return {
+    end: () => {
+      clearInterval(timer);
+      look();
+      return longest;
+    },
+  };
+}
