@@ -60,7 +60,7 @@ export function runFaults(step: string, faults: readonly Fault[]): void {
     process.stdout.write(`\n${tableOf(lines)}\n`);
   });
 
-  test.each(faults)(`${step}: $name`, { timeout: 90_000 }, async (fault) => {
+  test.each(faults)(`${step}: $name`, async (fault) => {
     const attempts = attemptsFor(fault, faults.indexOf(fault));
     expected += attempts.length;
     const turns = fault.together === true ? [attempts] : attempts.map((attempt) => [attempt]);

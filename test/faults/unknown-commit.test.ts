@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import { connect } from '../harness/ledger.ts';
+import { waitFor } from '../harness/process.ts';
 import { type Fault, runFaults } from './run-faults.ts';
 import { holdWith, type Laid, lay, type Stage } from './stage.ts';
 
@@ -31,7 +32,10 @@ const UNKNOWN_COMMIT: readonly Fault[] = [
     outcomes: ['unknown'],
     arrange: async (stage) => {
       await replicate(stage, 'nobody');
-      const trap = lay(stage, 'before_commit', 'go_on', () => void delay(300).then(() => cancelCommits(stage)));
+      const trap = lay(stage, 'before_commit', 'go_on', () => {
+        // If the service has given the commit up before, nothing is left to cancel.
+        cancelCommits(stage).catch(() => undefined);
+      });
       return { trap, mend: () => replicate(stage, '') };
     },
   },
@@ -51,19 +55,42 @@ function layStop(stage: Stage, at: 'after_commit' | 'before_commit'): Laid {
 }
 
 /** Makes commits wait for a replica of this name; none for an empty one. */
-async function replicate({ server }: Stage, name: string): Promise<void> {
-  const administrator = new pg.Client({ ...server.connection, user: 'postgres', database: 'postgres' });
-  await administrator.connect();
+async function replicate(stage: Stage, name: string): Promise<void> {
+  const administrator = await connect({ ...stage.server.connection, user: 'postgres', database: 'postgres' });
   await administrator.query(`alter system set synchronous_standby_names = '${name}'`);
   await administrator.query('select pg_reload_conf()');
+  // A process in the background reads that a moment later: commits are tried until one waits, or does not.
+  await waitFor('the setting to be in force', async () => (await doesCommitWait(stage)) === (name !== ''));
   await administrator.end();
-  await delay(100);
+}
+
+/** Commits something as an administrator; whether that waits for the replica. It then ends without it. */
+async function doesCommitWait(stage: Stage): Promise<boolean> {
+  const superuser = { ...stage.server.connection, user: 'postgres', database: 'postgres' };
+  const [committing, watching] = [await connect(superuser), await connect(superuser)];
+  try {
+    const { rows } = await committing.query<{ pid: number }>('select pg_backend_pid() as pid');
+    const isOver = committing.query("comment on database postgres is 'a commit'").then(() => true);
+    while (!(await Promise.race([isOver, delay(20, false)]))) {
+      const canceled = await watching.query(
+        "select pg_cancel_backend(pid) from pg_stat_activity where pid = $1 and wait_event = 'SyncRep'",
+        [rows[0]?.pid],
+      );
+      if (canceled.rowCount === 1) return await isOver;
+    }
+    return false;
+  } finally {
+    await committing.end();
+    await watching.end();
+  }
 }
 
 /** Cancels commits that wait for the replica, as an administrator may: they are then committed on this server only. */
 async function cancelCommits(stage: Stage): Promise<void> {
-  await stage.ask((client) =>
-    client.query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'"),
+  const cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
+  await waitFor(
+    'a commit that waits',
+    async () => ((await stage.ask((client) => client.query(cancel))).rowCount ?? 0) > 0,
   );
 }
 
