@@ -38,13 +38,16 @@ it('a server closes even if requests never stop', async () => {
   });
   let isOver = false;
   const statuses = new Set<number>();
+  let lost = 0;
   const asking = (async () => {
     while (!isOver) {
       const connection = await RawConnection.open(port).catch(() => undefined);
       if (connection === undefined) return;
       connection.send(TRANSFER);
-      statuses.add((await connection.next()).status);
+      const response = await connection.next().catch(() => undefined);
       connection.close();
+      if (response === undefined) lost += 1;
+      else statuses.add(response.status);
     }
   })();
   await expect.poll(() => statuses.size).toBe(1);
@@ -52,6 +55,8 @@ it('a server closes even if requests never stop', async () => {
   isOver = true;
   await asking;
   expect([...statuses].filter((status) => ![201, 503].includes(status))).toEqual([]);
+  // On a busy machine, the kernel may take one more connection in the moment in which the server stops to listen.
+  expect(lost).toBeLessThanOrEqual(1);
 });
 
 it('a connection without a request yet may still send one, and gets a response', async () => {

@@ -87,9 +87,11 @@ test('the page is on its own port, alone, and is rendered at most once a second'
   expect((await fetch(`${service().url}/metrics`)).status).toBe(404);
   const page = await fetch(`${base}/metrics?name[]=x`);
   expect(page.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
-  await readFreshPage();
-  const texts = await Promise.all([readText(), readText(), readText()]);
-  expect(new Set(texts).size).toBe(1);
+  await new Promise((wake) => setTimeout(wake, 1_100));
+  const begun = performance.now();
+  const texts = [await readText(), ...(await Promise.all([readText(), readText()]))];
+  // One, unless a slow machine takes more than a second for them.
+  expect(new Set(texts).size).toBeLessThanOrEqual(1 + Math.floor((performance.now() - begun) / 1_000));
   const head = await new Promise<number | undefined>((resolve) => {
     request(`${base}/metrics`, { method: 'HEAD' }, (response) => resolve(response.statusCode)).end();
   });
