@@ -66,10 +66,13 @@ async function archive(): Promise<string> {
   }
 }
 
-/** A command that a test kills. */
+/** A command that a test kills, or has stand still. */
 function startCommand(words: readonly string[], environment: Readonly<Record<string, string>>): ChildProcess {
   const { PATH = '' } = process.env;
-  return spawn(process.execPath, [ADMINISTRATION, ...words], { env: { PATH, ...environment }, stdio: 'ignore' });
+  return spawn(process.execPath, [ADMINISTRATION, ...words], {
+    env: { PATH, ...environment },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
 }
 
 async function kill(child: ChildProcess): Promise<void> {
@@ -79,22 +82,21 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Kills a command at a moment. On a busy machine it can be past that before it stands still; then `undo` makes room for
- * another one.
+ * Has a command stand still at a moment. On a busy machine it can be past that before; then `undo` makes room for another
+ * one.
  */
-async function killIn(
+async function freezeIn(
   begin: () => ChildProcess,
   isMoment: () => Promise<boolean>,
   undo: () => Promise<void>,
-): Promise<void> {
+): Promise<ChildProcess> {
   for (;;) {
     const child = begin();
     const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
     await waitFor('the moment', async () => isOver() || (await isMoment()));
     // Standing still, it does not end what it does, however fast the machine is.
     child.kill('SIGSTOP');
-    const isInTime = !isOver() && (await isMoment());
-    if (isInTime) return kill(child);
+    if (!isOver() && (await isMoment())) return child;
     child.kill('SIGCONT');
     await new Promise<void>((resolve) => (isOver() ? resolve() : child.once('exit', () => resolve())));
     expect(child.exitCode).toBe(0);
@@ -183,13 +185,14 @@ test('the command backup without BACKUP_DIR, and with another one than the servi
 
 test('a copy that is killed in the middle is no copy, and the next one removes it', async () => {
   let before = await copies();
-  await killIn(
+  const child = await freezeIn(
     () => startCommand(['backup'], settings()),
     async () => (await unfinished()).length > 0,
     async () => {
       before = await copies();
     },
   );
+  await kill(child);
   expect(await unfinished()).toHaveLength(1);
   expect(await copies()).toEqual(before);
   expect((await runCommand(['backup', 'list'], settings())).exitCode).toBe(0);
@@ -240,11 +243,12 @@ describe('a restore', () => {
     ];
     const orphans: number[] = [];
     for (const moment of moments) {
-      await killIn(
+      const child = await freezeIn(
         () => startCommand(['restore', 'latest', BACKUP_DIR], { DATA_DIR: target }),
         moment,
         () => rm(target, { recursive: true }),
       );
+      await kill(child);
       expect(await namesIn(target)).not.toContain('postgresql');
       const file = join(target, (await temporaries())[0] ?? '', 'postmaster.pid');
       orphans.push(Number.parseInt(await readFile(file, 'utf8').catch(() => '0'), 10));
@@ -371,13 +375,19 @@ test('a full disk of the backups is reported, and stops no transfer', async (con
     ]);
     // Room when it begins, and none when it is under way.
     await rm(ballast);
-    const running = runCommand(['backup'], environment);
     const isUnderWay = async (): Promise<boolean> =>
       (await namesIn(join(disk, 'base'))).some((name) => name.startsWith('.unfinished'));
-    await waitFor('the copy is under way', isUnderWay);
+    const removeNewest = async (): Promise<void> =>
+      rm(join(disk, 'base', (await copies(disk)).at(-1) ?? ''), { recursive: true });
+    const child = await freezeIn(() => startCommand(['backup'], environment), isUnderWay, removeNewest);
     await execute('sh', ['-c', 'cat /dev/zero > "$1"', 'fill', ballast]).catch(() => undefined);
-    const full = await running;
-    expect([full.exitCode, full.errors]).toEqual([
+    let errors = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    child.kill('SIGCONT');
+    expect([await ended, errors]).toEqual([
       1,
       expect.stringMatching(
         /: the disk is full\. Free up space on it and try again\.\nRunbook: docs\/runbook\/disk-full\.md\n$/,
