@@ -1,6 +1,6 @@
-import { type ErrorCode, OPERATION_IDS } from '../../operations.ts';
-import { type CodeFamily, ERROR_CODES, ERRORS, familyOf, isErrorCode, operationsWith } from '../catalogue.ts';
-import { groupOf, PHRASES, type Phrase, templateOf, WEIGHT_OF, withoutValues } from './search-index.ts';
+import type { ErrorCode } from '../../operations.ts';
+import { type CodeFamily, ERROR_CODES, ERRORS, familyOf, isErrorCode } from '../catalogue.ts';
+import { groupOf, type Phrase, searchIndex, templateOf, withoutValues } from './search-index.ts';
 import { stemsIn, typosBetween } from './search-words.ts';
 
 /** The result of a search. */
@@ -120,39 +120,30 @@ function soughtIn(text: string): readonly Sought[] {
 }
 
 function soughtAs(stem: string): Sought {
+  const { weightOf } = searchIndex();
   const stems = new Map<string, number>();
-  if (WEIGHT_OF.has(stem)) stems.set(stem, 1);
-  for (const known of WEIGHT_OF.keys()) {
+  if (weightOf.has(stem)) stems.set(stem, 1);
+  for (const known of weightOf.keys()) {
     if (stem.length > 2 && known !== stem && known.startsWith(stem)) stems.set(known, BEGUN);
   }
   if (stems.size === 0) {
-    for (const known of WEIGHT_OF.keys()) {
+    for (const known of weightOf.keys()) {
       const typos = typosBetween(stem, known);
       if (typos !== undefined) stems.set(known, MISTYPED / typos);
     }
   }
-  const weight = Math.max(0, ...[...stems.keys()].map((known) => WEIGHT_OF.get(known) ?? 0));
-  return { weight: WEIGHT_OF.get(stem) ?? weight, stems };
+  const weight = Math.max(0, ...[...stems.keys()].map((known) => weightOf.get(known) ?? 0));
+  return { weight: weightOf.get(stem) ?? weight, stems };
 }
 
 const PLACES: ReadonlyMap<ErrorCode, number> = new Map(ERROR_CODES.map((code, at) => [code, at]));
-
-/** The phrases that contain a word. */
-const PHRASES_WITH: ReadonlyMap<string, readonly Phrase[]> = invert();
-
-function invert(): ReadonlyMap<string, readonly Phrase[]> {
-  const phrases = new Map<string, Phrase[]>();
-  for (const phrase of PHRASES) {
-    for (const stem of phrase.stems) phrases.set(stem, [...(phrases.get(stem) ?? []), phrase]);
-  }
-  return phrases;
-}
 
 /**
  * By the place of each code: its score, and how many words it does not have. A code is worth what its best phrase is, which
  * is how much of the query is in the phrase, and of the phrase in the query; and a little for every word, wherever it is.
  */
 function scoresOf(sought: readonly Sought[]): { readonly scores: Float64Array; readonly missing: Uint8Array } {
+  const { phrasesWith } = searchIndex();
   const known = sought.filter(({ stems }) => stems.size > 0);
   const whole = known.reduce((sum, { weight }) => sum + weight, 0);
   const matched = new Map<Phrase, number>();
@@ -161,7 +152,7 @@ function scoresOf(sought: readonly Sought[]): { readonly scores: Float64Array; r
   for (const { weight, stems } of known) {
     const [inPhrases, inCodes] = [new Map<Phrase, number>(), new Map<number, number>()];
     for (const [stem, quality] of stems) {
-      for (const phrase of PHRASES_WITH.get(stem) ?? []) keepMost(inPhrases, phrase, quality);
+      for (const phrase of phrasesWith.get(stem) ?? []) keepMost(inPhrases, phrase, quality);
     }
     for (const [phrase, quality] of inPhrases) {
       matched.set(phrase, (matched.get(phrase) ?? 0) + quality * weight);
@@ -191,27 +182,17 @@ function keepMost<Key>(map: Map<Key, number>, key: Key, value: number): void {
 function quotesIn(text: string): ReadonlyMap<ErrorCode, number> {
   const template = templateOf(text);
   const quotes = new Map<ErrorCode, number>();
-  for (const { codes, message } of MESSAGES) {
-    if (template.includes(message)) for (const code of codes) keepMost(quotes, code, message.length);
+  for (const { codes, template: message = '' } of searchIndex().phrases) {
+    if (message.length < MIN_QUOTE || !template.includes(message)) continue;
+    for (const code of codes) keepMost(quotes, code, message.length);
   }
   return quotes;
 }
 
-const MESSAGES = PHRASES.flatMap(({ codes, template = '' }) =>
-  template.length < MIN_QUOTE ? [] : [{ codes, message: template }],
-);
-
 /** Of codes that fit alike, such as those of a status, the one comes first that more operations have. */
 function reachOf(code: ErrorCode): number {
-  return REACH.get(groupOf(code)) ?? 0;
+  return searchIndex().reachOf.get(groupOf(code)) ?? 0;
 }
-
-const REACH: ReadonlyMap<string, number> = new Map(
-  ERROR_CODES.map((code) => [
-    groupOf(code),
-    familyOf(code) === undefined ? operationsWith(code).length : OPERATION_IDS.length + 1,
-  ]),
-);
 
 /** The codes of a family become one hit, at the place of the best one; a code that the query names is a hit of its own. */
 function folded(

@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../operations.ts';
-import { ERROR_CODES, ERRORS, familyOf } from '../catalogue.ts';
+import { type ErrorCode, OPERATION_IDS } from '../../operations.ts';
+import { ERROR_CODES, ERRORS, familyOf, operationsWith } from '../catalogue.ts';
 import { KNOWN_MESSAGES } from './known-messages.ts';
 import { stemOf, stemsIn } from './search-words.ts';
 
@@ -78,28 +78,57 @@ function namesOf(codes: readonly ErrorCode[]): readonly Draft[] {
   ];
 }
 
-const DRAFTS: readonly Draft[] = [
-  ...ERROR_CODES.flatMap(phrasesOf),
-  ...[...Map.groupBy(ERROR_CODES, groupOf).values()].flatMap(namesOf),
-];
+/** What a search looks in. */
+export type SearchIndex = {
+  /** How much a word says: one that few entries have says more. */
+  readonly weightOf: ReadonlyMap<string, number>;
+  /** Everything by which codes are found. */
+  readonly phrases: readonly Phrase[];
+  /** The phrases that contain a word. */
+  readonly phrasesWith: ReadonlyMap<string, readonly Phrase[]>;
+  /** By code, or family of codes: how many operations have it. */
+  readonly reachOf: ReadonlyMap<string, number>;
+};
 
-/** How much a word says: one that few entries have says more. */
-export const WEIGHT_OF: ReadonlyMap<string, number> = weighStems();
+let made: SearchIndex | undefined;
 
-/** Everything by which codes are found. */
-export const PHRASES: readonly Phrase[] = DRAFTS.map((draft) => ({
-  ...draft,
-  total: [...draft.stems].reduce((sum, stem) => sum + (WEIGHT_OF.get(stem) ?? 0), 0),
-}));
+/** The index of all codes, made at the first search: it takes a tenth of a start, and many a service is never searched. */
+export function searchIndex(): SearchIndex {
+  made ??= makeIndex();
+  return made;
+}
+
+function makeIndex(): SearchIndex {
+  const drafts: readonly Draft[] = [
+    ...ERROR_CODES.flatMap(phrasesOf),
+    ...[...Map.groupBy(ERROR_CODES, groupOf).values()].flatMap(namesOf),
+  ];
+  const weightOf = weighStems(drafts);
+  const phrases = drafts.map((draft) => ({
+    ...draft,
+    total: [...draft.stems].reduce((sum, stem) => sum + (weightOf.get(stem) ?? 0), 0),
+  }));
+  const phrasesWith = new Map<string, Phrase[]>();
+  for (const phrase of phrases)
+    for (const stem of phrase.stems) {
+      const having = phrasesWith.get(stem);
+      if (having === undefined) phrasesWith.set(stem, [phrase]);
+      else having.push(phrase);
+    }
+  const reach = (code: ErrorCode): number =>
+    familyOf(code) === undefined ? operationsWith(code).length : OPERATION_IDS.length + 1;
+  const reachOf = new Map(ERROR_CODES.map((code) => [groupOf(code), reach(code)]));
+  return { weightOf, phrases, phrasesWith, reachOf };
+}
 
 /** The family of a code, or the code itself: what is one entry of a result. */
 export function groupOf(code: ErrorCode): string {
   return familyOf(code)?.kind ?? code;
 }
 
-function weighStems(): ReadonlyMap<string, number> {
+function weighStems(drafts: readonly Draft[]): ReadonlyMap<string, number> {
   const groups = new Map<string, Set<string>>();
-  for (const { codes, stems } of DRAFTS) {
+  for (const { codes, stems } of drafts) {
     for (const stem of stems) {
       const having = groups.get(stem) ?? new Set();
       for (const code of codes) having.add(groupOf(code));
