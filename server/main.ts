@@ -27,7 +27,7 @@ import { chooseLogFormat, type Log, openLog, STANDARD_ERROR } from './log/log.ts
 import type { LogEvent } from './log/log-events.ts';
 import { onEachOf, openRequestLog, traceIdOf } from './log/request-log.ts';
 import type { Job } from './metrics/jobs.ts';
-import { openMetrics, type ServiceMetrics } from './metrics/open-metrics.ts';
+import type { ServiceMetrics } from './metrics/open-metrics.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
 import type { Gateway } from './operations/call.ts';
 import { OverviewMaker } from './overview/overview.ts';
@@ -42,6 +42,7 @@ import { openBackupJob } from './start/backups.ts';
 import { bannerOf } from './start/banner.ts';
 import { Lifecycle } from './start/lifecycle.ts';
 import { listen, requireFreePort } from './start/listen.ts';
+import { openMetricsPage } from './start/metrics.ts';
 import { statusOf, watchReadiness } from './start/status.ts';
 import { stopOnSignal } from './start/stop-on-signal.ts';
 import { openTraceExport } from './start/traces.ts';
@@ -116,7 +117,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const { background } = databases;
   const clock = await followClock(background, log);
   const { supportContact } = configuration;
-  const metrics = openMetrics(configuration);
+  const metrics = await openMetricsPage(configuration);
   const news = new EventNews(background);
   const sandbox = configuration.mode === 'sandbox';
   if (sandbox) await seedSandbox(background, performance.now() + SEED_TIMEOUT_MILLISECONDS);

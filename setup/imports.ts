@@ -88,6 +88,7 @@ const levels: readonly Level[] = [
       'server/sandbox/',
       'server/status/',
       'server/store/',
+      'server/metrics/',
       'server/traces/',
     ],
     node: true,

@@ -11,6 +11,11 @@ import { noRouteMessage } from './stray-requests.ts';
 import { contextOf } from './wire/record-response.ts';
 import { sendError } from './wire/reply.ts';
 
+/** No route has a schema for Fastify, so its compilers are not even loaded. */
+const NO_SCHEMAS = (): never => {
+  throw new Error('Routes have no schemas of Fastify: operations check what they are sent.');
+};
+
 /** The longest path parameter; no id is longer. */
 const MAX_PARAMETER_LENGTH = 255;
 
@@ -27,6 +32,7 @@ export function createRoutes(
     exposeHeadRoutes: false,
     return503OnClosing: false,
     genReqId: () => '',
+    schemaController: { compilersFactory: { buildValidator: NO_SCHEMAS, buildSerializer: NO_SCHEMAS } },
     routerOptions: {
       ignoreTrailingSlash: true,
       maxParamLength: MAX_PARAMETER_LENGTH,

@@ -46,14 +46,13 @@ export type ServiceMetrics = {
   readonly stop: () => Promise<void>;
 };
 
-/** Opens the metrics of a process; undefined without METRICS_PORT, and then nothing is observed. */
-export function openMetrics({
-  metricsPort,
-  metricsHost,
-  mode,
-  dataDirectory,
-}: Configuration): ServiceMetrics | undefined {
-  if (metricsPort === null) return undefined;
+/** The settings that the metrics depend on. */
+export type MetricsSettings = Pick<Configuration, 'metricsHost' | 'mode' | 'dataDirectory'> & {
+  readonly metricsPort: number;
+};
+
+/** Opens the metrics of a process that has METRICS_PORT. */
+export function openMetrics({ metricsPort, metricsHost, mode, dataDirectory }: MetricsSettings): ServiceMetrics {
   const metrics = new Metrics();
   let page: MetricsPage | undefined;
   let ends: readonly (() => Promise<void> | void)[] = [];
