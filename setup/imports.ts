@@ -52,7 +52,7 @@ type Level = {
  */
 const levels: readonly Level[] = [
   {
-    from: ['server/main.ts', 'server/administration.ts'],
+    from: ['server/main.ts', 'server/service.ts', 'server/administration.ts'],
     to: ['server/', ...foundation],
     packages: ['pino'],
     node: true,

@@ -5,8 +5,7 @@ import type { Configuration } from '../configuration/configuration.ts';
 export function bannerOf(
   configuration: Configuration,
   ledgerDirectory: string | undefined,
-  port: number,
-  metricsUrl: string | undefined,
+  { port, metricsUrl }: { readonly port: number; readonly metricsUrl: string | undefined },
 ): string {
   const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { GUIDES } from '../../server/pages/guides/guide-list.ts';
 import { useService } from '../harness/service.ts';
@@ -21,6 +21,8 @@ export type Trial = {
   readonly file?: string;
   /** Whether a command of the guide starts the service; otherwise a sandbox runs already. */
   readonly startsService?: boolean;
+  /** Whether npx is that of npm, which takes half a second longer for each command. */
+  readonly usesNpm?: boolean;
   /** Settings of that sandbox. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Settings of the reader's shell; a function if it needs the folder. */
@@ -59,6 +61,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     for (const port of ['8080', '3000', '3001', '9464']) ports.set(port, new URL(await deadUrl()).port);
     if (service !== undefined) ports.set('8080', new URL(service().url).port);
     const environment = userEnvironment({ PORT: ports.get('8080') ?? '', ...trial.environment });
+    if (trial.usesNpm !== true) environment.PATH = `${folder.quickNpx}${delimiter}${environment.PATH}`;
     await trial.prepare?.(folder.path, `http://127.0.0.1:${ports.get('8080')}`);
     runner = new GuideRunner(folder.path, environment);
   });

@@ -1,3 +1,3 @@
 import { followGuide } from './guide-trial.ts';
 
-followGuide('quickstart', { startsService: true });
+followGuide('quickstart', { startsService: true, usesNpm: true });

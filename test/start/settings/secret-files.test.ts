@@ -3,13 +3,19 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfiguration } from '../../../server/configuration/configuration.ts';
 import { embeddedServerOf, runCommand, startInVain } from '../../harness/process.ts';
-import { directoryForTest, startForTest } from '../../harness/service.ts';
+import { directoryForTest, startForTest, useDirectory } from '../../harness/service.ts';
 
 const KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
 const URL = 'postgresql://service:secret-word@db.bank.test/ledger';
 
+const directory = await useDirectory();
+let paths = 0;
+
+/** A path at which nothing is yet. */
+const newPath = () => join(directory.path, `${++paths}`);
+
 async function fileOf(content: string): Promise<string> {
-  const file = join(await directoryForTest(), 'secret');
+  const file = newPath();
   await writeFile(file, content);
   return file;
 }
@@ -29,7 +35,7 @@ test.each([
 });
 
 test('a service runs with both, and its settings name the files and show no secret', async () => {
-  const [DATA_DIR, other] = [await directoryForTest(), await directoryForTest()];
+  const [DATA_DIR, other] = [await directoryForTest(), newPath()];
   await startForTest({ DATA_DIR });
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);
   const files = { DATABASE_URL_FILE: await fileOf(`${databaseUrl}\n`), WEBHOOK_KEY_FILE: await fileOf(`${KEY}\n`) };
@@ -46,7 +52,7 @@ describe.each([
   ['WEBHOOK_KEY', KEY],
 ])('%s_FILE is refused', (name, value) => {
   async function expectRefusal(settings: Readonly<Record<string, string>>, sentence: string): Promise<void> {
-    const { exitCode, output, errors } = await startInVain({ DATA_DIR: await directoryForTest(), ...settings });
+    const { exitCode, output, errors } = await startInVain({ DATA_DIR: newPath(), ...settings });
     expect(errors).toBe(`\nThe service cannot start: ${sentence}\nRunbook: docs/runbook/invalid-setting.md\n`);
     expect([exitCode, output]).toEqual([1, '']);
   }
@@ -82,7 +88,7 @@ describe.each([
 
   test('with something else in it, which is not quoted', async () => {
     const { errors } = await startInVain({
-      DATA_DIR: await directoryForTest(),
+      DATA_DIR: newPath(),
       [`${name}_FILE`]: await fileOf('secret-word'),
     });
     expect(errors).toContain(`The service cannot start: The content of ${name}_FILE must be `);
@@ -91,6 +97,6 @@ describe.each([
 });
 
 test('backups are refused beside a database of its own from a file', async () => {
-  const settings = { BACKUP_DIR: await directoryForTest(), DATABASE_URL_FILE: await fileOf(URL) };
+  const settings = { BACKUP_DIR: newPath(), DATABASE_URL_FILE: await fileOf(URL) };
   expect(() => readConfiguration(settings)).toThrow(/^BACKUP_DIR is .* but DATABASE_URL is set as well/);
 });
