@@ -136,7 +136,7 @@ export function administer<Result>(
   return withClient(settings, WITHOUT_LIMITS, run);
 }
 
-/** The time-out for a server of which nothing is known yet: a start must not hang. */
+/** The time-out, for connection and response each, for a server of which nothing is known yet: a start must not hang. */
 const FIRST_RESPONSE_MILLISECONDS = 10_000;
 
 /** The SQLSTATE of a startup option that a server does not know. */
@@ -154,8 +154,10 @@ export async function connectPlainly<Result>(
   const plain = { ...settings, query_timeout: FIRST_RESPONSE_MILLISECONDS };
   const unlimited = startupOptions([...WITHOUT_LIMITS, ['idle_session_timeout', '0']]);
   const attempt = (): Promise<pg.Client> =>
-    connect({ ...plain, options: unlimited }).catch((error: unknown) => {
-      if (error instanceof pg.DatabaseError && error.code === UNKNOWN_SETTING) return connect(plain);
+    connect({ ...plain, options: unlimited }, FIRST_RESPONSE_MILLISECONDS).catch((error: unknown) => {
+      if (error instanceof pg.DatabaseError && error.code === UNKNOWN_SETTING) {
+        return connect(plain, FIRST_RESPONSE_MILLISECONDS);
+      }
       throw error;
     });
   return endingAfter(await new PoolGroup().connect(undefined, performance.now() + LIMITS.crowded, attempt), run);
@@ -204,9 +206,12 @@ async function withClient<Result>(
   });
 }
 
-async function connect(settings: pg.ClientConfig): Promise<pg.Client> {
+async function connect(
+  settings: pg.ClientConfig,
+  connectionTimeoutMillis: number = LIMITS.connect,
+): Promise<pg.Client> {
   const types = { getTypeParser: parserOf };
-  const client = new pg.Client({ ...settings, connectionTimeoutMillis: LIMITS.connect, types });
+  const client = new pg.Client({ ...settings, connectionTimeoutMillis, types });
   client.on('error', () => undefined);
   await client.connect();
   return client;
