@@ -15,7 +15,7 @@ export type ReaderFolder = {
 };
 
 /** What npx does with a program that is installed in the folder. */
-const NPX = '#!/bin/sh\nprogram=$1\nshift\nexec "./node_modules/.bin/$program" "$@"\n';
+const NPX = '#!/bin/sh\nprogram=$1\nshift\nnpm_command=exec exec "./node_modules/.bin/$program" "$@"\n';
 
 /**
  * A folder outside the clone in which everything is installed that the guides have installed: the service and the SDK from

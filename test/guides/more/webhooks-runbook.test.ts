@@ -46,7 +46,7 @@ describe('says what to do about', () => {
   );
   const logged = [
     ...read('server/delivery/deliverer.ts').matchAll(/(?:failing|disabled|gone): '([^']+)'/g),
-    ...read('server/main.ts').matchAll(/'(cannot deliver events[^']+)'/g),
+    ...read('server/service.ts').matchAll(/'(cannot deliver events[^']+)'/g),
   ].map(([, text = '']) => text);
 
   test('what is compared', () => {
