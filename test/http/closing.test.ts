@@ -8,7 +8,7 @@ const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
 it('a closing server reports that it is not ready, and serves requests until they stop', async () => {
   const { ask, connect, port, server } = await serve(fakeGateway(), {
-    settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 600_000, drainQuietMilliseconds: 2_500 },
+    settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 600_000, drainQuietMilliseconds: 10_000 },
   });
   const kept = await connect(TRANSFER);
   expect((await kept.next()).headers.get('connection')).toBe('keep-alive');

@@ -5,7 +5,7 @@ import { bare, post } from '../harness/raw-connection.ts';
 
 /**
  * Stops the whole process, as SIGSTOP or a paused machine does: neither timers run nor sockets are read. What was sent
- * before lies in the sockets.
+ * before lies in the sockets. The time-outs here leave a busy machine five seconds for what comes before the pause.
  */
 function pauseProcess(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
@@ -14,12 +14,12 @@ function pauseProcess(milliseconds: number): void {
 const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
 it('a request that arrives on a kept connection while the process is stopped is served', async () => {
-  const settings = { keepAliveTimeoutMilliseconds: 2_000, keepAliveBufferMilliseconds: 1_000 };
+  const settings = { keepAliveTimeoutMilliseconds: 5_000, keepAliveBufferMilliseconds: 1_000 };
   const { connect } = await serve(fakeGateway(), { settings });
   const kept = await Promise.all(Array.from({ length: 5 }, () => connect(TRANSFER)));
   for (const connection of kept) expect((await connection.next()).status).toBe(201);
   for (const connection of kept) connection.send(TRANSFER);
-  pauseProcess(3_300);
+  pauseProcess(6_300);
   for (const connection of kept) expect((await connection.next()).status).toBe(201);
 });
 
@@ -30,8 +30,8 @@ it.each([
   'the rest of a %s that arrives while the process is stopped is read before the request times out',
   async (_, rest) => {
     const settings = {
-      headTimeoutMilliseconds: 2_000,
-      requestTimeoutMilliseconds: 2_000,
+      headTimeoutMilliseconds: 5_000,
+      requestTimeoutMilliseconds: 5_000,
       timeoutCheckIntervalMilliseconds: 50,
     };
     const { ask, connect } = await serve(fakeGateway(), { settings });
@@ -39,7 +39,7 @@ it.each([
     // The first part has been read by the time another request has its response.
     await ask(bare('GET', '/health/live'));
     slow.send(TRANSFER.slice(-rest));
-    pauseProcess(2_400);
+    pauseProcess(5_400);
     expect((await slow.next()).status).toBe(201);
   },
 );
@@ -59,7 +59,7 @@ it('a request that keeps arriving and never ends times out', async () => {
 
 it('a database response that arrives while the process is stopped is used, not timed out', async () => {
   const { promise, resolve } = Promise.withResolvers<{ json: string }>();
-  const settings = { operationTimeoutMilliseconds: 2_000, operationGraceMilliseconds: 100 };
+  const settings = { operationTimeoutMilliseconds: 5_000, operationGraceMilliseconds: 100 };
   const { ask, connect } = await serve(fakeGateway({ list_cards: () => promise }), { settings });
   const waiting = await connect(bare('GET', '/api/v0.1/core/card'));
   await ask(bare('GET', '/health/live'));
@@ -67,6 +67,6 @@ it('a database response that arrives while the process is stopped is used, not t
   const responding = await connect();
   responding.socket.once('data', () => resolve({ json: '{}' }));
   responding.send(bare('GET', '/health/live'));
-  pauseProcess(3_500);
+  pauseProcess(6_500);
   expect((await waiting.next()).status).toBe(200);
 });

@@ -341,7 +341,7 @@ it('a service that stops ends its streams at once, and each that comes', async (
   const started = await serveSource(source, {
     maxDrainMilliseconds: 600_000,
     drainGraceMilliseconds: 600_000,
-    drainQuietMilliseconds: 2_000,
+    drainQuietMilliseconds: 10_000,
   });
   const connection = await openStream(started);
   const closed = started.server.close();

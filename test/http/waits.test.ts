@@ -181,7 +181,7 @@ describe('a service that stops', () => {
     const started = await serveNews(news, {
       maxDrainMilliseconds: 600_000,
       drainGraceMilliseconds: 600_000,
-      drainQuietMilliseconds: 2_000,
+      drainQuietMilliseconds: 10_000,
     });
     const connection = await started.connect(WAIT);
     await expect.poll(() => news.waiting).toBe(1);
