@@ -63,7 +63,8 @@ export class Receiver {
       else if (typeof given === 'number') response.writeHead(given).end();
       else response.writeHead(given.status, given.headers).end(given.body);
     });
-    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
+    // Another process may have got its port while this one was away.
+    await waitFor('the port of the receiver', () => isListening(server, this.#port));
     this.#port = (server.address() as AddressInfo).port;
     this.#server = server;
   }
@@ -86,6 +87,18 @@ export class Receiver {
       return true;
     });
   }
+}
+
+/** Whether a server could be given a port; not while another one has it. */
+function isListening(server: Server, port: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException): void =>
+      error.code === 'EADDRINUSE' ? resolve(false) : reject(error);
+    server.once('error', onError).listen(port, '127.0.0.1', () => {
+      server.off('error', onError);
+      resolve(true);
+    });
+  });
 }
 
 /** A receiver that ends with the test. */
