@@ -27,6 +27,7 @@ const GUESSES: readonly (readonly [method: string, path: string, code: string, m
   ['GET', '/.env', 'route_not_found', DOCS],
   ['GET', '/apple-touch-icon.png', 'route_not_found', DOCS],
   ['POST', '/wp-login.php', 'route_not_found', DOCS],
+  ['GET', '/v2/_catalog', 'route_not_found', DOCS],
   ['GET', '/statusquo', 'route_not_found', DOCS],
   ['PROPFIND', '/', 'method_not_allowed', 'This path supports only GET, HEAD.'],
   ['POST', '/', 'method_not_allowed', 'This path supports only GET, HEAD.'],
@@ -40,8 +41,12 @@ const GUESSES: readonly (readonly [method: string, path: string, code: string, m
 ];
 
 /** Wrong paths of callers who meant an operation. */
-const MISTAKES: readonly (readonly [method: string, path: string])[] = [
+const MISTAKES: readonly (readonly [method: string, path: string, headers?: Readonly<Record<string, string>>])[] = [
   ['POST', '/api/v0.2/core/transfer'],
+  ['POST', '/v0.1/core/transfer'],
+  ['POST', '/core/transfer', { 'Idempotency-Key': 'order-1' }],
+  ['GET', '/transfers', { 'Program-Id': 'prg_demo' }],
+  ['POST', '/', { Authorization: 'Bearer ts_1_2' }],
   ['POST', '//api/v0.1/core/transfer'],
   ['POST', '/transfers/api/v0.1/core/transfer'],
   ['DELETE', '/api/v0.1/core/transfer'],
@@ -66,8 +71,8 @@ test('guesses get their record, but are in neither the error log, its counts nor
     stray.push(String(response.headers['request-id']));
   }
   const mistaken: string[] = [];
-  for (const [method, path] of MISTAKES) {
-    mistaken.push(String((await sendRaw(url, { method, path })).headers['request-id']));
+  for (const [method, path, headers = {}] of MISTAKES) {
+    mistaken.push(String((await sendRaw(url, { method, path, headers })).headers['request-id']));
   }
   // Errors are stored in their order, so when these are stored the others would be, too.
   const unrouted = async () => {
@@ -83,11 +88,11 @@ test('guesses get their record, but are in neither the error log, its counts nor
   expect((await refusalOf(client.requests.get(stray[0] ?? ''))).Code).toBe('request_not_found');
   expect((await client.errors.search()).dropped).toBe(0);
   const counts = (await client.errors.count()).data.filter(({ code }) => code === 'route_not_found');
-  expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(3);
+  expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(6);
   const chart = async (): Promise<number> => {
     const { recent } = await client.status.overview();
     const found = recent.errors.find(({ code }) => code === 'route_not_found');
     return (found?.counts ?? []).reduce((sum, count) => sum + count, 0);
   };
-  await expect.poll(chart).toBe(3);
+  await expect.poll(chart).toBe(6);
 });
