@@ -1,3 +1,4 @@
+import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { during, type Fault, runFaults, trap } from './run-faults.ts';
 import { change, holdAccounts, holdLoads, lay, type Stage, terminateBackends, untilWaiting } from './stage.ts';
 
@@ -53,13 +54,15 @@ const LOAD: readonly Fault[] = [
   {
     name: 'a statement reaches its time limit',
     outcomes: ['no'],
+    least: LIMITS.statement,
     together: true,
     arrange: during((stage) =>
       change(
         stage,
         `alter table switch rename to switch_kept;
           create view switch as select switch_kept.* from switch_kept
-            right join (select pg_sleep(3)) as slow on true`,
+            right join (select pg_sleep(3)) as slow on true;
+          grant select on switch to public`,
         'drop view switch; alter table switch_kept rename to switch',
       ),
     ),

@@ -21,6 +21,8 @@ export type Fault = {
   readonly orBusy?: true;
   /** Whether all requests are sent at once: the fault affects each of them, and waiting for it takes long. */
   readonly together?: true;
+  /** What a request takes at least, in milliseconds: where it takes less, something else has failed. */
+  readonly least?: number;
   /** Whether it affects postings only, which a cancellation does not have. */
   readonly ofPostings?: true;
   /** Causes the fault; returns how to repair it. */
@@ -112,6 +114,7 @@ async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[])
     await mend?.();
   }
   expect(trap?.sprung ?? true, 'the fault has happened').toBe(true);
+  for (const { milliseconds } of heard) expect(milliseconds, 'it takes its time').toBeGreaterThan(fault.least ?? 0);
   for (const [at, one] of heard.entries()) {
     const isGivenUp = fault.recovers === true && one.milliseconds >= DEADLINE_MILLISECONDS;
     const outcomes = isGivenUp ? [...fault.outcomes, 'unknown'] : fault.outcomes;

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { during, type Fault, runFaults, trap } from './run-faults.ts';
 import { change, holdWith, type Stage, terminateBackends } from './stage.ts';
 
@@ -48,6 +49,7 @@ const SAVE: readonly Fault[] = [
   {
     name: 'a write reaches its time limit',
     outcomes: ['no'],
+    least: LIMITS.statement,
     ofPostings: true,
     together: true,
     orBusy: true,

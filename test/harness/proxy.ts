@@ -78,8 +78,8 @@ const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 /** The prepared statement that every transaction begins its writes with. */
 const FENCE = Buffer.from('fence_batch\0', 'latin1');
 
-/** The lock of the relay, in whose rounds there are no faults or traps: they come at any time. */
-const RELAY = Buffer.from('hold_relay\0', 'latin1');
+/** Statements of loops, in whose transactions there are no faults or traps: they come at any time. */
+const OF_LOOPS = ['hold_relay', 'force_a_file', 'lock_due_errors'].map((name) => Buffer.from(`${name}\0`, 'latin1'));
 
 /** The server's responses to COMMIT and to ROLLBACK. */
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
@@ -110,6 +110,7 @@ class Wire {
   #serverSpoke = false;
   #isOrphan = false;
   #isSwallowed = false;
+  #isOfLoop = false;
   #serverAnswered: () => void = () => undefined;
 
   constructor(setting: Setting, client: Socket, server: Socket) {
@@ -145,8 +146,11 @@ class Wire {
     }
     this.#serverSpoke = false;
     if (this.#setting.isMute) return;
-    if (chunk.includes(RELAY)) return this.#pass(this.#server, chunk);
-    if (BEGIN.test(chunk.toString('latin1'))) return this.#load(chunk);
+    const begins = BEGIN.test(chunk.toString('latin1'));
+    const isOfLoop = OF_LOOPS.some((name) => chunk.includes(name));
+    if (begins || isOfLoop) this.#isOfLoop = isOfLoop;
+    if (this.#isOfLoop) return this.#pass(this.#server, chunk);
+    if (begins) return this.#load(chunk);
     const at = chunk.indexOf(COMMIT);
     if (at === -1) return chunk.includes(FENCE) ? this.#early(chunk) : this.#pass(this.#server, chunk);
     this.#fault = faults.shift();
