@@ -16,7 +16,7 @@ const VIEWS = [
   { theme: 'light', width: 320, isOtherTheme: true },
 ] as const;
 
-/** Fails with a line for each finding of axe in the page as it is, once no table is pale because it is read again. */
+/** Fails with a line for each finding of axe in the page as it is, once no table is read again. */
 export async function expectAccessible(page: Page, view = '', isOtherTheme = false): Promise<void> {
   // Evaluated by the debugger, which the content security policy does not stop.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate((await import('axe-core')).default.source);
