@@ -170,6 +170,8 @@ function normalized(value: unknown): unknown {
     // What the status says of a process.
     .replaceAll(/"(idle|in_use|waiting|process_id|[a-z_]+_(?:bytes|seconds))":[\d.]+/g, '"$1":"<number>"')
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (moment) => {
+      // The beginning or the end of a day, a week or a month, which the calendar says and not the time of the call.
+      if (/:00:00(\.0+)?Z$/.test(moment)) return moment;
       const days = (Date.parse(moment) - Date.now()) / 86_400_000;
       return Math.abs(days) > 1000 ? moment.slice(0, 19) : `<now ${Math.round(days)} days>`;
     });
