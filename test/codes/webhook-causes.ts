@@ -5,6 +5,7 @@ import { MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import { startWebhookTarget } from '../cli/webhook-target.ts';
+import { waitFor } from '../harness/process.ts';
 import {
   type Attempt,
   about,
@@ -186,7 +187,10 @@ export const REUSED_KEYS: RealCause = {
       const { client } = world.sandbox;
       const idempotencyKey = randomUUID();
       const headers = { 'Idempotency-Key': idempotencyKey };
-      const [event, other] = (await client.events.list({ limit: 2 })).data.map(({ event_id }) => ({ event_id }));
+      // Events get their positions a moment later.
+      const events = async () => (await client.events.list({ limit: 2 })).data;
+      await waitFor('two events', async () => (await events()).length === 2);
+      const [event, other] = (await events()).map(({ event_id }) => ({ event_id }));
       if (event === undefined || other === undefined) throw new Error('there are no two events');
       const attempts: Attempt[] = [];
       for (const [webhooks, infix] of [

@@ -145,7 +145,14 @@ async function startDamaged(
   await symlink(join(PROJECT, 'node_modules'), join(directory, 'node_modules'));
   await rm(join(directory, 'contract/openapi.json'));
   const child = spawn(process.execPath, [join(directory, 'server/main.ts')], {
-    env: { PATH: process.env.PATH ?? '', PORT: '0', HOST: '127.0.0.1', ...environment },
+    env: {
+      PATH: process.env.PATH ?? '',
+      PORT: '0',
+      HOST: '127.0.0.1',
+      // As all services of the tests: it refuses nothing because the machine is busy.
+      OVERLOAD_DELAY_MILLISECONDS: '0',
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
