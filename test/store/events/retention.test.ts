@@ -121,7 +121,7 @@ test('a partition of fences is dropped when all are numbered or abandoned', asyn
   await makeDay('write_batch', 20);
   const old = idAt(Date.now() - 20 * DAY);
   await commitEvents(background, [eventOf(programId, '1')], old);
-  await background.settle(idAt(Date.now() - 20 * DAY), performance.now() + 1000);
+  await background.settle(idAt(Date.now() - 20 * DAY), performance.now() + 240_000);
   expect(await countOf(nameOf('write_batch', 20))).toBe(2);
   expect(await dropOldEvents(background, 31)).toEqual([]);
   await relayAll();
@@ -138,11 +138,11 @@ test('a month of positions is dropped when the events of all of them are', async
   const programId = newProgram();
   await commitOld(70, [eventOf(programId, '1')]);
   await relayAll();
-  await owner.query("update event_position set relayed_at = relayed_at - interval '70 days' where program_id = $1", [
+  await owner.query("update event_position set relayed_at = relayed_at - interval '40 days' where program_id = $1", [
     programId,
   ]);
   await owner.query("select make_event_partition('event_position', $1)", [dayOf(100)]);
-  await owner.query("update event_position set relayed_at = relayed_at - interval '30 days' where program_id = $1", [
+  await owner.query("update event_position set relayed_at = relayed_at - interval '60 days' where program_id = $1", [
     programId,
   ]);
   const month = `event_position_${dayOf(100).slice(0, 7).replace('-', '_')}`;
