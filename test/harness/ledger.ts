@@ -84,7 +84,7 @@ async function prepare<Server extends TestServer['embedded']>(
   try {
     await migrate(connection);
     await preparePartitions(ledger.databases.background);
-    await seedSandbox(ledger.databases.background, performance.now() + 30_000);
+    await seedSandbox(ledger.databases.background, performance.now() + 240_000);
   } catch (error) {
     await ledger.close();
     await stop();
@@ -149,7 +149,7 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds, 
       sent: Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)])),
       idempotencyKey: null,
       // What is about a deadline sets its own; no other test is to fail for the speed of the machine.
-      deadline: performance.now() + 60_000,
+      deadline: performance.now() + 240_000,
       ...more,
     });
     if ('csv' in reply || 'wait' in reply || 'stream' in reply) throw new Error('the reply has no body to compare');

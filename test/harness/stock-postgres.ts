@@ -20,7 +20,7 @@ const SERVICE = 'transfer_service';
 const PORT = 5432;
 
 /** For a start, in milliseconds: the recovery after a crash on a busy machine included. */
-const START_TIME = 60_000;
+const START_TIME = 180_000;
 
 /** A server of the tests' own, with a database for the service in it. */
 export type StockPostgres = {

@@ -13,7 +13,7 @@ checkBalances(ledger);
 type Row = Readonly<Record<string, string>>;
 
 async function send(to: Ledger, rows: readonly unknown[]): Promise<TransferBatchOutcomes['data']> {
-  const reply = await to.call('create_transfer_batch', { transfers: rows }, { deadline: performance.now() + 5000 });
+  const reply = await to.call('create_transfer_batch', { transfers: rows }, { deadline: performance.now() + 240_000 });
   return (JSON.parse(reply.body) as TransferBatchOutcomes).data;
 }
 

@@ -121,7 +121,7 @@ describe('a lost commit', () => {
 
   test('that nobody can settle: unknown, with the transfer that would have moved the balance', async () => {
     const cardId = await newCard(70);
-    const failed = await inDoubt(() => update(cardId, SWEEP, 1500));
+    const failed = await inDoubt(() => update(cardId, SWEEP, 5000));
     expect(failed).toBeInstanceOf(OperationFailure);
     expect(failed).toMatchObject({ moneyMoved: 'unknown', transferId: expect.stringMatching(/^tr_[0-9a-f]{32}$/) });
     const { transferId } = failed as OperationFailure;
@@ -141,7 +141,7 @@ describe('a lost commit', () => {
     ['closing an empty card', SWEEP],
   ])('%s that nobody can settle: no money has moved, whatever became of the card', async (_what, change) => {
     const cardId = await newCard();
-    const failed = await inDoubt(() => update(cardId, change, 1500));
+    const failed = await inDoubt(() => update(cardId, change, 5000));
     expect(failed).toBeInstanceOf(OperationFailure);
     expect(failed).toMatchObject({ moneyMoved: 'no', transferId: undefined });
     expect(await update(cardId, change)).toMatchObject({ status: 200 });

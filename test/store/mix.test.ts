@@ -67,7 +67,7 @@ test('any mix of operations from 64 clients over two processes ends without a de
     for (let call = 0; call < CALLS; call += 1) {
       const [operation, members, more] = someCall(pick);
       await ledger
-        .call(operation, members, { deadline: performance.now() + 60_000, ...more })
+        .call(operation, members, { deadline: performance.now() + 240_000, ...more })
         .catch((error: unknown) => {
           if (!(error instanceof Refusal)) faults.push(error);
         });
