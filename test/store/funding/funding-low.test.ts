@@ -51,10 +51,10 @@ class Program {
     this.call(at, 'create_withdrawal', { amount }, { program_id: this.wireId });
   update = (body: object, at = ledger) => this.call(at, 'update_program', body, { program_id: this.wireId });
 
-  /** The events of the program in the order in which they were written, with their data. */
+  /** The events of the program in the order of their transactions, several of which a millisecond may have. */
   async events(): Promise<readonly { readonly type: string; readonly data: Fields }[]> {
     const { rows } = await client.query<{ type: string; payload: string }>(
-      'select type, payload from event where program_id = $1 order by created_at, batch_id, index',
+      'select type, payload from event where program_id = $1 order by xmin::text::bigint, index',
       [this.programId],
     );
     return rows.map(({ type, payload }) => ({ type, data: JSON.parse(payload) }));
@@ -185,7 +185,8 @@ describe('funding.low', () => {
     expect(await program.lows()).toHaveLength(1);
     const { rows } = await client.query<{ batches: string }>(
       `select count(distinct batch_id) as batches from event
-        where program_id = $1 and created_at >= (select created_at from event where program_id = $1 and type = 'funding.low')`,
+        where program_id = $1
+          and xmin::text::bigint >= (select xmin::text::bigint from event where program_id = $1 and type = 'funding.low')`,
       [program.programId],
     );
     expect(rows).toEqual([{ batches: '1' }]);
