@@ -3,7 +3,7 @@ import { TransferService, TransferServiceError } from '../../../sdk/client.ts';
 import type { ServiceProcess } from '../process.ts';
 
 /** A machine that is busy with other work for longer than this many attempts fails the tests. */
-const MAX_ATTEMPTS = 100;
+const MAX_ATTEMPTS = 600;
 
 const PAUSE_MILLISECONDS = 200;
 
