@@ -22,7 +22,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection);
 const admin = await useConnection(server.connection);
 
-/** Row n is n times two minutes old. A thousand kinds of rows, so that each index has something to printFigure apart. */
+/** Row n is n times two minutes old. A thousand kinds of rows, so that each index has something to tell apart. */
 const FILL = `
   with numbered as (
     select n, ($1::bigint - n * $2::bigint) as ms, md5(n::text) as digits from generate_series(0, $3::int - 1) as n
@@ -213,10 +213,10 @@ describe('plans', () => {
     return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
   }
 
-  /** Rows that a plan has read from tables. */
+  /** Rows that a plan has read from partitions with many. */
   function rowsRead(plan: Plan): number {
     return nodesOf(plan)
-      .filter((node) => node['Relation Name'] !== undefined)
+      .filter((node) => filled.has(node['Relation Name'] ?? ''))
       .reduce((sum, node) => {
         const perLoop = (node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0);
         return sum + perLoop * (node['Actual Loops'] ?? 1);
@@ -234,7 +234,6 @@ describe('plans', () => {
     for (const isGeneric of [false, true]) {
       const plan = await explain(statement, isGeneric);
       const scanned = nodesOf(plan).filter((node) => node['Node Type'] === 'Seq Scan');
-      // A partition of a month to come is empty, and nothing is faster than reading all of that.
       const grown = scanned.map((node) => node['Relation Name'] ?? '').filter((name) => filled.has(name));
       expect(grown).toEqual([]);
       // A twentieth of the table would be no use of an index either.
@@ -242,11 +241,18 @@ describe('plans', () => {
     }
   }
 
+  /**
+   * The partitions with rows of at least a week. A month to come is empty, and the first and the last month can have the rows of
+   * some hours: nothing is faster than reading all of those.
+   */
   let filled: ReadonlySet<string> = new Set();
   beforeAll(async () => {
-    const { rows } = await admin.query('select distinct tableoid::regclass::text as name from error');
+    const { rows } = await admin.query(
+      'select tableoid::regclass::text as name from error group by tableoid having count(*) >= $1',
+      [(7 * DAY) / APART],
+    );
     filled = new Set(rows.map(({ name }) => String(name)));
-    expect(filled.size).toBeGreaterThanOrEqual(3);
+    expect(filled.size).toBeGreaterThanOrEqual(2);
   });
 
   describe('before the table is analyzed', () => {
