@@ -123,7 +123,8 @@ describe('list_postings', () => {
   });
 
   test('postings and balances are of one moment, whatever moves meanwhile', async () => {
-    const card_id = await newCard(client(), 1000);
+    // Each round takes a little more than it brings; however many there are, the card does not run empty.
+    const card_id = await newCard(client(), 1_000_000);
     let done = false;
     const moving = Promise.all(
       Array.from({ length: 8 }, async (_, index) => {
