@@ -58,8 +58,12 @@ describe('search', () => {
           .webhooks.create(hook, shop)
           .catch(() => undefined)
       )?.webhook_id ?? '';
-    const [event] = (await client().events.list({ type: 'transfer.completed' }, shop)).data;
-    made.event = event?.event_id ?? '';
+    // Events get their positions a moment after the commit.
+    await waitFor('the event has a position', async () => {
+      const [event] = (await client().events.list({ type: 'transfer.completed' }, shop)).data;
+      made.event = event?.event_id ?? '';
+      return event !== undefined;
+    });
     const [entry] = (await client().audit.list({ action: 'create_key' })).data;
     made.entry = entry?.entry_id ?? '';
   });
