@@ -215,9 +215,11 @@ beforeAll(async () => {
   // The seeded cards with a status other than active are in USD.
   await client.cards.create({ card_id: 'preactive_gbp', status: 'preactive', currency: 'GBP' });
   await client.cards.create({ card_id: 'empty_gbp', currency: 'GBP' });
-  const limits = { in: { maximum_amount: 20, daily_amount: 10 }, out: { minimum_amount: 5 } };
+  const limits = { in: { maximum_amount: 20 }, out: { minimum_amount: 5 } };
   await client.cards.create({ card_id: 'used_up', limits });
   await client.transfers.create({ amount: 10, card_id: 'used_up' });
+  // Nothing is left of it today, nor tomorrow if a day ends during these tests.
+  await client.cards.update('used_up', { limits: { in: { daily_amount: 0 } } });
   const [card, blocked, full, closed, apart] = [
     await newCard(client),
     await newCard(client),
