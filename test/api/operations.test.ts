@@ -414,7 +414,7 @@ describe('resources of another card program', () => {
     const hold = await client().transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }, { programId });
     const { reversal_id } = await client().transfers.reverse(loadId, { amount: 1 }, { programId });
     const { key } = await withSecret(client().keys.create(programKey('another shop', await newProgram())));
-    const other = new TransferService({ baseUrl: running().url, key, maxRetries: 0 });
+    const other = new TransferService({ baseUrl: running().url, key, maxRetries: 0, timeoutMilliseconds: 120_000 });
     for (const { transfers, cards } of [client(), other]) {
       const calls: readonly [code: string, call: Promise<unknown>][] = [
         ['transfer_not_found', transfers.get(loadId)],
@@ -445,7 +445,7 @@ describe('resources of another card program', () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(50, programId);
     const { key } = await withSecret(client().keys.create(programKey('shop', programId)));
-    const own = new TransferService({ baseUrl: running().url, key, maxRetries: 0 });
+    const own = new TransferService({ baseUrl: running().url, key, maxRetries: 0, timeoutMilliseconds: 120_000 });
     const [captured, canceled] = [
       await own.transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }),
       await own.transfers.create({ amount: 6, card_id: cardId, capture: 'manual' }),

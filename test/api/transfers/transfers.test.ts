@@ -16,7 +16,10 @@ const NOTHING = { balance: 0, held: 0, available: 0, incoming: 0 };
 async function newProgram(funding: number): Promise<{ readonly programId: string; readonly own: TransferService }> {
   const { program_id: programId } = await client().programs.create({ name: 'Gifts', currency: 'USD' });
   await client().deposits.create(programId, { amount: funding });
-  return { programId, own: new TransferService({ baseUrl: running().url, programId, maxRetries: 0 }) };
+  return {
+    programId,
+    own: new TransferService({ baseUrl: running().url, programId, maxRetries: 0, timeoutMilliseconds: 120_000 }),
+  };
 }
 
 async function fundingOf(programId: string): Promise<{ readonly balance: number; readonly available: number }> {
