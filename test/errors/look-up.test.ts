@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect as connectSocket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
@@ -8,9 +7,9 @@ import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { TransferService } from '../../sdk/client.ts';
 import { programKey, withSecret } from '../harness/keys.ts';
-import { embeddedServerOf } from '../harness/process.ts';
+import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { refusalOf, useService } from '../harness/service.ts';
-import { lookUp, printFigure, worst } from './log-reader.ts';
+import { linesOf, lookUp, printFigure, spoolOf, worst } from './log-reader.ts';
 
 const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';
 const TRANSFER = OPERATIONS.create_transfer.path;
@@ -230,7 +229,7 @@ describe('card programs', () => {
     const { client, url } = service();
     const { program_id } = await client.programs.create({ name: 'Gifts', currency: 'USD' });
     const { key } = await withSecret(client.keys.create(programKey('shop', program_id)));
-    const own = new TransferService({ baseUrl: url, key, maxRetries: 0 });
+    const own = new TransferService({ baseUrl: url, key, maxRetries: 0, timeoutMilliseconds: 120_000 });
     const mine = await refusalOf(own.cards.get('card_active'));
     const theirs = await refusalOf(client.cards.get('card_nowhere'));
     const nobodys = await send('/api/nowhere');
@@ -297,7 +296,12 @@ describe('data that is never stored', () => {
     await settle();
     await client.sandbox.stopDatabase();
     await plant(key, wrongKey);
-    await pause(500);
+    // Errors are spooled in their order, so when this one is there the others are, too.
+    const { requestId } = await send('/api/planted');
+    const last = requestId.slice('req_'.length);
+    await waitFor('the spool to be written', async () =>
+      linesOf(spoolOf(service().directory)).some((line) => line.replaceAll('-', '').includes(last)),
+    );
     const spool = readAll(`${service().directory}/error-spool`);
     expect(spool).toContain('[redacted]');
     expectClean('the spool', spool, key);
