@@ -30,7 +30,7 @@ describe('live mode, starting from an empty directory', () => {
   const keys = { first: '', second: '' };
 
   const as = (key: string, programId?: string) =>
-    new TransferService({ baseUrl: service.url, key, programId, maxRetries: 0 });
+    new TransferService({ baseUrl: service.url, key, programId, maxRetries: 0, timeoutMilliseconds: 120_000 });
   const send = (raw: RawRequest): Promise<RawResponse> => sendRaw(service.url, raw);
   const get = (path: string, headers: Readonly<Record<string, string>>) => send({ method: 'GET', path, headers });
   const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });

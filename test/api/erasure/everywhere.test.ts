@@ -153,7 +153,12 @@ async function plantErrors(client: TransferService, transferId: string): Promise
 /** What an operator does goes to the audit log, which is never changed. */
 async function plantByOperator(client: TransferService): Promise<void> {
   const { key } = await client.keys.create(operatorKey('operator'));
-  const operator = new TransferService({ baseUrl: service().url, key: key ?? '', programId: DEMO_PROGRAM });
+  const operator = new TransferService({
+    baseUrl: service().url,
+    key: key ?? '',
+    programId: DEMO_PROGRAM,
+    timeoutMilliseconds: 120_000,
+  });
   await operator.cards.update(CARD, { holder_reference: MARKER });
   const made = await operator.transfers.create({ amount: 1, card_id: CARD, description: MARKER, metadata: METADATA });
   await operator.transfers.update(made.transfer_id, { metadata: { third: MARKER } });

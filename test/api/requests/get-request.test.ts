@@ -129,7 +129,7 @@ describe('get_request finds', () => {
     });
     expect(trace.summary).toBe("create_deposit succeeded: 50.00 USD was paid into the program's funding.");
     const { key, key_id } = await withSecret(client().keys.create(programKey('Shop', program_id)));
-    const own = new TransferService({ baseUrl: running().url, key });
+    const own = new TransferService({ baseUrl: running().url, key, timeoutMilliseconds: 120_000 });
     const card_id = await newCard(own);
     expect(await traceOf(own.transfers.create({ amount: 5, card_id }))).toMatchObject({ caller: key_id, program_id });
   });

@@ -223,7 +223,7 @@ describe('search', () => {
     const { key } = await client()
       .keys.create({ name: 'program', program_id: programs.shop, role: 'support' })
       .catch(() => client().keys.create({ name: 'program', program_id: programs.shop, scopes: ['transfers:read'] }));
-    const program = new TransferService({ baseUrl: running().url, key: key ?? '' });
+    const program = new TransferService({ baseUrl: running().url, key: key ?? '', timeoutMilliseconds: 120_000 });
     expect((await refusalOf(program.search.find({ q: 'x' }))).Code).toBe('forbidden');
   });
 });

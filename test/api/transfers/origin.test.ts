@@ -30,7 +30,7 @@ describe('a transfer names', () => {
     const { program_id } = await client().programs.create({ name: 'Own', currency: 'USD' });
     await client().deposits.create(program_id, { amount: 100 });
     const { key, key_id } = await withSecret(client().keys.create(programKey('Shop', program_id)));
-    const own = new TransferService({ baseUrl: running().url, key });
+    const own = new TransferService({ baseUrl: running().url, key, timeoutMilliseconds: 120_000 });
     const card_id = await newCard(own);
     const now = await own.transfers.create({ amount: 5, card_id });
     const later = await own.transfers.create({ amount: 5, card_id, scheduled_for: inSeconds(86_400) });

@@ -31,13 +31,14 @@ export async function useStillService(): Promise<StillService> {
   const http = await startHttpServer(ledgerGateway(ledger));
   afterAll(() => http.server.close());
   const url = `http://127.0.0.1:${http.port}`;
-  const client = new TransferService({ baseUrl: url, maxRetries: 0 });
+  const client = new TransferService({ baseUrl: url, maxRetries: 0, timeoutMilliseconds: 120_000 });
   const makeEvent = async (): Promise<string> => {
     await client.cards.create({ holder_reference: randomUUIDv7() });
     await relayOnce(ledger.database);
     return (await client.events.list({ limit: 1 })).data[0]?.event_id ?? '';
   };
-  const withKey = (key: string) => new TransferService({ baseUrl: url, key, maxRetries: 0 });
+  const withKey = (key: string) =>
+    new TransferService({ baseUrl: url, key, maxRetries: 0, timeoutMilliseconds: 120_000 });
   return { url, client, withKey, ledger, admin, makeEvent };
 }
 
