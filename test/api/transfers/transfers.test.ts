@@ -220,10 +220,10 @@ describe('an expired hold', () => {
   test('is expired for every operation at once when its time has passed, and is then released', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
-    const hold = await held(own, card, 40, { expires_at: inSeconds(60), metadata: { table: '4' } });
+    const hold = await held(own, card, 40, { expires_at: inSeconds(600), metadata: { table: '4' } });
     const later = await held(own, card, 50, { expires_at: inSeconds(3600) });
     expect(await statusOf(hold, own)).toBe('pending');
-    await ahead(120, async () => {
+    await ahead(1200, async () => {
       // At once: whether the loop has come by must make no difference.
       expect(await own.transfers.get(hold)).toMatchObject({ status: 'expired', outcome: 'final' });
       const listed = async (query: object) => (await own.transfers.list(query)).data.map((one) => one.transfer_id);
@@ -249,9 +249,9 @@ describe('an expired hold', () => {
   test('releases its money also while the program is disabled', async () => {
     const { programId, own } = await newProgram(100);
     const card = await newCard(own);
-    const hold = await held(own, card, 100, { expires_at: inSeconds(60) });
+    const hold = await held(own, card, 100, { expires_at: inSeconds(600) });
     await whileDisabled(programId, () =>
-      ahead(120, async () => {
+      ahead(1200, async () => {
         expect(await statusOf(hold, own)).toBe('expired');
         await waitFor('the release', async () => (await fundingOf(programId)).available === 100);
       }),
