@@ -340,11 +340,11 @@ test('a replay succeeds even if the times in the request have passed', async () 
   const { client } = running();
   const card_id = await newCard(client);
   const [later, hold] = [newKey(), newKey()];
-  const scheduled = { amount: 1, card_id, scheduled_for: inSeconds(60) };
-  const pending = { amount: 1, card_id, capture: 'manual', expires_at: inSeconds(60) };
+  const scheduled = { amount: 1, card_id, scheduled_for: inSeconds(600) };
+  const pending = { amount: 1, card_id, capture: 'manual', expires_at: inSeconds(600) };
   const [first, second] = [await send(later, scheduled), await send(hold, pending)];
   expect([first.fields.status, second.fields.status]).toEqual(['scheduled', 'pending']);
-  await client.sandbox.moveClock({ seconds_ahead: 120 });
+  await client.sandbox.moveClock({ seconds_ahead: 1200 });
   try {
     expect((await send(newKey(), scheduled)).fields.Code).toBe('create_transfer_schema');
     expect((await send(newKey(), pending)).fields.Code).toBe('create_transfer_schema');
