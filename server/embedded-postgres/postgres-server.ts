@@ -65,6 +65,9 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     wal_level: 'replica',
     // Holds the hot part of the ledger; small enough for a machine with 1 GB.
     shared_buffers: '256MB',
+    // As before PostgreSQL 18, each process reads for itself. With its workers, which gain little where the pages are in memory,
+    // a recovery after a crash was once seen to wait for ever (docs/decisions.md).
+    io_method: 'sync',
     // In containers that cap huge pages, trying them can end in SIGBUS; 256 MB gain nothing from them.
     huge_pages: 'off',
     // The pools of three service processes at once (27 each, at most), the loops, and a person with psql.
