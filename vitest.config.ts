@@ -8,6 +8,8 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   unit: ['domain', 'contract', 'server', 'sdk', 'cli', 'console'],
   rules: ['test/rules'],
   properties: ['test/properties'],
+  // The commit path on a store in memory, in an order that a seed decides.
+  simulation: ['test/simulation'],
   mutants: ['test/mutants'],
   smoke: ['test/smoke'],
   sdk: ['test/sdk'],
@@ -37,33 +39,139 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   console: ['test/console'],
 };
 
+/**
+ * The folders and files of tests that `npm test` leaves to `npm run verify`: every further kill, fault, start and screen, what
+ * builds and installs packages, and what takes long by construction. What is not named here runs in `npm test`.
+ */
+export const SLOW: readonly string[] = [
+  // Every further kill, fault, full disk and race; `npm test` keeps one of each.
+  'test/api/clocks.test.ts',
+  'test/crashes/graceful.test.ts',
+  'test/crashes/races-of-two.test.ts',
+  'test/crashes/rolling-restart.test.ts',
+  'test/crashes/standby.test.ts',
+  'test/crashes/two-processes.test.ts',
+  'test/delivery/failures.test.ts',
+  'test/delivery/outages.test.ts',
+  'test/delivery/processes.test.ts',
+  'test/door/isolation.test.ts',
+  'test/cli/listen.test.ts',
+  'test/errors/outages.test.ts',
+  'test/errors/reports.test.ts',
+  'test/faults/after.test.ts',
+  'test/faults/batch.test.ts',
+  'test/faults/before.test.ts',
+  'test/faults/due.test.ts',
+  'test/faults/few-connections.test.ts',
+  'test/faults/load.test.ts',
+  'test/faults/read-only.test.ts',
+  'test/faults/save.test.ts',
+  'test/faults/unknown-commit.test.ts',
+  'test/http/slow-clients.test.ts',
+  'test/sdk/event-restarts.test.ts',
+  'test/store/mix.test.ts',
+  'test/store/races.test.ts',
+  'test/store/standby.test.ts',
+  'test/torture/forms.test.ts',
+  // Every further start, setting, user, disk and copy of a database.
+  'test/embedded/backup-failures.test.ts',
+  'test/embedded/backups.test.ts',
+  'test/embedded/placement.test.ts',
+  'test/embedded/server.test.ts',
+  'test/embedded/visit.test.ts',
+  'test/start/commands.test.ts',
+  'test/start/database-problems.test.ts',
+  'test/start/database-users.test.ts',
+  'test/start/foreign-server.test.ts',
+  'test/start/host',
+  'test/start/ledger-mode.test.ts',
+  'test/start/request-log.test.ts',
+  'test/start/settings',
+  'test/start/start.test.ts',
+  'test/start/traces.test.ts',
+  'test/start/two-schemas.test.ts',
+  'test/start/webhook-key.test.ts',
+  'test/store/migration-checksums.test.ts',
+  'test/store/session-settings.test.ts',
+  'test/upgrade/autovacuum.test.ts',
+  'test/upgrade/compatibility.test.ts',
+  'test/upgrade/concurrent-index.test.ts',
+  'test/upgrade/rolling-upgrade.test.ts',
+  // What fills a ledger first, or goes through every operation and every code.
+  'test/api/events/streams.test.ts',
+  'test/api/overview.test.ts',
+  'test/api/transfers/idempotent-operations.test.ts',
+  'test/api/transfers/exports.test.ts',
+  'test/codes/provoked.test.ts',
+  'test/codes/real-causes.test.ts',
+  'test/fuzz/fuzz.test.ts',
+  'test/metrics/metrics.test.ts',
+  'test/plans',
+  'test/security/abuse.test.ts',
+  'test/security/audit.test.ts',
+  'test/security/logs.test.ts',
+  'test/security/planted-numbers.test.ts',
+  'test/security/programs-apart.test.ts',
+  'test/store/transfer-list.test.ts',
+  // The tarballs, every guide, and every screen for everybody, in each theme and width.
+  'test/console/all-screens',
+  'test/console/audit.test.ts',
+  'test/console/cards.test.ts',
+  'test/console/errors.test.ts',
+  'test/console/keys.test.ts',
+  'test/console/overview.test.ts',
+  'test/console/pages.test.ts',
+  'test/console/programs.test.ts',
+  'test/console/sandbox.test.ts',
+  'test/console/sdk-package.test.ts',
+  'test/console/search.test.ts',
+  'test/console/shell.test.ts',
+  'test/console/switch.test.ts',
+  'test/console/webhooks.test.ts',
+  'test/guides/build',
+  'test/guides/more',
+  'test/guides/quickstart.test.ts',
+  'test/guides/readme.test.ts',
+  'test/guides/run',
+  'test/packages',
+];
+
+/** Of the fast files those that `npm run verify` runs again, with more: see VERIFY in setup/check.ts. */
+export const DEEPER: readonly string[] = [
+  'contract/errors/search/search-catalogue.test.ts',
+  'domain/cards/card-number.test.ts',
+  'test/api/clock.test.ts',
+  'test/api/transfers/limits.test.ts',
+  'test/crashes/kill.test.ts',
+  'test/faults',
+];
+
 const cores = availableParallelism();
 
-/** Suites with the longest files, which start first, so that none of them is left alone at the end. */
+/** Folders with the longest files, which start first, so that none of them is left alone at the end. */
 const FIRST = ['torture', 'crashes', 'codes', 'delivery', 'store', 'start', 'faults', 'embedded'];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ project }: TestSpecification) =>
-      (FIRST.indexOf(project.name) + FIRST.length + 1) % (FIRST.length + 1);
+    const place = ({ moduleId }: TestSpecification) => {
+      const found = FIRST.findIndex((name) => moduleId.includes(`/test/${name}/`));
+      return found === -1 ? FIRST.length : found;
+    };
     return (await super.sort(files)).toSorted((left, right) => place(left) - place(right));
   }
 }
 
 export default {
   test: {
-    projects: Object.entries(SUITES).map(([name, folders]) => ({
-      extends: true,
-      test: { name, include: folders.map((folder) => `${folder}/**/*.test.ts`) },
-    })),
+    include: Object.values(SUITES).flatMap((folders) => folders.map((folder) => `${folder}/**/*.test.ts`)),
     sequence: { sequencer: LongestFirst },
     globalSetup: ['test/harness/ledger-templates.ts'],
     pool: 'forks',
-    // The files of a suite share a few processes, which load each module once: no test changes what others see.
+    // All files share a few processes, which load each module once: no test changes what others see.
     isolate: false,
-    // Most files wait for processes half of the time, so each of two cores runs two files. More than eight ledgers at once
-    // would need too much memory.
-    maxWorkers: cores === 1 ? 1 : Math.min(cores + 2, 8),
+    // Many files wait for processes, so there is one more than cores; each of them starts what it shares, and loads all modules.
+    // More than eight ledgers at once would need too much memory.
+    maxWorkers: cores === 1 ? 1 : Math.min(cores + 1, 8),
     // Only what hangs gets there: on one slow core beside other work, a test may take a hundred times as long.
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newBatchId } from '../server/ids.ts';
+import { newBatchId } from '../server/foundation/ids.ts';
 import type { Database } from '../server/store/connection/database.ts';
 import { openDatabases } from '../server/store/connection/databases.ts';
 import { insertEvents } from '../server/store/events/insert-events.ts';

@@ -11,9 +11,10 @@ const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(held|available|incoming|sum)$/;
 /** A field's name and its text. */
 export type Pair = readonly [name: string, value: string];
 
-/** An amount in minor units, as people write it: `10.00 USD`. */
-export function money(amount: number, currency: string): string {
-  return Number.isSafeInteger(amount) ? formatMoney(BigInt(amount), currency) : String(amount);
+/** An amount in minor units, or its digits, as people write it: `10.00 USD`. */
+export function money(amount: number | string, currency: string): string {
+  const isExact = typeof amount === 'string' || Number.isSafeInteger(amount);
+  return isExact ? formatMoney(BigInt(amount), currency) : String(amount);
 }
 
 /** What callers have stored under names of their own. */

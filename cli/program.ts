@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError, type Option } from 'commander';
+import { VERSION } from '../installation.mjs';
 import type { AddCommands } from './command.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCards } from './commands/cards.ts';
@@ -96,7 +96,7 @@ export function buildProgram(context: CommandContext): Command {
     .option('--key <key>', 'API key; not required for a sandbox on this machine')
     .option('--program <program_id>', 'card program to act in')
     .option('--json', 'print JSON')
-    .version(readVersion(), '--version', 'print the version')
+    .version(VERSION, '--version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .addHelpText('after', notes(commandOf(context.environment)))
     .hook('preAction', (_, command) => refuseEmptyOptions(command))
@@ -173,6 +173,11 @@ export async function run(commandLine: readonly string[], given: Omit<CommandCon
     exitCode = code;
   };
   const context = { ...paintedFor(given), exitWith };
+  // Without describing a hundred commands first.
+  if (commandLine.length === 1 && commandLine[0] === '--version') {
+    context.write(`${VERSION}\n`);
+    return exitCode;
+  }
   const program = buildProgram(context);
   try {
     // People type `help transfers` as well.
@@ -210,9 +215,4 @@ function paintedFor<Context extends Omit<CommandContext, 'exitWith'>>(context: C
 /** Whether help or the version was requested. Help that is shown for a missing command is an error. */
 function isHelpOrVersion(error: CommanderError): boolean {
   return error.code === 'commander.helpDisplayed' || error.code === 'commander.version';
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

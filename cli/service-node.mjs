@@ -2,10 +2,9 @@
 // JavaScript without any package, because in a fresh clone it runs before anything is installed, on the machine's Node.
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { inOptionalPackage, placeOf, programAt } from '../installation.mjs';
 
 /** The oldest Node that runs the service, and TypeScript without a build. */
 export const OLDEST_NODE_OF_SERVICE = 24;
@@ -73,8 +72,7 @@ export function describeMissingNode() {
 }
 
 /**
- * The Node for the service: the pinned one where it is installed, else the machine's, if that is new enough. Found as Node
- * finds packages, because a package manager may install it above this package.
+ * The Node for the service: the pinned one where it is installed, else the machine's, if that is new enough.
  *
  * @returns {string}
  */
@@ -82,7 +80,7 @@ function chooseNode() {
   const name = packageOfPinnedNode();
   try {
     if (name !== undefined) {
-      const node = join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'bin', 'node');
+      const node = join(dirname(inOptionalPackage(`${name}/package.json`)), 'bin', 'node');
       if (existsSync(node)) return node;
     }
   } catch {
@@ -178,45 +176,31 @@ export function runToTheEnd(node, commandLine, signals) {
 }
 
 /**
- * Runs the service below a root, which is that of a clone or `dist/` of the package. A clone builds its console first,
- * where the sources have changed; the package has it.
+ * Runs the service. A clone builds its console first, where the sources have changed; the package has it.
  *
- * @param {string} root
  * @param {string} node
  * @param {Signals} signals
  * @returns {Promise<number>}
  */
-export async function runService(root, node, signals) {
-  const consoleBuild = join(root, 'setup', 'console', 'build.ts');
+export async function runService(node, signals) {
+  const consoleBuild = placeOf('setup/console/build.ts');
   if (existsSync(consoleBuild)) {
     // The service starts without the console if this fails; it has said why.
     await runToTheEnd(node, [consoleBuild], signals);
     if (signals.received !== undefined) return 128 + constants.signals[signals.received];
   }
-  return runToTheEnd(node, [serverFile(root, 'main')], signals);
+  return runToTheEnd(node, [programAt('server/main')], signals);
 }
 
 /**
- * A program of the server: TypeScript in a clone, JavaScript in the package.
- *
- * @param {string} root
- * @param {string} name
- */
-function serverFile(root, name) {
-  const source = join(root, 'server', `${name}.ts`);
-  return existsSync(source) ? source : join(root, 'server', `${name}.js`);
-}
-
-/**
- * Runs a task of server/administration.ts on the Node for it, and gives what it printed on standard output.
+ * Runs a task of server/host/administration.ts on the Node for it, and gives what it printed on standard output.
  *
  * @param {readonly string[]} task
  * @returns {Promise<{ readonly exitCode: number, readonly output: string }>}
  * @throws {SetupProblem} if there is no Node for it
  */
 export async function readFromServiceNode(task) {
-  const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-  const child = spawn(chooseNode(), [serverFile(root, 'administration'), ...task], {
+  const child = spawn(chooseNode(), [programAt('server/host/administration'), ...task], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
@@ -230,17 +214,16 @@ export async function readFromServiceNode(task) {
 }
 
 /**
- * Runs the service until it ends, or with a task server/administration.ts, on the Node for it; gives the exit code.
+ * Runs the service until it ends, or with a task server/host/administration.ts, on the Node for it; gives the exit code.
  *
  * @param {{ readonly task?: readonly string[], readonly isRunByNpm: boolean }} options
  * @returns {Promise<number>}
  * @throws {SetupProblem} if there is no Node for it
  */
 export async function runOnServiceNode({ task, isRunByNpm }) {
-  const root = join(dirname(fileURLToPath(import.meta.url)), '..');
   const node = chooseNode();
   const signals = passSignalsOn();
   if (isRunByNpm) endWithNpm();
-  if (task === undefined) return runService(root, node, signals);
-  return runToTheEnd(node, [serverFile(root, 'administration'), ...task], signals);
+  if (task === undefined) return runService(node, signals);
+  return runToTheEnd(node, [programAt('server/host/administration'), ...task], signals);
 }

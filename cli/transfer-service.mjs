@@ -11,8 +11,9 @@ if (existsSync(new URL('../setup/bootstrap.mjs', import.meta.url))) {
   process.stderr.write(`Node 20 or later is needed, and this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else {
-  // Beside the code, so that only who may change the code may change it. Node 20 has no such cache; where the folder is not
-  // writable there is none.
-  nodeModule.enableCompileCache?.(fileURLToPath(new URL('../dist/.compile-cache', import.meta.url)));
+  // Beside the code, so that only who may change the code may change it; the service inherits it. Node 20 has no such cache;
+  // where the folder is not writable there is none.
+  process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../dist/.compile-cache', import.meta.url));
+  nodeModule.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
   await import('../dist/cli/main.js');
 }

@@ -12,6 +12,9 @@ import {
   describedOrNull,
   limit,
   literals,
+  Metadata,
+  MetadataPatch,
+  metadataFilter,
   moment,
   nextCursor,
   nullable,
@@ -44,6 +47,7 @@ export const CreateCardBody = Type.Object(
     last_four: Type.Optional(lastFour),
     expires_on: Type.Optional(expiresOn),
     limits: Type.Optional(CardLimits),
+    metadata: Type.Optional(Metadata),
   },
   refuseEmpty({
     status: 'for an active card',
@@ -67,6 +71,7 @@ export const UpdateCardBody = Type.Object({
   last_four: Type.Optional(nullable(lastFour)),
   expires_on: Type.Optional(nullable(expiresOn)),
   limits: Type.Optional(nullable(CardLimitsPatch)),
+  metadata: Type.Optional(nullable(MetadataPatch)),
 });
 
 /** A card. */
@@ -93,6 +98,7 @@ export const CardRecord = Type.Object({
     }),
   ),
   limits: describedOrNull(CardLimits, 'Limits of the card itself, besides those of its program; null without limits'),
+  metadata: Metadata,
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),
 });
@@ -128,6 +134,7 @@ const CARD_FILTERS = {
       description: 'Only cards whose card_id begins with this, in the order of their ids',
     }),
   ),
+  ...metadataFilter('cards'),
 };
 
 const PERIOD = {
@@ -188,6 +195,11 @@ const PATH = '/api/v0.1/core/card';
 const ONE = `${PATH}/{card_id}`;
 
 const LIMITS = { in: { daily_amount: 50_000 }, out: { maximum_amount: 10_000 }, maximum_balance: 200_000 } as const;
+const EMPLOYEE = {
+  card_id: 'employee-7',
+  holder_reference: 'employee 7',
+  metadata: { department: 'sales' },
+} as const;
 const POSTING = {
   sequence: 1,
   purpose: 'load',
@@ -233,17 +245,14 @@ export const CARDS = [
     audit: 'operator',
     errors: ['idempotency_key_exists', 'duplicate_card'],
     failure: 'The card could not be created',
-    example: {
-      body: { card_id: 'employee-7', holder_reference: 'employee 7', last_four: '4242' },
-      reply: { card_id: 'employee-7', balance: 0, available: 0, holder_reference: 'employee 7' },
-    },
+    example: { body: { ...EMPLOYEE, last_four: '4242' }, reply: { ...EMPLOYEE, balance: 0, available: 0 } },
   }),
   operation({
     id: 'list_cards',
     method: 'GET',
     path: PATH,
     summary:
-      'List cards, newest first, or find them by status, last four digits, holder reference or the start of an id',
+      'List cards, newest first, or find them by status, last four digits, holder reference, the start of an id or metadata',
     reach: 'program',
     scope: 'cards:read',
     query: Type.Object({ limit, cursor, ...CARD_FILTERS }),
@@ -265,7 +274,7 @@ export const CARDS = [
     id: 'update_card',
     method: 'PATCH',
     path: ONE,
-    summary: "Update a card's status, limits, holder or expiry",
+    summary: "Update a card's status, limits, holder, expiry or metadata",
     reach: 'program',
     scope: 'cards:write',
     body: UpdateCardBody,
@@ -275,7 +284,7 @@ export const CARDS = [
     audit: 'operator',
     errors: ['service_disabled', 'card_not_found', 'invalid_card_status', 'card_not_empty', 'limit_exceeded'],
     failure: 'The card could not be updated',
-    example: { body: { limits: LIMITS }, reply: { limits: LIMITS, updated_at: EXAMPLE_LATER } },
+    example: { body: { limits: LIMITS }, reply: { limits: LIMITS, metadata: {}, updated_at: EXAMPLE_LATER } },
   }),
   operation({
     id: 'erase_card_holder',

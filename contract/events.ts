@@ -4,6 +4,10 @@ import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID, samp
 import { cursor, limit, moment, nextCursor, nullable, text, textOrNull } from './schema-parts.ts';
 import { TransferRecord } from './transfers.ts';
 
+// Invariant: Every type of event has a definition, and its data is what the API returns
+// Kept by: `contract/events/`
+// Tested by: `test/api/events/event-types.test.ts`
+
 /** The longest `wait`, in seconds: shorter than the time after which proxies usually close a silent connection. */
 export const MAX_WAIT_SECONDS = 25;
 

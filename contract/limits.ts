@@ -11,6 +11,7 @@ import {
   moment,
   nullable,
   programId,
+  sumOrNull,
 } from './schema-parts.ts';
 
 const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
@@ -115,7 +116,7 @@ const LimitState = Type.Object({
     'card: set on the card; program_card: set on the program, for each card; program: set on the program, for the total of its cards',
   ),
   value: Type.Integer({ description: 'The limit: minor units, or a number of transfers' }),
-  used: integerOrNull(
+  used: sumOrNull(
     'Used in the current period: minor units, or a number of transfers; null for the limit of one transfer',
   ),
   left: integerOrNull(

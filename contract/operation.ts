@@ -34,8 +34,10 @@ export type Operation = {
   readonly reach: 'program' | 'operator' | 'sandbox' | 'caller';
   /** The scope that a key needs; null where any key will do. */
   readonly scope: KeyScope | null;
-  /** Whether its error responses carry `Money-Moved`. */
+  /** Whether it can move money. `Money-Moved` on each of its responses says whether the request did. */
   readonly movesMoney: boolean;
+  /** Whether it only tries what an operation that moves money would do: each of its responses has `Money-Moved: no`. */
+  readonly dryRun: boolean;
   readonly idempotency: 'none' | 'optional' | 'required';
   /** Whether a POST without an idempotency key can be sent twice with the effect of once. */
   readonly repeatable: boolean;
@@ -64,6 +66,7 @@ type Defaulted =
   | 'stream'
   | 'location'
   | 'movesMoney'
+  | 'dryRun'
   | 'idempotency'
   | 'repeatable'
   | 'audit'
@@ -81,8 +84,12 @@ type Specification = Omit<Operation, Defaulted | 'reach' | 'scope'> & {
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
 
 /** An operation with the types of its own parameters, query, body and reply. */
-export type OperationOf<Spec extends Specification> = Omit<Operation, 'id' | 'params' | 'query' | 'body' | 'reply'> & {
+export type OperationOf<Spec extends Specification> = Omit<
+  Operation,
+  'id' | 'params' | 'query' | 'body' | 'reply' | 'movesMoney'
+> & {
   readonly id: Spec['id'];
+  readonly movesMoney: Spec extends { readonly movesMoney: true } ? true : false;
   readonly params: Spec extends { readonly params: infer Params extends TObject }
     ? Params
     : TObject<{ [Name in NamesIn<Spec['path']>]: TString }>;
@@ -104,6 +111,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     location: undefined,
     scope: spec.reach === 'caller' ? null : 'operator',
     movesMoney: false,
+    dryRun: false,
     idempotency: 'none',
     repeatable: false,
     audit: 'none',

@@ -3,6 +3,7 @@ import type { SharedCode } from '../domain/error-codes.ts';
 import { AUDIT } from './audit.ts';
 import { CARDS } from './cards.ts';
 import { ERROR_LOG } from './error-log.ts';
+import { codesInOrder } from './errors/precedence.ts';
 import { EVENTS } from './events.ts';
 import { KEYS } from './keys.ts';
 import { SEARCH } from './look-up/search.ts';
@@ -95,47 +96,22 @@ export const SECTIONS: readonly Section[] = [
   section('Sandbox', 'Only in the sandbox: cause failures and move the clock.', SANDBOX),
 ];
 
-/** Errors of the HTTP request itself. They come before all others, in the order in which they are detected. */
-const HTTP_ERRORS: readonly ErrorCode[] = [
-  'service_unavailable',
-  'request_timeout',
-  'headers_too_large',
-  'malformed_request',
-  'expectation_failed',
-  'uri_too_long',
-  'route_not_found',
-  'method_not_allowed',
-];
-
-/** An operation that takes an amount checks it before its other rules, and before card numbers. */
-const AMOUNT: ErrorCode = 'invalid_amount';
-
-/**
- * Every error code of an operation in order of precedence: the first that applies is returned. `unknown_<id>` is last
- * because it can occur at any step. `rate_limited` applies at three steps: to the address before the credentials are
- * checked, to the key right after them, and to exports of the card program.
- */
+/** Every error code of an operation in order of precedence: the first that applies is returned. See `STEPS`. */
 export function precedenceOf(id: OperationId): readonly ErrorCode[] {
-  const { reach, body, idempotency, errors } = OPERATIONS[id];
-  return [
-    ...HTTP_ERRORS,
-    'rate_limited',
-    'unauthenticated',
-    'forbidden',
-    ...(reach === 'program' ? (['program_not_found'] as const) : []),
-    ...(body === undefined ? [] : (['unsupported_media_type', 'payload_too_large'] as const)),
-    ...(idempotency === 'none' ? [] : (['invalid_idempotency_key'] as const)),
-    `${id}_schema`,
-    ...errors.filter((code) => code === AMOUNT),
-    'card_number_refused',
-    ...errors.filter((code) => code !== AMOUNT),
-    `unknown_${id}`,
-  ];
+  return codesInOrder(OPERATIONS[id]) as readonly ErrorCode[];
 }
 
-/** Whether error responses of the operation carry Money-Moved. */
+/** An operation that can move money. */
+export type MoneyOperationId = Extract<Definition, { readonly movesMoney: true }>['id'];
+
+/** Whether the operation can move money. */
 export function movesMoney(id: OperationId): boolean {
   return OPERATIONS[id].movesMoney;
+}
+
+/** Whether every response of the operation has `Money-Moved`: it can move money, or tries what would. */
+export function saysIfMoneyMoved(id: OperationId): boolean {
+  return OPERATIONS[id].movesMoney || OPERATIONS[id].dryRun;
 }
 
 /** The path parameters of an operation. */

@@ -7,13 +7,18 @@ import {
   amountFrom,
   currency,
   currencyCode,
+  cursor,
   describedOrNull,
+  limit,
   literals,
+  Metadata,
+  MetadataPatch,
+  metadataFilter,
   moment,
   nullable,
-  PageQuery,
   pageOf,
   programId,
+  Sum,
   text,
   textOrNull,
 } from './schema-parts.ts';
@@ -29,6 +34,7 @@ export const CreateProgramBody = Type.Object({
   currency: currencyCode('ISO 4217 code; the default currency of its cards'),
   time_zone: Type.Optional(text(64, 'IANA name of the time zone in which its days begin; UTC if omitted')),
   funding_low_threshold: Type.Optional(fundingLowThreshold),
+  metadata: Type.Optional(Metadata),
 });
 
 /** The body of update_program, a merge patch. Amounts are in the currency of the program. */
@@ -37,6 +43,7 @@ export const UpdateProgramBody = Type.Object({
   limits: Type.Optional(nullable(ProgramLimitsPatch)),
   card_limits: Type.Optional(nullable(CardLimitsPatch)),
   funding_low_threshold: Type.Optional(nullable(fundingLowThreshold)),
+  metadata: Type.Optional(nullable(MetadataPatch)),
 });
 
 /** A funding account of a program. */
@@ -61,6 +68,7 @@ export const ProgramRecord = Type.Object({
   ),
   card_limits: describedOrNull(CardLimits, 'Limits of each of its cards; null without limits'),
   funding_low_threshold: nullable(Amount('Available funds below which the event funding.low is sent; null for never')),
+  metadata: Metadata,
   created_at: moment('When it was created'),
 });
 
@@ -69,6 +77,8 @@ export const FundingMovementBody = Type.Object({
   amount: AmountSent,
   currency: Type.Optional(currencyCode("ISO 4217 code; the program's currency if omitted")),
   description: Type.Optional(text(255, 'Free text, such as the bank reference')),
+  reference: Type.Optional(text(255, 'Your reference, unique among the deposits and withdrawals of the card program')),
+  metadata: Type.Optional(Metadata),
 });
 
 /** A deposit or a withdrawal. */
@@ -80,6 +90,8 @@ export const FundingMovementRecord = Type.Object({
   currency,
   balance: Amount('Balance of the funding account afterwards'),
   description: textOrNull('Free text of the request, such as the bank reference; null without one'),
+  reference: textOrNull('Your reference, unique among those of the card program; null without one'),
+  metadata: Metadata,
   created_at: moment('When it was created'),
 });
 
@@ -93,12 +105,12 @@ export const TrialBalance = Type.Object({
     Type.Object({
       currency,
       accounts: Type.Integer({ description: 'Number of accounts in the currency' }),
-      sum: Type.Integer({ description: 'Sum of all balances, in minor units: zero' }),
+      sum: Sum('Sum of all balances, in minor units: zero'),
       by_kind: Type.Array(
         Type.Object({
           kind: Type.String({ description: 'card, funding, or world (everything outside of the service)' }),
           accounts: Type.Integer({ description: 'Number of accounts of the kind' }),
-          balance: Amount('Sum of their balances'),
+          balance: Sum('Sum of their balances, in minor units'),
         }),
         { description: 'The same by kind of account' },
       ),
@@ -112,7 +124,7 @@ export const TrialBalance = Type.Object({
     Type.Object({
       account_id: Type.String({ description: 'Id of the account' }),
       balance: Amount('Balance of the account'),
-      postings: Amount('Sum of its postings'),
+      postings: Sum('Sum of its postings, in minor units'),
     }),
     { description: 'Accounts whose balance is not the sum of their postings: none, if the books are right' },
   ),
@@ -123,7 +135,11 @@ const PATH = '/api/v0.1/operator/program';
 const ONE = `${PATH}/{program_id}`;
 
 const LIMITS = { limits: { in: { daily_amount: 10_000_000 } }, card_limits: { maximum_balance: 500_000 } } as const;
-const PAYROLL = { name: 'Payroll', funding: [{ currency: 'USD', balance: 5_000_000, available: 5_000_000 }] } as const;
+const PAYROLL = {
+  name: 'Payroll',
+  funding: [{ currency: 'USD', balance: 5_000_000, available: 5_000_000 }],
+  metadata: {},
+} as const;
 
 /** Operations on card programs, their funding, and the ledger as a whole. */
 export const PROGRAMS = [
@@ -151,10 +167,10 @@ export const PROGRAMS = [
     id: 'list_programs',
     method: 'GET',
     path: PATH,
-    summary: 'List card programs, newest first',
+    summary: 'List card programs, newest first, or find them by metadata',
     reach: 'operator',
     scope: 'operator:read',
-    query: PageQuery,
+    query: Type.Object({ limit, cursor, ...metadataFilter('card programs') }),
     reply: pageOf(ProgramRecord),
     failure: 'The programs could not be listed',
     example: { reply: PAYROLL },
@@ -175,7 +191,7 @@ export const PROGRAMS = [
     id: 'update_program',
     method: 'PATCH',
     path: ONE,
-    summary: 'Update the name and the limits of a card program',
+    summary: 'Update the name, the limits and the metadata of a card program',
     reach: 'operator',
     scope: 'programs:write',
     body: UpdateProgramBody,
@@ -199,11 +215,11 @@ export const PROGRAMS = [
     movesMoney: true,
     idempotency: 'required',
     audit: 'always',
-    errors: ['invalid_amount', 'program_not_found', 'idempotency_key_exists', 'limit_exceeded'],
+    errors: ['invalid_amount', 'program_not_found', 'idempotency_key_exists', 'duplicate_reference', 'limit_exceeded'],
     failure: 'The deposit could not be created',
     example: {
       body: { amount: 5_000_000, description: 'Bank transfer of 31 January' },
-      reply: { amount: 5_000_000, balance: 5_000_000, description: 'Bank transfer of 31 January' },
+      reply: { amount: 5_000_000, balance: 5_000_000, description: 'Bank transfer of 31 January', metadata: {} },
     },
   }),
   operation({
@@ -220,7 +236,13 @@ export const PROGRAMS = [
     movesMoney: true,
     idempotency: 'required',
     audit: 'always',
-    errors: ['invalid_amount', 'program_not_found', 'idempotency_key_exists', 'insufficient_funds'],
+    errors: [
+      'invalid_amount',
+      'program_not_found',
+      'idempotency_key_exists',
+      'duplicate_reference',
+      'insufficient_funds',
+    ],
     failure: 'The withdrawal could not be created',
     example: {
       body: { amount: 25_000 },
@@ -229,6 +251,7 @@ export const PROGRAMS = [
         kind: 'withdrawal',
         amount: 25_000,
         balance: 4_975_000,
+        metadata: {},
       },
     },
   }),
@@ -236,14 +259,22 @@ export const PROGRAMS = [
     id: 'list_funding_movements',
     method: 'GET',
     path: `${ONE}/movement`,
-    summary: "List the deposits and withdrawals of a program's funding, newest first",
+    summary:
+      "List the deposits and withdrawals of a program's funding, newest first, or find them by reference or metadata",
     reach: 'operator',
     scope: 'operator:read',
-    query: PageQuery,
+    query: Type.Object({
+      limit,
+      cursor,
+      reference: Type.Optional(text(255, 'Only the deposit or withdrawal with this reference')),
+      ...metadataFilter('deposits and withdrawals'),
+    }),
     reply: pageOf(FundingMovementRecord),
     errors: ['program_not_found'],
     failure: 'The movements could not be listed',
-    example: { reply: { amount: 5_000_000, balance: 5_000_000, description: 'Bank transfer of 31 January' } },
+    example: {
+      reply: { amount: 5_000_000, balance: 5_000_000, description: 'Bank transfer of 31 January', metadata: {} },
+    },
   }),
   operation({
     id: 'get_trial_balance',

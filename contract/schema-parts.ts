@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { type AmountAsSent, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
+import { MAX_METADATA_PAIRS } from '../domain/metadata.ts';
 import { ERROR_TYPES } from './errors/record.ts';
 
 /** What is read of a JSON schema to document it, to make samples and to generate types. */
@@ -90,12 +91,24 @@ export const amountSent = (what: string) =>
 /** An amount or a balance in a reply. */
 export const Amount = (description: string) => Type.Integer({ description: `${description}, in minor units` });
 
+const SUMS = [{ type: 'integer' }, { type: 'string', pattern: '^-?[1-9][0-9]{15,}$' }] as const;
+const PAST_INTEGERS =
+  'past 9,007,199,254,740,991 (2^53 - 1) either way, where not every reader of JSON is exact, its digits as a string';
+
+/** A sum of amounts in a reply. No amount or balance passes 2^53 - 1, but a sum can, and is a string then. */
+export const Sum = (description: string) =>
+  Type.Unsafe<number | string>({ anyOf: SUMS, description: `${description}; ${PAST_INTEGERS}` });
+
+/** The same, or null. */
+export const sumOrNull = (description: string) =>
+  Type.Unsafe<number | string | null>({
+    anyOf: [...SUMS, { type: 'null' }],
+    description: `${description}; ${PAST_INTEGERS}`,
+  });
+
 /** An amount or a bound in minor units in a query or in limits. */
 export const amountFrom = (minimum: 0 | 1, description: string) =>
   Type.Integer({ minimum, maximum: Number(MAXIMUM_AMOUNT), description });
-
-/** Maximum number of pairs in the metadata of a transfer. */
-export const MAX_METADATA_PAIRS = 20;
 
 /** Up to 20 pairs of strings: names of 1 to 40 characters, values of up to 500. */
 export const Metadata = Type.Unsafe<Record<string, string>>({
@@ -115,6 +128,12 @@ export const MetadataPatch = Type.Unsafe<Record<string, string | null>>({
   additionalProperties: { type: ['string', 'null'], maxLength: 500 },
   description:
     'Pairs to change: a string sets a pair, null removes it, other pairs keep their values. At most 20 pairs can remain',
+});
+
+/** The filter of a list by a pair of metadata; `things` names what is listed, in the plural. */
+export const metadataFilter = (things: string) => ({
+  metadata_name: Type.Optional(text(40, `Only ${things} with this metadata pair; requires metadata_value`)),
+  metadata_value: Type.Optional(text(500, 'Value of the metadata pair; requires metadata_name')),
 });
 
 /** A card in a request. */

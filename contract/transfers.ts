@@ -18,6 +18,7 @@ import {
   literals,
   Metadata,
   MetadataPatch,
+  metadataFilter,
   moment,
   nullable,
   pageOf,
@@ -142,8 +143,7 @@ const FILTERS = {
   status: Type.Optional(literals(TRANSFER_STATUSES, 'Only transfers with this status')),
   reference: Type.Optional(text(255, 'Only the transfer with this reference')),
   idempotency_key: Type.Optional(text(255, 'Only the transfer that was created with this key')),
-  metadata_name: Type.Optional(text(40, 'Only transfers with this metadata pair; requires metadata_value')),
-  metadata_value: Type.Optional(text(500, 'Value of the metadata pair; requires metadata_name')),
+  ...metadataFilter('transfers'),
   created_from: Type.Optional(moment('Only transfers created at or after this time')),
   created_to: Type.Optional(moment('Only transfers created before this time')),
   minimum_amount: Type.Optional(amountFrom(1, 'Only transfers of at least this amount')),
@@ -206,7 +206,7 @@ const TransferBatchOutcome = Type.Object({
   status: Type.Integer({ description: 'HTTP status that create_transfer would return' }),
   transfer: describedOrNull(TransferRecord, 'The transfer; null if the row was refused'),
   error: errorOrNull('The error that create_transfer would return; null if the transfer was created'),
-  money_moved: literals(['no', 'yes', 'unknown'], 'Whether this request moved the money of the row'),
+  money_moved: literals(['no', 'yes', 'unknown'], 'Whether this request moved the money of the row; no for a replay'),
   replayed: Type.Boolean({ description: 'Whether this is a replay of the first outcome of the key' }),
 });
 
@@ -283,6 +283,7 @@ export const TRANSFERS = [
     scope: 'transfers:read',
     body: CreateTransferBody,
     reply: TransferExplanation,
+    dryRun: true,
     idempotency: 'optional',
     failure: 'The transfer could not be explained',
     example: {

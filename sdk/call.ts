@@ -35,6 +35,9 @@ export type Page<Item> = { readonly data: readonly Item[]; readonly next_cursor:
  */
 export type TextChunks = AsyncGenerator<string, void, undefined>;
 
+/** Whether a call moved money; `no` and `yes` are certain. */
+export type MoneyMoved = 'no' | 'yes' | 'unknown';
+
 /** What is known about a response besides its body. */
 export type ResponseDetails = {
   /** HTTP status, 200 or 201. */
@@ -43,6 +46,12 @@ export type ResponseDetails = {
   readonly requestId: string | undefined;
   /** Whether this is the stored first response to the idempotency key: this request changed nothing. */
   readonly replayed: boolean;
+  /**
+   * Whether the request moved money: `no` for a hold, a scheduled transfer, a cancellation and every read. A replay has the
+   * value of the first response. Of a batch, `yes` if the money of any row has moved. `unknown` where a service of version
+   * 0.1.0, which says it of errors only, responded to an operation that can move money.
+   */
+  readonly moneyMoved: MoneyMoved;
   /** The idempotency key that was sent, including a generated one. */
   readonly idempotencyKey: string | undefined;
   /** The number of attempts. */

@@ -2,7 +2,7 @@ import { InvalidArgument } from './error.ts';
 import { Events } from './events.ts';
 import { Resources } from './generated/resources.ts';
 import { sender } from './send.ts';
-import { type Fetch, readLimits } from './settings.ts';
+import { type Fetch, readLimits, type Warn } from './settings.ts';
 
 export type * from './call.ts';
 export {
@@ -12,7 +12,6 @@ export {
   InvalidArgument,
   isErrorCode,
   isFailedCall,
-  type MoneyMoved,
   ProcessError,
   RequestError,
   ServerError,
@@ -20,7 +19,7 @@ export {
   UnexpectedResponse,
 } from './error.ts';
 export * from './generated/operations.ts';
-export type { Fetch } from './settings.ts';
+export type { Fetch, Warn } from './settings.ts';
 export { EventGap, type EventStreamOptions, type EventTypeOrGroup, type StreamRetry } from './stream-events.ts';
 export { ERRORS, OPERATIONS } from './tables.ts';
 export {
@@ -46,12 +45,20 @@ export type TransferServiceOptions = {
   readonly maxRetries?: number | undefined;
   /** Called instead of the platform's fetch: for a proxy, for metrics, or in a test. */
   readonly fetch?: Fetch | undefined;
+  /**
+   * Called, once in a process for each operation, when a sandbox ignored fields that the operation does not have, such as
+   * misspelt ones; a live service never causes it. Default: `console.warn`. `false` for no warnings.
+   */
+  readonly warn?: Warn | false | undefined;
 };
 
 const DEFAULT_LIMITS = { timeoutMilliseconds: 10_000, maxRetries: 2 };
 
 /** Looked up at each call: what replaces the platform's fetch, as many tests do, may come after the client. */
 const platformFetch: Fetch = (url, init) => globalThis.fetch(url, init);
+
+/** Looked up when there is a warning, as fetch is at each call. */
+const platformWarn: Warn = (message) => globalThis.console.warn(message);
 
 /**
  * A client of the Transfer Service. Every operation is a method, grouped by resource: create_transfer is
@@ -82,6 +89,7 @@ export class TransferService extends Resources {
       programId: options.programId,
       ...readLimits(options, DEFAULT_LIMITS),
       fetch: options.fetch ?? platformFetch,
+      warn: options.warn === false ? undefined : (options.warn ?? platformWarn),
     };
     const send = sender(settings);
     super(send);

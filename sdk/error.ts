@@ -1,8 +1,6 @@
+import type { MoneyMoved } from './call.ts';
 import type { ErrorCode, ErrorRecord, ErrorType } from './generated/operations.ts';
 import { ERRORS } from './tables.ts';
-
-/** Whether a call moved money; `no` and `yes` are certain. */
-export type MoneyMoved = 'no' | 'yes' | 'unknown';
 
 /** Any string, without hiding the known literals from completion in editors. */
 type AnyText = string & Record<never, never>;

@@ -7,8 +7,9 @@ import {
   readErrorRecord,
   UnexpectedResponse,
 } from './error.ts';
+import type { OperationId } from './generated/operations.ts';
 import type { PreparedRequest } from './request.ts';
-import type { ClientSettings } from './settings.ts';
+import type { ClientSettings, Warn } from './settings.ts';
 
 /** What is known of a response before its body. */
 export type ResponseHead = { readonly status: number; readonly headers: Headers };
@@ -76,4 +77,23 @@ function consequenceOf({ moneyMoved, idempotencyKey }: FailedCall, { repeatable 
   if (!repeatable) return `${moved} Check the result before you send the request again.`;
   const key = idempotencyKey === undefined ? '' : ` with the idempotency key "${idempotencyKey}"`;
   return `${moved} Send the same request again${key}: it moves money at most once.`;
+}
+
+/** What this process has been warned of. */
+const warned = new Set<OperationId>();
+
+/**
+ * Warns where a sandbox has ignored fields of a request, once in a process for each operation. A live service is never the
+ * reason for a warning: there it would fill a log, and nobody who reads it could change the request. Never throws: the
+ * response matters more.
+ */
+export function warnOfIgnoredFields(operation: OperationId, headers: Headers, warn: Warn | undefined): void {
+  const names = headers.get('ignored-fields');
+  if (warn === undefined || names === null || headers.get('sandbox') !== 'true' || warned.has(operation)) return;
+  warned.add(operation);
+  try {
+    warn(`The service ignored fields that ${operation} does not have: ${names}. What they say is not stored.`);
+  } catch {
+    // A warning that cannot be given changes nothing.
+  }
 }

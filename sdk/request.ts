@@ -43,7 +43,7 @@ const ACCEPTED: Readonly<Record<PreparedRequest['expects'], string>> = {
  * validates everything else.
  */
 export function prepareRequest(
-  client: Omit<ClientSettings, 'fetch'>,
+  client: Omit<ClientSettings, 'fetch' | 'warn'>,
   operation: OperationId,
   { params = {}, query = {}, body, options = {} }: CallInput,
   isStream = false,

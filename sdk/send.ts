@@ -1,9 +1,17 @@
 import { AttemptTimer, beginText, incompleteMessage, type NoResponse } from './attempt.ts';
 import { backoffMilliseconds, pause } from './backoff.ts';
-import type { ResponseDetails, WithResponse } from './call.ts';
-import { type FailedCall, IncompleteResponse, type MoneyMoved, moneyMovedBy } from './error.ts';
+import type { MoneyMoved, ResponseDetails, WithResponse } from './call.ts';
+import { type FailedCall, IncompleteResponse, moneyMovedBy } from './error.ts';
 import type { OperationId, Operations } from './generated/operations.ts';
-import { type Failure, failureOf, isSuccess, type Outcome, type ResponseHead, readRecord } from './outcome.ts';
+import {
+  type Failure,
+  failureOf,
+  isSuccess,
+  type Outcome,
+  type ResponseHead,
+  readRecord,
+  warnOfIgnoredFields,
+} from './outcome.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
 import type { ClientSettings } from './settings.ts';
 
@@ -56,6 +64,7 @@ async function attempt(settings: ClientSettings, request: PreparedRequest, attem
       redirect: 'manual',
     });
     const { status, headers } = response;
+    warnOfIgnoredFields(request.operation, headers, settings.warn);
     if (request.expects !== 'export' || !isCsv(response))
       return readRecord(request, status, headers, await response.text());
     const failure = (cause: unknown) =>
@@ -103,6 +112,7 @@ function detailsOf({ status, headers }: ResponseHead, request: PreparedRequest, 
     status,
     requestId: headers.get('request-id') ?? undefined,
     replayed: headers.get('idempotent-replayed') === 'true',
+    moneyMoved: moneyMovedBy(request.movesMoney, headers, undefined),
     idempotencyKey: request.idempotencyKey,
     attempts,
     headers,

@@ -9,6 +9,9 @@ export type Fetch = (
   init: RequestInit & { readonly method: string; readonly headers: Headers },
 ) => Promise<Response>;
 
+/** Gets what the client has to say to a developer. */
+export type Warn = (message: string) => void;
+
 /** The settings of a client, with defaults applied. */
 export type ClientSettings = {
   /** Without a trailing slash. */
@@ -18,6 +21,8 @@ export type ClientSettings = {
   readonly timeoutMilliseconds: number;
   readonly maxRetries: number;
   readonly fetch: Fetch;
+  /** Undefined for no warnings. */
+  readonly warn: Warn | undefined;
 };
 
 /** How long one attempt may take, and how often a call is tried again. */

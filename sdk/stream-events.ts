@@ -7,6 +7,10 @@ import { type Failure, failureOf } from './outcome.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
 import type { ClientSettings } from './settings.ts';
 
+// Invariant: A stream of the SDK and `events listen` give every event once and in order, whatever restarts
+// Kept by: they continue after the last position, and a gap throws
+// Tested by: `test/sdk/event-restarts.test.ts`, `test/cli/listen.test.ts`
+
 type GroupOf<Type extends string> = Type extends `${infer Subject}.${string}` ? `${Subject}.*` : never;
 
 /** A type of event, or all types of a subject, such as `transfer.*`. */

@@ -1,73 +1,93 @@
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../contract/operations.ts';
-import { listAuditEntries } from './audit/list-audit-entries.ts';
-import { verifyAuditPortion } from './audit/verify-audit.ts';
-import { createCard } from './cards/create-card.ts';
-import { eraseCardHolder } from './cards/erase-card-holder.ts';
-import { getCardLimits } from './cards/get-card-limits.ts';
-import { listHolds } from './cards/list-holds.ts';
-import { exportPostings, listPostings } from './cards/postings.ts';
-import { getCard, listCards } from './cards/read-cards.ts';
-import { updateCard } from './cards/update-card.ts';
-import { countErrors } from './error-log/count-errors.ts';
-import { getError } from './error-log/get-error.ts';
-import { inspectError } from './error-log/inspect-error.ts';
-import { listErrors } from './error-log/list-errors.ts';
-import { searchErrors } from './error-log/search-errors.ts';
-import { getEvent } from './events/get-event.ts';
-import { inspectEvent } from './events/inspect-event.ts';
-import { listEvents } from './events/list-events.ts';
-import { searchEvents } from './events/search-events.ts';
-import { createKey } from './keys/create-key.ts';
-import { listKeys } from './keys/list-keys.ts';
-import { revokeKey } from './keys/revoke-key.ts';
-import { rollKey } from './keys/roll-key.ts';
-import type { AnyCall, Call, Handler, Reply } from './operations/call.ts';
-import type { Service } from './operations/service.ts';
-import type { OverviewMaker } from './overview/overview.ts';
-import { createProgram } from './programs/create-program.ts';
-import { getTrialBalance } from './programs/get-trial-balance.ts';
-import { listFundingMovements } from './programs/list-funding-movements.ts';
-import { createDeposit, createWithdrawal } from './programs/move-funding.ts';
-import { getProgram, listPrograms } from './programs/read-programs.ts';
-import { updateProgram } from './programs/update-program.ts';
-import { getRequest } from './requests/get-request.ts';
-import { moveClock } from './sandbox/move-clock.ts';
-import { type SandboxDatabase, startDatabase, stopDatabase } from './sandbox/sandbox-database.ts';
-import { search } from './search/search.ts';
-import { createSession } from './sessions/create-session.ts';
-import { deleteSession, revokeSession } from './sessions/end-session.ts';
-import { getSession } from './sessions/get-session.ts';
-import { listSessions } from './sessions/list-sessions.ts';
-import { getStatus } from './status/get-status.ts';
-import type { StatusSources } from './status/sources.ts';
+import type { AnyCall, Call, Handler, Reply } from './calls/call.ts';
 import type { Databases } from './store/connection/databases.ts';
-import { previewSwitch } from './switch/preview-switch.ts';
-import { changeSwitch, getSwitch } from './switch/switch.ts';
-import { getTransferTimeline } from './timeline/get-transfer-timeline.ts';
-import { listLikelyDuplicates } from './timeline/list-likely-duplicates.ts';
-import { cancelTransfer, captureTransfer, reverseTransfer } from './transfers/change-transfer.ts';
-import { createTransfer } from './transfers/create-transfer.ts';
-import { createTransferBatch } from './transfers/create-transfer-batch.ts';
-import { explainTransfer } from './transfers/explain-transfer.ts';
-import { getReversal, listReversals } from './transfers/read-reversals.ts';
-import { exportTransfers, getTransfer, listTransfers } from './transfers/read-transfers.ts';
-import { updateTransfer } from './transfers/update-transfer.ts';
-import { createOperatorWebhook, createWebhook } from './webhooks/create-webhook.ts';
-import { deleteWebhook } from './webhooks/delete-webhook.ts';
-import { getWebhook, listOperatorWebhooks, listWebhookAttempts, listWebhooks } from './webhooks/read-webhooks.ts';
-import { replayWebhook } from './webhooks/replay-webhook.ts';
-import { resendEvent } from './webhooks/resend-event.ts';
-import { rollWebhookSecret } from './webhooks/roll-webhook-secret.ts';
-import { testWebhook } from './webhooks/test-webhook.ts';
-import { updateWebhook } from './webhooks/update-webhook.ts';
+import { listAuditEntries } from './subjects/audit/list-audit-entries.ts';
+import { verifyAuditPortion } from './subjects/audit/verify-audit.ts';
+import { createCard } from './subjects/cards/create-card.ts';
+import { eraseCardHolder } from './subjects/cards/erase-card-holder.ts';
+import { getCardLimits } from './subjects/cards/get-card-limits.ts';
+import { exportPostings, listPostings } from './subjects/cards/postings.ts';
+import { getCard, listCards } from './subjects/cards/read-cards.ts';
+import { updateCard } from './subjects/cards/update-card.ts';
+import { countErrors } from './subjects/errors/count-errors.ts';
+import { getError } from './subjects/errors/get-error.ts';
+import { inspectError } from './subjects/errors/inspect-error.ts';
+import { listErrors } from './subjects/errors/list-errors.ts';
+import { searchErrors } from './subjects/errors/search-errors.ts';
+import type { EventService } from './subjects/events/event-news.ts';
+import { getEvent } from './subjects/events/get-event.ts';
+import { inspectEvent } from './subjects/events/inspect-event.ts';
+import { listEvents } from './subjects/events/list-events.ts';
+import { searchEvents } from './subjects/events/search-events.ts';
+import { createKey } from './subjects/keys/create-key.ts';
+import { listKeys } from './subjects/keys/list-keys.ts';
+import { revokeKey } from './subjects/keys/revoke-key.ts';
+import { rollKey } from './subjects/keys/roll-key.ts';
+import type { OverviewMaker } from './subjects/overview/overview.ts';
+import { createProgram } from './subjects/programs/create-program.ts';
+import { getTrialBalance } from './subjects/programs/get-trial-balance.ts';
+import { listFundingMovements } from './subjects/programs/list-funding-movements.ts';
+import { createDeposit, createWithdrawal } from './subjects/programs/move-funding.ts';
+import { getProgram, listPrograms } from './subjects/programs/read-programs.ts';
+import { updateProgram } from './subjects/programs/update-program.ts';
+import { findRequest, getRequest } from './subjects/requests/get-request.ts';
+import { moveClock } from './subjects/sandbox/move-clock.ts';
+import { type SandboxDatabase, startDatabase, stopDatabase } from './subjects/sandbox/sandbox-database.ts';
+import { search } from './subjects/search/search.ts';
+import { createSession } from './subjects/sessions/create-session.ts';
+import { deleteSession, revokeSession } from './subjects/sessions/end-session.ts';
+import { getSession } from './subjects/sessions/get-session.ts';
+import { listSessions } from './subjects/sessions/list-sessions.ts';
+import { getStatus } from './subjects/status/get-status.ts';
+import type { StatusSources } from './subjects/status/sources.ts';
+import { previewSwitch } from './subjects/switch/preview-switch.ts';
+import { changeSwitch, getSwitch } from './subjects/switch/switch.ts';
+import { getTransferTimeline } from './subjects/timeline/get-transfer-timeline.ts';
+import { listLikelyDuplicates } from './subjects/timeline/list-likely-duplicates.ts';
+import {
+  cancelTransfer,
+  captureTransfer,
+  reverseTransfer,
+  updateTransfer,
+} from './subjects/transfers/change-transfer.ts';
+import { createTransfer } from './subjects/transfers/create-transfer.ts';
+import { createTransferBatch } from './subjects/transfers/create-transfer-batch.ts';
+import { explainTransfer } from './subjects/transfers/explain-transfer.ts';
+import type { TransferService } from './subjects/transfers/lane.ts';
+import { listHolds } from './subjects/transfers/list-holds.ts';
+import { getReversal, listReversals } from './subjects/transfers/read-reversals.ts';
+import { exportTransfers, getTransfer, listTransfers } from './subjects/transfers/read-transfers.ts';
+import { createOperatorWebhook, createWebhook } from './subjects/webhooks/create-webhook.ts';
+import { deleteWebhook } from './subjects/webhooks/delete-webhook.ts';
+import {
+  getWebhook,
+  listOperatorWebhooks,
+  listWebhookAttempts,
+  listWebhooks,
+} from './subjects/webhooks/read-webhooks.ts';
+import { replayWebhook } from './subjects/webhooks/replay-webhook.ts';
+import { resendEvent } from './subjects/webhooks/resend-event.ts';
+import { rollWebhookSecret } from './subjects/webhooks/roll-webhook-secret.ts';
+import { testWebhook } from './subjects/webhooks/test-webhook.ts';
+import type { WebhookService } from './subjects/webhooks/tools.ts';
+import { updateWebhook } from './subjects/webhooks/update-webhook.ts';
+
+// Invariant: A statement with a missing or wrong program reaches only rows of the request's program; in a group
+//   commit, of the programs in the group
+// Kept by: row-level security; the reach of each operation is in its definition and applied here,
+//   `server/commit/group-commit.ts` sets that of a group
+// Tested by: `test/security/row-level-security.test.ts`
+
+/** What the handlers of all subjects together work with. */
+export type AnyService = TransferService & EventService & WebhookService;
 
 /** The function behind each operation of the contract, with the types of its definition. */
 type OperationHandlers = {
-  readonly [Id in OperationId]: (service: Service, call: Call<Id>) => Promise<Reply<Id>>;
+  readonly [Id in OperationId]: (service: AnyService, call: Call<Id>) => Promise<Reply<Id>>;
 };
 
 /** What all operations share. */
-export type Foundation = Omit<Service, 'database'> & { readonly databases: Databases };
+export type Foundation = Omit<AnyService, 'database'> & { readonly databases: Databases };
 
 /** The handlers that need nothing but the service. */
 const HANDLERS = {
@@ -120,10 +140,10 @@ const HANDLERS = {
   replay_operator_webhook: replayWebhook,
   get_error: getError,
   list_errors: listErrors,
-  create_program: createProgram,
   get_program: getProgram,
   update_program: updateProgram,
   list_programs: listPrograms,
+  create_program: createProgram,
   create_deposit: createDeposit,
   create_withdrawal: createWithdrawal,
   list_funding_movements: listFundingMovements,
@@ -140,7 +160,6 @@ const HANDLERS = {
   revoke_session: revokeSession,
   inspect_error: inspectError,
   search_errors: searchErrors,
-  search,
   count_errors: countErrors,
   get_request: getRequest,
   list_audit_entries: listAuditEntries,
@@ -155,6 +174,7 @@ function operationHandlers(
 ): OperationHandlers {
   return {
     ...HANDLERS,
+    search: (service, call) => search(findRequest, service, call),
     get_status: (service) => getStatus(status, service),
     create_session: (service, call) => createSession(status.mode, service, call),
     get_overview: (service) => overview.get(service),
@@ -176,9 +196,9 @@ export function handlersOf(
 ): Readonly<Record<OperationId, Handler>> {
   // http has read every call against the definition of the same operation, which is what the types of its handler say.
   const handlers = operationHandlers(sandbox, status, overview) as unknown as Readonly<
-    Record<OperationId, (service: Service, call: AnyCall) => ReturnType<Handler>>
+    Record<OperationId, (service: AnyService, call: AnyCall) => ReturnType<Handler>>
   >;
-  const everywhere: Service = { ...shared, database: databases.background };
+  const everywhere: AnyService = { ...shared, database: databases.background };
   const bound = OPERATION_IDS.map((id): [OperationId, Handler] => {
     const handle = handlers[id];
     if (OPERATIONS[id].reach !== 'program') return [id, (call) => handle(everywhere, call)];

@@ -1,15 +1,22 @@
-import { type Configuration, readConfiguration } from './configuration/configuration.ts';
-import { endOnCrash } from './crash.ts';
-import { chooseLogFormat, openLog, STANDARD_ERROR } from './log/log.ts';
-import { openDatabase } from './open-database.ts';
-import { withoutSecrets } from './redaction.ts';
-import { runbookLine } from './runbook.ts';
-import { bannerOf } from './start/banner.ts';
-import { Lifecycle } from './start/lifecycle.ts';
-import { requireFreePort } from './start/listen.ts';
-import { stopOnSignal } from './start/stop-on-signal.ts';
-import { StartupProblem } from './startup-problem.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Configuration, readConfiguration } from './foundation/configuration/configuration.ts';
+import { withoutSecrets } from './foundation/redaction.ts';
+import { runbookLine } from './foundation/runbook.ts';
+import { StartupProblem } from './foundation/startup-problem.ts';
+import { endOnCrash } from './host/crash.ts';
+import { openDatabase } from './host/open-database.ts';
+import { bannerOf } from './host/start/banner.ts';
+import { Lifecycle } from './host/start/lifecycle.ts';
+import { requireFreePort } from './host/start/listen.ts';
+import { stopOnSignal } from './host/start/stop-on-signal.ts';
+import { chooseLogFormat, openLog, STANDARD_ERROR } from './observe/log/log.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
+
+/**
+ * How long a stop waits for the embedded PostgreSQL that is being opened, which may recover for minutes; then it is stopped by
+ * the end of this process. Connections to another database just end.
+ */
+const OPENING_MILLISECONDS = 5_000;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -25,10 +32,12 @@ try {
   if (signals.isStopping) await new Promise(() => undefined);
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
+  STANDARD_ERROR.flush();
   process.stderr.write(
     `\nThe service cannot start: ${withoutSecrets(problem.message)}\n${runbookLine(problem.page)}\n`,
   );
-  process.exitCode = 1;
+  // Everything is closed. If something were not, the process must not stay and look like a service.
+  process.exit(1);
 }
 
 async function start(configuration: Configuration): Promise<void> {
@@ -41,18 +50,18 @@ async function start(configuration: Configuration): Promise<void> {
     onServerExit: (description) => log.error({ event: 'database_server_exit' }, description),
     onWarning: (sentence) => log.warn({ event: 'few_connections' }, sentence),
   });
-  stop = async () => (await opening).close();
+  const closing = async (): Promise<void> => (await opening).close();
+  const patience = configuration.databaseUrl === null ? OPENING_MILLISECONDS : 0;
+  stop = () => Promise.race([closing(), sleep(patience)]);
   const opened = await opening;
-  try {
-    // Loaded late, because a start that is refused needs none of it; and not while the database is opened, because nothing
-    // else happens meanwhile and a connection would time out on a busy machine.
-    const { runService } = await import('./service.ts');
-    const service = await runService(configuration, opened, log, (about) => lifecycle.start(log, about));
-    stop = service.stop;
-    lifecycle.ready(service.port);
-    say(bannerOf(configuration, opened.embedded?.dataDirectory, service));
-  } catch (error) {
-    await opened.close();
-    throw error;
-  }
+  // Loaded late, because a start that is refused needs none of it; and not while the database is opened, because nothing
+  // else happens meanwhile and a connection would time out on a busy machine.
+  const { runService } = await import('./service.ts');
+  const service = await runService(configuration, opened, log, {
+    onProgress: say,
+    onListening: (about) => lifecycle.start(log, about),
+  });
+  stop = service.stop;
+  lifecycle.ready(service.port);
+  say(bannerOf(configuration, opened.embedded?.dataDirectory, service));
 }

@@ -1,58 +1,59 @@
 import { join } from 'node:path';
 import { toWireId } from '../domain/identifier.ts';
-import { openRefusedCredentials } from './audit/note-refused-credentials.ts';
-import type { Configuration } from './configuration/configuration.ts';
-import { showConfiguration } from './configuration/show.ts';
-import { type Delivery, prepareDelivery } from './delivery/start-delivery.ts';
-import { announceService } from './embedded-postgres/running-services.ts';
-import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES, startErrorRecorder } from './error-log/error-recorder.ts';
-import { EventNews } from './events/event-news.ts';
+import { DEMO_PROGRAM_ID } from '../domain/sandbox.ts';
+import { VERSION } from '../installation.mjs';
+import { type Delivery, prepareDelivery } from './background/delivery/start-delivery.ts';
+import { followDatabaseClock } from './background/jobs/database-clock.ts';
+import { startDeletingExpired } from './background/jobs/delete-expired.ts';
+import { startErasingCardHolders } from './background/jobs/erase-card-holders.ts';
+import { startPartitionMaintenance } from './background/jobs/maintain-partitions.ts';
+import { startRelayingEvents } from './background/jobs/relay-events.ts';
+import { startReportingErrors } from './background/jobs/report-errors.ts';
+import { startSettlingDueTransfers } from './background/jobs/settle-due-transfers.ts';
+import { startCounting } from './background/jobs/store-transfer-counts.ts';
+import { startVerifyingBooks } from './background/jobs/verify-books.ts';
+import { startWritingCredentialUses } from './background/jobs/write-credential-uses.ts';
+import type { Gateway } from './calls/call.ts';
+import type { Configuration } from './foundation/configuration/configuration.ts';
+import { showConfiguration } from './foundation/configuration/show.ts';
+import { databaseTime } from './foundation/database-clock.ts';
+import { runbookLine } from './foundation/runbook.ts';
 import { handlersOf } from './handlers.ts';
+import type { OpenDatabase } from './host/open-database.ts';
+import { openBackupJob } from './host/start/backups.ts';
+import { Ending } from './host/start/ending.ts';
+import { listen } from './host/start/listen.ts';
+import { openMetricsPage } from './host/start/metrics.ts';
+import { prepareLedger } from './host/start/prepare-ledger.ts';
+import { statusOf, watchReadiness } from './host/start/status.ts';
+import { openTraceExport } from './host/start/traces.ts';
 import { createHttpServer, type HttpServer, type ResponseEntry } from './http/server.ts';
-import { databaseTime } from './ids.ts';
-import { followDatabaseClock } from './jobs/database-clock.ts';
-import { startDeletingExpired } from './jobs/delete-expired.ts';
-import { startErasingCardHolders } from './jobs/erase-card-holders.ts';
-import { startPartitionMaintenance } from './jobs/maintain-partitions.ts';
-import { startRelayingEvents } from './jobs/relay-events.ts';
-import { startReportingErrors } from './jobs/report-errors.ts';
-import { startSettlingDueTransfers } from './jobs/settle-due-transfers.ts';
-import { startCounting } from './jobs/store-transfer-counts.ts';
-import { startVerifyingBooks } from './jobs/verify-books.ts';
-import { startWritingCredentialUses } from './jobs/write-credential-uses.ts';
-import { openAuthentication } from './keys/authenticate.ts';
-import { openKeyUses } from './keys/note-key-uses.ts';
-import { type Log, STANDARD_ERROR } from './log/log.ts';
-import type { LogEvent } from './log/log-events.ts';
-import { onEachOf, openRequestLog, traceIdOf } from './log/request-log.ts';
-import type { Job } from './metrics/jobs.ts';
-import type { ServiceMetrics } from './metrics/open-metrics.ts';
-import { type OpenDatabase, prepareSchema } from './open-database.ts';
-import type { Gateway } from './operations/call.ts';
-import { OverviewMaker } from './overview/overview.ts';
-import { openProgramSearch } from './programs/read-programs.ts';
-import { hasOperatorKey } from './readiness.ts';
-import { runbookLine } from './runbook.ts';
-import { DEMO_PROGRAM_ID, seedSandbox } from './sandbox/seed-sandbox.ts';
-import { openSessionAuthentication } from './sessions/authenticate-session.ts';
-import { openSessionUses } from './sessions/note-session-uses.ts';
-import { openBackupJob } from './start/backups.ts';
-import { listen } from './start/listen.ts';
-import { openMetricsPage } from './start/metrics.ts';
-import { statusOf, watchReadiness } from './start/status.ts';
-import { openTraceExport } from './start/traces.ts';
-import { StartupProblem } from './startup-problem.ts';
+import { type Log, STANDARD_ERROR } from './observe/log/log.ts';
+import type { LogEvent } from './observe/log/log-events.ts';
+import { onEachOf, openRequestLog, traceIdOf } from './observe/log/request-log.ts';
+import type { Job } from './observe/metrics/jobs.ts';
+import type { ServiceMetrics } from './observe/metrics/open-metrics.ts';
+import type { Traces } from './observe/traces/open-traces.ts';
+import { announceService } from './postgres/running-services.ts';
 import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
-import { newestMigration } from './store/migrations/newest-migration.ts';
-import type { Traces } from './traces/open-traces.ts';
-import { openTransferLane, type TransferLane } from './transfers/load.ts';
-import { VERSION } from './version.ts';
-import { resealSecrets } from './webhooks/reseal-secrets.ts';
-import { openWebhookTools } from './webhooks/tools.ts';
-import { openWebhookKeys, type WebhookKeys } from './webhooks/webhook-keys.ts';
+import { openRefusedCredentials } from './subjects/audit/note-refused-credentials.ts';
+import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES, startErrorRecorder } from './subjects/errors/error-recorder.ts';
+import { EventNews } from './subjects/events/event-news.ts';
+import { openAuthentication } from './subjects/keys/authenticate.ts';
+import { openKeyUses } from './subjects/keys/note-key-uses.ts';
+import { OverviewMaker } from './subjects/overview/overview.ts';
+import { openProgramSearch } from './subjects/programs/read-programs.ts';
+import { openSessionAuthentication } from './subjects/sessions/authenticate-session.ts';
+import { openSessionUses } from './subjects/sessions/note-session-uses.ts';
+import { readStatus } from './subjects/status/get-status.ts';
+import { openTransferLane, type TransferLane } from './subjects/transfers/lane.ts';
+import { openWebhookTools } from './subjects/webhooks/tools.ts';
+import type { WebhookKeys } from './subjects/webhooks/webhook-keys.ts';
 
-const SEED_TIMEOUT_MILLISECONDS = 10_000;
+// Invariant: A start that fails closes what it has opened, its port included, and ends
+// Kept by: `runService`, `server/host/start/ending.ts`
+// Tested by: `test/start/failed-start.test.ts`
 
 const CLOCK_IS_OFF =
   'the clock of this machine differs from the clock of the database, whose time is used everywhere except in this log: synchronize the clocks';
@@ -74,42 +75,66 @@ export type RunningService = {
   readonly stop: () => Promise<void>;
 };
 
+/** Told how a start goes. */
+export type StartReports = {
+  /** What it waits for, in sentences for people. */
+  readonly onProgress: (line: string) => void;
+  /** Called when nothing prevents it any more. */
+  readonly onListening: (about: {
+    readonly mode: string;
+    readonly port: number;
+    readonly migration: string | undefined;
+  }) => void;
+};
+
 /**
  * Runs the service over an open database: brings the schema up to date, connects the parts with each other, and listens.
- * Rejects where the start must be refused; the caller closes the database then.
- *
- * @param onListening called when nothing prevents the start any more.
+ * Rejects where the start must be refused; everything that had begun by then, the port and the database included, is
+ * ended first.
  */
 export async function runService(
   configuration: Configuration,
   opened: OpenDatabase,
   log: Log,
-  onListening: (about: {
-    readonly mode: string;
-    readonly port: number;
-    readonly migration: string | undefined;
-  }) => void,
+  reports: StartReports,
 ): Promise<RunningService> {
+  const ending = new Ending();
+  ending.add(() => opened.close());
+  try {
+    const { port, metricsUrl } = await startParts(configuration, opened, log, reports, ending);
+    return { port, metricsUrl, stop: () => ending.run() };
+  } catch (error) {
+    // What prevents the start is the reason that counts.
+    await ending.run().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function startParts(
+  configuration: Configuration,
+  opened: OpenDatabase,
+  log: Log,
+  { onProgress, onListening }: StartReports,
+  ending: Ending,
+): Promise<Omit<RunningService, 'stop'>> {
   const { databases, embedded } = opened;
-  await prepareSchema(databases, configuration.mode);
+  const { webhookKeys, aheadMilliseconds, migration } = await prepareLedger(configuration, opened, onProgress);
   const { background } = databases;
-  const clock = await followClock(background, log);
+  ending.add(followClock(background, aheadMilliseconds, log).stop);
   const { supportContact } = configuration;
   const metrics = await openMetricsPage(configuration);
   const news = new EventNews(background);
   const sandbox = configuration.mode === 'sandbox';
-  if (sandbox) await seedSandbox(background, performance.now() + SEED_TIMEOUT_MILLISECONDS);
-  else await requireOperatorKey(background);
-  const webhookKeys = openWebhookKeys(configuration.webhookKeys, configuration.dataDirectory);
-  await resealSecrets(background, webhookKeys);
   const addresses = { mode: configuration.mode, allowedNetworks: configuration.webhookAllowedNetworks };
   const webhooks = openWebhookTools(background, webhookKeys, addresses, () => delivery.changed());
   const delivery = openDelivery(configuration, databases, webhookKeys, { log, metrics });
   const credentials = openCredentials(databases);
   const readiness = watchReadiness(opened, log);
+  ending.add(readiness.stop);
   const backups = openBackupJob(configuration, embedded, log);
+  ending.add(() => backups?.stop());
   const status = statusOf(configuration, opened, { readiness, delivery, backups, errorLog: () => errors });
-  const overview = new OverviewMaker(status, { waiting: () => transfers.waiting });
+  const overview = new OverviewMaker((service) => readStatus(status, service), { waiting: () => transfers.waiting });
   const transfers = openTransferLane(databases.application, undefined, metrics?.commits, overview.counts.note);
   const shared = { databases, transfers, news, webhooks, supportContact };
   const gateway: Gateway = {
@@ -125,41 +150,31 @@ export async function runService(
   // Opens the connection reserved for transfers before other connections take its place.
   void readiness.warmUp();
   const reports = startReportingErrors(background, failureOf(log, 'error_events_not_written', UNWRITTEN_REPORTS));
+  ending.add(reports.stop);
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
+  ending.add(errors.stop);
+  const counting = startCounting(background, overview, reporterOf(log, metrics)('transfer_counts', UNSTORED_COUNTS));
+  ending.add(counting.stop);
+  const credentialUses = credentials.startWriting(failureOf(log, 'credential_uses_not_written', UNWRITTEN_USES));
+  ending.add(credentialUses.stop);
+  let unpublish: (() => Promise<void>) | undefined;
+  ending.add(() => unpublish?.());
   const traces = await openTraceExport(configuration, log);
+  ending.add(() => Promise.all([metrics?.stop(), traces?.stop()]));
   const server = openHttp(configuration, gateway, { log, errors, metrics, traces, overview });
+  let jobs: ReturnType<typeof startJobs> | undefined;
+  // Together: requests in progress and jobs do not need each other.
+  ending.add(() => Promise.all([jobs?.stop(), server.close()]));
   const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
   const report = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
-  const listening = async (): Promise<readonly [port: number, metricsUrl: string | undefined]> => {
-    const url = await metrics?.start({ ...observed, onFailure: report });
-    return [await listen(server, configuration), url];
-  };
-  const [port, metricsUrl] = await listening().catch(async (error: unknown) => {
-    await metrics?.stop();
-    await errors.stop();
-    await reports.stop();
-    throw error;
-  });
-  onListening({ mode: configuration.mode, port, migration: await newestMigration(databases.settings) });
-  const unpublish = await publishSettings(configuration, port, log);
+  const metricsUrl = await metrics?.start({ ...observed, onFailure: report });
+  const port = await listen(server, configuration);
+  onListening({ mode: configuration.mode, port, migration });
+  unpublish = await publishSettings(configuration, port, log);
   backups?.start();
-  const jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery });
-  const credentialUses = credentials.startWriting(failureOf(log, 'credential_uses_not_written', UNWRITTEN_USES));
-  const counting = startCounting(background, overview, reporterOf(log, metrics)('transfer_counts', UNSTORED_COUNTS));
-  const stop = async (): Promise<void> => {
-    readiness.stop();
-    clock.stop();
-    await Promise.all([jobs.stop(), server.close()]);
-    await Promise.all([metrics?.stop(), traces?.stop()]);
-    await unpublish();
-    await Promise.all([credentialUses.stop(), counting.stop()]);
-    await errors.stop();
-    await reports.stop();
-    await backups?.stop();
-    await opened.close();
-  };
+  jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery });
   warnOfClearText(configuration, log);
-  return { port, metricsUrl, stop };
+  return { port, metricsUrl };
 }
 
 /** What http asks about credentials, and what is written of their uses. */
@@ -225,8 +240,8 @@ function failureOf(log: Log, event: LogEvent, sentence: string): (error: unknown
   return (error) => log.error({ event, cause: String(error) }, sentence);
 }
 
-function followClock(database: Database, log: Log): ReturnType<typeof followDatabaseClock> {
-  return followDatabaseClock(database, {
+function followClock(database: Database, aheadMilliseconds: number, log: Log): ReturnType<typeof followDatabaseClock> {
+  return followDatabaseClock(database, aheadMilliseconds, {
     onDifference: (aheadMilliseconds) => log.warn({ event: 'clock', aheadMilliseconds }, CLOCK_IS_OFF),
     onFailure: failureOf(log, 'clock_not_read', "cannot read the database's clock"),
   });
@@ -342,13 +357,4 @@ function openErrorLog(
     onProblem: (sentence, cause) => log.warn({ event: 'error_log', cause: cause && String(cause) }, sentence),
     onReportable,
   });
-}
-
-async function requireOperatorKey(database: Database): Promise<void> {
-  if (await hasOperatorKey(database)) return;
-  throw new StartupProblem(
-    'operator-key-missing',
-    'Live mode requires an operator key, and none exists. ' +
-      'Create one with "npx transfer-service operator-key create --name <name>" and the same settings.',
-  );
 }

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { root } from './command.ts';
 import { billOfMaterials } from './supply-chain/bill.ts';
-import { readLockfile, readManifest } from './supply-chain/packages.ts';
+import { readLockfile, readManifest, runningPackages } from './supply-chain/packages.ts';
 
 // npm run --silent bill-of-materials [-- <file>]: CycloneDX 1.6 as JSON, on standard output or into a file. It reads
-// package.json and package-lock.json and nothing else: no network, and the same document every time.
+// package.json, package-lock.json and what the code imports, and nothing else: no network, and the same document every time.
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // Whoever reads only the beginning has what they want.
@@ -12,6 +12,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 const [file] = process.argv.slice(2);
-const text = `${JSON.stringify(billOfMaterials(readManifest(root), readLockfile(root)), null, 2)}\n`;
+const lockfile = readLockfile(root);
+const text = `${JSON.stringify(billOfMaterials(readManifest(root), lockfile, runningPackages(root, lockfile)), null, 2)}\n`;
 if (file === undefined) process.stdout.write(text);
 else writeFileSync(file, text);

@@ -59,7 +59,7 @@ async function endWithProblem(run) {
 export function runTypeScript(file, commandLineArguments) {
   return endWithProblem(async () => {
     const { node, signals } = await prepare();
-    if (file === serviceFile) process.exit(await runService(root, node, signals));
+    if (file === serviceFile) process.exit(await runService(node, signals));
     process.exit(await runToTheEnd(node, [resolve(root, file), ...commandLineArguments], signals));
   });
 }

@@ -1,39 +1,36 @@
-// npm test [-- names]: checks what the files say, then runs the tests. `npm run check` is the part of it that is quick.
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+// npm test: checks what the files say, then runs the tests that prove every rule of the product once. `npm run verify` (here with
+// --verify) runs what takes longer, `npm run check` the part that is quick. With names only those, and suites whole.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { SUITES } from '../vitest.config.ts';
 import { root, runScript } from './command.ts';
+import { findHomeless, type Part, runSuites, suitesOf } from './suites.ts';
+import { close, count, note } from './tally.ts';
+import { MISSING } from './verify/missing.ts';
 
 const BIN = 'node_modules';
 
+/** One checker: each further one checks again what files share, and takes more from the checks beside it than it saves. */
+const typeCheck = (name: string, project: string): readonly [script: string, ...rest: string[]] => [
+  `${BIN}/typescript/bin/tsc`,
+  '--noEmit',
+  '--checkers',
+  '1',
+  '--incremental',
+  '--tsBuildInfoFile',
+  `${BIN}/.cache/${name}.tsbuildinfo`,
+  '--project',
+  project,
+];
+
+const LINT = [`${BIN}/@biomejs/biome/bin/biome`, 'check', '--error-on-warnings', '--diagnostic-level=warn'] as const;
+
 /** Checks of what the files say: a script and its arguments. */
 const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
-  types: [
-    `${BIN}/typescript/bin/tsc`,
-    '--noEmit',
-    '--incremental',
-    '--tsBuildInfoFile',
-    `${BIN}/.cache/types.tsbuildinfo`,
-  ],
-  'console-tests': [
-    `${BIN}/typescript/bin/tsc`,
-    '--noEmit',
-    '--incremental',
-    '--tsBuildInfoFile',
-    `${BIN}/.cache/console-tests.tsbuildinfo`,
-    '--project',
-    'test/console',
-  ],
-  'console-types': [
-    `${BIN}/typescript/bin/tsc`,
-    '--project',
-    'console',
-    '--incremental',
-    '--tsBuildInfoFile',
-    `${BIN}/.cache/console-types.tsbuildinfo`,
-  ],
-  lint: [`${BIN}/@biomejs/biome/bin/biome`, 'check', '--error-on-warnings', '--diagnostic-level=warn'],
+  types: typeCheck('types', '.'),
+  'console-tests': typeCheck('console-tests', 'test/console'),
+  'console-types': typeCheck('console-types', 'console'),
+  lint: LINT,
   imports: ['setup/imports.ts'],
   tidy: ['setup/tidy.ts'],
   generated: ['setup/generate.ts', '--check'],
@@ -41,140 +38,111 @@ const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]
   contract: [`${BIN}/@redocly/cli/bin/cli.js`, 'lint', 'contract/openapi.json'],
 };
 
+/** What only `npm run check` runs, in the place of a step: it takes a third of the time of the whole check for all files. */
+const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+  // Of the files that the next commit would change; all others were linted by `npm test`.
+  'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
+};
+
+/** What only `npm run verify` runs beside tests, one after the other: some of them measure. */
+const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+  schedules: ['test/simulation/main.ts', '--schedules', '100000'],
+  'stock-postgres': ['setup/verify-stock.ts'],
+  pgbackrest: ['setup/verify-pgbackrest.ts'],
+  monitoring: ['setup/verify/monitoring.ts'],
+  proxies: ['setup/verify/proxies.ts'],
+  deployment: ['setup/verify/deployment.ts'],
+  'generated-clients': ['setup/verify/generated-clients.ts'],
+  // Five million transfers, as docs/migrations.md has them, are for a person: to make them takes longer than all the rest.
+  'lock-times': ['test/upgrade/lock-times.ts', '--transfers', '200000'],
+  'newest-release': ['test/upgrade/newest-release.ts'],
+  'long-fuzz': ['test/fuzz/main.ts', '--count', '100000'],
+};
+
+/** In `npm run verify` a test of a fault goes through every kind of request, and the search for card numbers through more. */
+const VERIFY = { FAULTS: 'all', PLANTED: '10000' } as const;
+
 /** Suites that open the console, so that it must have been built. */
 const NEED_CONSOLE: readonly string[] = ['pages', 'console'];
 
-/** Suites that use the tarballs of the packages. */
+/** Suites whose slow files use the tarballs of the packages. */
 const NEED_TARBALLS: readonly string[] = ['packages', 'guides'];
 
-/** The part of vitest's report that is read here. */
-type Report = {
-  readonly testResults: readonly {
-    readonly name: string;
-    readonly status: string;
-    readonly message: string;
-    readonly assertionResults: readonly {
-      readonly status: string;
-      readonly fullName: string;
-      readonly meta?: { readonly notRun?: string };
-    }[];
-  }[];
-};
-
-const total = { passed: 0, failed: 0 };
-
-function count(failed: number, passed: number, line: string): void {
-  total.failed += failed;
-  total.passed += passed;
-  console.log(`${failed > 0 ? 'FAILED' : 'ok    '}  ${line}`);
-}
+type Checks = Readonly<Record<string, readonly [script: string, ...rest: string[]]>>;
 
 async function runStep(name: string, [script, ...rest]: readonly [string, ...string[]]): Promise<void> {
-  const { succeeded, output, seconds } = await runScript(script, rest);
-  count(succeeded ? 0 : 1, succeeded ? 1 : 0, `${name.padEnd(14)} ${seconds.toFixed(1)} s`);
-  if (!succeeded) console.log(`\n${output.trim()}\n`);
-}
-
-const isIn = (folders: readonly string[], path: string) => folders.some((folder) => path.startsWith(`${folder}/`));
-
-/** Fails for a test file that no suite would run. */
-function findHomeless(): void {
-  const exclude = ['**/node_modules/**', 'data/**'];
-  for (const path of globSync('**/*.test.{ts,tsx,mts,js,mjs}', { cwd: root, exclude })) {
-    const isKnown = path.endsWith('.test.ts') && isIn(Object.values(SUITES).flat(), path);
-    if (!isKnown) count(1, 0, `${path} belongs to no suite of vitest.config.ts.`);
-  }
-}
-
-async function runSuites(names: readonly string[]): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'transfer-service-test-'));
-  const file = join(folder, 'report.json');
-  try {
-    const { succeeded } = await runScript(
-      `${BIN}/vitest/vitest.mjs`,
-      [
-        'run',
-        '--reporter=default',
-        '--silent=passed-only',
-        '--reporter=json',
-        `--outputFile.json=${file}`,
-        ...names.map((name) => `--project=${name}`),
-      ],
-      (text) => process.stdout.write(text),
-    );
-    const { testResults }: Report = JSON.parse(readFileSync(file, 'utf8'));
-    const before = total.failed;
-    for (const name of names) countSuite(name, testResults);
-    // As after an error outside every test.
-    if (!succeeded && total.failed === before) count(1, 0, 'vitest failed: its output above says why.');
-  } catch (error) {
-    count(1, 0, `vitest left no report: ${error}`);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function countSuite(name: string, files: Report['testResults']): void {
-  const own = files.filter((file) => isIn(SUITES[name] ?? [], relative(root, file.name)));
-  const tests = own.flatMap(({ assertionResults }) => assertionResults);
-  const withStatus = (status: string) => tests.filter((one) => one.status === status).length;
-  // A file that fails before or after its tests has no failed test.
-  const broken = own.filter(
-    ({ status, assertionResults }) => status === 'failed' && assertionResults.every((one) => one.status !== 'failed'),
-  );
-  const [passed, failed] = [withStatus('passed'), withStatus('failed') + broken.length];
-  const skipped = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
-  const counts = [`${passed} passed`, `${failed} failed`, ...(skipped.length > 0 ? [`${skipped.length} skipped`] : [])];
-  const isEmpty = passed + failed === 0;
-  count(isEmpty ? 1 : failed, passed, `${name.padEnd(14)} ${isEmpty ? 'no test ran' : counts.join(', ')}`);
-  for (const { fullName, meta } of skipped) console.log(`        skipped: ${fullName}: ${meta?.notRun ?? 'no reason'}`);
+  const { succeeded, isIncomplete, output, seconds } = await runScript(script, rest);
+  const isRight = succeeded || isIncomplete;
+  count(isRight ? 0 : 1, succeeded ? 1 : 0, `${name.padEnd(18)} ${seconds.toFixed(1)} s`);
+  for (const line of output.split('\n')) if (line.startsWith(MISSING)) note(`${name}: ${line.slice(MISSING.length)}`);
+  if (!isRight) console.log(`\n${output.trim()}\n`);
 }
 
 /** The tests of the console need it; without it they count as one failure, and all others run. */
 async function fetchBrowser(): Promise<boolean> {
   const { succeeded, output } = await runScript('setup/console/fetch-browser.mjs', []);
-  if (!succeeded) count(1, 0, `console        no browser: ${output.trim()}`);
+  if (!succeeded) count(1, 0, `console            no browser: ${output.trim()}`);
   return succeeded;
 }
 
 /** Only some of the tests of the packages need them, and say so where they are missing. */
 async function fetchTools(): Promise<void> {
   const { succeeded, output } = await runScript('setup/packages/fetch-tools.mjs', []);
-  if (!succeeded) count(1, 0, `packages       no earlier versions of Node: ${output.trim()}`);
+  if (!succeeded) count(1, 0, `packages           no earlier versions of Node: ${output.trim()}`);
 }
 
-async function check(words: readonly string[]): Promise<void> {
-  const isWanted = (name: string, folders: readonly string[] = []) =>
-    words.length === 0 || words.includes(name) || words.some((word) => folders.includes(word));
-  const steps = Object.entries(STEPS).filter(([name]) => isWanted(name));
-  const suites = Object.keys(SUITES).filter((name) => isWanted(name, SUITES[name]));
-  const known = [...Object.keys(STEPS), ...Object.keys(SUITES), ...Object.values(SUITES).flat()];
-  for (const word of words.filter((one) => !known.includes(one))) {
-    count(
-      1,
-      0,
-      `There is no check named ${word}; there are: ${[...Object.keys(STEPS), ...Object.keys(SUITES)].join(', ')}.`,
-    );
-  }
+/** What somebody asked for: everything of a ring, or what was named, and of that all. */
+type Choice = {
+  readonly steps: Checks;
+  readonly suites: readonly string[];
+  readonly part: Part;
+  readonly programs: Checks;
+};
+
+function choose(isVerify: boolean, words: readonly string[]): Choice {
+  if (words.length === 0 && isVerify) return { steps: {}, suites: suitesOf('slow'), part: 'slow', programs: PROGRAMS };
+  if (words.length === 0) return { steps: STEPS, suites: suitesOf('fast'), part: 'fast', programs: {} };
+  // What .ci/run asks for: all that `npm test` leaves of the suites.
+  if (isVerify && words.join() === 'suites') return { steps: {}, suites: suitesOf('slow'), part: 'slow', programs: {} };
+  const programs = isVerify ? PROGRAMS : {};
+  const named = (checks: Checks) => Object.fromEntries(Object.entries(checks).filter(([name]) => words.includes(name)));
+  const isNamed = (name: string) =>
+    words.includes(name) || (SUITES[name] ?? []).some((folder) => words.includes(folder));
+  const steps = { ...STEPS, ...QUICK };
+  const names = [...Object.keys(steps), ...Object.keys(SUITES), ...Object.keys(programs)];
+  for (const word of words.filter((one) => ![...names, ...Object.values(SUITES).flat()].includes(one)))
+    count(1, 0, `There is no check named ${word}; there are: ${names.join(', ')}.`);
+  return {
+    steps: named(steps),
+    suites: Object.keys(SUITES).filter(isNamed),
+    part: 'whole',
+    programs: named(programs),
+  };
+}
+
+async function check({ steps, suites, part, programs }: Choice): Promise<void> {
   // Hundreds of processes load the same modules; compiled ones are kept below node_modules/ from run to run.
   process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.compile-cache');
   if (suites.includes('packages')) await fetchTools();
   const needsBrowser = suites.includes('console');
   const hasBrowser = needsBrowser ? await fetchBrowser() : existsSync(join(root, 'test', 'console', BIN));
   // `npm run check` fetches no browser, and without its packages the tests in it have no types.
-  const able = hasBrowser ? steps : steps.filter(([name]) => name !== 'console-tests');
+  const able = Object.entries(steps).filter(([name]) => hasBrowser || name !== 'console-tests');
   await Promise.all(able.map(([name, step]) => runStep(name, step)));
   findHomeless();
   const ableSuites = hasBrowser ? suites : suites.filter((name) => name !== 'console');
   if (ableSuites.some((name) => NEED_CONSOLE.includes(name)))
     await runStep('console-build', ['setup/console/build.ts']);
   // Beside the first suites, so that those that need the tarballs do not all wait for them at once.
-  const needsTarballs = ableSuites.some((name) => NEED_TARBALLS.includes(name));
+  const needsTarballs = part !== 'fast' && ableSuites.some((name) => NEED_TARBALLS.includes(name));
   const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
-  if (ableSuites.length > 0) await runSuites(ableSuites);
+  if (ableSuites.length > 0) await runSuites(ableSuites, part);
   await packing;
-  console.log(`\ntook ${(performance.now() / 1000).toFixed(1)} s\n${total.passed} passed, ${total.failed} failed`);
-  if (total.failed > 0) process.exitCode = 1;
+  for (const [name, program] of Object.entries(programs)) await runStep(name, program);
+  close();
 }
 
-await check(process.argv.slice(2));
+const [first, ...rest] = process.argv.slice(2);
+const isVerify = first === '--verify';
+if (isVerify) Object.assign(process.env, VERIFY);
+await check(choose(isVerify, isVerify ? rest : process.argv.slice(2)));

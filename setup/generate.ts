@@ -3,8 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openApiDocument } from '../contract/openapi/document.ts';
-import { VERSION } from '../server/version.ts';
+import { VERSION } from '../installation.mjs';
 import { root } from './command.ts';
+import { invariantsPage } from './guides/invariants.ts';
 import { SECTIONS, withSections } from './guides/sections.ts';
 import {
   CHECKSUMS_FILE,
@@ -18,6 +19,7 @@ const generated: Readonly<Record<string, () => string>> = {
   'contract/openapi.json': () => formatted('contract/openapi.json', JSON.stringify(openApiDocument(VERSION))),
   ...generatedSdk(),
   ...Object.fromEntries(Object.keys(SECTIONS).map((file) => [file, () => withSections(file, committed(file) ?? '')])),
+  'docs/invariants.md': () => invariantsPage(root),
   [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
 };
 

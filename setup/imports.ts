@@ -2,36 +2,11 @@
 import { resolve } from 'node:path';
 import { cruise, type IForbiddenRuleType } from 'dependency-cruiser';
 
-/** Folders and files that every part of the server may import. */
-const foundation = [
-  'contract/',
-  'domain/',
-  'server/ids.ts',
-  'server/redaction.ts',
-  'server/runbook.ts',
-  'server/startup-problem.ts',
-  'server/url-credentials.ts',
-];
+/** What all of the server stands on. */
+const GROUND = ['domain/', 'installation.mjs', 'server/foundation/'];
 
-const subjects = [
-  'transfers',
-  'timeline',
-  'cards',
-  'programs',
-  'keys',
-  'sessions',
-  'switch',
-  'status',
-  'overview',
-  'error-log',
-  'requests',
-  'audit',
-  'sandbox',
-  'events',
-  'webhooks',
-  'search',
-];
-const subjectFolders = subjects.map((subject) => `server/${subject}/`);
+/** What handlers work with. */
+const OF_HANDLERS = [...GROUND, 'contract/', 'server/calls/', 'server/commit/', 'server/store/'];
 
 /** What one level of the arrow may import besides itself. */
 type Level = {
@@ -46,112 +21,39 @@ type Level = {
 /**
  * The arrow, from the programs down. Type-only imports count.
  *
- *     main -> { http -> pages, jobs, delivery } -> subjects -> { commit, operations } -> store -> domain
- *                                         http, subjects -> contract -> domain
- *                                        cli -> { sdk, contract, domain }, console -> sdk
+ *     main -> service -> handlers -> subjects
+ *     host -> observe -> { http -> pages, background } -> subjects -> commit -> calls -> { store, contract }
+ *     host -> postgres;  all of them -> foundation -> domain
+ *     cli -> { sdk, contract, domain };  console -> sdk
  */
 const levels: readonly Level[] = [
   {
-    from: ['server/main.ts', 'server/service.ts', 'server/administration.ts'],
-    to: ['server/', ...foundation],
+    from: ['server/main.ts', 'server/service.ts', 'server/handlers.ts'],
+    to: ['contract/', 'domain/', 'installation.mjs', 'server/'],
+    node: true,
+  },
+  {
+    from: ['server/host/'],
+    to: [
+      ...OF_HANDLERS,
+      'server/subjects/',
+      'server/http/',
+      'server/background/',
+      'server/observe/',
+      'server/postgres/',
+    ],
     packages: ['pino'],
     node: true,
   },
   {
-    from: ['server/commands/'],
-    to: [
-      ...foundation,
-      ...subjectFolders,
-      'server/open-database.ts',
-      'server/readiness.ts',
-      'server/configuration/',
-      'server/embedded-postgres/',
-      'server/operations/',
-      'server/store/',
-    ],
+    from: ['server/observe/'],
+    to: [...OF_HANDLERS, 'server/subjects/', 'server/http/', 'server/background/', 'server/postgres/'],
+    packages: ['pino', 'prom-client'],
     node: true,
   },
   {
-    from: ['server/start/'],
-    to: [
-      ...foundation,
-      'server/open-database.ts',
-      'server/readiness.ts',
-      'server/version.ts',
-      'server/configuration/',
-      'server/embedded-postgres/',
-      'server/error-log/',
-      'server/http/',
-      'server/log/',
-      'server/operations/',
-      'server/overview/',
-      'server/sandbox/',
-      'server/status/',
-      'server/store/',
-      'server/metrics/',
-      'server/traces/',
-    ],
-    node: true,
-  },
-  {
-    from: ['server/open-database.ts'],
-    to: [...foundation, 'server/configuration/', 'server/store/', 'server/embedded-postgres/'],
-    node: true,
-  },
-  {
-    from: ['server/handlers.ts'],
-    to: [...foundation, ...subjectFolders, 'server/operations/', 'server/commit/', 'server/store/'],
-  },
-  { from: ['server/readiness.ts'], to: [...foundation, 'server/operations/', 'server/store/'], node: true },
-  {
-    from: ['server/log/'],
-    to: ['domain/', 'server/configuration/', 'server/http/response-entry.ts', 'server/redaction.ts'],
-    packages: ['pino'],
-    node: true,
-  },
-  { from: ['server/version.ts'], to: [], node: true },
-  { from: ['server/crash.ts'], to: ['server/log/log-events.ts', 'server/redaction.ts'], node: true },
-  {
-    from: ['server/http/'],
-    to: [...foundation, 'server/operations/', 'server/pages/', 'server/console/'],
-    packages: ['fastify'],
-    node: true,
-  },
-  { from: ['server/console/'], to: ['domain/'], node: true },
-  { from: ['server/pages/'], to: [...foundation, 'server/operations/'], packages: ['marked'], node: true },
-  {
-    from: ['server/jobs/'],
-    to: [...foundation, ...subjectFolders, 'server/operations/', 'server/commit/', 'server/store/'],
-    node: true,
-  },
-  {
-    from: ['server/delivery/'],
-    to: [...foundation, ...subjectFolders, 'server/operations/', 'server/commit/', 'server/store/'],
-    node: true,
-  },
-  {
-    from: ['server/metrics/'],
-    to: [
-      ...foundation,
-      'server/configuration/',
-      'server/http/',
-      'server/jobs/',
-      'server/delivery/',
-      'server/error-log/',
-      'server/transfers/',
-      'server/operations/',
-      'server/commit/',
-      'server/store/',
-      'server/readiness.ts',
-      'server/version.ts',
-      'server/embedded-postgres/',
-    ],
-    packages: ['prom-client'],
-    node: true,
-  },
-  {
-    from: ['server/traces/'],
-    to: ['domain/', 'server/configuration/traces.ts', 'server/operations/trace.ts', 'server/version.ts'],
+    from: ['server/observe/traces/'],
+    to: [...GROUND, 'server/calls/trace.ts'],
     // Beside pg the only packages with a network client: setup/lint/network.grit.
     packages: [
       '@opentelemetry/api',
@@ -160,71 +62,35 @@ const levels: readonly Level[] = [
       '@opentelemetry/sdk-trace',
     ],
   },
-  // Only this file, and the SDK in server/traces/, may open connections to other hosts: setup/lint/network.grit.
   {
-    from: ['server/delivery/send.ts'],
-    to: ['server/webhooks/addresses.ts', 'server/delivery/door/'],
+    from: ['server/http/'],
+    to: [...GROUND, 'contract/', 'server/calls/', 'server/pages/'],
+    packages: ['find-my-way'],
     node: true,
   },
+  { from: ['server/pages/'], to: [...GROUND, 'contract/', 'server/calls/'], packages: ['marked'], node: true },
+  { from: ['server/background/jobs/'], to: [...OF_HANDLERS, 'server/subjects/'], node: true },
+  { from: ['server/background/delivery/'], to: [...OF_HANDLERS, 'server/subjects/'], node: true },
+  // Only this file, and the SDK in server/observe/traces/, may open connections to other hosts: setup/lint/network.grit.
   {
-    from: subjectFolders,
-    to: [
-      ...foundation,
-      ...subjectFolders,
-      'server/commit/',
-      'server/operations/',
-      'server/store/',
-      'server/embedded-postgres/',
-    ],
+    from: ['server/background/delivery/send.ts'],
+    to: ['server/subjects/webhooks/addresses.ts', 'server/background/delivery/door/'],
     node: true,
   },
-  // The list of what operations get names the lane of transfers, the news of events and the tools of webhooks.
-  {
-    from: ['server/operations/service.ts'],
-    to: [
-      ...foundation,
-      'server/operations/',
-      'server/store/',
-      'server/transfers/',
-      'server/events/event-news.ts',
-      'server/webhooks/addresses.ts',
-      'server/webhooks/vault.ts',
-    ],
-  },
-  {
-    from: ['server/operations/', 'server/commit/'],
-    to: [...foundation, 'server/operations/', 'server/commit/', 'server/store/'],
-    node: true,
-  },
-  {
-    from: ['server/store/'],
-    to: ['domain/', 'server/ids.ts', 'server/runbook.ts', 'server/startup-problem.ts'],
-    packages: ['pg'],
-    node: true,
-  },
-  {
-    from: ['server/embedded-postgres/'],
-    to: ['server/runbook.ts', 'server/startup-problem.ts'],
-    packages: ['pg'],
-    node: true,
-  },
-  {
-    from: ['server/configuration/'],
-    to: ['server/runbook.ts', 'server/startup-problem.ts', 'server/url-credentials.ts', 'server/webhooks/networks.ts'],
-    node: true,
-  },
-  { from: ['server/redaction.ts'], to: ['domain/', 'server/store/', 'server/url-credentials.ts'] },
-  { from: ['server/ids.ts'], to: [], node: true },
-  { from: ['server/runbook.ts'], to: [] },
-  { from: ['server/startup-problem.ts'], to: ['server/runbook.ts'] },
-  { from: ['server/url-credentials.ts'], to: ['domain/'] },
+  { from: ['server/subjects/'], to: OF_HANDLERS, node: true },
+  { from: ['server/commit/'], to: [...GROUND, 'contract/', 'server/calls/', 'server/store/'], node: true },
+  { from: ['server/calls/'], to: [...GROUND, 'contract/', 'server/store/'], node: true },
+  { from: ['server/store/'], to: GROUND, packages: ['pg'], node: true },
+  { from: ['server/postgres/'], to: GROUND, packages: ['pg'], node: true },
+  { from: ['server/foundation/'], to: ['domain/', 'installation.mjs'], node: true },
   // The command may be the first thing that runs in a fresh checkout, so it starts with the installation.
   { from: ['cli/transfer-service.mjs'], to: ['setup/bootstrap.mjs'], node: true },
-  { from: ['cli/'], to: ['sdk/', 'contract/', 'domain/'], packages: ['commander'], node: true },
+  { from: ['cli/'], to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'], packages: ['commander'], node: true },
   { from: ['console/'], to: ['sdk/'], packages: ['preact', 'uplot'] },
   { from: ['sdk/'], to: [] },
   { from: ['contract/'], to: ['domain/'], packages: ['typebox'] },
   { from: ['domain/'], to: [] },
+  { from: ['installation.mjs'], to: [], node: true },
 ];
 
 /** Folders and files that are no part of the product: they may import everything, but no cycles. */
@@ -234,7 +100,7 @@ const outside = ['test/', 'bench/', 'setup/', 'vitest.config.ts'];
 const testPackages = ['vitest', 'fast-check'];
 
 const isFile = (path: string) => !path.endsWith('/');
-const files = levels.flatMap(({ from }) => from.filter(isFile));
+const places = levels.flatMap(({ from }) => from);
 const pathPattern = (path: string) => `^${path.replaceAll('.', '\\.')}${isFile(path) ? '$' : ''}`;
 const testPattern = (path: string) => `^${path.replaceAll('.', '\\.')}.*\\.test\\.ts$`;
 const packagePattern = (name: string) => `(^|/)node_modules/${name}/`;
@@ -245,14 +111,24 @@ const rules: readonly IForbiddenRuleType[] = [
     from: {},
     to: { circular: true },
   },
+  {
+    name: 'A subject imports no other subject but audit: what two share lies in server/calls/ or domain/.',
+    from: { path: '^server/subjects/([^/]+)/' },
+    to: { path: '^server/subjects/', pathNot: '^server/subjects/(?:$1|audit)/' },
+  },
+  {
+    name: 'Only the start, the commands and what operators see read the settings: take what is needed as an argument.',
+    from: { path: '^server/', pathNot: '^server/(main\\.ts|service\\.ts|host/|observe/|foundation/configuration/)' },
+    to: { path: '^server/foundation/configuration/' },
+  },
   ...levels.flatMap(rulesOf),
 ];
 
 /** The names of the rules are the sentences that a reader of a violation needs. */
 function rulesOf({ from, to, packages = [], node = false }: Level): readonly IForbiddenRuleType[] {
   return from.flatMap((who) => {
-    // A file with a level of its own does not belong to the level of its folder.
-    const others = files.filter((file) => file !== who).map(pathPattern);
+    // What has a level of its own does not belong to the level of its folder.
+    const others = places.filter((place) => place !== who && place.startsWith(who)).map(pathPattern);
     const own = { path: pathPattern(who), pathNot: [...others, '\\.test\\.ts$'] };
     const allowed = [who, ...to].map(pathPattern);
     const arrow: IForbiddenRuleType = {

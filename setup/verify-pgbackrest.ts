@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { reportMissing } from './verify/missing.ts';
 
 /** Where Debian puts the oldest PostgreSQL that the service supports. */
 const binaries = process.env.TEST_POSTGRES_BIN || '/usr/lib/postgresql/15/bin';
@@ -11,8 +12,7 @@ const lacking = [
   ...(spawnSync('pgbackrest', ['version']).status === 0 ? [] : ['pgBackRest (apt-get install pgbackrest)']),
 ];
 if (lacking.length > 0) {
-  console.error(`The trial of pgBackRest cannot be made without ${lacking.join(' and ')}.`);
-  process.exitCode = 1;
+  reportMissing(`The trial of pgBackRest cannot be made without ${lacking.join(' and ')}.`);
 } else {
   // Its services must not run on these binaries by themselves.
   delete process.env.TEST_POSTGRES_BIN;

@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './command.ts';
+import { reportMissing } from './verify/missing.ts';
 
 /** Where Debian and Ubuntu put the oldest PostgreSQL that the service supports. */
 const USUAL = '/usr/lib/postgresql/15/bin';
@@ -21,11 +22,10 @@ const binaries = process.env.TEST_POSTGRES_BIN || USUAL;
 // Only the suites run on them; the comparison needs both.
 delete process.env.TEST_POSTGRES_BIN;
 if (!existsSync(join(binaries, 'initdb'))) {
-  console.error(
+  reportMissing(
     `There is no PostgreSQL in ${binaries}. Install PostgreSQL 15 (on Debian 12: apt-get install postgresql-15), ` +
       'or set TEST_POSTGRES_BIN to the directory of its initdb and postgres.',
   );
-  process.exitCode = 1;
 } else {
   const isRight = runSuites();
   const isFast = await compare();

@@ -7,7 +7,7 @@ import { stockPostgresIn, stopStockPostgresIn } from '../../test/harness/stock-p
 import type { Belongings } from '../belongings.ts';
 import { runProgram } from '../child-program.ts';
 
-const ADMINISTRATION = fileURLToPath(new URL('../../server/administration.ts', import.meta.url));
+const ADMINISTRATION = fileURLToPath(new URL('../../server/host/administration.ts', import.meta.url));
 
 /** Not below /tmp, which may be in memory: there fsync costs nothing. */
 const PREFIX = '/var/tmp/transfer-service-bench-';

@@ -39,6 +39,15 @@ import {
   readLimits,
   readLimitsChange,
 } from './limits.ts';
+import {
+  METADATA_CHANGE_OPTIONS,
+  METADATA_FILTER,
+  METADATA_OPTION,
+  type MetadataChange,
+  metadataPatch,
+  type Pairs,
+  queryOf,
+} from './support/metadata.ts';
 
 const CARD_ID = 'card id: card_..., or your own id';
 
@@ -53,7 +62,10 @@ const DETAILS: OptionsFor<Pick<CreateCardBody, Removable>> = {
   expires_on: { flag: '--expires-on <date>', help: 'last day on which the card can be used, YYYY-MM-DD' },
 };
 
-type CardFilters = Omit<ListCardsQuery, 'limit' | 'cursor'>;
+/** One pair of metadata is one option. */
+type CardFilters = Omit<ListCardsQuery, 'limit' | 'cursor' | 'metadata_name' | 'metadata_value'> & {
+  readonly metadata?: Pairs;
+};
 
 const FILTER_OPTIONS: OptionsFor<CardFilters> = {
   status: {
@@ -64,12 +76,14 @@ const FILTER_OPTIONS: OptionsFor<CardFilters> = {
   last_four: { flag: '--last-four <digits>', help: 'filter by the last four digits of the card number' },
   holder_reference: { flag: '--holder-reference <text>', help: 'filter by your reference for the holder' },
   card_id_prefix: { flag: '--card-prefix <start>', help: 'filter by the start of the card id' },
+  metadata: METADATA_FILTER,
 };
 
 type CreateOptions = Omit<CreateCardBody, 'limits'> & KeyOption & { readonly limits?: CardLimits };
 
 type UpdateOptions = Pick<UpdateCardBody, 'status' | 'balance_to'> &
-  Pick<CreateCardBody, Removable> & { readonly limits?: LimitsChange; readonly remove?: readonly Removable[] };
+  Pick<CreateCardBody, Removable> &
+  MetadataChange & { readonly limits?: LimitsChange; readonly remove?: readonly Removable[] };
 
 /** Adds `cards create | get | list | update | erase | limits | holds | postings | export-postings`. */
 export const addCards: AddCommands = (program, context) => {
@@ -86,7 +100,7 @@ export const addCards: AddCommands = (program, context) => {
     description: 'list cards, newest first; with --card-prefix in the order of their ids',
     options: FILTER_OPTIONS,
     columns: ['card_id', 'status', moneyColumn('balance'), moneyColumn('available')],
-    list: (service, query) => service.cards.list(query),
+    list: (service, query) => service.cards.list(queryOf(query)),
     empty: {
       text: 'No cards.',
       next: [
@@ -151,6 +165,7 @@ function addCreate(cards: Command, context: CommandContext): void {
       currency: { flag: '--currency <code>', help: "ISO 4217 code (default: the card program's)" },
       status: { flag: '--status <status>', help: 'initial status (default: active)', choices: ['preactive', 'active'] },
       limits: { flag: '--limits <limits>', help: `limits of the card: ${LIMITS_FORM}`, read: readLimits },
+      metadata: METADATA_OPTION,
       ...DETAILS,
       ...KEY_OPTION,
     },
@@ -164,7 +179,7 @@ function addUpdate(cards: Command, context: CommandContext): void {
   addCommand<UpdateOptions>(cards, context, {
     name: 'update <card_id>',
     argument: CARD_ID,
-    description: 'change the status, limits or details of a card; omitted fields keep their values',
+    description: 'change the status, limits, metadata or details of a card; omitted fields keep their values',
     options: {
       status: {
         flag: '--status <status>',
@@ -183,13 +198,21 @@ function addUpdate(cards: Command, context: CommandContext): void {
         read: readRemoved,
       },
       ...DETAILS,
+      ...METADATA_CHANGE_OPTIONS,
     },
     notes: LIMITS_CHANGE_NOTES,
-    run: async ({ service, show }, { remove = [], limits, ...fields }, cardId) => {
+    run: async ({ service, show }, { remove = [], limits, metadata, removed: names, clear, ...fields }, cardId) => {
       const both = remove.find((name) => fields[name] !== undefined);
       if (both !== undefined) throw new InvalidArgument(`${both} cannot be set and removed in the same request`);
       const removed = Object.fromEntries(remove.map((name) => [name, null]));
-      show(await service.cards.update(cardId, { ...fields, ...removed, limits: limits?.patch }));
+      show(
+        await service.cards.update(cardId, {
+          ...fields,
+          ...removed,
+          limits: limits?.patch,
+          metadata: metadataPatch({ metadata, removed: names, clear }),
+        }),
+      );
     },
   });
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { printable } from '../../domain/printable-text.ts';
@@ -48,7 +47,7 @@ async function saveComplete(
   target: Target,
   begin: () => Promise<AsyncIterable<string>>,
 ): Promise<number> {
-  const unfinished = `${target.path}.${randomBytes(4).toString('hex')}.unfinished`;
+  const unfinished = `${target.path}.${crypto.randomUUID().slice(0, 8)}.unfinished`;
   const handle = await onDisk(output, open(unfinished, 'wx', target.mode));
   const removeListeners = removeWhenKilled(unfinished);
   try {

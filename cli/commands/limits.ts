@@ -129,7 +129,7 @@ function rangeOf({ allowed, code, most, least }: CardLimitsRecord['in'], currenc
 }
 
 function columnsIn(currency: string): readonly Column<Row>[] {
-  const figure = ({ limit }: Row, value: number | null | undefined): string | null => {
+  const figure = ({ limit }: Row, value: number | string | null | undefined): string | null => {
     if (value === null || value === undefined) return null;
     return limit.endsWith('_count') ? String(value) : money(value, currency);
   };

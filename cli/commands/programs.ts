@@ -11,8 +11,17 @@ import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, read
 import { money, moneyColumn, type Pair, pairsOf } from '../output.ts';
 import { type CommandContext, showChanged, showMoved } from '../session.ts';
 import { LIMITS_CHANGE_NOTES, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
+import {
+  METADATA_CHANGE_OPTIONS,
+  METADATA_FILTER,
+  METADATA_OPTION,
+  type MetadataChange,
+  metadataPatch,
+  type Pairs,
+  queryOf,
+} from './support/metadata.ts';
 
-type UpdateOptions = {
+type UpdateOptions = MetadataChange & {
   readonly name?: string;
   readonly limits?: LimitsChange;
   readonly card_limits?: LimitsChange;
@@ -36,6 +45,7 @@ export const addPrograms: AddCommands = (program, context) => {
         help: 'amount below which its funding is low, in minor units',
         read: readWholeNumber,
       },
+      metadata: METADATA_OPTION,
       ...KEY_OPTION,
     },
     run: async (session, { idempotencyKey, ...body }) => {
@@ -52,28 +62,51 @@ export const addPrograms: AddCommands = (program, context) => {
       show(found, programPairs(found));
     },
   });
-  addList<ProgramRecord>(programs, context, {
+  addList<ProgramRecord, { readonly metadata?: Pairs }>(programs, context, {
     name: 'list',
     description: 'list card programs, newest first',
+    options: { metadata: METADATA_FILTER },
     columns: ['program_id', 'name', 'currency', { heading: 'funding available', show: fundingAvailable, right: true }],
-    list: (service, query) => service.programs.list(query),
-    empty: { text: 'No card programs.', next: [['create one', 'programs create --name <text> --currency USD']] },
+    list: (service, query) => service.programs.list(queryOf(query)),
+    empty: {
+      text: 'No card programs.',
+      next: [['create one', 'programs create --name <text> --currency USD']],
+      filtered: [['all card programs', 'programs list']],
+    },
   });
-  addList<FundingMovementRecord>(programs, context, {
+  addList<FundingMovementRecord, { readonly reference?: string; readonly metadata?: Pairs }>(programs, context, {
     name: 'movements <program_id>',
     argument: PROGRAM_ID,
     description: 'list the deposits and withdrawals of a card program, newest first',
-    columns: ['movement_id', 'created_at', 'kind', moneyColumn('amount'), moneyColumn('balance'), 'description'],
-    list: (service, query, programId) => service.programs.movements(programId, query),
+    options: {
+      reference: { flag: '--reference <text>', help: 'filter by reference' },
+      metadata: METADATA_FILTER,
+    },
+    columns: [
+      'movement_id',
+      'created_at',
+      'kind',
+      moneyColumn('amount'),
+      moneyColumn('balance'),
+      'reference',
+      'description',
+    ],
+    list: (service, query, programId) => service.programs.movements(programId, queryOf(query)),
     empty: {
       text: 'No deposits or withdrawals.',
       next: [['deposit', 'deposits create --program <program_id> --amount "1000.00 USD"']],
+      filtered: [['all deposits and withdrawals', 'programs movements <program_id>']],
     },
   });
+  addUpdate(programs, context);
+};
+
+function addUpdate(programs: Command, context: CommandContext): void {
   addCommand<UpdateOptions>(programs, context, {
     name: 'update <program_id>',
     argument: PROGRAM_ID,
-    description: 'change the name, limits or funding threshold of a card program; omitted fields keep their values',
+    description:
+      'change the name, limits, funding threshold or metadata of a card program; omitted fields keep their values',
     options: {
       name: { flag: '--name <text>', help: 'name of the card program' },
       limits: {
@@ -91,15 +124,21 @@ export const addPrograms: AddCommands = (program, context) => {
         help: 'amount below which its funding is low, in minor units; none removes it',
         read: readThreshold,
       },
+      ...METADATA_CHANGE_OPTIONS,
     },
     notes: LIMITS_CHANGE_NOTES,
-    run: async ({ service, show }, { limits, card_limits, ...fields }, programId) => {
-      const body = { ...fields, limits: limits?.patch, card_limits: card_limits?.patch };
+    run: async ({ service, show }, { limits, card_limits, metadata, removed, clear, ...fields }, programId) => {
+      const body = {
+        ...fields,
+        limits: limits?.patch,
+        card_limits: card_limits?.patch,
+        metadata: metadataPatch({ metadata, removed, clear }),
+      };
       const updated = await service.programs.update(programId, body);
       show(updated, programPairs(updated));
     },
   });
-};
+}
 
 function readThreshold(text: string): number | null {
   return text === 'none' ? null : readWholeNumber(text);
@@ -130,6 +169,11 @@ function addMovement(
         amount: { flag: '--amount <amount>', help: AMOUNT_HELP, required: true, read: readAmount },
         currency: { flag: '--currency <code>', help: "ISO 4217 code (default: the card program's)" },
         description: { flag: '--description <text>', help: 'free text, such as the bank reference' },
+        reference: {
+          flag: '--reference <text>',
+          help: 'your reference, unique among the deposits and withdrawals of the card program',
+        },
+        metadata: METADATA_OPTION,
         ...KEY_OPTION,
       },
       run: async (session, { program: _, idempotencyKey, amount, ...rest }) => {

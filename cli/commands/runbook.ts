@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { placeOf } from '../../installation.mjs';
 import { InvalidArgument } from '../../sdk/client.ts';
 import type { AddCommands } from '../command.ts';
 
-/** In a clone and in dist/ of the package at the same place. */
-const PAGES = new URL('../../docs/runbook/', import.meta.url);
+const PAGES = placeOf('docs/runbook');
 
 /** Adds `runbook`: its pages come with this program, so they can be read where no service runs, and in a container. */
 export const addRunbook: AddCommands = (program, { write }) => {
@@ -15,7 +16,7 @@ export const addRunbook: AddCommands = (program, { write }) => {
     .action((page: string) => {
       const names = readdirSync(PAGES).map((file) => file.replace(/\.md$/, ''));
       if (!names.includes(page)) throw new InvalidArgument(`there is no page '${page}'; README lists all of them`);
-      write(readFileSync(new URL(`${page}.md`, PAGES), 'utf8'));
+      write(readFileSync(join(PAGES, `${page}.md`), 'utf8'));
     });
 };
 

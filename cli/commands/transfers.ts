@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import {
   type CaptureTransferBody,
   type CreateTransferBody,
@@ -27,13 +27,20 @@ import { type Column, money, moneyColumn, table, wrap } from '../output.ts';
 import { readLater } from '../read-time.ts';
 import { type CommandContext, type Session, showMoved } from '../session.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
+import {
+  METADATA_CHANGE_OPTIONS,
+  METADATA_FILTER,
+  METADATA_OPTION,
+  type MetadataChange,
+  metadataPatch,
+  type Pairs,
+  queryOf,
+} from './support/metadata.ts';
 
 const TRANSFER_ID = 'transfer id, tr_...';
 
 /** One pair of metadata is one option. */
 type Filters = Omit<ExportTransfersQuery, 'metadata_name' | 'metadata_value'> & { readonly metadata?: Pairs };
-
-type Pairs = Readonly<Record<string, string>>;
 
 const FILTER_OPTIONS: OptionsFor<Filters> = {
   card_id: { flag: '--card <card_id>', help: 'filter by card, on either side of the transfer' },
@@ -41,7 +48,7 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
   status: { flag: '--status <status>', help: 'filter by status', choices: TRANSFER_STATUSES },
   reference: { flag: '--reference <text>', help: 'filter by reference' },
   idempotency_key: { flag: '--idempotency-key <key>', help: 'filter by the idempotency key of the request' },
-  metadata: { flag: '--metadata <name=value>', help: 'filter by a metadata pair', read: readOnlyPair },
+  metadata: METADATA_FILTER,
   minimum_amount: { flag: '--minimum-amount <amount>', help: 'minimum amount, in minor units', read: readWholeNumber },
   maximum_amount: { flag: '--maximum-amount <amount>', help: 'maximum amount, in minor units', read: readWholeNumber },
   ...TIME_OPTIONS,
@@ -72,7 +79,7 @@ const TRANSFER_OPTIONS: OptionsFor<TransferOptions> = {
   },
   description: { flag: '--description <text>', help: 'free text' },
   reference: { flag: '--reference <text>', help: 'your reference, unique in the card program' },
-  metadata: { flag: '--metadata <name=value>', help: 'metadata pair; can be repeated', read: readPair },
+  metadata: METADATA_OPTION,
   ...KEY_OPTION,
 };
 
@@ -303,35 +310,18 @@ function addReversals(transfers: Command, context: CommandContext): void {
   });
 }
 
-type UpdateOptions = {
-  readonly metadata?: Pairs;
-  readonly removed?: Readonly<Record<string, null>>;
-  readonly clear?: boolean;
-};
-
 function addUpdate(transfers: Command, context: CommandContext): void {
-  addCommand<UpdateOptions>(transfers, context, {
+  addCommand<MetadataChange>(transfers, context, {
     name: 'update <transfer_id>',
     argument: TRANSFER_ID,
     description: 'change the metadata of a transfer; other pairs keep their values',
-    options: {
-      metadata: { flag: '--metadata <name=value>', help: 'pair to set; can be repeated', read: readPair },
-      removed: { flag: '--remove-metadata <name>', help: 'name of a pair to remove; can be repeated', read: readName },
-      clear: { flag: '--clear-metadata', help: 'remove all pairs', conflicts: ['metadata', 'removeMetadata'] },
-    },
-    run: async ({ service, show }, { metadata, removed, clear }, transferId) => {
-      if (metadata === undefined && removed === undefined && clear === undefined) {
-        throw new InvalidArgument('give --metadata, --remove-metadata or --clear-metadata');
-      }
-      const change = clear ? null : { ...metadata, ...removed };
-      show(await service.transfers.update(transferId, { metadata: change }));
+    options: METADATA_CHANGE_OPTIONS,
+    run: async ({ service, show }, change, transferId) => {
+      const metadata = metadataPatch(change);
+      if (metadata === undefined) throw new InvalidArgument('give --metadata, --remove-metadata or --clear-metadata');
+      show(await service.transfers.update(transferId, { metadata }));
     },
   });
-}
-
-function queryOf<Given extends Filters>({ metadata = {}, ...filters }: Given) {
-  const [name, value] = Object.entries(metadata)[0] ?? [];
-  return { ...filters, metadata_name: name, metadata_value: value };
 }
 
 /** The service validates the rows. */
@@ -341,19 +331,4 @@ function readRows(file: string): TransferBatchRow[] {
   } catch (error) {
     throw new InvalidArgument(`${file} cannot be read as JSON: ${error instanceof Error ? error.message : error}`);
   }
-}
-
-function readPair(text: string, before: Pairs | undefined): Pairs {
-  const at = text.indexOf('=');
-  if (at < 1) throw new InvalidArgumentError('It must have the form name=value.');
-  return Object.fromEntries([...Object.entries(before ?? {}), [text.slice(0, at), text.slice(at + 1)]]);
-}
-
-function readOnlyPair(text: string, before: Pairs | undefined): Pairs {
-  if (before !== undefined) throw new InvalidArgumentError('It can be given only once.');
-  return readPair(text, undefined);
-}
-
-function readName(name: string, before: Readonly<Record<string, null>> | undefined): Record<string, null> {
-  return Object.fromEntries([...Object.entries(before ?? {}), [name, null]]);
 }

@@ -25,7 +25,7 @@ function describe(balance: TrialBalance): string {
     ['drawn_up_at', plainTime(balance.drawn_up_at)],
   ]);
   const currencies = balance.currencies.map(({ currency, accounts, sum, by_kind }) => {
-    const amount = (row: { readonly balance: number }) => money(row.balance, currency);
+    const amount = (row: { readonly balance: number | string }) => money(row.balance, currency);
     const kinds = table(
       ['kind', 'accounts', { heading: 'balance', show: amount, right: true }],
       [...by_kind, { kind: 'sum', accounts, balance: sum }],

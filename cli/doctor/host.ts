@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { readFromServiceNode, SetupProblem } from '../service-node.mjs';
 import { type Check, ok, problem, warning } from './check.ts';
 
-/** What server/commands/doctor.ts prints. */
+/** What server/host/commands/doctor.ts prints. */
 type HostReport = {
   readonly port: number | null;
   readonly hosts: readonly string[];

@@ -27,13 +27,13 @@ export async function examineService(called: Called): Promise<readonly Check[]> 
   const live = await ask(`${url}/health/live`);
   const identity = identityOf(live, url);
   if (identity !== undefined) return [identity];
-  const ready = await ask(`${url}/health/ready`);
+  const readiness = readinessOf(await ask(`${url}/health/ready`));
   const version = await readVersion(url);
   return [
     ok('service', `Transfer Service ${version}`),
     clockOf(live),
-    readinessOf(ready),
-    ...(await examineCaller(called)),
+    readiness,
+    ...(await examineCaller(called, readiness)),
   ];
 }
 
@@ -123,7 +123,7 @@ function messageIn(text: string): string {
 }
 
 /** Checks the key, the card program, and with the key of an operator what the service is short of. */
-async function examineCaller(called: Called): Promise<readonly Check[]> {
+async function examineCaller(called: Called, readiness: Check): Promise<readonly Check[]> {
   const { service, hasKey, command } = called;
   let current: CurrentSession;
   try {
@@ -134,11 +134,18 @@ async function examineCaller(called: Called): Promise<readonly Check[]> {
     if (Code === 'program_not_found') {
       return [problem('key', `${Message} List the card programs: ${command} programs list`)];
     }
+    if (error.Status === 429 || error.Status >= 500) return [uncheckedKey(error, readiness)];
     const what = hasKey ? 'The key is not accepted' : 'The service needs a key';
     const todo = hasKey ? 'Check TRANSFER_SERVICE_KEY or --key; a revoked or expired key is not valid again.' : SET_KEY;
-    return [problem('key', `${what}: ${Message} ${todo}`, error.Status >= 500 ? 'not-ready' : null)];
+    return [problem('key', `${what}: ${Message} ${todo}`)];
   }
   return [keyOf(current, hasKey), ok('mode', current.mode), ...(await examineStatus(called, current))];
+}
+
+/** The key may be right: the service could not look it up, as a rule for the reason for which it is not ready. */
+function uncheckedKey({ Message }: TransferServiceError, { outcome, message, runbook }: Check): Check {
+  if (outcome !== 'problem') return problem('key', `The key could not be checked: ${Message}`, 'not-ready');
+  return { name: 'key', outcome: 'problem', message: `The key could not be checked: ${message}`, runbook };
 }
 
 const SET_KEY = 'Set TRANSFER_SERVICE_KEY to one that an operator has created.';

@@ -10,7 +10,9 @@ import { useAction } from '../data/use-action.ts';
 /** Who is signed in, what they may do, and how to end that. */
 export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
   const { caller, name, keyId, role, scopes, programId, allPrograms, sessionId, endsAt, leave } = useSession();
-  const signOut = useAction((_: null, api, { programId: _program, ...options }) => api.sessions.delete(options));
+  const signOut = useAction((_: null, api, { programId: _program, ...options }) => api.sessions.delete(options), {
+    endsSession: true,
+  });
   const end = async () => {
     if ((await signOut.run(null)) !== undefined) leave();
   };

@@ -21,6 +21,19 @@ export function announceReturn(): void {
   for (const returner of returners) returner();
 }
 
+const changeListeners = new Set<() => void>();
+
+/** Calls `listener` when this console has changed something; gives what ends that. */
+export function onChange(listener: () => void): () => void {
+  changeListeners.add(listener);
+  return () => void changeListeners.delete(listener);
+}
+
+/** Says that this console has changed something. */
+export function announceChange(): void {
+  for (const listener of changeListeners) listener();
+}
+
 /** The session's cookie counts only together with this header. A poll does not keep the session alive. */
 function fetchAs(kind: '1' | 'background') {
   return async (url: string, init: RequestInit): Promise<Response> => {

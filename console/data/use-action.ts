@@ -1,6 +1,6 @@
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { type KeyedCallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
-import { client, newIdempotencyKey } from './client.ts';
+import { announceChange, client, newIdempotencyKey } from './client.ts';
 import { useProgramId } from './program.ts';
 
 /** A change that a reader asks for, with what the form says. */
@@ -24,7 +24,10 @@ export type Action<Input, Result> = {
  * A change through the API. The idempotency key stays the same while the same input is tried again and it is not certain
  * that nothing happened: a second click after a lost response moves no money twice.
  */
-export function useAction<Input, Result>(call: ActionCall<Input, Result>): Action<Input, Result> {
+export function useAction<Input, Result>(
+  call: ActionCall<Input, Result>,
+  { endsSession = false }: { readonly endsSession?: boolean } = {},
+): Action<Input, Result> {
   const programId = useProgramId();
   const [pending, setPending] = useState(false);
   const [error, setError] = useState<Error | undefined>(undefined);
@@ -46,6 +49,8 @@ export function useAction<Input, Result>(call: ActionCall<Input, Result>): Actio
         const made = await latest.current(input, client, { idempotencyKey: keyed.current.key, programId });
         keyed.current = undefined;
         setResult(made);
+        // What is polled is read again at once; without a session that would only be refused.
+        if (!endsSession) announceChange();
         return made;
       } catch (thrown) {
         if (isFinal(thrown)) keyed.current = undefined;
@@ -56,7 +61,7 @@ export function useAction<Input, Result>(call: ActionCall<Input, Result>): Actio
         setPending(false);
       }
     },
-    [programId],
+    [programId, endsSession],
   );
   const reset = useCallback(() => {
     setError(undefined);

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type CallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
-import { backgroundClient, client, onReturn } from './client.ts';
+import { backgroundClient, client, onChange, onReturn } from './client.ts';
+import { MIN_PAUSE_MILLISECONDS, pauseUntilPoll } from './poll-pause.ts';
 import { useProgramId } from './program.ts';
 
 /** Calls an operation. `options` has the signal and the chosen program. */
@@ -19,11 +20,16 @@ export type OperationState<Result> = {
 };
 
 /** What can be set. */
-export type OperationSettings = {
+export type OperationSettings<Result = unknown> = {
   /** The call is repeated when one of these changes; the chosen program counts by itself. */
   readonly deps?: readonly unknown[];
-  /** Repeats the call while the page is visible, in the background: it does not keep the session alive. */
+  /**
+   * Repeats the call while the page is visible, in the background: it does not keep the session alive. After a change by
+   * this console it is repeated at once, and once more a second later, for what follows from the change.
+   */
   readonly pollMilliseconds?: number | undefined;
+  /** When a result is known to change, so that a poll comes just after that; null where that is not known. */
+  readonly changesAt?: ((result: Result) => string | null) | undefined;
 };
 
 /**
@@ -32,7 +38,7 @@ export type OperationSettings = {
  */
 export function useOperation<Result>(
   call: OperationCall<Result> | undefined,
-  { deps = [], pollMilliseconds }: OperationSettings = {},
+  { deps = [], pollMilliseconds, changesAt }: OperationSettings<Result> = {},
 ): OperationState<Result> {
   const programId = useProgramId();
   const isIdle = call === undefined;
@@ -45,6 +51,8 @@ export function useOperation<Result>(
   const [reloads, setReloads] = useState(0);
   const latest = useRef(call);
   latest.current = call;
+  const latestChangesAt = useRef(changesAt);
+  latestChangesAt.current = changesAt;
 
   useEffect(() => {
     if (isIdle) {
@@ -53,21 +61,31 @@ export function useOperation<Result>(
     }
     const leaving = new AbortController();
     let timer: number | undefined;
+    let runs = 0;
+    let hasChanged = false;
     const run = async (api: TransferService): Promise<void> => {
       window.clearTimeout(timer);
+      runs += 1;
+      const own = runs;
+      // A later call has what this one may be too old for.
+      const isOld = (): boolean => leaving.signal.aborted || own !== runs;
+      let next: string | null = null;
       try {
         const data = await latest.current?.(api, { signal: leaving.signal, programId });
-        if (!leaving.signal.aborted) setState({ data, error: undefined, loading: false, stale: false });
+        if (isOld()) return;
+        setState({ data, error: undefined, loading: false, stale: false });
+        next = (data !== undefined && latestChangesAt.current?.(data)) || null;
       } catch (error) {
-        if (leaving.signal.aborted) return;
+        if (isOld()) return;
         const failure = error instanceof Error ? error : new Error(String(error));
         setState(({ data }) => ({ data, error: failure, loading: false, stale: data !== undefined }));
         // To ask again would only fill the error log.
         if (isForGood(failure)) return;
       }
-      if (pollMilliseconds === undefined || leaving.signal.aborted) return;
-      window.clearTimeout(timer);
-      timer = window.setTimeout(poll, pollMilliseconds);
+      if (pollMilliseconds === undefined) return;
+      const pause = hasChanged ? MIN_PAUSE_MILLISECONDS : pauseUntilPoll(pollMilliseconds, next, Date.now());
+      hasChanged = false;
+      timer = window.setTimeout(poll, pause);
     };
     const poll = (): void => {
       // Looked at again: a hidden page asks nothing.
@@ -80,8 +98,14 @@ export function useOperation<Result>(
     void run(client);
     document.addEventListener('visibilitychange', onVisible);
     const stopListening = onReturn(() => void run(client));
+    const stopHearing = onChange(() => {
+      if (pollMilliseconds === undefined) return;
+      hasChanged = true;
+      void run(backgroundClient);
+    });
     return () => {
       stopListening();
+      stopHearing();
       document.removeEventListener('visibilitychange', onVisible);
       window.clearTimeout(timer);
       leaving.abort();

@@ -3,11 +3,11 @@ import { type RefusalCode, SHARED_CODES, type SharedCode } from '../../domain/er
 import type { ErrorDefinition } from '../error.ts';
 import {
   type ErrorCode,
-  movesMoney,
   OPERATION_IDS,
   OPERATIONS,
   type OperationId,
   precedenceOf,
+  saysIfMoneyMoved,
 } from '../operations.ts';
 import { ACCESS_ERRORS } from './access.ts';
 import { CARD_ERRORS } from './cards.ts';
@@ -130,9 +130,9 @@ export function operationsWith(code: ErrorCode): readonly OperationId[] {
   return OPERATION_IDS.filter((id) => precedenceOf(id).includes(code));
 }
 
-/** Whether responses with the code have a `Money-Moved` header: whether an operation that moves money returns it. */
+/** Whether responses with the code have a `Money-Moved` header: whether an operation that has it returns the code. */
 export function reportsMoney(code: ErrorCode): boolean {
-  return operationsWith(code).some(movesMoney);
+  return operationsWith(code).some(saysIfMoneyMoved);
 }
 
 /**

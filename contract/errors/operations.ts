@@ -1,7 +1,7 @@
 import { call, type ErrorDefinition, errorCode, type Sample, type SampleRequest } from '../error.ts';
 import { exampleOf, examplePath, writtenJson } from '../examples.ts';
 import type { Operation } from '../operation.ts';
-import { movesMoney, OPERATIONS, type OperationId } from '../operations.ts';
+import { movesMoney, OPERATIONS, type OperationId, saysIfMoneyMoved } from '../operations.ts';
 
 const SCHEMA_CALLED =
   'bad json, invalid json, malformed json, json error, json parse error, syntax error, unexpected token, bad request, ' +
@@ -132,5 +132,5 @@ const WITHOUT_DATABASE: Partial<
 /** The message of an operation that failed and has moved no money. */
 export function failureMessage(operation: OperationId): string {
   const { failure } = OPERATIONS[operation];
-  return movesMoney(operation) ? `${failure}. No money was moved.` : `${failure}.`;
+  return saysIfMoneyMoved(operation) ? `${failure}. No money was moved.` : `${failure}.`;
 }

@@ -1,5 +1,9 @@
 import type { RefusalCode } from '../../domain/error-codes.ts';
 
+// Invariant: Fields, codes and types are those of the specification
+// Kept by: `contract/errors/`
+// Tested by: `test/api/requests/conformance.test.ts`
+
 /** The three types of errors (specification, sections 2.1 and 7.1). */
 export const ERROR_TYPES = ['Request Error', 'Server Error', 'Process Error'] as const;
 

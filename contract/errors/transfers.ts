@@ -153,9 +153,15 @@ export const TRANSFER_ERRORS = {
   }),
   duplicate_reference: errorCode({
     status: 409,
-    meaning: 'The card program already has a transfer with this reference.',
-    causes: ['The reference was used before. A reference identifies one transfer.'],
-    resolution: 'GET /api/v0.1/core/transfer?reference=… finds the transfer. Use a new reference for a new transfer.',
+    meaning:
+      'The card program already has a transfer with this reference, or a deposit or withdrawal of the program has it.',
+    causes: [
+      'The reference was used before. A reference identifies one transfer.',
+      'A deposit or withdrawal of the card program has the reference. Theirs and those of transfers do not exclude each other.',
+    ],
+    resolution:
+      'GET /api/v0.1/core/transfer?reference=… finds the transfer, and the list of deposits and withdrawals the others. ' +
+      'Use a new reference for a new one.',
     alsoCalled:
       'duplicate, duplicates, duplicate transfer, duplicate payment, charged twice, double charge, double ' +
       'charged, double payment, paid twice, double booking, sent twice, already paid, reference already used, ' +

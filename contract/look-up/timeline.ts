@@ -29,6 +29,7 @@ export const TIMELINE_STEP_KINDS = [
   'reversal',
   'event',
   'webhook_attempt',
+  'webhook_waiting',
   'error',
 ] as const;
 
@@ -41,6 +42,7 @@ export const TRUNCATED_KINDS = [
   'posting',
   'event',
   'webhook_attempt',
+  'webhook_waiting',
   'error',
   'likely_duplicate',
 ] as const;
@@ -58,7 +60,10 @@ const BalanceChange = Type.Object({
 /** One step of a timeline. What a step does not have is null. */
 export const TimelineStep = Type.Object({
   at: moment('When it happened'),
-  kind: literals(TIMELINE_STEP_KINDS, 'What it is'),
+  kind: literals(
+    TIMELINE_STEP_KINDS,
+    'What it is; `webhook_waiting` is an event that still waits for a webhook which is paused or disabled',
+  ),
   text: Type.String({ description: 'What happened, in one line' }),
   amount: describedOrNull(
     Amount('Amount of the step'),
@@ -67,9 +72,9 @@ export const TimelineStep = Type.Object({
   balances: Type.Array(BalanceChange, { description: 'Of a posting: the balances of the cards before and after it' }),
   request_id: textOrNull('Request-Id of the request that caused it; null if none did'),
   reversal_id: textOrNull('The reversal that it belongs to; null for other steps'),
-  event_id: textOrNull('The event; null unless the step is an event, or was sent to a webhook'),
+  event_id: textOrNull('The event; null unless the step is an event, was sent to a webhook, or waits for one'),
   event_type: textOrNull('Type of the event; null without an event'),
-  webhook_id: textOrNull('The webhook that the event was sent to; null for other steps'),
+  webhook_id: textOrNull('The webhook that the event was sent to, or waits for; null for other steps'),
   attempt_id: textOrNull('The attempt to send it; null for other steps'),
   code: textOrNull('Error code; null without an error'),
   status: nullable(

@@ -13,7 +13,15 @@ import { exampleFile, exampleOf, examplePath, exampleReply, exampleStream, place
 import * as keys from '../keys.ts';
 import * as limits from '../limits.ts';
 import { MERGE_PATCH, parametersOf } from '../operation.ts';
-import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf, SECTIONS } from '../operations.ts';
+import {
+  movesMoney,
+  OPERATION_IDS,
+  OPERATIONS,
+  type OperationId,
+  precedenceOf,
+  SECTIONS,
+  saysIfMoneyMoved,
+} from '../operations.ts';
 import * as programs from '../programs.ts';
 import * as sandbox from '../sandbox/operations.ts';
 import type { SchemaShape } from '../schema-parts.ts';
@@ -262,8 +270,10 @@ function responses(id: OperationId): JsonObject {
     ...(location !== undefined ? ['Location'] : []),
     ...(SETS_COOKIE.includes(id) ? ['Set-Cookie'] : []),
     ...(csv ? ['Content-Disposition'] : []),
+    ...(saysIfMoneyMoved(id) ? ['Money-Moved'] : []),
     ...(idempotency === 'none' ? ['Ignored-Headers'] : ['Idempotent-Replayed', 'Original-Request-Id']),
     'Ignored-Fields',
+    'Sandbox',
     'Client-Request-Id',
   ];
   return {

@@ -1,7 +1,7 @@
 import { ERRORS, familyOf } from '../errors/catalogue.ts';
 import { exampleRecord } from '../errors/examples.ts';
 import type { ErrorCode } from '../operations.ts';
-import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from '../operations.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf, saysIfMoneyMoved } from '../operations.ts';
 import { errorHeadersOf } from './headers.ts';
 import { type JsonObject, reference } from './json.ts';
 
@@ -36,9 +36,13 @@ function familyIn(code: ErrorCode): (typeof FAMILIES)[keyof typeof FAMILIES] | u
 
 const nameOf = (code: ErrorCode): string => familyIn(code)?.name ?? code;
 
-/** Operations that move money have sets of their own, because only their responses have `Money-Moved`. */
+/**
+ * Operations that move money have sets of their own, because their responses have `Money-Moved`; so do dry runs, where it
+ * is never `unknown`.
+ */
 function setName(id: OperationId, codes: readonly ErrorCode[]): string {
-  return [...codes.map(nameOf), ...(movesMoney(id) ? ['moves_money'] : [])].join('.');
+  const { movesMoney, dryRun } = OPERATIONS[id];
+  return [...codes.map(nameOf), ...(movesMoney ? ['moves_money'] : []), ...(dryRun ? ['dry_run'] : [])].join('.');
 }
 
 const CODE_SETS: readonly CodeSet[] = codeSets();
@@ -84,7 +88,7 @@ export function sharedErrorResponses(): JsonObject {
 }
 
 function responseOf({ codes, operations }: CodeSet): JsonObject {
-  const isMoney = operations.some(movesMoney);
+  const isMoney = operations.some(saysIfMoneyMoved);
   const takesKey = operations.some((id) => OPERATIONS[id].idempotency !== 'none');
   const headers = errorHeadersOf(codes, isMoney, takesKey);
   const own = codes.filter((code) => familyIn(code) === undefined);

@@ -1,5 +1,9 @@
 import type { SchemaShape } from '../schema-parts.ts';
 
+// Invariant: Every field of a request and a reply has a description, which says when it is null
+// Kept by: `contract/`
+// Tested by: `contract/openapi/described-fields.test.ts`
+
 /** One field of a body, a query or a reply, in words. */
 export type Field = {
   readonly name: string;

@@ -41,6 +41,11 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
     description: 'Names of fields in the request that the operation does not have. They were ignored.',
     schema: { type: 'string' },
   },
+  Sandbox: {
+    description:
+      '`true` beside `Ignored-Fields` where the service is a sandbox, so that a client can warn its developer.',
+    schema: { type: 'string', enum: ['true'] },
+  },
   'Ignored-Headers': {
     description: '`Idempotency-Key` if the request has one and the operation does not support it.',
     schema: { type: 'string', enum: ['Idempotency-Key'] },
@@ -75,7 +80,9 @@ const COMMON = {
   },
   'Money-Moved': {
     description:
-      'On operations that move money: whether this request moved any. `unknown` if the outcome could not be confirmed.',
+      'Whether the request moved money; `unknown` if the outcome could not be confirmed. Every response of an operation ' +
+      'that can move money has it, and every response of a dry run. A replay has the value of the first response. For a ' +
+      'batch it is `yes` if the money of any row has moved, otherwise `unknown` if that of any row may have.',
     schema: { type: 'string', enum: ['no', 'yes', 'unknown'] },
   },
   'Transfer-Id': {
@@ -144,7 +151,7 @@ export function headersOf(code: ErrorCode): readonly ErrorHeader[] {
 }
 
 /**
- * The names of the headers of responses with any of these codes. `isMoney`: whether the operation moves money;
+ * The names of the headers of responses with any of these codes. `isMoney`: whether the operation says if money moved;
  * `takesKey`: whether it takes an idempotency key.
  */
 export function errorHeadersOf(

@@ -1,5 +1,6 @@
 import type { TObject } from 'typebox';
 import { isCardNumberAlone, readsAsCardNumber } from '../../domain/cards/card-number.ts';
+import { urlReadsAsCardNumber } from '../../domain/cards/url-text.ts';
 import { type AmountAsSent, readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from './json.ts';
@@ -15,7 +16,7 @@ const ADVICE_FOR_KEYS = `${FOUND} Use another key, such as a UUID.`;
  * does not contain the number.
  *
  * A JSON number in a field of the schema is an amount or a count and never a card number. Rows of a batch are skipped:
- * each is checked separately, with the schema of a row. An idempotency key is refused only if all of it is a card number;
+ * each is checked separately, with the schema of a row. A URL is also read without its encoding. An idempotency key is refused only if all of it is a card number;
  * otherwise it is accepted and stored as a digest where needed.
  */
 export function findCardNumber(
@@ -29,7 +30,9 @@ export function findCardNumber(
     const member = value[name] as JsonValue;
     const isKnown = Object.hasOwn(known, name);
     if (!isKnown && readsAsCardNumber(name)) return nameProblem([], from);
-    if (typeof member === 'string' && !readsAsCardNumber(member)) continue;
+    const isUrl = isKnown && name === 'url';
+    if (typeof member === 'string' && !(isUrl ? urlReadsAsCardNumber(member) : readsAsCardNumber(member))) continue;
+    if (isUrl && typeof member === 'string') return valueProblem({ path: [name], from, areNumbersCounts: true });
     if (isKnown && (Array.isArray(member) || member instanceof JsonNumber)) continue;
     if (isKnown && name === 'idempotency_key' && typeof member === 'string' && !isCardNumberAlone(member)) continue;
     const problem = lookInto(member, { path: [name], from, areNumbersCounts: isKnown });
@@ -44,9 +47,9 @@ export function findCardNumberInKey(key: string | undefined): Problem | undefine
   return { field: '', message: `The Idempotency-Key header ${ADVICE_FOR_KEYS}` };
 }
 
-/** The problem of a header or path parameter that looks like a card number; undefined if it does not. */
+/** The problem of a header or path parameter that looks like a card number, however encoded; undefined if it does not. */
 export function findCardNumberIn(what: string, value: string | undefined, field = ''): Problem | undefined {
-  if (value === undefined || !readsAsCardNumber(value)) return undefined;
+  if (value === undefined || !urlReadsAsCardNumber(value)) return undefined;
   return { field, message: `${what} ${ADVICE}` };
 }
 

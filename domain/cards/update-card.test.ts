@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { aCard } from '../../test/fixtures/records.ts';
 import type { Account } from '../ledger/ledger.ts';
 import type { Limits, LimitsChange } from '../ledger/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../ledger/money.ts';
+import type { Metadata, MetadataChange } from '../metadata.ts';
 import { Refusal } from '../refusal.ts';
 import type { SwitchSetting } from '../switch.ts';
 import { CARD_MOVES, CARD_STATUSES, type CardStatus, cardStatusOn } from './card.ts';
@@ -33,6 +35,15 @@ const anyLimitsChange: fc.Arbitrary<LimitsChange | null> = fc.constantFrom(
   { out: { daily_amount: null, daily_count: 2n }, maximumBalance: null },
 );
 
+const anyMetadata: fc.Arbitrary<Metadata> = fc.constantFrom({}, { a: '1' }, { a: '1', c: '2' });
+const anyMetadataChange: fc.Arbitrary<MetadataChange | null> = fc.constantFrom(
+  null,
+  {},
+  { a: null },
+  { a: '1' },
+  { a: '2', b: '', c: null },
+);
+
 const anyBalance = fc.oneof(
   fc.constantFrom(0n, 1n, MAXIMUM_AMOUNT, MAXIMUM_AMOUNT + 1n, MAXIMUM_BALANCE),
   fc.bigInt({ min: 0n, max: 1000n }),
@@ -43,6 +54,7 @@ const anyScene = fc.record({
   expiresOn: maybe(anyDay),
   limits: maybe(anyLimits),
   holderReference: fc.constantFrom(null, 'one'),
+  metadata: anyMetadata,
   balance: anyBalance,
   held: fc.constantFrom(0n, 0n, 0n, 1n),
   incoming: fc.constantFrom(0n, 0n, 0n, 1n),
@@ -56,6 +68,7 @@ const anyScene = fc.record({
     lastFour: fc.constantFrom(undefined, null, '1234'),
     expiresOn: sent(maybe(anyDay)),
     limits: sent(anyLimitsChange),
+    metadata: sent(anyMetadataChange),
   }),
 });
 
@@ -65,10 +78,9 @@ function changeOf({ change }: Scene): CardChange {
   return { ...change, balanceTo: change.status === 'closed' ? change.balanceTo : undefined };
 }
 
-function profileOf({ stored, expiresOn, limits, holderReference }: Scene): CardProfile {
-  const ids = { programId: 'program', cardId: 'card', accountId: 'account', fundingAccountId: 'funding' };
-  const card = { ...ids, name: 'card_x', status: stored, currency: 'USD', expiresOn, limits };
-  return { card, holderReference, lastFour: null };
+function profileOf({ stored, expiresOn, limits, holderReference, metadata }: Scene): CardProfile {
+  const card = aCard({ name: 'card_x', status: stored, expiresOn, limits });
+  return { card, holderReference, lastFour: null, metadata };
 }
 
 function accountsOf({ balance, held, incoming, funding }: Scene): Readonly<Record<string, Account>> {
@@ -154,6 +166,13 @@ function limitsAfter({ limits, change }: Scene): readonly (readonly [path: strin
   return [...after].sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
+/** The metadata after the change, sorted by name. */
+function metadataAfter({ metadata, change }: Scene): readonly (readonly [name: string, value: string | null])[] {
+  if (change.metadata === null) return [];
+  const pairs = Object.entries({ ...metadata, ...change.metadata });
+  return pairs.filter(([, value]) => value !== null).sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
 /** What must be answered, told from the rules in words rather than from how they are decided. */
 function expectedOf(scene: Scene): string {
   const change = changeOf(scene);
@@ -165,7 +184,8 @@ function expectedOf(scene: Scene): string {
     (change.holderReference !== undefined && change.holderReference !== holderReference) ||
     (change.lastFour ?? null) !== null ||
     (change.expiresOn !== undefined && change.expiresOn !== card.expiresOn) ||
-    JSON.stringify(limitsAfter(scene)) !== JSON.stringify(flatLimits(card.limits));
+    JSON.stringify(limitsAfter(scene)) !== JSON.stringify(flatLimits(card.limits)) ||
+    JSON.stringify(metadataAfter(scene)) !== JSON.stringify(Object.entries(scene.metadata));
   if (card.status === 'closed' && differs) return 'invalid_card_status';
   const from = cardStatusOn({ status: card.status, expiresOn: dayAfter(scene) }, TODAY);
   const isMove = change.status !== undefined && change.status !== from;
@@ -194,6 +214,7 @@ test('a change of a card is decided as the rules say, whatever the card and the 
       expect(profile.card.status).toBe(change.status ?? before.card.status);
       expect(profile.card.expiresOn).toBe(dayAfter(scene));
       expect(flatLimits(profile.card.limits)).toEqual(limitsAfter(scene));
+      expect(profile.metadata).toEqual(Object.fromEntries(metadataAfter(scene)));
       const { holderReference = before.holderReference, lastFour = before.lastFour } = change;
       expect([profile.holderReference, profile.lastFour]).toEqual([holderReference, lastFour]);
       if (sweep === null) return;

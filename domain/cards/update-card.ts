@@ -1,6 +1,7 @@
 import type { Account } from '../ledger/ledger.ts';
 import { changeLimits, type LimitsChange, sameLimits } from '../ledger/limits.ts';
 import { formatMoney, MAXIMUM_AMOUNT } from '../ledger/money.ts';
+import { changeMetadata, type Metadata, type MetadataChange, sameMetadata } from '../metadata.ts';
 import { Refusal } from '../refusal.ts';
 import { begin, type TransferPlan } from '../transfers/create-transfer.ts';
 import { newTransfer, plainTerms, type TransferBirth } from '../transfers/transfer.ts';
@@ -12,6 +13,7 @@ export type CardProfile = {
   readonly card: Card;
   readonly holderReference: string | null;
   readonly lastFour: string | null;
+  readonly metadata: Metadata;
 };
 
 /** A change of a card: undefined keeps a field, null removes it. */
@@ -24,6 +26,7 @@ export type CardChange = {
   /** Last day of use, YYYY-MM-DD. */
   readonly expiresOn: string | null | undefined;
   readonly limits: LimitsChange | null | undefined;
+  readonly metadata: MetadataChange | null | undefined;
 };
 
 /** A requested change: the card as the caller named it, and the ids for a transfer of its balance. */
@@ -77,7 +80,8 @@ function apply(change: CardChange, before: CardProfile): CardProfile {
   const { status = card.status, expiresOn = card.expiresOn } = change;
   const { holderReference = before.holderReference, lastFour = before.lastFour } = change;
   const limits = changeLimits(card.limits, change.limits);
-  return { card: { ...card, status, expiresOn, limits }, holderReference, lastFour };
+  const metadata = changeMetadata(before.metadata, change.metadata);
+  return { card: { ...card, status, expiresOn, limits }, holderReference, lastFour, metadata };
 }
 
 /** The fields of the request that change something, by their names on the wire. */
@@ -88,6 +92,7 @@ function changedMembers(before: CardProfile, after: CardProfile): readonly strin
     ...(before.lastFour === after.lastFour ? [] : ['last_four']),
     ...(before.card.expiresOn === after.card.expiresOn ? [] : ['expires_on']),
     ...(sameLimits(before.card.limits, after.card.limits) ? [] : ['limits']),
+    ...(sameMetadata(before.metadata, after.metadata) ? [] : ['metadata']),
   ];
 }
 

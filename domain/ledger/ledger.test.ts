@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { aCard } from '../../test/fixtures/records.ts';
 import { calendarAt } from '../../test/harness/local-time.ts';
 import { CARD_RULES, type Card, type CardStatus } from '../cards/card.ts';
 import { Refusal } from '../refusal.ts';
@@ -20,17 +21,8 @@ function account(accountId: string, kind: Account['kind'], balance: bigint, curr
 }
 
 function card(name: string, status: CardStatus = 'active', currency = 'USD'): Card {
-  return {
-    programId: PROGRAM,
-    cardId: name,
-    name,
-    status,
-    currency,
-    accountId: `account of ${name}`,
-    fundingAccountId: 'funding',
-    expiresOn: null,
-    limits: null,
-  };
+  const ids = { programId: PROGRAM, cardId: name, accountId: `account of ${name}` };
+  return aCard({ ...ids, name, status, currency });
 }
 
 const LOAD = plainTerms('load', 1n, '0');

@@ -1,5 +1,17 @@
 import { MAXIMUM_BALANCE } from './money.ts';
 
+// Invariant: Every posting debits and credits the same amount; the accounts of a currency sum to zero
+// Kept by: one row per movement
+// Tested by: `domain/ledger/ledger.test.ts`; the trial balance after every test
+
+// Invariant: No account is below its floor
+// Kept by: the decision, and a CHECK in the database
+// Tested by: `test/store/locks.test.ts`, `test/store/races.test.ts`
+
+// Invariant: The held and incoming amounts of accounts are the sum of the open holds
+// Kept by: `placeHold`, `liftHold`; the hold's row is deleted with it
+// Tested by: the model in `test/properties`; the trial balance after every test
+
 /** What an account is for. `world` is everything outside the service and the only kind without a minimum balance. */
 export type AccountKind = 'funding' | 'card' | 'clearing' | 'suspense' | 'fee' | 'receivable' | 'exchange' | 'world';
 

@@ -1,5 +1,10 @@
 import { formatMoney } from './money.ts';
 
+// Invariant: A limit is exact, also under concurrency
+// Kept by: counters change under the lock of their account
+// Tested by: `test/store/transfers.test.ts`, `test/crashes/races-of-two.test.ts`,
+//   `test/api/transfers/limits.test.ts`
+
 /** Which way money goes, seen from a card: onto it or off it. For a program: onto its cards from funding, or back. */
 export type Direction = 'in' | 'out';
 

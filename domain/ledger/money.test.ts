@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CURRENCY_EXPONENTS } from './currency.ts';
-import { formatMoney, MAXIMUM_AMOUNT, MAXIMUM_BALANCE, readAmount, toWire } from './money.ts';
+import { formatMoney, MAXIMUM_AMOUNT, MAXIMUM_BALANCE, readAmount, toWire, toWireSum } from './money.ts';
 
 describe('amounts', () => {
   test('every whole number of minor units within the bounds is read as itself, quoted or not', () => {
@@ -85,4 +85,12 @@ describe('currencies', () => {
 test('a balance in JSON is exact, and one above 2^53 - 1 throws', () => {
   expect(toWire(MAXIMUM_BALANCE)).toBe(Number.MAX_SAFE_INTEGER);
   expect(() => toWire(MAXIMUM_BALANCE + 1n)).toThrow(RangeError);
+});
+
+test('a sum in JSON is an integer as far as every reader is exact, and past that a string', () => {
+  expect([toWireSum(0n), toWireSum(-MAXIMUM_BALANCE)]).toEqual([0, -Number.MAX_SAFE_INTEGER]);
+  expect([toWireSum(MAXIMUM_BALANCE + 2n), toWireSum(-MAXIMUM_BALANCE - 2n)]).toEqual([
+    '9007199254740993',
+    '-9007199254740993',
+  ]);
 });

@@ -66,6 +66,14 @@ export function toWire(amount: bigint): number {
   return Number(amount);
 }
 
+/**
+ * A sum of amounts in minor units, which unlike each of them can pass {@link MAXIMUM_BALANCE}: a JSON integer as far as
+ * every JSON reader is exact, past that its digits as a string.
+ */
+export function toWireSum(sum: bigint): number | string {
+  return sum > MAXIMUM_BALANCE || sum < -MAXIMUM_BALANCE ? sum.toString() : Number(sum);
+}
+
 /** Card numbers are removed before truncation, because the rest of one could not be recognized. */
 function shorten(text: string): string {
   const shown = redactCardNumbers(text);

@@ -1,7 +1,9 @@
+import { refuseTexts } from '../cards/erase-card-holder.ts';
 import { toWireId } from '../identifier.ts';
 import { liftHold, post } from '../ledger/ledger.ts';
 import type { CounterChange } from '../ledger/limits.ts';
 import { formatMoney } from '../ledger/money.ts';
+import { changeMetadata, type MetadataChange, refuseMetadata, sameMetadata } from '../metadata.ts';
 import { Refusal } from '../refusal.ts';
 import { begin, countsOf, type TransferPlan } from './create-transfer.ts';
 import type { Hold } from './hold.ts';
@@ -117,6 +119,31 @@ export function decideCancel(standing: StandingTransfer, view: TransferView): Tr
   return transfer.status === 'pending'
     ? release(standing, 'canceled', view)
     : endUnheld(transfer, 'canceled', view.now);
+}
+
+/**
+ * Changes the metadata of a transfer, whatever its status; nothing else of it can be updated. Undefined where that changes
+ * nothing. Refused once the holder of one of its cards was erased (`erasedCard`, the card's id on the wire).
+ */
+export function decideUpdate(
+  { transfer, hold }: StandingTransfer,
+  change: MetadataChange | null,
+  erasedCard: string | undefined,
+  now: number,
+): TransferPlan | Refusal | undefined {
+  if (erasedCard !== undefined) return refuseTexts(erasedCard);
+  const metadata = changeMetadata(transfer.metadata, change);
+  const refusal = refuseMetadata('update_transfer', metadata);
+  if (refusal !== undefined) return refusal;
+  if (sameMetadata(metadata, transfer.metadata)) return undefined;
+  return {
+    transfer: { ...transfer, metadata, updatedAt: now },
+    event: 'transfer.updated',
+    postings: [],
+    accounts: [],
+    hold: hold ?? null,
+    counts: [],
+  };
 }
 
 /** Ends a transfer without a hold that no limit counts: only its record changes. */

@@ -1,3 +1,7 @@
+// Invariant: A hold is captured, canceled or expires exactly once
+// Kept by: its two accounts are its lock
+// Tested by: `test/store/transfers.test.ts`, `test/crashes/races-of-two.test.ts`
+
 /**
  * Money that a pending transfer keeps at its source for its destination, in minor units. It exists as long as it is
  * open: captured, canceled or expired, it is gone. `held` of an account is the sum of the holds on it.

@@ -1,5 +1,4 @@
-import type { Card } from '../cards/card.ts';
-import { CARD_RULES, cardRefusal, cardStatusOn } from '../cards/card.ts';
+import { CARD_RULES, type Card, cardRefusal, cardStatusOn } from '../cards/card.ts';
 import { type Account, available, canGive, canTake, type Ends } from '../ledger/ledger.ts';
 import {
   cardLimitsFor,

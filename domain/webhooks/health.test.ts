@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { afterFailure, afterSuccess, type Failure, findNotice, type Health, withLastSuccess } from './health.ts';
+import {
+  afterFailure,
+  afterSuccess,
+  type Failure,
+  findNotice,
+  type Health,
+  takeOver,
+  withLastSuccess,
+} from './health.ts';
 import { narrowWindow, widenWindow } from './pace.ts';
 
 const SECOND = 1000;
@@ -66,6 +74,22 @@ describe('pausing', () => {
     for (const lastSuccessAt of [null, lastFailureAt]) {
       expect(withLastSuccess({ ...paused, lastSuccessAt })).toEqual({ ...paused, lastSuccessAt });
     }
+  });
+
+  test('what is read again is not older than what is known: a success ends the pause, and a probe that is due stays so', () => {
+    const paused = failing(10, 10);
+    const succeeded = afterSuccess(paused, (paused.lastFailureAt ?? 0) + 1);
+    expect(takeOver(paused, succeeded)).toEqual(succeeded);
+    const probed = afterFailure(paused, failureAt(START + HOUR));
+    expect(takeOver(probed, succeeded)).toEqual(probed);
+    expect(takeOver(succeeded, probed)).toEqual(succeeded);
+    // As it was read before the success, and its delivery has failed since.
+    const failedAgain = { ...probed, lastSuccessAt: START + MINUTE };
+    expect(takeOver(paused, failedAgain)).toEqual(paused);
+    expect(takeOver({ ...paused, status: 'disabled' }, succeeded)).toMatchObject({ status: 'disabled', failures: 0 });
+    const due = { ...paused, nextProbeAt: START };
+    expect(takeOver(paused, due)).toEqual(due);
+    expect(takeOver(due, paused)).toEqual(due);
   });
 
   test('a minute of nothing but failures pauses, and one failure alone does not', () => {

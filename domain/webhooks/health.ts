@@ -1,6 +1,10 @@
 import { type FailedAttempt, probePause } from './schedule.ts';
 import type { WebhookStatus } from './webhook.ts';
 
+// Invariant: A webhook is not disabled because the service was down
+// Kept by: this file moves the beginning of the failures by the time in which nothing was tried
+// Tested by: `domain/webhooks/health.test.ts`, `test/delivery/failures.test.ts`
+
 /** How the deliveries to a webhook have gone. Times are in milliseconds since 1970. */
 export type Health = {
   readonly status: WebhookStatus;
@@ -66,6 +70,26 @@ export function withLastSuccess(health: Health): Health {
   const { failures, lastSuccessAt, lastFailureAt } = health;
   const isOver = failures > 0 && lastSuccessAt !== null && lastFailureAt !== null && lastSuccessAt > lastFailureAt;
   return isOver ? afterSuccess(health, lastSuccessAt) : health;
+}
+
+/**
+ * The health of a webhook that was read again, and what its delivery knows that the reading may be too old for: a success
+ * after the last failure, and a probe that has become due since. Neither is stored if a request has changed the webhook
+ * meanwhile.
+ */
+export function takeOver(stored: Health, known: Health): Health {
+  const lastSuccessAt = latest(stored.lastSuccessAt, known.lastSuccessAt);
+  const lastFailureAt = latest(stored.lastFailureAt, known.lastFailureAt);
+  const read = { ...stored, lastSuccessAt, lastFailureAt };
+  const judged = withLastSuccess(read);
+  if (judged !== read) return judged;
+  const isDueSooner =
+    known.nextProbeAt !== null && stored.nextProbeAt !== null && known.nextProbeAt < stored.nextProbeAt;
+  return isDueSooner ? { ...stored, nextProbeAt: known.nextProbeAt } : stored;
+}
+
+function latest(one: number | null, other: number | null): number | null {
+  return one === null || (other !== null && other > one) ? other : one;
 }
 
 /**

@@ -211,9 +211,10 @@ export type CardLimitsRecord = {
       /** The limit: minor units, or a number of transfers. */
       readonly value: number;
       /**
-       * Used in the current period: minor units, or a number of transfers; null for the limit of one transfer.
+       * Used in the current period: minor units, or a number of transfers; null for the limit of one transfer; past
+       * 9,007,199,254,740,991 (2^53 - 1) either way, where not every reader of JSON is exact, its digits as a string.
        */
-      readonly used: number | null;
+      readonly used: number | string | null;
       /**
        * Left in the current period: minor units, or a number of transfers; null for the limit of one transfer.
        */
@@ -252,9 +253,10 @@ export type CardLimitsRecord = {
       /** The limit: minor units, or a number of transfers. */
       readonly value: number;
       /**
-       * Used in the current period: minor units, or a number of transfers; null for the limit of one transfer.
+       * Used in the current period: minor units, or a number of transfers; null for the limit of one transfer; past
+       * 9,007,199,254,740,991 (2^53 - 1) either way, where not every reader of JSON is exact, its digits as a string.
        */
-      readonly used: number | null;
+      readonly used: number | string | null;
       /**
        * Left in the current period: minor units, or a number of transfers; null for the limit of one transfer.
        */
@@ -305,6 +307,8 @@ export type CardRecord = {
   readonly expires_on: string | null;
   /** Limits of the card itself, besides those of its program; null without limits. */
   readonly limits: CardLimits | null;
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
+  readonly metadata: Readonly<Record<string, string>>;
   /** When it was created. */
   readonly created_at: string;
   /** When it was last changed. */
@@ -363,6 +367,8 @@ export type CreateCardBody = {
   readonly expires_on?: string | undefined;
   /** Limits; an omitted limit does not apply. */
   readonly limits?: CardLimits | undefined;
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 };
 
 /** The body of create_key. */
@@ -453,6 +459,8 @@ export type CreateProgramBody = {
    * minor units. 1 to 999,999,999,999.
    */
   readonly funding_low_threshold?: number | undefined;
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 };
 
 /** The body of create_transfer_batch. */
@@ -795,6 +803,12 @@ export type FundingMovementBody = {
   readonly currency?: string | undefined;
   /** Free text, such as the bank reference. At most 255 characters. */
   readonly description?: string | undefined;
+  /**
+   * Your reference, unique among the deposits and withdrawals of the card program. At most 255 characters.
+   */
+  readonly reference?: string | undefined;
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 };
 
 /** Funding movement record: the response of create_deposit, create_withdrawal. */
@@ -813,6 +827,10 @@ export type FundingMovementRecord = {
   readonly balance: number;
   /** Free text of the request, such as the bank reference; null without one. */
   readonly description: string | null;
+  /** Your reference, unique among those of the card program; null without one. */
+  readonly reference: string | null;
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
+  readonly metadata: Readonly<Record<string, string>>;
   /** When it was created. */
   readonly created_at: string;
 };
@@ -1025,6 +1043,10 @@ export type ListCardsQuery = {
   readonly holder_reference?: string | undefined;
   /** Only cards whose card_id begins with this, in the order of their ids. At most 255 characters. */
   readonly card_id_prefix?: string | undefined;
+  /** Only cards with this metadata pair; requires metadata_value. At most 40 characters. */
+  readonly metadata_name?: string | undefined;
+  /** Value of the metadata pair; requires metadata_name. At most 500 characters. */
+  readonly metadata_value?: string | undefined;
 };
 
 /** The query of list_errors. */
@@ -1066,6 +1088,22 @@ export type ListEventsQuery = {
   readonly subject_id?: string | undefined;
 };
 
+/** The query of list_funding_movements. */
+export type ListFundingMovementsQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only the deposit or withdrawal with this reference. At most 255 characters. */
+  readonly reference?: string | undefined;
+  /**
+   * Only deposits and withdrawals with this metadata pair; requires metadata_value. At most 40 characters.
+   */
+  readonly metadata_name?: string | undefined;
+  /** Value of the metadata pair; requires metadata_name. At most 500 characters. */
+  readonly metadata_value?: string | undefined;
+};
+
 /** The query of list_likely_duplicates. */
 export type ListLikelyDuplicatesQuery = {
   /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
@@ -1086,6 +1124,18 @@ export type ListPostingsQuery = {
   readonly created_from?: string | undefined;
   /** Only lines before this time. */
   readonly created_to?: string | undefined;
+};
+
+/** The query of list_programs. */
+export type ListProgramsQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only card programs with this metadata pair; requires metadata_value. At most 40 characters. */
+  readonly metadata_name?: string | undefined;
+  /** Value of the metadata pair; requires metadata_name. At most 500 characters. */
+  readonly metadata_value?: string | undefined;
 };
 
 /** The query of list_transfers. */
@@ -1385,10 +1435,7 @@ export type Overview = {
   readonly status: ServiceStatus;
 };
 
-/**
- * The query of list_reversals, list_holds, list_webhooks, list_programs, list_funding_movements, list_keys,
- * list_sessions.
- */
+/** The query of list_reversals, list_holds, list_webhooks, list_keys, list_sessions. */
 export type PageQuery = {
   /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
   readonly limit?: number | undefined;
@@ -1485,6 +1532,8 @@ export type ProgramRecord = {
   readonly card_limits: CardLimits | null;
   /** Available funds below which the event funding.low is sent; null for never, in minor units. */
   readonly funding_low_threshold: number | null;
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
+  readonly metadata: Readonly<Record<string, string>>;
   /** When it was created. */
   readonly created_at: string;
 };
@@ -2143,7 +2192,9 @@ export type SwitchState = {
 export type TimelineStep = {
   /** When it happened. */
   readonly at: string;
-  /** What it is. */
+  /**
+   * What it is; `webhook_waiting` is an event that still waits for a webhook which is paused or disabled.
+   */
   readonly kind:
     | 'request'
     | 'scheduled'
@@ -2156,6 +2207,7 @@ export type TimelineStep = {
     | 'reversal'
     | 'event'
     | 'webhook_attempt'
+    | 'webhook_waiting'
     | 'error';
   /** What happened, in one line. */
   readonly text: string;
@@ -2174,11 +2226,11 @@ export type TimelineStep = {
   readonly request_id: string | null;
   /** The reversal that it belongs to; null for other steps. */
   readonly reversal_id: string | null;
-  /** The event; null unless the step is an event, or was sent to a webhook. */
+  /** The event; null unless the step is an event, was sent to a webhook, or waits for one. */
   readonly event_id: string | null;
   /** Type of the event; null without an event. */
   readonly event_type: string | null;
-  /** The webhook that the event was sent to; null for other steps. */
+  /** The webhook that the event was sent to, or waits for; null for other steps. */
   readonly webhook_id: string | null;
   /** The attempt to send it; null for other steps. */
   readonly attempt_id: string | null;
@@ -2202,7 +2254,7 @@ export type TransferBatchOutcomes = {
     readonly transfer: TransferRecord | null;
     /** The error that create_transfer would return; null if the transfer was created. */
     readonly error: ErrorRecord | null;
-    /** Whether this request moved the money of the row. */
+    /** Whether this request moved the money of the row; no for a replay. */
     readonly money_moved: 'no' | 'yes' | 'unknown';
     /** Whether this is a replay of the first outcome of the key. */
     readonly replayed: boolean;
@@ -2372,7 +2424,14 @@ export type TransferTimeline = {
   /** What may be missing; empty if everything that is stored is shown. */
   readonly truncated: readonly {
     /** Of what there may be more. */
-    readonly kind: 'reversal' | 'posting' | 'event' | 'webhook_attempt' | 'error' | 'likely_duplicate';
+    readonly kind:
+      | 'reversal'
+      | 'posting'
+      | 'event'
+      | 'webhook_attempt'
+      | 'webhook_waiting'
+      | 'error'
+      | 'likely_duplicate';
     /** What may be missing, and where to find it. */
     readonly text: string;
   }[];
@@ -2390,16 +2449,22 @@ export type TrialBalance = {
     readonly currency: string;
     /** Number of accounts in the currency. */
     readonly accounts: number;
-    /** Sum of all balances, in minor units: zero. */
-    readonly sum: number;
+    /**
+     * Sum of all balances, in minor units: zero; past 9,007,199,254,740,991 (2^53 - 1) either way, where not every
+     * reader of JSON is exact, its digits as a string.
+     */
+    readonly sum: number | string;
     /** The same by kind of account. */
     readonly by_kind: readonly {
       /** card, funding, or world (everything outside of the service). */
       readonly kind: string;
       /** Number of accounts of the kind. */
       readonly accounts: number;
-      /** Sum of their balances, in minor units. */
-      readonly balance: number;
+      /**
+       * Sum of their balances, in minor units; past 9,007,199,254,740,991 (2^53 - 1) either way, where not every
+       * reader of JSON is exact, its digits as a string.
+       */
+      readonly balance: number | string;
     }[];
   }[];
   /** Number of accounts whose held or incoming amount is not the sum of their open holds: zero. */
@@ -2410,8 +2475,11 @@ export type TrialBalance = {
     readonly account_id: string;
     /** Balance of the account, in minor units. */
     readonly balance: number;
-    /** Sum of its postings, in minor units. */
-    readonly postings: number;
+    /**
+     * Sum of its postings, in minor units; past 9,007,199,254,740,991 (2^53 - 1) either way, where not every reader
+     * of JSON is exact, its digits as a string.
+     */
+    readonly postings: number | string;
   }[];
   /** When it was computed. */
   readonly drawn_up_at: string;
@@ -2434,6 +2502,11 @@ export type UpdateCardBody = {
    * their values.
    */
   readonly limits?: CardLimitsPatch | null | undefined;
+  /**
+   * Pairs to change: a string sets a pair, null removes it, other pairs keep their values. At most 20 pairs can
+   * remain.
+   */
+  readonly metadata?: Readonly<Record<string, string | null>> | null | undefined;
 };
 
 /** The body of update_program. */
@@ -2455,6 +2528,11 @@ export type UpdateProgramBody = {
    * minor units. 1 to 999,999,999,999.
    */
   readonly funding_low_threshold?: number | null | undefined;
+  /**
+   * Pairs to change: a string sets a pair, null removes it, other pairs keep their values. At most 20 pairs can
+   * remain.
+   */
+  readonly metadata?: Readonly<Record<string, string | null>> | null | undefined;
 };
 
 /** The body of update_transfer. */
@@ -2783,8 +2861,8 @@ export type Operations = {
     readonly reply: CardRecord;
   };
   /**
-   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference or the start
-   * of an id. Error codes: `list_cards_schema`, `unknown_list_cards`.
+   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference, the start
+   * of an id or metadata. Error codes: `list_cards_schema`, `unknown_list_cards`.
    */
   readonly list_cards: {
     readonly call: { readonly query?: ListCardsQuery | undefined; readonly options?: CallOptions | undefined };
@@ -2796,8 +2874,8 @@ export type Operations = {
     readonly reply: CardRecord;
   };
   /**
-   * update_card: Update a card's status, limits, holder or expiry. Not retried automatically. Error codes:
-   * `update_card_schema`, `service_disabled`, `card_not_found`, `invalid_card_status`, `card_not_empty`,
+   * update_card: Update a card's status, limits, holder, expiry or metadata. Not retried automatically. Error
+   * codes: `update_card_schema`, `service_disabled`, `card_not_found`, `invalid_card_status`, `card_not_empty`,
    * `limit_exceeded`, `unknown_update_card`.
    */
   readonly update_card: {
@@ -3168,11 +3246,11 @@ export type Operations = {
     readonly reply: ProgramRecord;
   };
   /**
-   * list_programs: List card programs, newest first. Requires an operator key. Error codes:
-   * `list_programs_schema`, `unknown_list_programs`.
+   * list_programs: List card programs, newest first, or find them by metadata. Requires an operator key. Error
+   * codes: `list_programs_schema`, `unknown_list_programs`.
    */
   readonly list_programs: {
-    readonly call: { readonly query?: PageQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly call: { readonly query?: ListProgramsQuery | undefined; readonly options?: CallOptions | undefined };
     readonly reply: Page<ProgramRecord>;
   };
   /**
@@ -3184,8 +3262,9 @@ export type Operations = {
     readonly reply: ProgramRecord;
   };
   /**
-   * update_program: Update the name and the limits of a card program. Not retried automatically. Requires an
-   * operator key. Error codes: `update_program_schema`, `program_not_found`, `unknown_update_program`.
+   * update_program: Update the name, the limits and the metadata of a card program. Not retried automatically.
+   * Requires an operator key. Error codes: `update_program_schema`, `program_not_found`,
+   * `unknown_update_program`.
    */
   readonly update_program: {
     readonly call: {
@@ -3197,8 +3276,8 @@ export type Operations = {
   };
   /**
    * create_deposit: Add money to a program's funding. Requires an operator key. Error codes:
-   * `create_deposit_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`, `limit_exceeded`,
-   * `unknown_create_deposit`.
+   * `create_deposit_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`,
+   * `duplicate_reference`, `limit_exceeded`, `unknown_create_deposit`.
    */
   readonly create_deposit: {
     readonly call: {
@@ -3211,7 +3290,7 @@ export type Operations = {
   /**
    * create_withdrawal: Withdraw money from a program's funding. Requires an operator key. Error codes:
    * `create_withdrawal_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`,
-   * `insufficient_funds`, `unknown_create_withdrawal`.
+   * `duplicate_reference`, `insufficient_funds`, `unknown_create_withdrawal`.
    */
   readonly create_withdrawal: {
     readonly call: {
@@ -3222,14 +3301,14 @@ export type Operations = {
     readonly reply: FundingMovementRecord;
   };
   /**
-   * list_funding_movements: List the deposits and withdrawals of a program's funding, newest first. Requires an
-   * operator key. Error codes: `list_funding_movements_schema`, `program_not_found`,
-   * `unknown_list_funding_movements`.
+   * list_funding_movements: List the deposits and withdrawals of a program's funding, newest first, or find them
+   * by reference or metadata. Requires an operator key. Error codes: `list_funding_movements_schema`,
+   * `program_not_found`, `unknown_list_funding_movements`.
    */
   readonly list_funding_movements: {
     readonly call: {
       readonly params: { readonly program_id: string };
-      readonly query?: PageQuery | undefined;
+      readonly query?: ListFundingMovementsQuery | undefined;
       readonly options?: CallOptions | undefined;
     };
     readonly reply: Page<FundingMovementRecord>;
@@ -3527,7 +3606,10 @@ export type ErrorRows = {
   readonly currency_mismatch: ErrorRow;
   /** The source account has insufficient available funds. */
   readonly insufficient_funds: ErrorRow;
-  /** The card program already has a transfer with this reference. */
+  /**
+   * The card program already has a transfer with this reference, or a deposit or withdrawal of the program has
+   * it.
+   */
   readonly duplicate_reference: ErrorRow;
   /** The idempotency key was already used for a different request. */
   readonly idempotency_key_exists: ErrorRow;

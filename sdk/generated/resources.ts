@@ -47,8 +47,10 @@ import type {
   ListCardsQuery,
   ListErrorsQuery,
   ListEventsQuery,
+  ListFundingMovementsQuery,
   ListLikelyDuplicatesQuery,
   ListPostingsQuery,
+  ListProgramsQuery,
   ListTransfersQuery,
   LoggedErrorRecord,
   MoveClockBody,
@@ -278,8 +280,8 @@ export class CardsResource {
   }
 
   /**
-   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference or the start
-   * of an id. Error codes: `list_cards_schema`, `unknown_list_cards`.
+   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference, the start
+   * of an id or metadata. Error codes: `list_cards_schema`, `unknown_list_cards`.
    */
   list(query: ListCardsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<CardRecord>>> {
     return this.#send('list_cards', { query, options });
@@ -296,8 +298,8 @@ export class CardsResource {
   }
 
   /**
-   * update_card: Update a card's status, limits, holder or expiry. Not retried automatically. Error codes:
-   * `update_card_schema`, `service_disabled`, `card_not_found`, `invalid_card_status`, `card_not_empty`,
+   * update_card: Update a card's status, limits, holder, expiry or metadata. Not retried automatically. Error
+   * codes: `update_card_schema`, `service_disabled`, `card_not_found`, `invalid_card_status`, `card_not_empty`,
    * `limit_exceeded`, `unknown_update_card`.
    */
   update(cardId: string, body: UpdateCardBody, options?: CallOptions): Promise<WithResponse<CardRecord>> {
@@ -381,15 +383,15 @@ export class ProgramsResource {
   }
 
   /**
-   * list_programs: List card programs, newest first. Requires an operator key. Error codes:
-   * `list_programs_schema`, `unknown_list_programs`.
+   * list_programs: List card programs, newest first, or find them by metadata. Requires an operator key. Error
+   * codes: `list_programs_schema`, `unknown_list_programs`.
    */
-  list(query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<Page<ProgramRecord>>> {
+  list(query: ListProgramsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<ProgramRecord>>> {
     return this.#send('list_programs', { query, options });
   }
 
   /** Every item of list_programs, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
-  listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<ProgramRecord, void, undefined> {
+  listAll(query: ListProgramsQuery = {}, options?: CallOptions): AsyncGenerator<ProgramRecord, void, undefined> {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
@@ -402,21 +404,22 @@ export class ProgramsResource {
   }
 
   /**
-   * update_program: Update the name and the limits of a card program. Not retried automatically. Requires an
-   * operator key. Error codes: `update_program_schema`, `program_not_found`, `unknown_update_program`.
+   * update_program: Update the name, the limits and the metadata of a card program. Not retried automatically.
+   * Requires an operator key. Error codes: `update_program_schema`, `program_not_found`,
+   * `unknown_update_program`.
    */
   update(programId: string, body: UpdateProgramBody, options?: CallOptions): Promise<WithResponse<ProgramRecord>> {
     return this.#send('update_program', { params: { program_id: programId }, body, options });
   }
 
   /**
-   * list_funding_movements: List the deposits and withdrawals of a program's funding, newest first. Requires an
-   * operator key. Error codes: `list_funding_movements_schema`, `program_not_found`,
-   * `unknown_list_funding_movements`.
+   * list_funding_movements: List the deposits and withdrawals of a program's funding, newest first, or find them
+   * by reference or metadata. Requires an operator key. Error codes: `list_funding_movements_schema`,
+   * `program_not_found`, `unknown_list_funding_movements`.
    */
   movements(
     programId: string,
-    query: PageQuery = {},
+    query: ListFundingMovementsQuery = {},
     options?: CallOptions,
   ): Promise<WithResponse<Page<FundingMovementRecord>>> {
     return this.#send('list_funding_movements', { params: { program_id: programId }, query, options });
@@ -425,7 +428,7 @@ export class ProgramsResource {
   /** Every item of list_funding_movements, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   movementsAll(
     programId: string,
-    query: PageQuery = {},
+    query: ListFundingMovementsQuery = {},
     options?: CallOptions,
   ): AsyncGenerator<FundingMovementRecord, void, undefined> {
     return everyItem((cursor) => this.movements(programId, { ...query, cursor }, options), query.cursor);
@@ -442,8 +445,8 @@ export class DepositsResource {
 
   /**
    * create_deposit: Add money to a program's funding. Requires an operator key. Error codes:
-   * `create_deposit_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`, `limit_exceeded`,
-   * `unknown_create_deposit`.
+   * `create_deposit_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`,
+   * `duplicate_reference`, `limit_exceeded`, `unknown_create_deposit`.
    */
   create(
     programId: string,
@@ -465,7 +468,7 @@ export class WithdrawalsResource {
   /**
    * create_withdrawal: Withdraw money from a program's funding. Requires an operator key. Error codes:
    * `create_withdrawal_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`,
-   * `insufficient_funds`, `unknown_create_withdrawal`.
+   * `duplicate_reference`, `insufficient_funds`, `unknown_create_withdrawal`.
    */
   create(
     programId: string,

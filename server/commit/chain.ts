@@ -1,4 +1,5 @@
-import { newBatchId } from '../ids.ts';
+import { newBatchId } from '../foundation/ids.ts';
+import { notify } from '../foundation/notify.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown } from '../store/connection/failure.ts';
 import type { CommitObserver } from './commit-observer.ts';
@@ -146,9 +147,10 @@ export class Chain<Item, Outcome, Name extends string> {
       if (isCommitted) base = true;
     });
     const whenBroken = (): ChainBroken => new ChainBroken('a group before this one has failed');
+    let outcomes: readonly Outcome[];
     try {
       const { load, decide } = this.#stepsOf(group.map(({ item }) => item));
-      const outcomes = await this.#ends.databaseOf(group).transactChained(
+      outcomes = await this.#ends.databaseOf(group).transactChained(
         {
           batchId,
           load,
@@ -164,11 +166,6 @@ export class Chain<Item, Outcome, Name extends string> {
         },
         firstDeadline(group),
       );
-      this.#end(link, 'committed');
-      observer?.onGroup('chained', group.length, performance.now() - begunAt);
-      trace?.ended(group.length, 'committed');
-      this.#ends.resolve(group, outcomes);
-      return await base;
     } catch (error) {
       trace?.ended(group.length, 'failed');
       if (error instanceof CommitUnknown && error.doubt === 'unconfirmed') {
@@ -180,6 +177,11 @@ export class Chain<Item, Outcome, Name extends string> {
       this.#end(link, { error });
       return false;
     }
+    this.#end(link, 'committed');
+    this.#ends.resolve(group, outcomes);
+    notify(() => observer?.onGroup('chained', group.length, performance.now() - begunAt));
+    trace?.ended(group.length, 'committed');
+    return base;
   }
 
   #end(link: Link<Item, Outcome>, end: Link<Item, Outcome>['end']): void {

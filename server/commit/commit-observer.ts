@@ -3,7 +3,7 @@ import type { Settlement } from '../store/connection/database.ts';
 /** How a group was committed: in a chain, or with its accounts locked. */
 export type CommitPath = 'chained' | 'locking';
 
-/** Told what a lane does. It is called for every group, so it must cost next to nothing and must not throw. */
+/** Told what a lane does. It is called for every group, so it must cost next to nothing. */
 export type CommitObserver = {
   /** A group is committed; `milliseconds` since its load began. */
   readonly onGroup: (path: CommitPath, size: number, milliseconds: number) => void;

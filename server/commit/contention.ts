@@ -7,73 +7,135 @@ const TURNS = 3;
 /** Stands among the needs of an item for what is known only when the item is loaded. */
 export const ANY_NEED = '*';
 
-type Turn = { readonly names: readonly string[]; readonly run: () => Promise<void> };
+type Turn = {
+  readonly names: readonly string[];
+  readonly run: () => Promise<void>;
+  /** For how many of its names an earlier item runs or waits. */
+  behind: number;
+};
 
 /**
  * Names that other transactions hold, such as a card whose account is locked by a frozen process. Items that need one stay
  * out of the groups and take turns here, one at a time for each name, so that all other items continue.
+ *
+ * Most names are idempotency keys and references, which nobody asks for again. So names are forgotten by time, all those of
+ * a generation at once, and nothing here takes longer for many names or many items.
  */
 export class Contention {
-  readonly #heldUntil = new Map<string, number>();
-  readonly #busy = new Set<string>();
-  #queue: Turn[] = [];
+  /** The names found held since the last change of generations, and those of the generation before. */
+  #recent = new Map<string, number>();
+  #older = new Map<string, number>();
+  #changedAt = 0;
+  /** Until when the name that was found held last counts as held. */
+  #lastUntil = 0;
+  /** The items that need a name, in the order of the calls; the first one runs, or is ready to. */
+  readonly #lines = new Map<string, Turn[]>();
+  readonly #ready: Turn[] = [];
+  #waiting = 0;
   #running = 0;
 
   /** How many items wait for a turn. */
   get waiting(): number {
-    return this.#queue.length;
+    return this.#waiting;
   }
 
   /** Notes that another transaction holds a name. */
   begin(name: string): void {
-    this.#heldUntil.set(name, performance.now() + HELD_MILLISECONDS);
+    const now = performance.now();
+    this.#forget(now);
+    this.#older.delete(name);
+    this.#lastUntil = now + HELD_MILLISECONDS;
+    this.#recent.set(name, this.#lastUntil);
   }
 
   /** Notes that names could be locked. */
   end(names: readonly string[]): void {
-    for (const name of names) this.#heldUntil.delete(name);
+    for (const name of names) {
+      this.#recent.delete(name);
+      this.#older.delete(name);
+    }
   }
 
   /** Whether no name is known to be held, which is the usual case. */
   get isQuiet(): boolean {
-    return this.#heldUntil.size === 0;
+    if (this.#isEmpty) return true;
+    this.#forget(performance.now());
+    return this.#isEmpty;
   }
 
-  /** Whether any of the names is known to be held. */
+  /** Whether any of the names is known to be held. {@link ANY_NEED} also counts a name that was held a moment ago. */
   concerns(names: readonly string[]): boolean {
     const now = performance.now();
-    if (names.includes(ANY_NEED)) return [...this.#heldUntil.values()].some((until) => until > now);
-    return names.some((name) => {
-      const until = this.#heldUntil.get(name);
-      if (until !== undefined && until <= now) this.#heldUntil.delete(name);
-      return until !== undefined && until > now;
-    });
+    this.#forget(now);
+    if (names.includes(ANY_NEED)) return !this.#isEmpty && this.#lastUntil > now;
+    return names.some((name) => this.#isHeld(name, now));
   }
 
   /**
-   * Runs when a turn is free and no running item needs one of these names, as far as they are held; resolves when it has
-   * run. Turns are given in the order of the calls.
+   * Runs when a turn is free and no earlier item that needs one of these names, as far as they are held, runs or waits;
+   * resolves when it has run.
    */
   takeTurn<Result>(needs: readonly string[], run: () => Promise<Result>): Promise<Result> {
-    const names = needs.filter((name) => this.#heldUntil.has(name));
+    const now = performance.now();
+    const names = [...new Set(needs)].filter((name) => this.#isHeld(name, now));
     return new Promise((resolve, reject) => {
-      this.#queue.push({ names, run: () => run().then(resolve, reject) });
+      const turn: Turn = { names, run: () => run().then(resolve, reject), behind: 0 };
+      for (const name of names) {
+        const line = this.#lines.get(name);
+        if (line === undefined) this.#lines.set(name, [turn]);
+        else {
+          line.push(turn);
+          turn.behind += 1;
+        }
+      }
+      this.#waiting += 1;
+      if (turn.behind === 0) this.#ready.push(turn);
       this.#next();
     });
   }
 
   #next(): void {
-    for (const turn of this.#queue) {
-      if (this.#running >= TURNS) return;
-      if (turn.names.some((name) => this.#busy.has(name))) continue;
-      this.#queue = this.#queue.filter((other) => other !== turn);
+    while (this.#running < TURNS) {
+      const turn = this.#ready.shift();
+      if (turn === undefined) return;
+      this.#waiting -= 1;
       this.#running += 1;
-      for (const name of turn.names) this.#busy.add(name);
       void turn.run().finally(() => {
         this.#running -= 1;
-        for (const name of turn.names) this.#busy.delete(name);
+        for (const name of turn.names) this.#leave(name);
         this.#next();
       });
     }
+  }
+
+  /** Ends the turn of the first item in the line for a name. */
+  #leave(name: string): void {
+    const line = this.#lines.get(name);
+    line?.shift();
+    const [first] = line ?? [];
+    if (first === undefined) {
+      this.#lines.delete(name);
+      return;
+    }
+    first.behind -= 1;
+    if (first.behind === 0) this.#ready.push(first);
+  }
+
+  get #isEmpty(): boolean {
+    return this.#recent.size + this.#older.size === 0;
+  }
+
+  #isHeld(name: string, now: number): boolean {
+    const until = this.#recent.get(name) ?? this.#older.get(name);
+    return until !== undefined && until > now;
+  }
+
+  /** A generation is noted for as long as a name counts as held, so none of its names does after the one that follows. */
+  #forget(now: number): void {
+    const age = now - this.#changedAt;
+    if (age < HELD_MILLISECONDS) return;
+    this.#older = age < 2 * HELD_MILLISECONDS ? this.#recent : new Map();
+    this.#recent = new Map();
+    this.#changedAt = now;
   }
 }

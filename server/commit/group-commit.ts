@@ -1,9 +1,18 @@
-import { OperationFailure } from '../operations/call.ts';
+import { OperationFailure } from '../calls/call.ts';
+import { notify } from '../foundation/notify.ts';
 import { Chain } from './chain.ts';
 import type { CommitObserver } from './commit-observer.ts';
 import { Contention } from './contention.ts';
 import type { GroupWork, Pending } from './group-work.ts';
 import { LockingPath, type Reachable } from './locking-path.ts';
+
+// Invariant: An idempotency key moves money once and has one response
+// Kept by: the key's lock, its row in the same transaction
+// Tested by: `test/store/races.test.ts`, `test/crashes`
+
+// Invariant: A 201 is never lost
+// Kept by: sent after COMMIT; `fsync`, `full_page_writes` and `synchronous_commit` on
+// Tested by: `test/crashes/kill.test.ts`, `test/start/foreign-server.test.ts`
 
 /** Bounds of a lane. */
 export type LaneBounds = {
@@ -67,7 +76,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
 
   /** Items that wait: for a group, or for locks that others hold. */
   get waiting(): number {
-    return this.#waiting.length + this.#contention.waiting;
+    return this.#waiting.length + this.#lockingPath.alone;
   }
 
   /** Resolves when the item's transaction has ended. Rejects with {@link OperationFailure}, or what the work threw. */
@@ -76,7 +85,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
       const failure = new OperationFailure('too many requests are waiting', { busy: true, moneyMoved: 'no' });
       return Promise.reject(failure);
     }
-    this.#work.traceOf(item)?.submitted();
+    notify(() => this.#work.traceOf(item)?.submitted());
     return new Promise((resolve, reject) => {
       const pending = { item, deadline, resolve, reject };
       if (!this.#contention.isQuiet && this.#contention.concerns(this.#work.needsOf(item)))
@@ -143,7 +152,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   /** Commits again what a broken chain has left: first the group that failed, then its successors, in their order. */
   async #recover(chain: Chain<Item, Outcome, Name>): Promise<void> {
     const { failed, successors } = chain.takeBreak();
-    this.#observer?.onBreak();
+    notify(() => this.#observer?.onBreak());
     this.#chain = undefined;
     const now = performance.now();
     const isSoon = now - this.#chainAgainAt < this.#pauseMilliseconds;

@@ -25,7 +25,7 @@ export type GroupWork<Item, Outcome, Name extends string> = {
   readonly needsOf: (item: Item) => readonly string[];
   /** Id on the wire of the transfer that an outcome created or changed, now or before; none for a refusal. */
   readonly transferOf: (item: Item, outcome: Outcome) => string | undefined;
-  /** Told of each item of a committed group, with its outcome. It must not throw, and must cost next to nothing. */
+  /** Told of each item of a committed group, with its outcome. It must cost next to nothing. */
   readonly onCommitted?: (item: Item, outcome: Outcome) => void;
   /** The trace of an item, if it has one. */
   readonly traceOf: TraceOf<Item>;

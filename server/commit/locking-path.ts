@@ -1,5 +1,7 @@
-import { newBatchId } from '../ids.ts';
-import { OperationFailure } from '../operations/call.ts';
+import { OperationFailure } from '../calls/call.ts';
+import { toOperationFailure } from '../calls/read-rows.ts';
+import { newBatchId } from '../foundation/ids.ts';
+import { notify } from '../foundation/notify.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
 import { ChainBroken } from './chain.ts';
@@ -7,7 +9,6 @@ import type { CommitObserver } from './commit-observer.ts';
 import type { Contention } from './contention.ts';
 import { Blocked, firstDeadline, type GroupWork, type LockMode, type Pending } from './group-work.ts';
 import { tracedDecision, traceGroup } from './trace-group.ts';
-import { toOperationFailure } from './transaction.ts';
 
 /** Attempts of a whole group that meets conflicts with other transactions. */
 const ATTEMPTS = 4;
@@ -43,6 +44,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   /** Lets an item wait for a group again, because nobody else holds what it needs. */
   readonly #queueAgain: (pending: Pending<Item, Outcome>) => void;
   readonly #observer: CommitObserver | undefined;
+  #alone = 0;
 
   constructor(
     databases: Reachable,
@@ -63,20 +65,22 @@ export class LockingPath<Item, Outcome, Name extends string> {
     const batchId = newBatchId();
     const begunAt = this.#begin();
     const trace = traceGroup(group, this.#work.traceOf);
+    let outcomes: readonly (Outcome | Blocked)[];
     try {
       const { load, decide } = this.#work.stepsOf(
         group.map((pending) => pending.item),
         mode,
       );
       const work = { load, decide: tracedDecision(trace, decide), batchId };
-      const outcomes = await this.databaseOf(group).transact(work, firstDeadline(group));
-      this.#observeGroup(outcomes, begunAt);
-      trace?.ended(group.length, 'committed');
-      this.resolve(group, outcomes);
+      outcomes = await this.databaseOf(group).transact(work, firstDeadline(group));
     } catch (error) {
       trace?.ended(group.length, 'failed');
       await this.#recover({ group, batchId, error }, mode, attempts);
+      return;
     }
+    this.resolve(group, outcomes);
+    this.#observeGroup(outcomes, begunAt);
+    trace?.ended(group.length, 'committed');
   }
 
   /** Commits a group that failed in a chain, if it can be committed. Ends like {@link commit}. */
@@ -108,6 +112,20 @@ export class LockingPath<Item, Outcome, Name extends string> {
    * waits for a group again: groups lock the funding account all the time, and a single item would hardly ever find it free.
    */
   async commitAlone(pending: Pending<Item, Outcome>): Promise<void> {
+    this.#alone += 1;
+    try {
+      await this.#tryUntilCommitted(pending);
+    } finally {
+      this.#alone -= 1;
+    }
+  }
+
+  /** Items that are tried by themselves, in a turn, waiting for one or in the pause between two. */
+  get alone(): number {
+    return this.#alone;
+  }
+
+  async #tryUntilCommitted(pending: Pending<Item, Outcome>): Promise<void> {
     const needs = this.#work.needsOf(pending.item);
     while (pending.deadline - performance.now() > RETRY_MILLISECONDS) {
       const tried = await this.#contention.takeTurn(needs, async () =>
@@ -132,18 +150,21 @@ export class LockingPath<Item, Outcome, Name extends string> {
     if (pending.deadline - performance.now() < RETRY_MILLISECONDS) return 'held';
     const batchId = newBatchId();
     const begunAt = this.#begin();
+    let outcomes: readonly (Outcome | Blocked)[];
     try {
       const steps = this.#work.stepsOf([pending.item], 'skip');
-      const [outcome] = await this.databaseOf([pending]).transact({ ...steps, batchId }, pending.deadline);
-      if (outcome instanceof Blocked) return this.#noteBlocked(pending.item, needs, outcome.blockedBy);
-      this.#contention.end(needs);
-      this.#observer?.onGroup('locking', 1, performance.now() - begunAt);
-      this.resolve([pending], outcome === undefined ? [] : [outcome]);
+      outcomes = await this.databaseOf([pending]).transact({ ...steps, batchId }, pending.deadline);
     } catch (error) {
       if (error instanceof StoreFailure && (error.lockTimeout || error.conflict)) return 'held';
       if (error instanceof CommitUnknown) await this.settle([pending], batchId, error);
       else this.#fail([pending], error);
+      return 'done';
     }
+    const [outcome] = outcomes;
+    if (outcome instanceof Blocked) return this.#noteBlocked(pending.item, needs, outcome.blockedBy);
+    this.#contention.end(needs);
+    this.resolve([pending], outcomes);
+    this.#observeGroup(outcomes, begunAt);
     return 'done';
   }
 
@@ -163,7 +184,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   /** Resolves a group whose commit has an unknown outcome. Never rejects. */
   async settle(group: readonly Pending<Item, Outcome>[], batchId: string, lost: CommitUnknown): Promise<void> {
     const settlement = await this.databaseOf(group).clear(lost, batchId, firstDeadline(group));
-    this.#observer?.onSettled(settlement);
+    notify(() => this.#observer?.onSettled(settlement));
     const outcomes = lost.result as readonly (Outcome | Blocked)[];
     if (settlement === 'committed') this.resolve(group, outcomes);
     else if (settlement === 'abandoned') this.#fail(group, new StoreFailure(lost.cause));
@@ -184,7 +205,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
       if (made !== undefined) unknown += 1;
       pending.reject(made === undefined ? undone : toOperationFailure(lost, made));
     }
-    if (unknown > 0) this.#observer?.onUnknown(unknown);
+    if (unknown > 0) notify(() => this.#observer?.onUnknown(unknown));
   }
 
   /** Gives the items of a committed group their outcomes. */
@@ -195,8 +216,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
         this.#contention.begin(outcome.blockedBy);
         void this.commitAlone(pending);
       } else {
-        this.#work.onCommitted?.(pending.item, outcome);
         pending.resolve(outcome);
+        notify(() => this.#work.onCommitted?.(pending.item, outcome));
       }
     }
   }
@@ -214,7 +235,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   #observeGroup(outcomes: readonly (Outcome | Blocked)[], begunAt: number): void {
     if (this.#observer === undefined) return;
     const size = outcomes.reduce<number>((count, outcome) => (outcome instanceof Blocked ? count : count + 1), 0);
-    if (size > 0) this.#observer.onGroup('locking', size, performance.now() - begunAt);
+    if (size > 0) notify(() => this.#observer?.onGroup('locking', size, performance.now() - begunAt));
   }
 
   #fail(group: readonly Pending<Item, Outcome>[], error: unknown): void {

@@ -1,4 +1,5 @@
-import type { GroupTrace, RequestTrace } from '../operations/trace.ts';
+import type { GroupTrace, RequestTrace } from '../calls/trace.ts';
+import { notify } from '../foundation/notify.ts';
 
 /** The trace of an item; undefined for nearly all. */
 export type TraceOf<Item> = (item: Item) => RequestTrace | undefined;
@@ -15,7 +16,19 @@ export function traceGroup<Item>(
     traced ??= [];
     traced.push(trace);
   }
-  return traced?.[0]?.beginGroup(traced);
+  return traced === undefined ? undefined : begin(traced);
+}
+
+function begin(traced: readonly RequestTrace[]): GroupTrace | undefined {
+  let trace: GroupTrace | undefined;
+  notify(() => {
+    trace = traced[0]?.beginGroup(traced);
+  });
+  return {
+    loaded: () => notify(() => trace?.loaded()),
+    decided: () => notify(() => trace?.decided()),
+    ended: (size, outcome) => notify(() => trace?.ended(size, outcome)),
+  };
 }
 
 /** A decision that tells a trace when it begins and ends. */

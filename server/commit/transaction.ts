@@ -1,36 +1,11 @@
-import { newBatchId } from '../ids.ts';
-import { OperationFailure } from '../operations/call.ts';
-import type { Database, Row, Statement, Steps } from '../store/connection/database.ts';
-import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
+import { toOperationFailure } from '../calls/read-rows.ts';
+import { newBatchId } from '../foundation/ids.ts';
+import type { Database, Steps } from '../store/connection/database.ts';
+import { StoreFailure } from '../store/connection/failure.ts';
 import { LIMITS } from '../store/connection/session-settings.ts';
 
 /** Pause between two attempts, in which the conflicting transaction can end. */
 const PAUSE_MILLISECONDS = 20;
-
-/** Reads rows for an operation; a failure of the store becomes an {@link OperationFailure} that moved nothing. */
-export async function readRows(database: Database, statement: Statement): Promise<readonly Row[]> {
-  try {
-    return await database.read(statement);
-  } catch (error) {
-    throw toOperationFailure(error);
-  }
-}
-
-/**
- * Holds back rows that prove a change to the caller until they are known to be on the standby, where commits wait for one:
- * after a crash a primary may show what a failover undoes. The rows are those of one statement and have `replicated`, and
- * `updated_at` or `created_at`, which tell rows that have long been on the standby.
- */
-export async function insistOnProof(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
-  const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {
-    const changedAt = updated_at ?? created_at;
-    return typeof replicated === 'string' && changedAt instanceof Date && !database.isConfirmed(changedAt, replicated);
-  };
-  const open = rows.find(isOpen);
-  if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;
-  const cause = new Error('the standby has not confirmed in time that it has the rows');
-  throw new OperationFailure('what was found may not last', { moneyMoved: 'unknown', cause });
-}
 
 /**
  * Runs a transaction for an operation. Retried from its reads, with a new batch id, while it meets conflicts and the
@@ -51,23 +26,4 @@ export async function transact<Result, Name extends string>(
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
     }
   }
-}
-
-/** What a failure of the store means for the caller. Any other error is returned unchanged. */
-export function toOperationFailure(error: unknown, transferId?: string): unknown {
-  if (error instanceof CommitUnknown) {
-    return new OperationFailure('the outcome of the commit is unknown', {
-      moneyMoved: 'unknown',
-      cause: error,
-      ...(transferId === undefined ? {} : { transferId }),
-    });
-  }
-  if (!(error instanceof StoreFailure)) return error;
-  const isHeld = error.lockTimeout || error.conflict;
-  const message = isHeld ? 'other transactions hold what is needed' : 'the database failed';
-  return new OperationFailure(error.crowded ? 'there is no database connection for the request' : message, {
-    busy: isHeld || error.crowded,
-    moneyMoved: 'no',
-    cause: error,
-  });
 }

@@ -4,7 +4,7 @@ import { OPERATIONS, type OperationId, type ReplyOf } from '../../contract/opera
 import { canonicalJson } from '../../contract/reading/json.ts';
 import { originalDetails, originalOf, replay, type StoredResponse } from '../../domain/idempotency.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { Call, CallContext, JsonReply } from '../operations/call.ts';
+import type { Call, CallContext, JsonReply } from '../calls/call.ts';
 import type { Database, Decision, Loaded, Statement, Steps } from '../store/connection/database.ts';
 import {
   insertStoredResponses,
@@ -17,6 +17,10 @@ import {
 import { type LockedName, lockNames } from '../store/locks.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { transact } from './transaction.ts';
+
+// Invariant: Every POST that creates or changes something does so once per key
+// Kept by: the response is stored in the same transaction
+// Tested by: `test/api/transfers/idempotent-operations.test.ts`
 
 /** What an operation does in the transaction that also stores the response to its idempotency key. */
 export type KeyedWork<Record, Name extends string> = {

@@ -1,8 +1,7 @@
-import type { FastifyInstance } from 'fastify';
-import { BUILT_CONSOLE, ConsoleFiles } from '../console/console-files.ts';
+import { BUILT_CONSOLE, ConsoleFiles } from '../pages/console/console-files.ts';
 import type { RequestContext } from './request-context.ts';
+import type { Router } from './router.ts';
 import type { HttpService } from './service.ts';
-import { contextOf } from './wire/record-response.ts';
 import { sendError } from './wire/reply.ts';
 import { sendRepresentation } from './wire/representation.ts';
 
@@ -24,18 +23,12 @@ const FOR_EVER = 'public, max-age=31536000, immutable';
  * Mounts the console. Nobody needs a key for its files: they are the same for all, and what they show comes through the
  * API. They are small and in memory, so they cost the address no more than any request.
  */
-export function mountConsole(app: FastifyInstance, service: HttpService): void {
+export function mountConsole(router: Router, service: HttpService): void {
   const files = new ConsoleFiles(BUILT_CONSOLE);
-  for (const url of [PATH, `${PATH}/*`]) {
-    app.route<{ Params: { '*'?: string } }>({
-      method: ['GET', 'HEAD'],
-      url,
-      handler: (request, reply) => {
-        const context = contextOf(reply.raw);
-        context.pattern = url;
-        reply.hijack();
-        void serveFile(service, context, files, request.params['*'] ?? '');
-      },
+  for (const pattern of [PATH, `${PATH}/*`]) {
+    router.add(['GET', 'HEAD'], {
+      pattern,
+      serve: (context, parameters) => void serveFile(service, context, files, parameters['*'] ?? ''),
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { ErrorType } from '../../contract/errors/record.ts';
 import type { ErrorCode, OperationId } from '../../contract/operations.ts';
 import type { MoneyMoved, RefusalDetails } from '../../domain/refusal.ts';
-import type { Caller } from '../operations/call.ts';
+import type { Caller } from '../calls/call.ts';
 
 /** Everything known about an error response, for the error log. */
 export type ErrorReport = {

@@ -1,11 +1,10 @@
-import type { FastifyInstance } from 'fastify';
 import type { PageResponse } from '../pages/page-response.ts';
 import { createPages } from '../pages/pages.ts';
 import { isForwardedAsHttps } from './admission/session-cookie.ts';
 import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
+import type { Router } from './router.ts';
 import { closingRefusal, type HttpService } from './service.ts';
-import { contextOf } from './wire/record-response.ts';
 import { sendBody, sendError } from './wire/reply.ts';
 import { sendRepresentation } from './wire/representation.ts';
 
@@ -16,7 +15,7 @@ const PROVOKED = ['unknown_request'] as const;
 const ASK_EACH_TIME = 'no-cache';
 
 /** Mounts the pages. They need no key; each counts more than one request of its address. */
-export function mountPages(app: FastifyInstance, service: HttpService): void {
+export function mountPages(router: Router, service: HttpService): void {
   const { gateway, version, supportContact } = service;
   const ready = () => {
     if (service.isClosing) throw closingRefusal();
@@ -25,13 +24,9 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
   const { mode, keyless } = gateway;
   const pages = createPages({ version, mode, keyless, supportContact, ready });
   for (const [url, page] of Object.entries(pages)) {
-    app.route<{ Params: Record<string, string> }>({
-      method: ['GET', 'HEAD'],
-      url,
-      handler: (request, reply) => {
-        const context = contextOf(reply.raw);
-        context.pattern = url;
-        reply.hijack();
+    router.add(['GET', 'HEAD'], {
+      pattern: url,
+      serve: (context, parameters) =>
         void servePage(service, context, () => {
           service.limits.admitAddress(context);
           const provoked = context.head?.sandboxProvoke;
@@ -41,9 +36,8 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
           const search = new URLSearchParams(context.target.slice(context.path.length)).get('q') ?? '';
           if (!isCheap(url)) service.limits.chargePage(context, search !== '');
           const { accept } = context.request.headers;
-          return page({ parameters: request.params, search, accept, url: urlOf(service, context) });
-        });
-      },
+          return page({ parameters, search, accept, url: urlOf(service, context) });
+        }),
     });
   }
 }

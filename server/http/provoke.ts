@@ -1,7 +1,7 @@
 import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
-import { OperationFailure } from '../operations/call.ts';
+import { OperationFailure } from '../calls/call.ts';
 
 /** Time until the end of a provoked `service_disabled`, for the Retry-After header. */
 const DISABLED_MILLISECONDS = 60_000;

@@ -3,9 +3,9 @@ import { performance } from 'node:perf_hooks';
 import type { OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { Refusal } from '../../domain/refusal.ts';
-import { newId } from '../ids.ts';
-import type { Caller } from '../operations/call.ts';
-import type { RequestTrace } from '../operations/trace.ts';
+import type { Caller } from '../calls/call.ts';
+import type { RequestTrace } from '../calls/trace.ts';
+import { newId } from '../foundation/ids.ts';
 import type { Connection } from './admission/connection.ts';
 import type { RateStatus } from './admission/rate-limiter.ts';
 import type { ErrorReport } from './error-report.ts';
@@ -43,6 +43,8 @@ export class RequestContext {
   fields: Readonly<Record<string, unknown>> | undefined = undefined;
   /** Names of fields that were sent and ignored. */
   ignored: readonly string[] = [];
+  /** Whether the service is a sandbox; known wherever fields were ignored. */
+  isSandbox = false;
   /** Whether an Idempotency-Key was sent that the operation does not use. */
   ignoresKey = false;
   /** The methods of the path, for the Allow header. */
@@ -96,6 +98,12 @@ export class RequestContext {
     // Node joins the values of a repeated header, which makes it invalid, as the standard asks for.
     if (this.#traceparent === null) this.#traceparent = readTraceparent(this.request.headers.traceparent);
     return this.#traceparent;
+  }
+
+  /** Whether nobody is known to wait for the response. Whoever reads it already may have ended the input. */
+  get isGone(): boolean {
+    if (this.isAbandoned || this.response.destroyed) return true;
+    return !this.responded && this.request.socket.readableEnded;
   }
 
   /** The request id on the wire. */

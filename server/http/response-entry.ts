@@ -1,6 +1,6 @@
 import type { ErrorCode, OperationId } from '../../contract/operations.ts';
 import type { MoneyMoved } from '../../domain/refusal.ts';
-import type { RequestTrace } from '../operations/trace.ts';
+import type { RequestTrace } from '../calls/trace.ts';
 
 /** What became of one request. Nothing in it is the caller's own text, except the ids of a trace. */
 export type ResponseEntry = {

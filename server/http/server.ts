@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { FastifyInstance } from 'fastify';
 import { Refusal } from '../../domain/refusal.ts';
-import type { Gateway } from '../operations/call.ts';
+import type { Gateway } from '../calls/call.ts';
 import { Connections } from './admission/connection.ts';
 import { AdmissionQueue, EventLoopLag } from './admission/overload.ts';
 import { RateLimits } from './admission/rate-limits.ts';
@@ -11,11 +10,10 @@ import { Watchers } from './admission/watchers.ts';
 import { drain } from './drain.ts';
 import type { ErrorReport } from './error-report.ts';
 import { type AddressServer, type Begin, createAddressServer, isMissingAddress, listenOn } from './listening.ts';
-import { serveOperation } from './operation-route.ts';
 import { RequestContext } from './request-context.ts';
 import type { ResponseEntry } from './response-entry.ts';
-import { RouteTable } from './route-table.ts';
-import { createRoutes } from './routes.ts';
+import { noRoute, Router } from './router.ts';
+import { mountRoutes } from './routes.ts';
 import { type BeginTrace, closingRefusal, type HttpService } from './service.ts';
 import { DEFAULT_SETTINGS, type HttpSettings } from './settings.ts';
 import { composeErrorResponse, reportError } from './wire/error-response.ts';
@@ -42,7 +40,7 @@ export type HttpOptions = {
   /** Version of the service, shown at `/`. */
   readonly version?: string;
   /** Mounts further routes, for tests of the error handling. */
-  readonly extend?: (app: FastifyInstance) => void;
+  readonly extend?: (router: Router) => void;
 };
 
 /** Listens on each of `hosts`, or on `host`, with one port. All but the first address may be missing on this machine. */
@@ -66,12 +64,13 @@ const TIMEOUT_CHECK_MILLISECONDS = 100;
 export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): HttpServer {
   const lag = new EventLoopLag();
   const service = createService(gateway, options, lag);
-  const app = createRoutes(service, options.extend);
+  mountRoutes(service.routes, service);
+  options.extend?.(service.routes);
   const servers: AddressServer[] = [];
   const addresses: AddressInfo[] = [];
   const begin: Begin = (request, response, awaitsContinue) => {
     try {
-      beginInTurn(service, app, request, response, awaitsContinue);
+      beginInTurn(service, request, response, awaitsContinue);
     } catch {
       // An error here must not end the process; the response class writes the error record for the status.
       response.statusCode = 500;
@@ -82,7 +81,6 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
   let overdue: NodeJS.Timeout | undefined;
 
   const listen = async (where: ListenOptions): Promise<void> => {
-    await app.ready();
     let { port } = where;
     try {
       for (const host of where.hosts ?? [where.host ?? '127.0.0.1']) {
@@ -111,7 +109,6 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
     lag.stop();
     await drain(service, servers);
     clearInterval(overdue);
-    await app.close();
   };
 
   return {
@@ -165,7 +162,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     onResponse: options.onResponse,
     beginTrace: options.beginTrace,
     version: options.version ?? '0.1.0',
-    routes: new RouteTable(),
+    routes: new Router(),
     connections: new Connections(),
     limits: new RateLimits(settings),
     active: new Set(),
@@ -208,7 +205,6 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
  */
 function beginInTurn(
   service: HttpService,
-  app: FastifyInstance,
   request: IncomingMessage,
   response: ErrorRecordResponse,
   awaitsContinue: boolean,
@@ -218,17 +214,12 @@ function beginInTurn(
   connection.latest = { request, response };
   const context = new RequestContext(request, response, connection);
   context.awaitsContinue = awaitsContinue;
-  if (response.socket === null) response.once('socket', () => admit(service, app, context, response));
-  else admit(service, app, context, response);
+  if (response.socket === null) response.once('socket', () => admit(service, context, response));
+  else admit(service, context, response);
 }
 
 /** Registers a request and puts it in the admission queue. */
-function admit(
-  service: HttpService,
-  app: FastifyInstance,
-  context: RequestContext,
-  response: ErrorRecordResponse,
-): void {
+function admit(service: HttpService, context: RequestContext, response: ErrorRecordResponse): void {
   const { active, admissionQueue } = service;
   const { request } = context;
   response.context = context;
@@ -241,19 +232,14 @@ function admit(
     context.connection.bytesHandled = request.socket.bytesRead;
     noteUnnoted(service, context);
   });
-  const begin = (): void => route(service, app, context, response);
+  const begin = (): void => route(service, context, response);
   const refuse = (): void => void sendError(service, context, tooBusy());
   // A health check is never refused because of load; its response is only late.
   admissionQueue.take(begin, isHealth(context) ? begin : refuse);
 }
 
 /** Checks the head of a request in the documented order of precedence, then passes it to its operation or the router. */
-function route(
-  service: HttpService,
-  app: FastifyInstance,
-  context: RequestContext,
-  response: ErrorRecordResponse,
-): void {
+function route(service: HttpService, context: RequestContext, response: ErrorRecordResponse): void {
   const { request } = context;
   // The caller disconnected while the request was queued.
   if (response.closed) return;
@@ -266,22 +252,14 @@ function route(
     const { target, authority } = readTarget(context.target);
     context.target = target;
     context.authority = authority;
-    const operation = service.routes.plainOperationOf(request.method ?? '', target);
-    if (operation !== undefined) {
-      context.pattern = target;
-      void serveOperation(service, context, operation, NO_PARAMETERS);
-      return;
-    }
-    request.url = target;
-    // Fastify would refuse some media types before the credentials are checked.
-    request.headers['content-type'] = undefined;
-    app.routing(request, response);
+    const found = service.routes.find(request.method ?? '', target);
+    if (found === undefined) throw noRoute(service.routes, context);
+    context.pattern = found.route.pattern;
+    found.route.serve(context, found.parameters);
   } catch (thrown) {
     void sendError(service, context, thrown);
   }
 }
-
-const NO_PARAMETERS = {};
 
 const OLD_CHUNKS = 'An HTTP/1.0 request cannot have a Transfer-Encoding. Use HTTP/1.1.';
 

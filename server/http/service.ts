@@ -1,13 +1,13 @@
 import type { Refusal } from '../../domain/refusal.ts';
-import type { Gateway } from '../operations/call.ts';
-import { notReady } from '../operations/readiness.ts';
-import type { RequestTrace } from '../operations/trace.ts';
+import type { Gateway } from '../calls/call.ts';
+import { notReady } from '../calls/readiness.ts';
+import type { RequestTrace } from '../calls/trace.ts';
 import type { Connections } from './admission/connection.ts';
 import type { AdmissionQueue } from './admission/overload.ts';
 import type { RateLimits } from './admission/rate-limits.ts';
 import type { Watchers } from './admission/watchers.ts';
 import type { RequestContext } from './request-context.ts';
-import type { RouteTable } from './route-table.ts';
+import type { Router } from './router.ts';
 import type { HttpSettings } from './settings.ts';
 import type { ErrorReporter } from './wire/error-response.ts';
 
@@ -20,7 +20,7 @@ export type HttpService = ErrorReporter & {
   readonly settings: HttpSettings;
   /** Version of the service, for the page at `/`. */
   readonly version: string;
-  readonly routes: RouteTable;
+  readonly routes: Router;
   readonly connections: Connections;
   readonly limits: RateLimits;
   /** Requests in flight: until the response is sent or the caller disconnects. */

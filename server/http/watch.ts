@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { OperationId } from '../../contract/operations.ts';
-import type { AnyReply, LiveReply, WaitReply } from '../operations/call.ts';
+import type { AnyReply, LiveReply, WaitReply } from '../calls/call.ts';
 import { identifyCaller } from './admission/caller.ts';
 import { beginWaiting, endWaiting } from './admission/timeouts.ts';
 import type { RequestContext } from './request-context.ts';
@@ -8,6 +8,10 @@ import type { HttpService } from './service.ts';
 import { sendStream } from './wire/event-stream.ts';
 import { sendError, sendReply } from './wire/reply.ts';
 import type { RequestHead } from './wire/request-head.ts';
+
+// Invariant: No event is sent more than about a second after its key was revoked
+// Kept by: this file checks the key before every read
+// Tested by: `test/http/streams.test.ts`, `test/api/events/streams.test.ts`
 
 /**
  * Serves a reply that waits for what has not happened yet: until then the request is no load, is not late, and has no

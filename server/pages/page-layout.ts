@@ -16,6 +16,12 @@ export const PAGE_POLICY =
   `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; img-src 'self'; ` +
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
+/** The headers of every page. */
+export const PAGE_HEADERS = [
+  ['Content-Security-Policy', PAGE_POLICY],
+  ['Referrer-Policy', 'no-referrer'],
+] as const;
+
 /** What the pages show of the service. */
 export type PageContext = {
   readonly version: string;
@@ -49,7 +55,8 @@ const NAVIGATION = [
 ] as const;
 
 /** The whole document of a page. */
-export function documentOf(page: Page, { version, mode, supportContact }: PageContext): string {
+export function documentOf(page: Page, host: Pick<PageContext, 'version' | 'mode' | 'supportContact'>): string {
+  const { version, mode, supportContact } = host;
   const links = NAVIGATION.map(
     ({ section, path, name }) =>
       html`<li><a href="${path}"${section === page.section && html` aria-current="page"`}>${name}</a></li>`,

@@ -22,16 +22,29 @@ export type PageResponse = {
  * programs send, gets JSON.
  */
 export function prefersPage(accept: string | undefined): boolean {
-  return prefersToJson(accept, ['text/html', 'application/xhtml+xml', 'text/*']);
+  return prefersToJson(accept, ['text/html', 'application/xhtml+xml']);
 }
 
-/** Whether the Accept header names one of the media types, with at least the weight of JSON. */
+/** Whether the Accept header names one of the media types, or its group, with at least the weight of JSON. */
 export function prefersToJson(accept: string | undefined, mediaTypes: readonly string[]): boolean {
   const ranges = (accept ?? '').toLowerCase().split(',').map(readRange);
-  const weightOf = (types: readonly string[]) =>
-    Math.max(0, ...ranges.filter(({ type }) => types.includes(type)).map(({ weight }) => weight));
-  const weight = weightOf(mediaTypes);
-  return weight > 0 && weight >= weightOf(['application/json', 'application/*']);
+  const weights = mediaTypes.map((type) => weightOf([type, groupOf(type)], ranges) ?? 0);
+  const weight = Math.max(...weights);
+  return weight > 0 && weight >= (weightOf([JSON_TYPE, groupOf(JSON_TYPE), '*/*'], ranges) ?? 0);
+}
+
+const JSON_TYPE = 'application/json';
+
+type MediaRange = ReturnType<typeof readRange>;
+
+/** The weight of the first of some ranges, the most precise one, that a header has: it precedes the others (RFC 9110, 12.5.1). */
+function weightOf(names: readonly string[], ranges: readonly MediaRange[]): number | undefined {
+  const found = names.map((name) => ranges.filter(({ type }) => type === name)).find(({ length }) => length > 0);
+  return found && Math.max(...found.map(({ weight }) => weight));
+}
+
+function groupOf(mediaType: string): string {
+  return mediaType.replace(/\/.*$/, '/*');
 }
 
 function readRange(range: string): { readonly type: string; readonly weight: number } {

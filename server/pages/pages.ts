@@ -14,8 +14,9 @@ import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { notReady, runbookOf } from '../operations/readiness.ts';
-import { maskedText } from '../redaction.ts';
+import { placeOf } from '../../installation.mjs';
+import { notReady, runbookOf } from '../calls/readiness.ts';
+import { maskedText } from '../foundation/redaction.ts';
 import { errorCodePage } from './catalogue/error-code-page.ts';
 import { errorListPage } from './catalogue/error-list-page.ts';
 import { eventListPage } from './catalogue/event-list-page.ts';
@@ -25,7 +26,7 @@ import { ICON_ICO, ICON_SVG } from './favicon.ts';
 import { findGuide, guideData, guideListPage, guideMarkdown, guidePage } from './guides/guide-page.ts';
 import { homePage } from './home-page.ts';
 import { PageCache, type StoredBody, storedBody } from './page-cache.ts';
-import { documentOf, PAGE_POLICY, type Page, type PageContext } from './page-layout.ts';
+import { documentOf, PAGE_HEADERS, type Page, type PageContext } from './page-layout.ts';
 import { type PageResponse, prefersPage } from './page-response.ts';
 import { referencePage } from './reference/reference-page.ts';
 
@@ -64,7 +65,7 @@ type ParsedRequest = {
 };
 
 const JSON_TYPE = 'application/json; charset=utf-8';
-const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
+const OPENAPI = placeOf('contract/openapi.json');
 
 /** The pages by route: the root, health, the guides, the catalogues of errors and events, the API reference. They need neither key nor database. */
 export function createPages(host: PageHost): Readonly<Record<string, PageHandler>> {
@@ -246,11 +247,7 @@ function asPage(page: Page, context: PageContext): PageResponse {
 }
 
 function asHtml(body: Promise<StoredBody>): PageResponse {
-  const headers = [
-    ['Content-Security-Policy', PAGE_POLICY],
-    ['Referrer-Policy', 'no-referrer'],
-  ] as const;
-  return { type: 'text/html; charset=utf-8', body, headers };
+  return { type: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS };
 }
 
 /** Data that people also read in a terminal: indented, with a line break at the end. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { newId } from '../ids.ts';
+import { newId } from '../foundation/ids.ts';
 import type { Row, Statement } from './connection/database.ts';
 import {
   BIGINT,

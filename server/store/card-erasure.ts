@@ -1,5 +1,6 @@
 import type { Row, Statement } from './connection/database.ts';
 import { timeOfId } from './error.ts';
+import { NAMED_TRANSFER } from './ledger/account.ts';
 import {
   columns,
   DATE,
@@ -11,6 +12,7 @@ import {
   rows,
   SMALLINT,
   statement,
+  statementOfRows,
   TEXT,
   UUID,
   word,
@@ -58,15 +60,22 @@ export const readErasure = statement(
   `select ${ERASURE.names} from card_erasure where program_id = :programId and card_name = :cardName`,
 );
 
-/** Reads, as a row, that the holder of a card of a transfer was erased. */
-export const readErasureOfTransfer = statement(
-  'read_erasure_of_transfer',
-  { programId: UUID, transferId: UUID },
-  `select card_name from transfer join card_erasure
-      on card_erasure.program_id = transfer.program_id
-        and card_erasure.card_id in (transfer.card_id, transfer.destination_card_id)
-    where transfer.program_id = :programId and transfer.transfer_id = :transferId limit 1`,
+/** Reads which of the transfers have a card whose holder was erased. Must come after their accounts were read. */
+export const readErasuresOfTransfers = statementOfRows(
+  'read_erasures_of_transfers',
+  NAMED_TRANSFER,
+  `select sent.program_id, sent.transfer_id, found.card_name
+    from :sent
+    cross join lateral (
+      select card_name from transfer join card_erasure
+          on card_erasure.program_id = transfer.program_id
+            and card_erasure.card_id in (transfer.card_id, transfer.destination_card_id)
+        where transfer.program_id = sent.program_id and transfer.transfer_id = sent.transfer_id limit 1
+    ) as found`,
 );
+
+/** A transfer from a row of {@link readErasuresOfTransfers}, with the card. */
+export const toErasureOfTransfer = columns({ ...NAMED_TRANSFER.columns, cardName: TEXT }).read;
 
 const INSERT_ERASURE = statement(
   'insert_card_erasure',
@@ -152,7 +161,10 @@ export const completeErasure = statement(
     where program_id = :programId and card_id = :cardId`,
 );
 
-/** Removes from a card what tells who holds it. Its account must be locked. */
+/**
+ * Removes from a card what tells who holds it. Its account must be locked. The metadata goes with {@link insertErasure}, by
+ * a trigger (migration 0030).
+ */
 export const eraseHolderOfCard = statement(
   'erase_holder_of_card',
   { ...ONE.columns, updatedAt: DATE },

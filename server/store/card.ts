@@ -1,9 +1,23 @@
 import type { Card, CardStatus } from '../../domain/cards/card.ts';
 import type { Account } from '../../domain/ledger/ledger.ts';
+import type { Metadata } from '../../domain/metadata.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { NAMED_TRANSFER, toAccount } from './ledger/account.ts';
 import { type CountedDays, countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
-import { CURRENCY, columns, DATE, insertRow, nullable, statement, statementOfRows, TEXT, UUID, word } from './sql.ts';
+import {
+  CURRENCY,
+  columns,
+  DATE,
+  insertRow,
+  insertRows,
+  json,
+  nullable,
+  statement,
+  statementOfRows,
+  TEXT,
+  UUID,
+  word,
+} from './sql.ts';
 
 /** A card for a decision, with what was counted on its account in the last weeks; null where no limit applies to it. */
 export type LoadedCard = { readonly card: Card; readonly days: CountedDays | null };
@@ -15,6 +29,7 @@ export type CardDetails = {
   readonly account: Account;
   readonly holderReference: string | null;
   readonly lastFour: string | null;
+  readonly metadata: Metadata;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
@@ -32,10 +47,11 @@ const CARD = columns({
   limits: nullable(LIMITS),
 });
 
-/** What only the record shows. */
+/** What only the record shows. It is not read where transfers are decided. */
 const SHOWN = columns({
   holderReference: nullable(TEXT),
   lastFour: nullable(TEXT),
+  metadata: json<Metadata>(),
   createdAt: DATE,
   updatedAt: DATE,
 });
@@ -136,11 +152,35 @@ const UPDATE_CARD = statement(
     ...SHOWN.omit('createdAt').columns,
   },
   `update card set status = :status, holder_reference = :holderReference, last_four = :lastFour,
-      expires_on = :expiresOn, limits = :limits, updated_at = :updatedAt
+      expires_on = :expiresOn, limits = :limits, metadata = :metadata, updated_at = :updatedAt
     where card.program_id = :programId and card.card_id = :cardId`,
 );
 
 /** Updates a card, and by its trigger the version of its account, which must be locked. */
 export function updateCard({ card, ...shown }: Omit<CardDetails, 'account' | 'today' | 'createdAt'>): Statement {
   return UPDATE_CARD({ ...card, ...shown });
+}
+
+const NAMED_CARD = { programId: UUID, cardId: UUID } as const;
+const INSERT_METADATA = insertRows(
+  'insert_card_metadata',
+  'card_metadata',
+  columns({ ...NAMED_CARD, name: TEXT, value: TEXT }),
+);
+
+/** Deletes the metadata of a card from the table by which it is searched. */
+export const deleteCardMetadata = statement(
+  'delete_card_metadata',
+  NAMED_CARD,
+  'delete from card_metadata where program_id = :programId and card_id = :cardId',
+);
+
+/** Inserts the metadata of a card that has none into the table by which it is searched. */
+export function insertCardMetadata(
+  { programId, cardId }: Pick<Card, 'programId' | 'cardId'>,
+  metadata: Metadata,
+): readonly Statement[] {
+  return Object.keys(metadata).length === 0
+    ? []
+    : [INSERT_METADATA(Object.entries(metadata).map(([name, value]) => ({ programId, cardId, name, value })))];
 }

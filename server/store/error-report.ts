@@ -1,6 +1,10 @@
 import type { Row, Statement } from './connection/database.ts';
 import { columns, INTEGER, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TIME, UUID } from './sql.ts';
 
+// Invariant: error.recorded counts every stored Server and Process Error once
+// Kept by: the statement that stores errors
+// Tested by: `test/errors/reports.test.ts`
+
 /** Errors of these types are reported by events. Of others the response tells the caller everything. */
 export const REPORTED_TYPES: readonly string[] = ['Server Error', 'Process Error'];
 

@@ -1,4 +1,5 @@
 import type { MoneyMoved } from '../../domain/refusal.ts';
+import type { Cause, Json } from '../foundation/redaction.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { REPORT_STORED } from './error-report.ts';
 import {
@@ -19,12 +20,6 @@ import {
   UUID,
   word,
 } from './sql.ts';
-
-/** A value that goes into a `json` column. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
-
-/** One link of the chain of causes, the outermost first. `stack` has the frames only. */
-export type Cause = { readonly name: string; readonly message: string; readonly stack: string | null };
 
 /** The columns of an error in a list, which has no causes. */
 export const LISTED_ERROR = columns({

@@ -1,6 +1,10 @@
 import { administer, type ConnectionSettings } from './connection/connections.ts';
 import type { Database } from './connection/database.ts';
 
+// Invariant: A sandbox never becomes a live ledger or the reverse
+// Kept by: one row, checked first
+// Tested by: `test/start/ledger-mode.test.ts`
+
 /** The mode of a ledger: for real money (`live`), or for trials (`sandbox`). */
 export type LedgerMode = 'sandbox' | 'live';
 

@@ -3,6 +3,10 @@ import type { Row, Statement } from './connection/database.ts';
 import type { KeyInScope } from './idempotency.ts';
 import { BIGINT, many, statement } from './sql.ts';
 
+// Invariant: A decision never uses a stale read
+// Kept by: locks first, then reads in later statements, or the guard of a chained group; unique account sequences
+// Tested by: `test/store/locks.test.ts`, `test/torture/rows/changes.ts`
+
 /**
  * The order in which every transaction takes its locks: the switch, names (idempotency keys and references), accounts, and
  * last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of one kind are
@@ -29,7 +33,11 @@ export const HOLD_SWITCH: Statement = {
 /** What is unique and may not exist yet, so that there is no row to lock: an idempotency key, or a name. */
 export type LockedName =
   | Pick<KeyInScope, 'keyHash'>
-  | { readonly programId: string; readonly kind: 'reference' | 'card' | 'webhooks'; readonly name: string };
+  | {
+      readonly programId: string;
+      readonly kind: 'reference' | 'movement_reference' | 'card' | 'webhooks';
+      readonly name: string;
+    };
 
 const shareAndLock = (name: string, lock: string) =>
   statement(

@@ -1,5 +1,9 @@
 import type { Database } from './connection/database.ts';
 
+// Invariant: A missing partition never stops a transfer
+// Kept by: default partitions
+// Tested by: `test/store/events/order.test.ts`
+
 /** Months ahead for which partitions are created: a service that is not restarted still has those of the next months. */
 const MONTHS_AHEAD = 3;
 

@@ -1,4 +1,5 @@
 import type { Limits, Period, ProgramRules } from '../../domain/ledger/limits.ts';
+import type { Metadata } from '../../domain/metadata.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { type CountedDays, countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
@@ -31,6 +32,7 @@ export type Program = {
   readonly cardLimits: Limits | null;
   /** Below what available amount its funding is low, in minor units of its currency; null for never. */
   readonly fundingLowThreshold: bigint | null;
+  readonly metadata: Metadata;
   /** The current day in its time zone, YYYY-MM-DD. */
   readonly today: string;
   /** Its funding accounts, one for each currency; minor units. */
@@ -46,6 +48,7 @@ const PROGRAM = columns({
   limits: nullable(LIMITS),
   cardLimits: nullable(LIMITS),
   fundingLowThreshold: nullable(BIGINT),
+  metadata: json<Metadata>(),
 });
 
 const DETAILS = columns({
@@ -86,14 +89,20 @@ export function findProgram(programId: string): Statement {
 
 const LIST_PROGRAMS = statement(
   'list_programs',
-  { after: nullable(UUID), count: NUMBER },
-  `select ${COLUMNS} from program where :after::uuid is null or program.program_id < :after
+  { after: nullable(UUID), metadataName: nullable(TEXT), metadataValue: nullable(TEXT), count: NUMBER },
+  `select ${COLUMNS} from program
+    where (:after::uuid is null or program.program_id < :after)
+      and (:metadataName::text is null or program.metadata ->> :metadataName = :metadataValue)
     order by program.program_id desc limit :count`,
 );
 
-/** Reads a page of programs, newest first, after the program `after`. */
-export function listPrograms(after: string | null, count: number): Statement {
-  return LIST_PROGRAMS({ after, count });
+/** Reads a page of programs, newest first, after the program `after`; with a pair only those that have it as metadata. */
+export function listPrograms(
+  pair: { readonly name: string; readonly value: string } | null,
+  after: string | null,
+  count: number,
+): Statement {
+  return LIST_PROGRAMS({ metadataName: pair?.name ?? null, metadataValue: pair?.value ?? null, after, count });
 }
 
 /** A program from a row of {@link readProgram} or {@link listPrograms}. */
@@ -109,7 +118,7 @@ const INSERT_PROGRAM = insertRow('insert_program', 'program', PROGRAM.omit('limi
 
 /** Inserts a program without limits. */
 export function insertProgram(
-  program: Pick<Program, 'programId' | 'name' | 'currency' | 'timeZone' | 'fundingLowThreshold'>,
+  program: Pick<Program, 'programId' | 'name' | 'currency' | 'timeZone' | 'fundingLowThreshold' | 'metadata'>,
   now: Date,
 ): Statement {
   return INSERT_PROGRAM({ ...program, createdAt: now });
@@ -129,9 +138,9 @@ export function lockProgram(programId: string): Statement {
 /** Updates a program; it must be locked. */
 export const updateProgram = statement(
   'update_program',
-  PROGRAM.pick('programId', 'name', 'limits', 'cardLimits', 'fundingLowThreshold').columns,
+  PROGRAM.pick('programId', 'name', 'limits', 'cardLimits', 'fundingLowThreshold', 'metadata').columns,
   `update program set name = :name, limits = :limits, card_limits = :cardLimits,
-      funding_low_threshold = :fundingLowThreshold
+      funding_low_threshold = :fundingLowThreshold, metadata = :metadata
     where program_id = :programId`,
 );
 
@@ -151,15 +160,18 @@ export function toFundingThreshold([row]: readonly Row[]): bigint | null {
   return row === undefined ? null : PROGRAM.pick('fundingLowThreshold').read(row).fundingLowThreshold;
 }
 
-const KNOWS_TIME_ZONE = statement(
-  'knows_time_zone',
+const READ_TIME_ZONE = statement(
+  'read_time_zone',
   { name: TEXT },
-  'select exists (select from pg_timezone_names where name = :name) as known',
+  "select set_config('TimeZone', :name, true) as name",
 );
 
-/** Reads as `known` whether PostgreSQL has a time zone of this name. */
-export function knowsTimeZone(name: string): Statement {
-  return KNOWS_TIME_ZONE({ name });
+/**
+ * Reads a time zone by its name as the server writes it, which reads no other (`pg_timezone_names` reads the files of all). Fails
+ * with the state 22023 where there is none. The setting is local to the statement's own transaction.
+ */
+export function readTimeZone(name: string): Statement {
+  return READ_TIME_ZONE({ name });
 }
 
 /** The rules of a program and the switch at the moment of a decision. */

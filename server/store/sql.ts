@@ -46,6 +46,8 @@ const writeText = (text: string, to: ArrayWriter): void => to.text(text);
 
 export const UUID = columnOf<string>('uuid', 2950, (id, to) => to.uuid(id));
 export const BIGINT = columnOf<bigint>('bigint', 20, (value, to) => to.bigint(value));
+/** A sum of `bigint`, which can be larger than one. It is only read. */
+export const SUM: Column<bigint> = { read: BigInt, write: String, element: undefined, type: 'numeric' };
 export const SMALLINT = columnOf<number>('smallint', 21, (value, to) => to.smallint(value));
 export const INTEGER = columnOf<number>('integer', 23, (value, to) => to.integer(value));
 export const BOOLEAN = columnOf<boolean>('boolean', 16, (value, to) => to.boolean(value));

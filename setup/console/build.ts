@@ -4,14 +4,8 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { root } from '../command.ts';
-import { BUILT, isBuilt, stampOf } from './stamp.ts';
-
-/** What the service reads: the files of the console, or why there are none. */
-type Build = {
-  readonly stamp: string;
-  readonly files: readonly string[];
-  readonly failure?: string;
-};
+import { packagesAmong } from '../supply-chain/packages.ts';
+import { BUILT, type Build, isBuilt, stampOf } from './stamp.ts';
 
 const target = join(root, BUILT);
 
@@ -25,7 +19,7 @@ async function buildConsole(stamp: string): Promise<Build> {
     return made;
   } catch (error) {
     // Another process was faster, with the same result.
-    if (isBuilt(root, stamp)) return { stamp, files: [] };
+    if (isBuilt(root, stamp)) return { stamp, files: [], packages: [] };
     throw error;
   } finally {
     rmSync(draft, { recursive: true, force: true });
@@ -37,15 +31,21 @@ async function buildInto(folder: string, stamp: string): Promise<Build> {
   try {
     // Loaded only here: most starts have nothing to build, and Vite takes longer to load than the stamp to compare.
     const [{ build }, { VITE_OPTIONS }] = await Promise.all([import('vite'), import('./vite-options.ts')]);
-    await build({ ...VITE_OPTIONS, build: { ...VITE_OPTIONS.build, outDir: folder } });
-    made = { stamp, files: compress(folder) };
+    const built = await build({ ...VITE_OPTIONS, build: { ...VITE_OPTIONS.build, outDir: folder } });
+    made = { stamp, files: compress(folder), packages: packagesAmong(root, modulesOf(built)) };
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    made = { stamp, files: [], failure: firstLines(error) };
+    made = { stamp, files: [], packages: [], failure: firstLines(error) };
   }
   writeFileSync(join(folder, 'build.json'), `${JSON.stringify(made)}\n`);
   return made;
+}
+
+/** The modules in what Vite has built. */
+function modulesOf(built: Awaited<ReturnType<typeof import('vite').build>>): readonly string[] {
+  const outputs = Array.isArray(built) ? built : 'output' in built ? [built] : [];
+  return outputs.flatMap(({ output }) => output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
 }
 
 /** Writes a compressed copy beside each file, once and for all requests; returns the names of the files. */

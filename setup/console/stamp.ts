@@ -34,10 +34,24 @@ function filesBelow(root: string, source: string): readonly string[] {
     .sort();
 }
 
+/** What the build says about itself; the service reads the files and the failure. */
+export type Build = {
+  readonly stamp: string;
+  readonly files: readonly string[];
+  /** The packages in them, by their paths in the clone. */
+  readonly packages: readonly string[];
+  readonly failure?: string;
+};
+
+/** What the last build said. Throws if there was none. */
+export function readBuild(root: string): Build {
+  return JSON.parse(readFileSync(join(root, BUILT, 'build.json'), 'utf8')) as Build;
+}
+
 /** Whether the sources with this stamp have been built, with success or without. */
 export function isBuilt(root: string, stamp: string): boolean {
   try {
-    return JSON.parse(readFileSync(join(root, BUILT, 'build.json'), 'utf8')).stamp === stamp;
+    return readBuild(root).stamp === stamp;
   } catch {
     return false;
   }

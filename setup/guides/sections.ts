@@ -1,7 +1,9 @@
+import { STEPS } from '../../contract/errors/precedence.ts';
+import { OPERATIONS } from '../../contract/operations.ts';
 import { CARD_MOVES, CARD_STATUSES, cardStatusOn } from '../../domain/cards/card.ts';
 import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfers/transfer.ts';
-import { SETTINGS } from '../../server/configuration/settings.ts';
-import { LOG_EVENTS } from '../../server/log/log-events.ts';
+import { SETTINGS } from '../../server/foundation/configuration/settings.ts';
+import { LOG_EVENTS } from '../../server/observe/log/log-events.ts';
 import { inCell, table } from './markdown.ts';
 import { checkTable, phaseTable } from './transfer-tables.ts';
 
@@ -10,6 +12,7 @@ export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => str
   'docs/transfers.md': { 'transfer statuses': transferStatuses, phases: phaseTable, checks: checkTable },
   'docs/cards.md': { 'card statuses': cardStatuses },
   'docs/configuration.md': { settings: settingTable },
+  'docs/errors-and-retries.md': { 'steps of a request': stepTable },
   'docs/logs.md': { 'log events': logEventTable },
 };
 
@@ -47,6 +50,18 @@ function cardStatuses(): string {
     ...CARD_STATUSES.flatMap((from) => CARD_MOVES[from].map((to) => [from, to, ''] as const)),
     ...expires.map((from) => [from, 'expired', 'expires_on has passed'] as const),
   ]);
+}
+
+function stepTable(): string {
+  const { create_transfer: example } = OPERATIONS;
+  const rows = Object.values(STEPS).map(({ checks, codes }, at) => [
+    String(at + 1),
+    inCell(checks),
+    codes(example)
+      .map((code) => `[\`${code}\`](/errors/${code})`)
+      .join(', '),
+  ]);
+  return table(['step', 'checks', 'codes of `create_transfer`'], rows);
 }
 
 function settingTable(): string {

@@ -2,6 +2,10 @@
 import type { Json, JsonObject } from '../../contract/openapi/json.ts';
 import { compareSchemas, type Direction, listOf, membersOf } from './compare-schemas.ts';
 
+// Invariant: Callers of the last release can go on: the interface only adds to it
+// Kept by: `setup/released/`, which compares `contract/openapi.json` with `openapi.released.json`
+// Tested by: `test/rules/released-api.test.ts`
+
 type Documents = { readonly released: JsonObject; readonly current: JsonObject };
 
 /** What callers of the released interface would notice: a line for each incompatible change, empty if there is none. */

@@ -5,6 +5,11 @@ import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId 
 import { guardedFields, isClosed } from '../../contract/reading/read-fields.ts';
 import { HEAD } from './type-text.ts';
 
+// Invariant: The SDK is at most 15 KB in a compressed bundle, and runs on Node 20, 22, 24 and in a browser from its
+//   tarball
+// Kept by: this file; `setup/packages/build-sdk.ts`
+// Tested by: `test/packages/sdk-*.test.ts`, `test/console/sdk-package.test.ts`
+
 const OPERATIONS: Readonly<Record<OperationId, Operation>> = DEFINITIONS;
 const BASE_PATH = '/api/v0.1/';
 

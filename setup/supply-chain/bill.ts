@@ -37,14 +37,14 @@ export type BillOfMaterials = {
 const NEED: readonly Component['scope'][] = ['required', 'optional', 'excluded'];
 
 /**
- * The bill of materials that a manifest and its lockfile come to. The same files give the same document, to the last
- * byte: it names no time, and its serial number is made of its content.
+ * The bill of materials that a manifest and its lockfile come to, with the packages that run in production. The same files
+ * give the same document, to the last byte: it names no time, and its serial number is made of its content.
  */
-export function billOfMaterials(manifest: Manifest, lockfile: Lockfile): BillOfMaterials {
+export function billOfMaterials(manifest: Manifest, lockfile: Lockfile, running: ReadonlySet<string>): BillOfMaterials {
   const packages = packagesOf(lockfile);
   const components = new Map<string, Component>();
-  for (const [, name, locked] of packages) {
-    const component = componentOf(name, locked);
+  for (const [path, name, locked] of packages) {
+    const component = componentOf(name, locked, running.has(path));
     const other = components.get(component['bom-ref']);
     // The same version in two places counts as what is needed most.
     if (other === undefined || NEED.indexOf(component.scope) < NEED.indexOf(other.scope)) {
@@ -80,11 +80,11 @@ function byReference(one: Component, other: Component): number {
   return one['bom-ref'] < other['bom-ref'] ? -1 : 1;
 }
 
-function componentOf(fullName: string, locked: LockedPackage): Component {
+function componentOf(fullName: string, locked: LockedPackage, isRunning: boolean): Component {
   const { version = '', integrity = '', license = '' } = locked;
   const purl = purlOf(fullName, version);
   const [name = '', group] = fullName.split('/').toReversed();
-  const scope = locked.dev === true ? 'excluded' : locked.optional === true ? 'optional' : 'required';
+  const scope = locked.dev === true && !isRunning ? 'excluded' : locked.optional === true ? 'optional' : 'required';
   const programs = (BUNDLED[fullName] ?? []).map((program) => bundledComponent(program, purl, scope));
   return {
     type: 'library',

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { BUNDLED } from './bundled.ts';
-import { installedPaths, type LockedPackage, type Lockfile, nameIn, packagesOf, readManifest } from './packages.ts';
+import { installedPaths, type Lockfile, nameIn, packagesOf, readManifest, runningPackages } from './packages.ts';
 
 /**
  * Licences, as SPDX names them, of what may run in production: they ask for no more than that their text is kept.
@@ -97,6 +97,9 @@ function expressionOf(manifest: { readonly license?: unknown; readonly licenses?
  */
 export function licenseProblems(root: string, lockfile: Lockfile): readonly string[] {
   const problems: string[] = [];
+  const running = runningPackages(root, lockfile);
+  const useOf = (path: string): Use =>
+    lockfile.packages[path]?.dev === true && !running.has(path) ? 'to develop with' : 'in production';
   const judge = (subject: string, expression: string, use: Use): void => {
     if (isAllowed(expression, [...ALLOWED, ...BESIDES[use]])) return;
     const said = expression === '' ? 'names no licence' : `is under ${expression}`;
@@ -107,16 +110,20 @@ export function licenseProblems(root: string, lockfile: Lockfile): readonly stri
     const { version, ...manifest } = readManifest(join(root, path));
     const subject = `${nameIn(path)} ${version}`;
     if (locked === undefined) problems.push(`${subject} (${path}) is installed, and the lockfile has no such package.`);
-    judge(`${subject} (${path})`, expressionOf(manifest), useOf(locked));
+    judge(`${subject} (${path})`, expressionOf(manifest), useOf(path));
   }
   for (const [path, name, locked] of packagesOf(lockfile)) {
     judge(
       `${name} ${locked.version} (${path}, by the lockfile)`,
       locked.license ?? IN_OLDER_FIELD[name] ?? '',
-      useOf(locked),
+      useOf(path),
     );
     for (const program of BUNDLED[name] ?? []) {
-      judge(`${program.name} inside ${name}`, program.license, locked.dev ? 'to develop with' : 'inside a package');
+      judge(
+        `${program.name} inside ${name}`,
+        program.license,
+        useOf(path) === 'to develop with' ? 'to develop with' : 'inside a package',
+      );
     }
   }
   return problems;
@@ -129,7 +136,3 @@ const BESIDES: Readonly<Record<Use, readonly string[]>> = {
   'to develop with': ALLOWED_TO_DEVELOP,
   'inside a package': ALLOWED_TO_LIE_BESIDE,
 };
-
-function useOf(locked: LockedPackage | undefined): Use {
-  return locked?.dev === true ? 'to develop with' : 'in production';
-}

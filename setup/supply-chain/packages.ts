@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 
 /** An entry of package-lock.json, as far as anything here looks at it. */
 export type LockedPackage = {
@@ -33,6 +33,7 @@ export type Manifest = {
   readonly version: string;
   readonly description?: string;
   readonly license?: unknown;
+  readonly author?: unknown;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -53,6 +54,44 @@ export function packagesOf(lockfile: Lockfile): readonly (readonly [path: string
   return Object.entries(lockfile.packages)
     .filter(([path]) => path !== '')
     .map(([path, locked]) => [path, locked.name ?? nameIn(path), locked] as const);
+}
+
+/** The packages that modules of a bundle come from, by their paths as in the lockfile. */
+export function packagesAmong(root: string, modules: readonly string[]): readonly string[] {
+  const paths = modules.map((id) => relative(root, id.replace(/\?.*$/, '')));
+  return [
+    ...new Set(paths.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path) ?? [])),
+  ].sort();
+}
+
+/** Folders of what runs in production, here and, bundled, at those who install the package. */
+const PRODUCT = '{server,cli,contract,domain,sdk,console}/**/*.{ts,tsx}';
+
+/**
+ * The packages that run in production, by their paths: those that the code imports, and what they need. npm does not know
+ * them: all are among the devDependencies, because whoever installs the package of the service has them in its bundle.
+ */
+export function runningPackages(root: string, lockfile: Lockfile): ReadonlySet<string> {
+  const sources = globSync(PRODUCT, { cwd: root }).filter(
+    (path) => !/^console\/built|node_modules|\.test\.tsx?$/.test(path),
+  );
+  const names = sources.flatMap((path) =>
+    [
+      ...readFileSync(join(root, path), 'utf8').matchAll(
+        /^(?:import|\} from|.* from|.*import\()\s*'((?:@[^/']+\/)?[a-z][^/':]*)/gm,
+      ),
+    ].map(([, name = '']) => name),
+  );
+  const running = new Set<string>();
+  const add = (from: string, name: string): void => {
+    const path = pathOfDependency(lockfile, from, name);
+    if (path === undefined || running.has(path)) return;
+    running.add(path);
+    const { dependencies = {}, optionalDependencies = {} } = lockfile.packages[path] ?? {};
+    for (const needed of Object.keys({ ...dependencies, ...optionalDependencies })) add(path, needed);
+  };
+  for (const name of new Set(names)) add('', name);
+  return running;
 }
 
 /** The name of the package that is installed at a path: what follows the last `node_modules/`. */

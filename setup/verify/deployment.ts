@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../command.ts';
+import { reportMissing } from './missing.ts';
 
 const UNIT = 'ops/systemd/transfer-service.service';
 const COMMAND = 'ops/systemd/transfer-service-command';
@@ -35,14 +36,9 @@ function report(isRight: boolean, what: string, why = ''): void {
   process.exitCode = 1;
 }
 
-function reportMissing(program: string, unchecked: string, advice: string): void {
-  console.error(`${program} cannot be run, so ${unchecked}. ${advice}`);
-  process.exitCode = 1;
-}
-
 function verifyUnit(): void {
   if (run('systemd-analyze', ['--version']).status !== 0) {
-    reportMissing('systemd-analyze', `${UNIT} was not checked`, 'It needs a Linux with systemd 250 or later.');
+    reportMissing(`systemd-analyze cannot be run, so ${UNIT} was not checked. It needs systemd 250 or later.`);
     return;
   }
   const security = run('systemd-analyze', ['security', '--offline=true', UNIT]);
@@ -77,7 +73,9 @@ function verifyCommand(): void {
 
 function buildImage(): void {
   if (run('buildah', ['--version']).status !== 0) {
-    reportMissing('buildah', `${CONTAINERFILE} was not built`, 'Install it (on Debian: apt-get install buildah).');
+    reportMissing(
+      `buildah cannot be run, so ${CONTAINERFILE} was not built. Install it (on Debian: apt-get install buildah).`,
+    );
     return;
   }
   const { BUILD_BASE, BASE } = process.env;

@@ -10,6 +10,10 @@ import { sampleOfParameter } from '../../contract/samples.ts';
 import { root } from '../command.ts';
 import { ensureInstalled } from '../install.mjs';
 
+// Invariant: Generated clients compile and work, and so does a Postman collection
+// Kept by: `contract/openapi/`
+// Tested by: `setup/verify/generated-clients.ts` in `npm run verify`
+
 const folder = join(root, 'setup/verify/clients');
 const generated = join(folder, 'generated');
 

@@ -22,10 +22,11 @@ describe('list_cards', () => {
     const { cards } = client();
     const make = (card_id: string, body: object = {}) => cards.create({ card_id, ...body }, { programId });
     await make('shop-b', { last_four: '4242', holder_reference: 'employee 7' });
-    await make('shop-a', { last_four: '4242' });
-    await make('Shop-c', { last_four: '4711', holder_reference: 'employee 7' });
+    await make('shop-a', { last_four: '4242', metadata: { tier: 'gold', shop: '7' } });
+    await make('Shop-c', { last_four: '4711', holder_reference: 'employee 7', metadata: { tier: 'gold' } });
     await make('old', { expires_on: '2020-01-31', last_four: '4242' });
-    await make('waiting', { status: 'preactive' });
+    await make('waiting', { status: 'preactive', metadata: { tier: 'silver', shop: '7' } });
+    await cards.update('waiting', { metadata: { tier: 'gold', shop: null } }, { programId });
     await make('stale', { status: 'preactive', expires_on: '2020-01-31' });
     await make('missing');
     await cards.update('missing', { status: 'lost' }, { programId });
@@ -51,6 +52,12 @@ describe('list_cards', () => {
     [{ card_id_prefix: 'sh%' }, []],
     [{ card_id_prefix: 'shop-', last_four: '4242' }, ['shop-a', 'shop-b']],
     [{ card_id_prefix: 's', status: 'expired' }, ['stale']],
+    [{ metadata_name: 'tier', metadata_value: 'gold' }, ['waiting', 'Shop-c', 'shop-a']],
+    [{ metadata_name: 'tier', metadata_value: 'silver' }, []],
+    [{ metadata_name: 'shop', metadata_value: '7' }, ['shop-a']],
+    [{ metadata_name: 'tier', metadata_value: 'gold', status: 'active' }, ['Shop-c', 'shop-a']],
+    [{ metadata_name: 'tier', metadata_value: 'gold', last_four: '4711' }, ['Shop-c']],
+    [{ metadata_name: 'tier', metadata_value: 'gold', card_id_prefix: 'shop-' }, ['shop-a']],
   ])('%j', async (query, expected) => {
     // By digits and holder the newest is first, whatever else is asked; by the start of an id their order counts.
     const isByName = query.card_id_prefix !== undefined && query.last_four === undefined;
@@ -65,7 +72,13 @@ describe('list_cards', () => {
   });
 
   test('cards of other programs are not found', async () => {
-    await client().cards.create({ card_id: 'shop-z', last_four: '4242', holder_reference: 'employee 7' });
+    await client().cards.create({
+      card_id: 'shop-z',
+      last_four: '4242',
+      holder_reference: 'employee 7',
+      metadata: { tier: 'gold' },
+    });
+    expect(await namesOf({ metadata_name: 'tier', metadata_value: 'gold' })).not.toContain('shop-z');
     expect(await namesOf({ card_id_prefix: 'shop-z' })).toEqual([]);
     expect(await namesOf({ last_four: '4242' })).not.toContain('shop-z');
     expect(await namesOf({ holder_reference: 'employee 7' })).not.toContain('shop-z');
@@ -77,6 +90,8 @@ describe('list_cards', () => {
     [{ last_four: 'abcd' }, '/last_four'],
     [{ card_id_prefix: 'a b' }, '/card_id_prefix'],
     [{ holder_reference: 'x'.repeat(256) }, '/holder_reference'],
+    [{ metadata_name: 'tier' }, '/metadata_value'],
+    [{ metadata_value: 'gold' }, '/metadata_name'],
   ])('%j is refused', async (query, field) => {
     expect(await refusalOf(list(query as ListCardsQuery))).toMatchObject({ Code: 'list_cards_schema', field });
   });

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { ErrorCode } from '../../contract/operations.ts';
-import { OPERATIONS } from '../../contract/operations.ts';
+import { type ErrorCode, OPERATIONS } from '../../contract/operations.ts';
 import { CARD_MOVES, CARD_RULES, type CardStatus } from '../../domain/cards/card.ts';
 import type { UpdateCardBody } from '../../sdk/client.ts';
 import { sendRaw } from '../harness/raw-request.ts';
@@ -49,6 +48,30 @@ describe('update_card', () => {
     expect(await client().cards.get(cardId)).toEqual({ ...changed });
     const last = await update(cardId, { last_four: '0000' });
     expect({ ...last }).toEqual({ ...changed, last_four: '0000', updated_at: last.updated_at });
+  });
+
+  test('metadata is set with the card, merged pair by pair, and never changed on a closed card', async () => {
+    const { card_id: cardId, metadata } = await client().cards.create({ metadata: { tier: 'gold', shop: '7' } });
+    expect(metadata).toEqual({ tier: 'gold', shop: '7' });
+    expect((await client().cards.create({})).metadata).toEqual({});
+    const changed = await update(cardId, { metadata: { tier: 'silver', shop: null, note: '' } });
+    expect(changed.metadata).toEqual({ tier: 'silver', note: '' });
+    expect({ ...(await client().cards.get(cardId)) }).toEqual({ ...changed });
+    const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`name ${at}`, 'x']));
+    const refused = await refusalOf(update(cardId, { metadata: pairs(19) }));
+    expect(refused).toMatchObject({ Code: 'update_card_schema', field: '/metadata' });
+    expect(refused.Message).toContain('it would have 21');
+    expect((await update(cardId, { metadata: pairs(18) })).metadata).toEqual({ ...changed.metadata, ...pairs(18) });
+    // An event is listed once the relay has given it a position, shortly after its commit.
+    const newest = async () =>
+      (await client().events.list({ subject_id: cardId, type: 'card.updated', limit: 1 })).data;
+    const shown = { tier: 'silver', note: '', 'name 17': 'x' };
+    await expect.poll(newest).toMatchObject([{ data: { metadata: shown } }]);
+    expect((await update(cardId, { metadata: null })).metadata).toEqual({});
+    await update(cardId, { status: 'closed', metadata: { reason: 'lost' } });
+    const late = await refusalOf(update(cardId, { metadata: { reason: 'found' } }));
+    expect(late).toMatchObject({ Code: 'invalid_card_status', field: '/metadata' });
+    expect((await client().cards.get(cardId)).metadata).toEqual({ reason: 'lost' });
   });
 
   test('a request that changes nothing succeeds and leaves updated_at as it is', async () => {

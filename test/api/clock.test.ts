@@ -3,6 +3,7 @@ import type { TransferRecord } from '../../sdk/client.ts';
 import { calendarAt, dayIn } from '../harness/local-time.ts';
 import { waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
+import { isThorough } from '../harness/run/ring.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 import { type LimitedCard, limitedProgram, midweek, setClock } from './transfers/limited.ts';
 
@@ -86,7 +87,7 @@ describe('move_clock', () => {
     };
     const jumpToAndFro = async (): Promise<void> => {
       // Until loads were made on more than one day, which takes longer on a machine that is busy.
-      const isEnough = (jump: number) => jump >= 24 && new Set(made).size > 1;
+      const isEnough = (jump: number) => jump >= (isThorough ? 24 : 8) && new Set(made).size > 1;
       for (let jump = 0; !isEnough(jump); jump += 1) await moveTo(days[jump % days.length] ?? 0);
     };
     const jumps = jumpToAndFro().finally(() => {
@@ -116,7 +117,11 @@ describe('move_clock', () => {
   });
 });
 
-const ZONES = ['UTC', 'Pacific/Auckland', 'Europe/Berlin', 'Asia/Kolkata', 'America/Los_Angeles'];
+/** One to the east and one to the west; more of them in `npm run verify`. */
+const ZONES = [
+  ...['Pacific/Auckland', 'America/Los_Angeles'],
+  ...(isThorough ? ['UTC', 'Europe/Berlin', 'Asia/Kolkata'] : []),
+];
 const PERIODS = ['day', 'week', 'month'] as const;
 const PREFIX = { day: 'daily', week: 'weekly', month: 'monthly' } as const;
 const asWritten = (moment: number): string => new Date(moment).toISOString().replace('.000Z', 'Z');

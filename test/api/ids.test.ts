@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idAt } from '../../server/ids.ts';
+import { idAt } from '../../server/foundation/ids.ts';
 
 const MOMENT = Date.parse('2026-11-22T01:02:03.004Z');
 const FORM = /^([0-9a-f]{8})-([0-9a-f]{4})-7([0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -2,19 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Overview } from '../../contract/service/overview.ts';
 import { TransferService } from '../../sdk/client.ts';
-import { startStoringTransferCounts } from '../../server/jobs/store-transfer-counts.ts';
-import { TransferCounts } from '../../server/overview/transfer-counts.ts';
+import { startStoringTransferCounts } from '../../server/background/jobs/store-transfer-counts.ts';
 import { readTransferCounts, toHourlyCount } from '../../server/store/overview/transfer-count.ts';
 import { dropOldErrors } from '../../server/store/partition.ts';
+import { TransferCounts } from '../../server/subjects/overview/transfer-counts.ts';
 import { operatorKey, withSecret } from '../harness/keys.ts';
 import { waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
-import { refusalOf, useService } from '../harness/service.ts';
+import { refusalOf, useOwnService } from '../harness/service.ts';
+import { requireOwnPostgres } from '../harness/stock-postgres.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // What an operator sees at a glance, and what the switch would stop.
 
-const running = useService();
+const running = useOwnService('Its figures are those of the whole service.');
 const client = () => running().client;
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -57,7 +58,8 @@ describe('get_overview', () => {
     expect(new Set(made).size).toBeLessThanOrEqual(2);
   });
 
-  test('without its database: what the process knows, and no more', async () => {
+  test('without its database: what the process knows, and no more', async (context) => {
+    requireOwnPostgres(context);
     const path = '/api/v0.1/operator/overview';
     const { key } = await withSecret(client().keys.create(operatorKey('overview')));
     const get = () => sendRaw(running().url, { method: 'GET', path, headers: { Authorization: `Bearer ${key}` } });

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UpdateProgramBody } from '../../sdk/client.ts';
 import { patiently } from '../harness/client/patience.ts';
-import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
+import { expectBalancedBooks, refusalOf, useOwnService } from '../harness/service.ts';
 import { limitedProgram, midweek, type ProgramSetting, setClock } from './transfers/limited.ts';
 
-const running = useService();
+const running = useOwnService('It reads which program is the newest.');
 const client = () => running().client;
 const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
 /** The client does not repeat a PATCH by itself, and a busy machine makes a service refuse one. */
@@ -40,6 +40,28 @@ describe('update_program', () => {
     expect((await client().programs.list({ limit: 1 })).data[0]).toEqual({ ...both });
     expect({ ...(await update(programId, {})) }).toEqual({ ...both });
     expect({ ...(await update(programId, { limits: LIMITS, name: 'Geschenke ÄÖ' })) }).toEqual({ ...both });
+  });
+
+  test('metadata is set with the program, merged pair by pair, and finds it', async () => {
+    const shop = `shop ${Date.now()}`;
+    const made = await client().programs.create({ name: 'Shops', currency: 'USD', metadata: { shop, tier: 'a' } });
+    const { program_id: programId } = made;
+    const found = async (metadata_value: string) =>
+      (await client().programs.list({ metadata_name: 'shop', metadata_value })).data.map(
+        ({ program_id }) => program_id,
+      );
+    expect(made.metadata).toEqual({ shop, tier: 'a' });
+    expect(await found(shop)).toEqual([programId]);
+    const changed = await update(programId, { metadata: { tier: null, region: 'west' } });
+    expect({ ...changed }).toEqual({ ...made, metadata: { shop, region: 'west' } });
+    expect((await update(programId, { name: 'Shops 2' })).metadata).toEqual(changed.metadata);
+    // An event is listed once the relay has given it a position, shortly after its commit.
+    const newest = async () => (await client().events.list({ subject_id: programId, limit: 1 }, { programId })).data;
+    await expect
+      .poll(newest)
+      .toMatchObject([{ type: 'program.updated', data: { metadata: { shop, region: 'west' } } }]);
+    expect((await update(programId, { metadata: null })).metadata).toEqual({});
+    expect(await found(shop)).toEqual([]);
   });
 
   test('limits are merged: null removes a limit, and the others stay', async () => {
@@ -105,6 +127,8 @@ describe('update_program', () => {
     [{ name: '' }, '/name'],
     [{ limits: '' }, '/limits'],
     [{ limits: { in: { daily_count: '' } } }, '/limits/in/daily_count'],
+    [{ metadata: { shop: 7 } }, '/metadata'],
+    [{ metadata: Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`name ${at}`, 'x'])) }, '/metadata'],
   ];
 
   test.each(BAD)('the body %j is refused', async (body, field) => {
@@ -167,7 +191,7 @@ describe('limits of a program', () => {
       );
       await delay(6);
       await update(made.programId, { limits: { in: { daily_amount: 100 } } });
-      const used = (await card.used('in', 'program')).daily_amount ?? 0;
+      const used = Number((await card.used('in', 'program')).daily_amount);
       const settled = await loads;
       const sum = 10 * settled.filter(({ status }) => status === 'fulfilled').length;
       expect((await card.used('in', 'program')).daily_amount).toBe(sum);
@@ -183,7 +207,12 @@ describe('list_funding_movements', () => {
     const { program_id: programId } = await client().programs.create({ name: 'Moved', currency: 'USD' });
     expect((await movements(programId)).data).toEqual([]);
     const made = [
-      await client().deposits.create(programId, { amount: 900, description: 'wire 1' }),
+      await client().deposits.create(programId, {
+        amount: 900,
+        description: 'wire 1',
+        reference: 'r 1',
+        metadata: { bank: 'north' },
+      }),
       await client().withdrawals.create(programId, { amount: 100 }),
       await client().deposits.create(programId, { amount: 5, currency: 'EUR' }),
     ].map((movement) => ({ ...movement }));
@@ -202,5 +231,68 @@ describe('list_funding_movements', () => {
     expect((await movements(programId)).data).toEqual([]);
     const unknown = 'prog_00000000000000000000000000000000';
     expect(await refusalOf(movements(unknown))).toMatchObject({ code: 'program_not_found' });
+  });
+});
+
+describe('the reference and the metadata of deposits and withdrawals', () => {
+  const newProgram = async () => (await client().programs.create({ name: 'Named', currency: 'USD' })).program_id;
+
+  test('a reference is used once by the deposits and withdrawals of a program, also by two at once', async () => {
+    const [programId, other] = [await newProgram(), await newProgram()];
+    const metadata = { bank: 'north', batch: '7' };
+    const made = await client().deposits.create(programId, { amount: 900, reference: 'wire 7', metadata });
+    expect(made).toMatchObject({ reference: 'wire 7', metadata });
+    const { deposits, withdrawals } = client();
+    for (const again of [
+      () => deposits.create(programId, { amount: 900, reference: 'wire 7' }),
+      () => withdrawals.create(programId, { amount: 1000, reference: 'wire 7' }),
+    ]) {
+      const refused = await refusalOf(again());
+      expect(refused).toMatchObject({
+        Code: 'duplicate_reference',
+        Status: 409,
+        field: '/reference',
+        moneyMoved: 'no',
+      });
+      expect(refused.Message).toContain(`'wire 7' already belongs to the deposit ${made.movement_id}.`);
+    }
+    await client().deposits.create(other, { amount: 1, reference: 'wire 7' });
+    // Those of transfers are others.
+    const card = await client().cards.create({}, { programId });
+    const load = { amount: 5, card_id: card.card_id, reference: 'wire 7' };
+    await client().transfers.create(load, { programId });
+    const both = await Promise.allSettled(
+      [1, 2, 3, 4].map((amount) => client().deposits.create(programId, { amount, reference: 'wire 8' })),
+    );
+    const codes = both.map((one) => (one.status === 'fulfilled' ? 'made' : one.reason.Code)).sort();
+    expect(codes).toEqual(['duplicate_reference', 'duplicate_reference', 'duplicate_reference', 'made']);
+  });
+
+  test('they find what they belong to, and a replay has the bytes of the first response', async () => {
+    const programId = await newProgram();
+    const key = { idempotencyKey: `wire-of-${programId}` };
+    const body = { amount: 900, reference: 'wire 9', metadata: { z: '1', bank: 'north', a: '2' } };
+    const made = await client().deposits.create(programId, body, key);
+    const replayed = await client().deposits.create(programId, body, key);
+    expect([JSON.stringify(replayed), replayed.response.replayed]).toEqual([JSON.stringify(made), true]);
+    const { movement_id: other } = await client().withdrawals.create(programId, {
+      amount: 3,
+      metadata: { bank: 'north' },
+    });
+    await client().deposits.create(programId, { amount: 3, metadata: { bank: 'south' } });
+    const found = async (query: object) =>
+      (await client().programs.movements(programId, query)).data.map(({ movement_id }) => movement_id);
+    const north = { metadata_name: 'bank', metadata_value: 'north' };
+    expect(await found({ reference: 'wire 9' })).toEqual([made.movement_id]);
+    expect(await found({ reference: 'wire' })).toEqual([]);
+    expect(await found(north)).toEqual([other, made.movement_id]);
+    const first = await client().programs.movements(programId, { ...north, limit: 1 });
+    expect(await found({ ...north, limit: 1, cursor: first.next_cursor })).toEqual([made.movement_id]);
+    expect(await found({ reference: 'wire 9', ...north })).toEqual([made.movement_id]);
+    expect(await found({ reference: 'wire 9', metadata_name: 'bank', metadata_value: 'south' })).toEqual([]);
+    expect((await client().programs.movements(programId, { reference: 'wire 9' })).data).toEqual([{ ...made }]);
+    const oldest = async () =>
+      (await client().events.list({ type: 'funding.deposited', limit: 100 }, { programId })).data.at(-1)?.data;
+    await expect.poll(oldest).toEqual({ ...made });
   });
 });

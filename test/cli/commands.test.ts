@@ -79,10 +79,14 @@ describe('limits', () => {
     await type('cards update card_1 --limits in.daily_count=none,out=none,maximum_balance=none');
     await type('cards update card_1 --limits none --remove holder_reference,last_four,expires_on');
     await type('transfers update tr_1 --metadata a=1 --remove-metadata b --remove-metadata c');
+    await type('cards update card_1 --metadata a=1 --remove-metadata b');
+    await type('programs update prog_1 --clear-metadata');
     expect(service.received.map(({ body }) => JSON.parse(body))).toEqual([
       { limits: { in: { daily_count: null }, out: null, maximum_balance: null } },
       { limits: null, holder_reference: null, last_four: null, expires_on: null },
       { metadata: { a: '1', b: null, c: null } },
+      { metadata: { a: '1', b: null } },
+      { metadata: null },
     ]);
   });
 
@@ -155,6 +159,12 @@ describe('commands', () => {
       metadata_value: 'a=b',
       maximum_amount: '999999999999',
     });
+    for (const list of ['cards list', 'programs list', 'programs movements prog_1 --reference r']) {
+      service.play({ status: 200, body: { data: [], next_cursor: null } });
+      await type(`${list} --metadata order=a=b`);
+      const { searchParams: pair } = new URL(service.received[0]?.url ?? '', service.url);
+      expect(Object.fromEntries(pair)).toMatchObject({ metadata_name: 'order', metadata_value: 'a=b' });
+    }
     service.play({ chunks: ['transfer_id\r\n'] });
     await type(`transfers export ${filters}`);
     const exported = new URL(service.received[0]?.url ?? '', service.url).searchParams;

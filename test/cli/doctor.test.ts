@@ -124,6 +124,37 @@ describe('the service', () => {
       { outcome: 'problem', message: expect.stringContaining('The key is not accepted: The key was revoked. Check') },
     ],
     [
+      'cannot look the key up, because its database is down',
+      {
+        '/health/ready': {
+          status: 503,
+          body: { Message: 'The database does not respond.' },
+          headers: { readiness: 'database_silent', runbook: 'docs/runbook/database-silent.md' },
+        },
+        '/api/v0.1/console/session': {
+          status: 500,
+          body: { Message: 'An error occurred.', Status: 500, Code: 'unknown_get_session', Type: 'API Error' },
+        },
+      },
+      'key',
+      {
+        outcome: 'problem',
+        message: 'The key could not be checked: database_silent: The database does not respond.',
+        runbook: 'docs/runbook/database-silent.md',
+      },
+    ],
+    [
+      'cannot look the key up, although it is ready',
+      {
+        '/api/v0.1/console/session': {
+          status: 503,
+          body: { Message: 'Too busy.', Status: 503, Code: 'service_unavailable', Type: 'API Error' },
+        },
+      },
+      'key',
+      { outcome: 'problem', message: 'The key could not be checked: Too busy.', runbook: 'docs/runbook/not-ready.md' },
+    ],
+    [
       'is short of something',
       { '/api/v0.1/operator/status': { body: Object(exampleReply('get_status')) } },
       'books not verified',

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
+import { COMPILED } from '../harness/process.ts';
 import { type Canned, deadUrl, errorResponse, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import type { Outcome } from './in-process.ts';
 
@@ -20,7 +21,7 @@ afterAll(() => service.close());
 function runCommand(commandLine: readonly string[], environment: Record<string, string>): Promise<Outcome> {
   return new Promise((done, fail) => {
     const child = spawn(NODE, [MAIN, ...commandLine], {
-      env: environment,
+      env: { ...COMPILED, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
@@ -38,7 +39,12 @@ function runCommand(commandLine: readonly string[], environment: Record<string, 
 
 function play(canned: Canned): Record<string, string> {
   service.play(canned);
-  return { TRANSFER_SERVICE_URL: service.url, TRANSFER_SERVICE_KEY: 'secret', TRANSFER_SERVICE_PROGRAM: '' };
+  return {
+    ...COMPILED,
+    TRANSFER_SERVICE_URL: service.url,
+    TRANSFER_SERVICE_KEY: 'secret',
+    TRANSFER_SERVICE_PROGRAM: '',
+  };
 }
 
 test('a transfer is created and shown, with settings from the environment', async () => {

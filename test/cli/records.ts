@@ -21,6 +21,7 @@ export const CARD: CardRecord = {
   last_four: null,
   expires_on: null,
   limits: null,
+  metadata: {},
   created_at: '2030-01-31T12:00:00.000Z',
   updated_at: '2030-01-31T12:00:00.000Z',
 };
@@ -42,6 +43,8 @@ export const MOVEMENT: FundingMovementRecord = {
   currency: 'USD',
   balance: 500,
   description: null,
+  reference: null,
+  metadata: {},
   created_at: '2030-01-31T12:00:00.000Z',
 };
 export const TRIAL_BALANCE: TrialBalance = {

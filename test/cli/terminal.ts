@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { COMPILED } from '../harness/process.ts';
 
 /** Whether a program is installed on this machine. */
 export function isInstalled(program: string): boolean {
@@ -17,7 +18,13 @@ export type Terminal = {
 /** Runs a command line of the shell in a terminal of its own. */
 export function openTerminal(command: string, environment: Readonly<Record<string, string>> = {}): Terminal {
   const child: ChildProcess = spawn('script', ['-qfec', `stty cols 80 rows 24; ${command}`, '/dev/null'], {
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '/', TERM: 'xterm-256color', ...environment },
+    env: {
+      ...COMPILED,
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '/',
+      TERM: 'xterm-256color',
+      ...environment,
+    },
     stdio: ['pipe', 'pipe', 'inherit'],
     // A group of its own, so that it ends with everything that it has started.
     detached: true,

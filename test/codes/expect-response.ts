@@ -1,8 +1,13 @@
 import { expect } from 'vitest';
 import { ERRORS, familyOf } from '../../contract/errors/catalogue.ts';
 import { searchCatalogue } from '../../contract/errors/search/search-catalogue.ts';
-import type { ErrorCode } from '../../contract/operations.ts';
-import { movesMoney, OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
+import {
+  type ErrorCode,
+  OPERATIONS,
+  type OperationId,
+  precedenceOf,
+  saysIfMoneyMoved,
+} from '../../contract/operations.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { send } from './send.ts';
 
@@ -27,7 +32,9 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
-  ...['ignored-headers', 'readiness', 'runbook', 'original-request-id'],
+  ...['sandbox', 'ignored-headers', 'readiness', 'runbook', 'original-request-id'],
+  // Where a browser gets a page instead.
+  'vary',
   ...['ratelimit-policy', 'ratelimit'],
 ]);
 
@@ -52,7 +59,7 @@ export function expectResponse(response: RawResponse, expected: Expected): void 
 
 function expectMoney({ headers }: RawResponse, { code, operation, moneyMoved, keyed }: Expected): void {
   const { retryable, moneyMoved: reported } = ERRORS[code];
-  const isMoney = operation !== undefined && movesMoney(operation);
+  const isMoney = operation !== undefined && saysIfMoneyMoved(operation);
   const moved = isMoney ? (moneyMoved ?? 'no') : undefined;
   expect(headers.get('money-moved')).toBe(moved);
   if (moved === 'unknown') expect(reported).toBe('no or unknown');

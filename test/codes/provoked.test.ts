@@ -4,11 +4,11 @@ import { catalogueRecord, ERROR_CODES, operationsWith } from '../../contract/err
 import { exampleRecord, provokingRequest, unknownOutcomeRequest } from '../../contract/errors/examples.ts';
 import { exampleOf } from '../../contract/examples.ts';
 import { type ErrorCode, movesMoney, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
-import { expectBalancedBooks, useService } from '../harness/service.ts';
+import { expectBalancedBooks, useOwnService } from '../harness/service.ts';
 import { type Expected, expectResponse } from './expect-response.ts';
 import { send, sendAll, toRequest } from './send.ts';
 
-const service = useService();
+const service = useOwnService('Its samples change the clock, the cards and the switch.');
 let before: unknown;
 
 beforeAll(async () => {

@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import { type ExampleRequest, exampleOf } from '../../contract/examples.ts';
-import type { ErrorCode } from '../../contract/operations.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { Operation } from '../../contract/operation.ts';
+import { type ErrorCode, OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { SharedCode } from '../../domain/error-codes.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { balancesOf, type Expected } from './expect-response.ts';
@@ -115,6 +116,29 @@ export function about(
   const { method } = OPERATIONS[operation];
   const body = members === undefined ? undefined : JSON.stringify(members);
   return { operation, request: toRequest({ method, path: pathOf(operation, id), headers, ...(body && { body }) }) };
+}
+
+/** The example of an operation about another thing. */
+export function aboutId(operation: OperationId, id: string): Attempt {
+  return { operation, request: { ...toRequest(exampleOf(operation)), path: pathOf(operation, id) } };
+}
+
+/** An id that nothing has. */
+export const NO_ID = '00000000000070008000000000000001';
+
+/** Whether the operation itself can be refused with the code. */
+export function hasError(id: OperationId, code: SharedCode): boolean {
+  const { errors }: Operation = OPERATIONS[id];
+  return errors.includes(code);
+}
+
+/** The example of every operation whose path has the parameter, and which has the code for ids that nothing has. */
+export function aboutNone(code: SharedCode, parameter: string, ...ids: readonly string[]): RealCause {
+  const operations = OPERATION_IDS.filter((id) => OPERATIONS[id].path.includes(`{${parameter}}`) && hasError(id, code));
+  return byRequests(
+    code,
+    operations.flatMap((operation) => ids.map((id) => atField(undefined, aboutId(operation, id)))),
+  );
 }
 
 /** The attempt, whose response must name this field, or none. */

@@ -11,9 +11,11 @@ import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../
 import { RawConnection } from '../harness/raw-connection.ts';
 import {
   type Attempt,
+  aboutNone,
   byRequests,
   eachOperation,
   hasBody,
+  NO_ID,
   pathOf,
   type RealCause,
   type Result,
@@ -25,8 +27,8 @@ import {
 } from './real-cause.ts';
 import { sampleRequest } from './sample.ts';
 import { bytesOf, type RequestSpec, send } from './send.ts';
-import { NO_ID, runSwitch, TRANSFER_CAUSES } from './transfer-causes.ts';
-import { RESENT_WITHOUT_EVENT, REUSED_KEYS, WEBHOOK_CAUSES } from './webhook-causes.ts';
+import { runSwitch, TRANSFER_CAUSES } from './transfer-causes.ts';
+import { RESENT_WITHOUT_EVENT, WEBHOOK_CAUSES } from './webhook-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
 const TRANSFER = OPERATIONS.create_transfer.path;
@@ -49,7 +51,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   forbidden: { run: runForbidden },
   rate_limited: { run: runRates },
   card_number_refused: byRequests('card_number_refused', [
-    ...eachOperation((request) => ({ ...request, path: `${request.path}?note=4111%201111%201111%201111` })),
+    ...eachOperation((request) => ({ ...request, path: `${request.path}?unknown=4111%201111%201111%201111` })),
     ...eachOperation(
       (request, id) => ({ ...request, path: pathOf(id, CARD_NUMBER) }),
       (id) => OPERATIONS[id].path.includes('{'),
@@ -111,29 +113,18 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   },
   ...TRANSFER_CAUSES,
   ...WEBHOOK_CAUSES,
-  idempotency_key_exists: together(TRANSFER_CAUSES.idempotency_key_exists, REUSED_KEYS),
   program_not_found: { run: runNoProgram },
-  key_not_found: byRequests('key_not_found', [
-    { operation: 'revoke_key', request: { method: 'POST', path: pathOf('revoke_key', `key_${NO_ID}`) } },
-    { operation: 'roll_key', request: { method: 'POST', path: pathOf('roll_key', 'key_missing') } },
-  ]),
-  session_not_found: byRequests('session_not_found', [
-    { operation: 'revoke_session', request: { method: 'POST', path: pathOf('revoke_session', `ses_${NO_ID}`) } },
-    { operation: 'delete_session', request: { method: 'DELETE', path: OPERATIONS.delete_session.path } },
-  ]),
-  error_not_found: byRequests('error_not_found', [
-    get('get_error', pathOf('get_error', `req_${NO_ID}`)),
-    get('inspect_error', pathOf('inspect_error', 'req_missing')),
-  ]),
-  request_not_found: byRequests('request_not_found', [
-    get('get_request', pathOf('get_request', `req_${NO_ID}`)),
-    get('get_request', pathOf('get_request', 'req_missing')),
-  ]),
-  event_not_found: together(
-    byRequests('event_not_found', [
-      get('get_event', pathOf('get_event', `evt_${NO_ID}`)),
-      get('inspect_event', pathOf('inspect_event', 'evt_missing')),
+  key_not_found: aboutNone('key_not_found', 'key_id', `key_${NO_ID}`, 'key_missing'),
+  session_not_found: together(
+    aboutNone('session_not_found', 'session_id', `ses_${NO_ID}`),
+    byRequests('session_not_found', [
+      { operation: 'delete_session', request: { method: 'DELETE', path: OPERATIONS.delete_session.path } },
     ]),
+  ),
+  error_not_found: aboutNone('error_not_found', 'request_id', `req_${NO_ID}`, 'req_missing'),
+  request_not_found: aboutNone('request_not_found', 'request_id', `req_${NO_ID}`, 'req_missing'),
+  event_not_found: together(
+    aboutNone('event_not_found', 'event_id', `evt_${NO_ID}`, 'evt_missing'),
     RESENT_WITHOUT_EVENT,
   ),
   events_expired: { run: runExpired },

@@ -40,7 +40,10 @@ const USES = SOURCES.flatMap(usesIn);
 const isTemplate = ({ code }: Use): boolean => /^\$\{[^}]+\}_schema$|^unknown_\$\{[^}]+\}$/.test(code);
 
 /** Code that belongs to create_transfer alone: a row of a batch is one, and the checks are its rules. */
-const OF_CREATE_TRANSFER = ['server/transfers/create-transfer-batch.ts', 'domain/transfers/transfer-checks.ts'];
+const OF_CREATE_TRANSFER = [
+  'server/subjects/transfers/create-transfer-batch.ts',
+  'domain/transfers/transfer-checks.ts',
+];
 
 describe('the source and the catalogue', () => {
   test('agree: the store, which is not searched for codes, refuses nothing', () => {

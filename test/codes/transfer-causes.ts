@@ -1,26 +1,30 @@
 import { randomUUID } from 'node:crypto';
-import type { ErrorCode, OperationId } from '../../contract/operations.ts';
+import { expect } from 'vitest';
+import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
-import type { TransferService, UpdateCardBody } from '../../sdk/client.ts';
+import type { UpdateCardBody } from '../../sdk/client.ts';
 import { held, made, newCard, spent } from '../api/arrange.ts';
-import { newSession } from '../harness/keys.ts';
+import { partsOf, toRaw } from '../fixtures/operations.ts';
+import { thingsOf } from '../fixtures/service-things.ts';
+import { sendRaw } from '../harness/raw-request.ts';
 import {
   type Attempt,
   about,
+  aboutNone,
   atField,
   byPrepared,
   byRequests,
+  hasError,
+  NO_ID,
   type RealCause,
   type Result,
   runRefused,
   together,
   withMembers,
 } from './real-cause.ts';
+import { toRequest } from './send.ts';
 import type { World } from './world.ts';
-
-/** An id that nothing has. */
-export const NO_ID = '00000000000070008000000000000001';
 
 /** A transfer of one cent that differs in what matters, under a new key each time. */
 export const transfer = (members: object): Attempt =>
@@ -45,48 +49,14 @@ function whileHeld(code: ErrorCode, change: UpdateCardBody, field?: string): Rea
   });
 }
 
-/** The operations on a transfer. */
-const OF_A_TRANSFER: readonly (readonly [OperationId, object?])[] = [
-  ['get_transfer'],
-  ['capture_transfer', {}],
-  ['cancel_transfer'],
-  ['reverse_transfer', {}],
-  ['update_transfer', { metadata: {} }],
-  ['list_reversals'],
-  ['get_transfer_timeline'],
-];
-
-/** The operations on a card. */
-const OF_A_CARD: readonly (readonly [OperationId, object?])[] = [
-  ['get_card'],
-  ['update_card', { status: 'inactive' }],
-  ['erase_card_holder'],
-  ['get_card_limits'],
-  ['list_holds'],
-  ['list_postings'],
-  ['export_postings'],
-  ['list_likely_duplicates'],
-];
-
-const AMOUNTS = [
-  'create_transfer',
-  'create_deposit',
-  'create_withdrawal',
-  'capture_transfer',
-  'reverse_transfer',
-] as const;
-
 /** Causes of the codes of transfers, cards and their limits, besides their samples. */
 export const TRANSFER_CAUSES = {
-  card_not_found: byRequests('card_not_found', [
-    to('card_missing'),
-    ...OF_A_CARD.map(([operation, members]) => aboutOnly(operation, 'card_missing', members)),
-  ]),
-  transfer_not_found: byRequests('transfer_not_found', [
-    ...OF_A_TRANSFER.map(([operation, members]) => aboutOnly(operation, 'tr_missing', members)),
-    ...OF_A_TRANSFER.map(([operation, members]) => aboutOnly(operation, `tr_${NO_ID}`, members)),
-  ]),
-  reversal_not_found: byRequests('reversal_not_found', [aboutOnly('get_reversal', `rev_${NO_ID}`)]),
+  card_not_found: together(
+    byRequests('card_not_found', [to('card_missing')]),
+    aboutNone('card_not_found', 'card_id', 'card_missing'),
+  ),
+  transfer_not_found: aboutNone('transfer_not_found', 'transfer_id', 'tr_missing', `tr_${NO_ID}`),
+  reversal_not_found: aboutNone('reversal_not_found', 'reversal_id', `rev_${NO_ID}`),
   invalid_transfer_status: byPrepared('invalid_transfer_status', async (client) => {
     const card = await newCard(client);
     const [completed, pending, canceled] = [
@@ -157,7 +127,7 @@ export const TRANSFER_CAUSES = {
   }),
   invalid_amount: byRequests(
     'invalid_amount',
-    AMOUNTS.flatMap((operation) =>
+    OPERATION_IDS.filter((id) => hasError(id, 'invalid_amount')).flatMap((operation) =>
       [0, -1, 85.5, '85.50', '1.5', 1e12].map((amount) => atField('/amount', withMembers(operation, { amount }))),
     ),
   ),
@@ -200,56 +170,36 @@ export const TRANSFER_CAUSES = {
       return [atField('/amount', about('reverse_transfer', load, {}))];
     }),
   ),
-  idempotency_key_exists: byPrepared('idempotency_key_exists', prepareUsedKeys),
+  duplicate_reference: byPrepared('duplicate_reference', async (client) => {
+    const reference = `used before ${randomUUID()}`;
+    await client.deposits.create(DEMO_PROGRAM, { amount: 1, reference });
+    return (['create_deposit', 'create_withdrawal'] as const).map((operation) =>
+      atField('/reference', withMembers(operation, { amount: 1, reference }, { 'Idempotency-Key': randomUUID() })),
+    );
+  }),
+  idempotency_key_exists: { run: runUsedKeys },
 } as const satisfies Partial<Record<SharedCode, RealCause>>;
 
-/** The id of a new card that is closed. */
-async function closedCard(client: TransferService): Promise<string> {
-  const card = await newCard(client);
-  await client.cards.update(card, { status: 'closed' });
-  return card;
-}
-
 /** Requests under keys that were used before, each by its own operation, for something else. */
-async function prepareUsedKeys(client: TransferService): Promise<readonly Attempt[]> {
-  const idempotencyKey = randomUUID();
-  const [card, key] = [await newCard(client), { idempotencyKey }];
-  const [captured, canceled, reversed] = [await held(client, card), await held(client, card), await made(client, card)];
-  await client.transfers.create({ amount: 1, card_id: card }, key);
-  await client.deposits.create(DEMO_PROGRAM, { amount: 1 }, key);
-  await client.withdrawals.create(DEMO_PROGRAM, { amount: 1 }, key);
-  await client.transfers.capture(captured, { amount: 1 }, key);
-  await client.transfers.cancel(canceled, key);
-  await client.transfers.reverse(reversed, { amount: 1 }, key);
-  await client.cards.create({}, key);
-  const [closed, other] = [await closedCard(client), await closedCard(client)];
-  await client.cards.erase(closed, key);
-  await client.programs.create({ name: 'First', currency: 'USD' }, key);
-  await client.switch.change({ disabled: false }, key);
-  await client.sandbox.moveClock({ seconds_ahead: 0 }, key);
-  const first = await client.keys.create({ name: 'first', scopes: ['cards:read'], all_programs: true }, key);
-  const rolled = await client.keys.roll(first.key_id, {}, key);
-  const session = await newSession(client);
-  await client.sessions.revoke(session, key);
-  await client.keys.revoke(rolled.key_id, key);
-  const headers = { 'Idempotency-Key': idempotencyKey };
-  return [
-    withMembers('create_card', { last_four: '0001' }, headers),
-    withMembers('create_program', { name: 'Second' }, headers),
-    withMembers('create_key', { name: 'second' }, headers),
-    withMembers('change_switch', { disabled: false, reason: 'second' }, headers),
-    withMembers('move_clock', { seconds_ahead: 1 }, headers),
-    about('erase_card_holder', other, undefined, headers),
-    about('roll_key', rolled.key_id, {}, headers),
-    about('revoke_key', first.key_id, undefined, headers),
-    about('revoke_session', await newSession(client), undefined, headers),
-    ...(['create_transfer', 'create_deposit', 'create_withdrawal'] as const).map((operation) =>
-      withMembers(operation, { amount: 2 }, headers),
-    ),
-    about('capture_transfer', captured, { amount: 2 }, headers),
-    about('cancel_transfer', captured, undefined, headers),
-    about('reverse_transfer', reversed, { amount: 2 }, headers),
-  ].map((attempt) => atField(undefined, attempt));
+async function runUsedKeys(world: World): Promise<readonly Result[]> {
+  const { url, client } = world.sandbox;
+  const things = thingsOf(client);
+  const attempts: Attempt[] = [];
+  try {
+    for (const operation of OPERATION_IDS.filter((id) => hasError(id, 'idempotency_key_exists'))) {
+      const headers = { 'Idempotency-Key': randomUUID() };
+      const first = await sendRaw(url, { ...toRaw(operation, await partsOf(operation, things)), headers });
+      expect(first.status, `${operation}: ${first.text}`).toBe(OPERATIONS[operation].status);
+      const { method = '', path = '', body } = toRaw(operation, await partsOf(operation, things));
+      const request = toRequest({ method, path, headers, ...(body && { body: JSON.stringify(body) }) });
+      attempts.push(atField(undefined, { operation, request }));
+    }
+    return await runRefused(world, 'idempotency_key_exists', attempts);
+  } finally {
+    await client.sandbox.moveClock({ seconds_ahead: 0 });
+    for await (const { webhook_id } of client.operatorWebhooks.listAll())
+      await client.operatorWebhooks.delete(webhook_id);
+  }
 }
 
 /** Disables the whole service, with and without an end, then the program, then one type of transfer. */

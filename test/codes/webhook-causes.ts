@@ -1,26 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { exampleOf } from '../../contract/examples.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { OperationId } from '../../contract/operations.ts';
 import { MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import { startWebhookTarget } from '../cli/webhook-target.ts';
-import { waitFor } from '../harness/process.ts';
 import {
   type Attempt,
   about,
+  aboutNone,
   byRequests,
+  NO_ID,
   type RealCause,
   type Result,
   runAll,
   runRefused,
-  twice,
   withMembers,
-  withQuery,
-  wrongly,
 } from './real-cause.ts';
 import { sampleRequest } from './sample.ts';
-import { toRequest } from './send.ts';
 import type { World } from './world.ts';
 
 const BAD_SETTINGS: readonly object[] = [
@@ -55,57 +51,32 @@ const BAD_PERIODS: readonly object[] = [
   { only: null },
 ];
 
-/** Requests of the wrong form, by operation. */
-export const WEBHOOK_SCHEMA_CAUSES = {
-  create_webhook: wrongly(
-    'create_webhook',
-    { url: null },
+/** Faults in bodies, besides a required field that is null. */
+export const WEBHOOK_BODIES = {
+  create_webhook: [
     { types: null },
     { after: -1 },
     { after: '' },
     { after: 99_999_999 },
     { program_id: 'prog_1' },
     ...BAD_SETTINGS,
-  ),
-  list_webhooks: ['limit=0', 'cursor=x'].map((query) => withQuery('list_webhooks', query)),
-  get_webhook: twice('get_webhook'),
-  update_webhook: wrongly(
-    'update_webhook',
+  ],
+  update_webhook: [
     { url: null },
     { status: 'paused' },
     { resume: 'now' },
     { status: 'disabled', resume: 'backlog' },
     ...BAD_SETTINGS,
-  ),
-  delete_webhook: twice('delete_webhook'),
-  roll_webhook_secret: wrongly('roll_webhook_secret', { previous_until: 'tomorrow' }, { previous_until: null }),
-  test_webhook: twice('test_webhook'),
-  list_webhook_attempts: ['limit=0', 'cursor=x', 'event_id=x', 'succeeded=yes'].map((query) =>
-    withQuery('list_webhook_attempts', query),
-  ),
-  resend_event: wrongly('resend_event', { event_id: null }, { event_id: 1 }),
-  replay_webhook: wrongly('replay_webhook', ...BAD_PERIODS),
-  create_operator_webhook: wrongly(
-    'create_operator_webhook',
-    { url: '' },
-    { program_id: null },
-    { programs: 'prog_1' },
-    ...BAD_SETTINGS,
-  ),
-  list_operator_webhooks: ['limit=0', 'program_id=x', 'status=gone'].map((query) =>
-    withQuery('list_operator_webhooks', query),
-  ),
-  get_operator_webhook: twice('get_operator_webhook'),
-  update_operator_webhook: wrongly('update_operator_webhook', { status: 'gone' }, { resume: 'now' }),
-  delete_operator_webhook: twice('delete_operator_webhook'),
-  roll_operator_webhook_secret: wrongly('roll_operator_webhook_secret', { previous_until: 1 }),
-  test_operator_webhook: twice('test_operator_webhook'),
-  list_operator_webhook_attempts: ['limit=101', 'succeeded=x'].map((query) =>
-    withQuery('list_operator_webhook_attempts', query),
-  ),
-  resend_operator_event: wrongly('resend_operator_event', { event_id: '' }),
-  replay_operator_webhook: wrongly('replay_operator_webhook', ...BAD_PERIODS),
-} satisfies Partial<Readonly<Record<OperationId, readonly Attempt[]>>>;
+  ],
+  roll_webhook_secret: [{ previous_until: 'tomorrow' }, { previous_until: null }],
+  resend_event: [{ event_id: 1 }],
+  replay_webhook: BAD_PERIODS,
+  create_operator_webhook: [{ url: '' }, { program_id: null }, { programs: 'prog_1' }, ...BAD_SETTINGS],
+  update_operator_webhook: [{ status: 'gone' }, { resume: 'now' }],
+  roll_operator_webhook_secret: [{ previous_until: 1 }],
+  resend_operator_event: [{ event_id: '' }],
+  replay_operator_webhook: BAD_PERIODS,
+} satisfies Partial<Readonly<Record<OperationId, readonly object[]>>>;
 
 /** A URL that leads nowhere. */
 const URL = 'https://shop.example/webhooks';
@@ -133,7 +104,6 @@ function aboutWebhook(code: SharedCode, attempts: (webhookId: string) => readonl
   };
 }
 
-const IS_ABOUT_WEBHOOK = OPERATION_IDS.filter((id) => OPERATIONS[id].path.includes('{webhook_id}'));
 const URLS = [
   'shop.example/webhooks',
   'https://',
@@ -145,10 +115,7 @@ const URLS = [
 
 /** Causes of the codes of webhooks. */
 export const WEBHOOK_CAUSES = {
-  webhook_not_found: byRequests(
-    'webhook_not_found',
-    IS_ABOUT_WEBHOOK.map((operation) => ({ operation, request: toRequest(exampleOf(operation)) })),
-  ),
+  webhook_not_found: aboutNone('webhook_not_found', 'webhook_id', `wh_${NO_ID}`, 'wh_missing'),
   webhook_url_refused: byRequests(
     'webhook_url_refused',
     URLS.flatMap((url) => [
@@ -179,41 +146,6 @@ export const RESENT_WITHOUT_EVENT = aboutWebhook('event_not_found', (id) =>
     about(operation, id, { event_id: `evt_${'0'.repeat(32)}` }),
   ]),
 );
-
-/** Requests under keys that were used before, each by its own operation, for something else. */
-export const REUSED_KEYS: RealCause = {
-  run: (world) =>
-    withWebhooks(world.sandbox.client, 2, async ([first = '', second = '']) => {
-      const { client } = world.sandbox;
-      const idempotencyKey = randomUUID();
-      const headers = { 'Idempotency-Key': idempotencyKey };
-      // Events get their positions a moment later.
-      const events = async () => (await client.events.list({ limit: 2 })).data;
-      await waitFor('two events', async () => (await events()).length === 2);
-      const [event, other] = (await events()).map(({ event_id }) => ({ event_id }));
-      if (event === undefined || other === undefined) throw new Error('there are no two events');
-      const attempts: Attempt[] = [];
-      for (const [webhooks, infix] of [
-        [client.webhooks, ''],
-        [client.operatorWebhooks, 'operator_'],
-      ] as const) {
-        const { webhook_id: created } = await webhooks.create({ url: URL }, { idempotencyKey });
-        await webhooks.rollSecret(first, {}, { idempotencyKey });
-        await webhooks.test(first, { idempotencyKey });
-        await webhooks.resend(first, event, { idempotencyKey });
-        await webhooks.replay(infix === '' ? first : second, PERIOD, { idempotencyKey });
-        await webhooks.delete(created);
-        attempts.push(
-          withMembers(`create_${infix}webhook`, { url: `${URL}/2` }, headers),
-          about(`roll_${infix}webhook_secret`, second, {}, headers),
-          about(`test_${infix}webhook`, second, undefined, headers),
-          about(`resend_${infix}event`, first, other, headers),
-          about(`replay_${infix}webhook`, first, { ...PERIOD, only: 'failed' }, headers),
-        );
-      }
-      return runRefused(world, 'idempotency_key_exists', attempts);
-    }),
-};
 
 /** As many webhooks as a card program, and operators, can have. */
 function runLimit(world: World): Promise<readonly Result[]> {

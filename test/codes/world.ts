@@ -139,7 +139,7 @@ async function startDamaged(
   directory: string,
   environment: Readonly<Record<string, string>>,
 ): Promise<World['damaged']> {
-  for (const part of ['server', 'contract', 'domain', 'package.json']) {
+  for (const part of ['server', 'contract', 'domain', 'installation.mjs', 'package.json']) {
     await cp(join(PROJECT, part), join(directory, part), { recursive: true });
   }
   await symlink(join(PROJECT, 'node_modules'), join(directory, 'node_modules'));
@@ -165,16 +165,6 @@ async function startDamaged(
   await waitFor(`the damaged service\n${output}`, async () => address() !== undefined || child.exitCode !== null);
   if (address() === undefined) throw new Error(`the damaged service did not start:\n${output}`);
   return { url: `http://127.0.0.1${address()}`, child, output: () => output };
-}
-
-/** Runs something while the database server of the sandbox is really stopped. */
-export async function withoutDatabase<Result>({ sandbox }: World, run: () => Promise<Result>): Promise<Result> {
-  await stopDatabase(sandbox.url);
-  try {
-    return await run();
-  } finally {
-    await startDatabase(sandbox.url);
-  }
 }
 
 /** Stops the database server of a sandbox. */

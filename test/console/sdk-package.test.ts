@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join, normalize, sep } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { useService } from '../harness/service.ts';
+import { useOwnService } from '../harness/service.ts';
 import { packedSdk } from '../packages/packed.ts';
 import { sharedBrowser } from './harness/browser.ts';
 
@@ -15,7 +15,7 @@ import { sharedBrowser } from './harness/browser.ts';
 const PAGE = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>A page</title>
 <script type="importmap">{"imports": {"@transfer-service/sdk": "/sdk/dist/client.js"}}</script>`;
 
-const service = useService();
+const service = useOwnService('Its examples begin with a new sandbox.');
 const servers: Server[] = [];
 let sdk: string;
 

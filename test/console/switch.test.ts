@@ -21,7 +21,9 @@ const load = () => service().client.transfers.create({ amount: 1, card_id: 'one'
 
 describe('the switch', () => {
   test('disables one type of a program, after showing what that stops, and enables it', async () => {
-    const page = await openConsole('/console/switch');
+    const page = await openConsole('/console');
+    await page.clock.install();
+    await page.goto('/console/switch');
     await page.getByLabel('Scope').selectOption('transfer_type');
     await page.getByLabel('Card program', { exact: true }).selectOption(programId);
     await page.getByText('What goes on').waitFor();
@@ -42,7 +44,12 @@ describe('the switch', () => {
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'switch-confirm');
     expect((await load()).status).toBe('completed');
+    // No poll comes: what the page shows from here on, it asks for because of the change.
+    await page.clock.pauseAt(Date.now() + 60_000);
     await dialog.getByRole('button', { name: 'Disable load in this card program' }).click();
+    const banner = page.locator('.banner').getByText(`Fraud ${SCRIPT}`);
+    await banner.waitFor();
+    await page.clock.resume();
     await dialog.waitFor({ state: 'detached' });
     expect(await refusalOf(load())).toMatchObject({ code: 'service_disabled' });
     const row = page.getByRole('row', { name: 'Loads of one program' });
@@ -52,7 +59,11 @@ describe('the switch', () => {
 
     await row.getByRole('button', { name: 'Enable' }).click();
     const enabling = page.getByRole('dialog', { name: 'Enable loads of one program' });
+    await enabling.getByText('Card programs').waitFor();
+    await page.clock.pauseAt(Date.now() + 120_000);
     await enabling.getByRole('button', { name: 'Enable loads of one program' }).click();
+    await banner.waitFor({ state: 'detached' });
+    await page.clock.resume();
     await enabling.waitFor({ state: 'detached' });
     await row.getByText('enabled').waitFor();
     expect((await load()).status).toBe('completed');

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import type { CardRecord } from '../../contract/cards.ts';
+import type { ProgramRecord } from '../../contract/programs.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
+import { fromWireId } from '../../domain/identifier.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
+import { trialBalance } from '../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { readBooksAt } from './books.ts';
 
@@ -71,7 +74,7 @@ async function faultsNow(): Promise<readonly string[]> {
   return Object.keys((await readBooksAt(server.connection, [card_id])).faults);
 }
 
-const GUARDED = ['account', 'transfer', 'reversal'];
+const GUARDED = ['account', 'posting', 'transfer', 'reversal'];
 
 /** Past the triggers that keep the books from being changed. */
 async function change(statement: string): Promise<void> {
@@ -85,4 +88,35 @@ test.for(FAULTS)('the books show %s', async ([name, plant, mend]) => {
   expect(await faultsNow()).toContain(name);
   await change(mend);
   expect(await faultsNow()).toEqual([]);
+});
+
+test('the trial balance is exact also where sums are more than a number in JSON can be', async () => {
+  const ids: string[] = [];
+  for (const name of ['one', 'two']) {
+    const { program_id } = bodyOf<ProgramRecord>(await ledger.call('create_program', { name, currency: 'CHF' }));
+    const options = { params: { program_id }, idempotencyKey: name };
+    await ledger.call('create_deposit', { amount: 1 }, options);
+    ids.push(fromWireId('prog', program_id) ?? '');
+  }
+  const set = (table: string, what: string): Promise<void> =>
+    change(`update ${table} set ${what} where program_id in ('${ids.join("', '")}')`);
+  await set('posting', 'amount = 9007199254740991');
+  await set('account', "balance = case kind when 'funding' then 9007199254740991 else -9007199254740991 end");
+  const { balanced, currencies } = await trialBalance(ledger);
+  expect(balanced).toBe(true);
+  expect(currencies.find(({ currency }) => currency === 'CHF')).toMatchObject({
+    sum: 0,
+    by_kind: [
+      { kind: 'funding', balance: '18014398509481982' },
+      { kind: 'world', balance: '-18014398509481982' },
+    ],
+  });
+  await set('posting', 'amount = 9223372036854775807');
+  const { differing_accounts: differing } = await trialBalance(ledger);
+  expect(differing.map(({ balance, postings }) => [balance, postings])).toEqual(
+    expect.arrayContaining([
+      [9007199254740991, '9223372036854775807'],
+      [-9007199254740991, '-9223372036854775807'],
+    ]),
+  );
 });

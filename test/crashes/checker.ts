@@ -16,7 +16,15 @@ export type Books = {
   readonly balances: ReadonlyMap<string, number>;
   /** Undefined where nobody looked. */
   readonly records?: Records | undefined;
+  /** The members of the record of a transfer that all versions have which answered; all are compared where it is omitted. */
+  readonly members?: readonly string[];
 };
+
+/** The text of a record, with those members only. */
+function shown(text: string, members: Books['members']): string {
+  if (members === undefined) return text;
+  return JSON.stringify(Object.entries(JSON.parse(text) as object).filter(([name]) => members.includes(name)));
+}
 
 /**
  * Compares the responses that clients got with what the books say, and gives a sentence for each contradiction. It trusts
@@ -34,9 +42,9 @@ export function findContradictions(
   const byTransfer = Map.groupBy(changes, ({ change }) => change.transferId);
   return [
     ...uncalled.map(({ transferId, key }) => `${transferId} was made under ${key}, which nobody sent`),
-    ...stories.flatMap((story) => contradictionsOf(story, byKey.get(story.key) ?? [])),
+    ...stories.flatMap((story) => contradictionsOf(story, byKey.get(story.key) ?? [], books.members)),
     ...books.transfers.flatMap((found) => wrongState(found, byTransfer.get(found.transferId) ?? [])),
-    ...changes.flatMap((story) => wrongChange(story, byId.get(story.change.transferId))),
+    ...changes.flatMap((story) => wrongChange(story, byId.get(story.change.transferId), books.members)),
     ...wrongBalances(books),
     ...(books.records === undefined ? [] : wrongRecords([...stories, ...changes], books.transfers, books.records)),
   ];
@@ -74,7 +82,7 @@ function wrongResponses({ responses, silences }: KeyHistory): string[] {
   return problems;
 }
 
-function contradictionsOf(story: CreateHistory, made: readonly Found[]): string[] {
+function contradictionsOf(story: CreateHistory, made: readonly Found[], members: Books['members']): string[] {
   const { key, terms, responses } = story;
   const problems: string[] = [];
   const say = (problem: string): void => void problems.push(`${key}: ${problem}`);
@@ -84,7 +92,7 @@ function contradictionsOf(story: CreateHistory, made: readonly Found[]): string[
     const { transfer_id: transferId } = JSON.parse(response.text) as { transfer_id: string };
     const found = made.find((candidate) => candidate.transferId === transferId);
     if (found === undefined) say(`lost: ${transferId} was acknowledged and is not there`);
-    else if (isUntouched(found) && found.text !== undefined && found.text !== response.text)
+    else if (isUntouched(found) && isChanged(found, response, members))
       say(`changed: ${found.text} from ${response.text}`);
   }
   for (const found of made) {
@@ -93,6 +101,11 @@ function contradictionsOf(story: CreateHistory, made: readonly Found[]): string[
     for (const problem of whoMade(story, found, found.transferId)) say(problem);
   }
   return problems;
+}
+
+/** Whether a record that somebody read is another one than that of a response. */
+function isChanged({ text }: Found, response: ReceivedResponse, members: Books['members']): boolean {
+  return text !== undefined && shown(text, members) !== shown(response.text, members);
 }
 
 /** Whether a transfer is as it was made. */
@@ -149,7 +162,7 @@ function mayHaveDone({ responses, silences }: KeyHistory): boolean {
   return silences > 0 || responses.some((response) => isDone(response) || response.moneyMoved === 'unknown');
 }
 
-function wrongChange(story: ChangeHistory, found: Found | undefined): string[] {
+function wrongChange(story: ChangeHistory, found: Found | undefined, members: Books['members']): string[] {
   const { key, change, responses } = story;
   const problems: string[] = wrongResponses(story);
   const isAcknowledged = responses.some(isDone);
@@ -160,9 +173,7 @@ function wrongChange(story: ChangeHistory, found: Found | undefined): string[] {
     const amount = change.verb === 'capture' ? change.amount : 0;
     if (found.status !== status || found.capturedAmount !== amount)
       problems.push(`lost: a ${change.verb} was acknowledged, and it is ${found.status} with ${found.capturedAmount}`);
-    const changed = responses.find(
-      (response) => isDone(response) && found.text !== undefined && response.text !== found.text,
-    );
+    const changed = responses.find((response) => isDone(response) && isChanged(found, response, members));
     if (changed !== undefined) problems.push(`changed: ${found.text} from ${changed.text}`);
   }
   return problems.map((problem) => `${key}: ${problem}`);

@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { startService, waitFor } from '../harness/process.ts';
+import { isThorough } from '../harness/run/ring.ts';
 import { readBooks, readTexts } from './books.ts';
 import { findContradictions, isKept } from './checker.ts';
 import { killPostgres, replaceDatabase } from './killing.ts';
 import { Load } from './load.ts';
 
-/** How often the service is killed; before every second time PostgreSQL is too, and with every fifth. */
-const KILLS = 20;
+/** How often the service is killed; before every second time PostgreSQL is too, and with every fifth. More with npm run verify. */
+const KILLS = isThorough ? 20 : 2;
+/** Where so many have met too little to prove anything, something is wrong. */
+const MOST_KILLS = 60;
 const CLIENTS = 16;
 /** Requests that are sent once more at the end, when the processes that answered them first are long gone. */
 const SENT_AGAIN = 500;
@@ -38,7 +41,7 @@ test(
     try {
       for (const card_id of load.cards) await service.client.cards.create({ card_id });
       // More kills than that where they met too little, so that what the run was made of never depends on luck.
-      for (let kill = 1; kill <= KILLS || (isTooLittle(load) && kill <= 3 * KILLS); kill += 1) {
+      for (let kill = 1; kill <= KILLS || (isTooLittle(load) && kill <= MOST_KILLS); kill += 1) {
         load.start(service.url);
         await somewhileUnderLoad(load);
         if (kill % 2 === 0) {

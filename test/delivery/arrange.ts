@@ -1,23 +1,27 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { fromWireId } from '../../domain/identifier.ts';
-import type { CreateWebhookBody, NewWebhookRecord, WebhookRecord } from '../../sdk/client.ts';
-import { TransferService } from '../../sdk/client.ts';
+import {
+  type CreateWebhookBody,
+  type NewWebhookRecord,
+  TransferService,
+  type WebhookRecord,
+} from '../../sdk/client.ts';
 import { embeddedServerOf, type ServiceProcess, waitFor } from '../harness/process.ts';
-import { useService } from '../harness/service.ts';
+import { useOwnService, useService } from '../harness/service.ts';
 import type { Receiver } from './receiver.ts';
 
 /** A service, its database, and what the tests of webhooks do with both. */
 export type World = {
-  readonly service: ServiceProcess;
+  readonly service: ServiceProcess & { readonly directory: string };
   readonly client: TransferService;
   /** Runs SQL with all rights: it moves what would take hours. */
   readonly sql: (text: string, ...values: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 };
 
-/** One service for all tests of a file. */
-export function useWorld(settings: Readonly<Record<string, string>> = {}): () => World {
-  const service = useService(settings);
+/** The service that files share; one of the file's own where it says why. */
+export function useWorld(apart?: string): () => World {
+  const service = apart === undefined ? useService() : useOwnService(apart);
   let database: pg.Client | undefined;
   beforeAll(async () => {
     const { databaseUrl } = await embeddedServerOf(service().directory);
@@ -42,7 +46,7 @@ export async function connect(connectionString: string): Promise<pg.Client> {
 let programs = 0;
 
 /** A client of a card program of its own, with a card, whose first event is the card's creation. */
-export async function newProgram({ service }: Pick<World, 'service'>) {
+export async function newProgram({ service }: { readonly service: ServiceProcess }) {
   programs += 1;
   const { program_id: programId } = await service.client.programs.create({
     name: `program ${programs}`,

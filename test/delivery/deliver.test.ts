@@ -5,7 +5,7 @@ import { waitFor } from '../harness/process.ts';
 import { createWebhook, innerId, newProgram, useWorld, webhookWhen } from './arrange.ts';
 import { type Received, receiverForTest } from './receiver.ts';
 
-const world = useWorld();
+const world = useWorld('At first it has no webhook.');
 
 test('a service without webhooks does not deliver, and begins with the first one', async () => {
   const { sql } = world();

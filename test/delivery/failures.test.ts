@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
-import { waitFor } from '../harness/process.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import {
+  connect,
   createWebhook,
   innerId,
   makeDue,
@@ -12,7 +13,7 @@ import {
 } from './arrange.ts';
 import { type Receiver, receiverForTest } from './receiver.ts';
 
-const world = useWorld();
+const world = useWorld('It counts the webhooks that fail.');
 
 /** How many seconds after the end of the first attempt of its event the retry is due, if there was only one attempt so far. */
 async function secondsToRetry(webhookId: string): Promise<number | undefined> {
@@ -314,6 +315,33 @@ test('a success that came while a request changed the webhook ends its pause', a
     next_probe_at: "clock_timestamp() + interval '1 hour'",
   });
   receiver.respond = () => 204;
+  await webhookWhen(program, webhookId, ({ status, failing_since }) => status === 'enabled' && failing_since === null);
+});
+
+test('so does a success that came while the change was being read', async () => {
+  const { service, sql } = world();
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhookId } = await pausedWebhook(program, receiver);
+  const id = innerId(webhookId);
+  let accept: (() => void) | undefined;
+  receiver.respond = () => (response) => {
+    accept = () => void response.writeHead(204).end();
+    receiver.respond = () => 204;
+  };
+  await makeDue(world(), webhookId);
+  await waitFor('the probe', async () => accept !== undefined);
+  const blocking = await connect((await embeddedServerOf(service.directory)).databaseUrl);
+  onTestFinished(() => blocking.end());
+  await blocking.query('begin; lock table webhook_secret');
+  await makeDue(world(), webhookId, { next_probe_at: "clock_timestamp() + interval '1 hour'" });
+  // Of the change the webhook is read, and its secrets are not yet.
+  const waits = `select from pg_locks where relation = 'webhook_secret'::regclass and not granted`;
+  await waitFor('the reading of the secrets', async () => (await sql(waits)).length > 0);
+  accept?.();
+  const success = 'select from webhook_state where webhook_id = $1 and last_success_at > last_failure_at';
+  await waitFor('the success', async () => (await sql(success, id)).length > 0);
+  await blocking.query('commit');
   await webhookWhen(program, webhookId, ({ status, failing_since }) => status === 'enabled' && failing_since === null);
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { WebhookRecord } from '../../sdk/client.ts';
-import { DOOR_LIMITS } from '../../server/delivery/door/door-limits.ts';
+import { DOOR_LIMITS } from '../../server/background/delivery/door/door-limits.ts';
 import { waitFor } from '../harness/process.ts';
 import {
   createWebhook,

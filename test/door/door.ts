@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { onTestFinished } from 'vitest';
-import { DOOR_LIMITS, type DoorLimits } from '../../server/delivery/door/door-limits.ts';
-import { type Answer, type Door, openDoor } from '../../server/delivery/send.ts';
-import { type AddressRules, openAddressRules } from '../../server/webhooks/addresses.ts';
+import { DOOR_LIMITS, type DoorLimits } from '../../server/background/delivery/door/door-limits.ts';
+import { type Answer, type Door, openDoor } from '../../server/background/delivery/send.ts';
+import { type AddressRules, openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 
 export type TestDoorOptions = {
   readonly mode?: 'sandbox' | 'live';
@@ -18,7 +18,11 @@ const NO_NAMES = { nameServers: ['127.0.0.1:1'], hostsFile: '/nonexistent/hosts'
 /** Opens a door for one test. It waits as long as the machine needs, unless the test limits it. */
 export function openTestDoor(options: TestDoorOptions = {}): Door {
   const { mode = 'sandbox', allowedNetworks = [], ca = null, limits } = options;
-  const patient = { connectTimeoutMilliseconds: 120_000, answerTimeoutMilliseconds: 120_000 };
+  const patient = {
+    connectTimeoutMilliseconds: 120_000,
+    otherFamilyMilliseconds: 120_000,
+    answerTimeoutMilliseconds: 120_000,
+  };
   const rules = options.rules ?? openAddressRules({ mode, allowedNetworks });
   const door = openDoor({ rules, ca }, { ...DOOR_LIMITS, ...patient, ...NO_NAMES, ...limits });
   onTestFinished(() => door.close());

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { startWebhookTarget } from '../cli/webhook-target.ts';
-import { useService } from '../harness/service.ts';
+import { useOwnService } from '../harness/service.ts';
 import { type Behaviour, type Endpoint, listen, perRequest } from './endpoint.ts';
 
-const service = useService();
+const service = useOwnService('Webhooks of other files would be delivered to.');
 
 /** Writes for as long as somebody reads. */
 const endless = (socket: Socket): void => {

@@ -16,8 +16,9 @@ export type NameServer = {
 const TYPE_A = 1;
 const TYPE_AAAA = 28;
 
-/** Runs a name server on loopback until the end of the test. */
-export async function startNameServer(zone: Zone): Promise<NameServer> {
+/** Runs a name server on loopback until the end of the test. It never answers queries of the type `dropped`. */
+export async function startNameServer(zone: Zone, dropped?: 'A' | 'AAAA'): Promise<NameServer> {
+  const droppedType = dropped && { A: TYPE_A, AAAA: TYPE_AAAA }[dropped];
   /** The look-ups of each name. The resolver may repeat a query under its id, and asks for AAAA after A. */
   const lookUps = new Map<string, { readonly id: number; readonly count: number; readonly found: ReturnType<Zone> }>();
   const socket = createSocket('udp4');
@@ -30,7 +31,7 @@ export async function startNameServer(zone: Zone): Promise<NameServer> {
       lookUps.set(name, { id, count, found: zone(name, count) });
     }
     const found = lookUps.get(name)?.found;
-    if (found !== 'silent') socket.send(toResponse(query, end, type, found), port, address);
+    if (found !== 'silent' && type !== droppedType) socket.send(toResponse(query, end, type, found), port, address);
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');

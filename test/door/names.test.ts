@@ -9,8 +9,8 @@ import { startNameServer, type Zone } from './name-server.ts';
 const CLOSE = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
 
 /** A door that asks a name server of its own; 127.0.0.1 is the only address of this machine that it may connect to. */
-async function openDoorWithNames(zone: Zone, options: TestDoorOptions = {}) {
-  const { nameServers, lookUps } = await startNameServer(zone);
+async function openDoorWithNames(zone: Zone, options: TestDoorOptions = {}, dropped?: 'A' | 'AAAA') {
+  const { nameServers, lookUps } = await startNameServer(zone, dropped);
   const limits = { nameServers, ...options.limits };
   return { door: openTestDoor({ allowedNetworks: ['127.0.0.1'], ...options, limits }), lookUps };
 }
@@ -177,6 +177,21 @@ test('name servers that are read anew are used from then on, and what waits for 
   }
   stopping.abort();
   expect(outcomeOf(await slow)).toBe('aborted');
+});
+
+test('a name server that answers about one kind of addresses only does not use up the time to connect', async () => {
+  const endpoint = await listen(replying(OK));
+  const outcomes = async (dropped: 'A' | 'AAAA', ...addresses: readonly string[]): Promise<number | string> => {
+    const limits = { connectTimeoutMilliseconds: 5_000, otherFamilyMilliseconds: 100 };
+    const { door } = await openDoorWithNames(() => addresses, { limits }, dropped);
+    return outcomeOf(await sendTo(door, `http://half.test:${endpoint.port}/`));
+  };
+  // The resolver asks for seven seconds; a machine on which the rest takes five is given another chance.
+  await expect.poll(() => outcomes('AAAA', '127.0.0.1', '::1')).toBe(200);
+  const connections = countConnections();
+  await expect.poll(() => outcomes('AAAA', '127.0.0.1', '10.0.0.1')).toBe('address_refused');
+  await expect.poll(() => outcomes('A', '127.0.0.1', 'fd00:ec2::254')).toBe('address_refused');
+  expect(connections()).toBe(0);
 });
 
 test('names whose servers do not respond hold up no others, and end after the time to connect', async () => {

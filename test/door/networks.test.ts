@@ -1,8 +1,8 @@
 import { assert, constantFrom, integer, property, tuple, uint8Array } from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { describe, expect, test } from 'vitest';
-import { openAddressRules } from '../../server/webhooks/addresses.ts';
-import { findNetworkProblem, kindOf } from '../../server/webhooks/networks.ts';
+import { findNetworkProblem, kindOf } from '../../server/foundation/networks.ts';
+import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 
 const RUNS = { numRuns: 5_000 };
 const HTTPS = { protocol: 'https:', port: 443 };
@@ -132,6 +132,12 @@ const privateNetwork = tuple(
 });
 
 const METADATA = ['100.100.100.200/32', 'fd00:ec2::/32', 'fd20:ce::/32', 'fd00:42::42/128'];
+const METADATA_RANGES = METADATA.map((cidr) => ipaddr.parseCIDR(cidr));
+
+/** Calls `expect` only where there is something to say: it takes longer than what is compared here so often. */
+function expectEqual(found: readonly unknown[], expected: readonly unknown[]): void {
+  if (found.some((each, index) => each !== expected[index])) expect(found).toEqual(expected);
+}
 
 describe('WEBHOOK_ALLOWED_NETWORKS', () => {
   test('opens exactly the private networks that it names, without metadata in them', () => {
@@ -149,15 +155,15 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
           const text = toText(bytes);
           const address = ipaddr.parse(text);
           const isIn = address.kind() === base.kind() && address.match([base, prefix] as never);
-          const isMetadata = METADATA.map((each) => ipaddr.parseCIDR(each)).some(
+          const isMetadata = METADATA_RANGES.some(
             ([other, length]) => other.kind() === address.kind() && address.match([other, length] as never),
           );
           // An address of metadata that is named by itself is opened, too.
           const isNamed = isIn && (!isMetadata || prefix === base.toByteArray().length * 8);
           const isExpected = isNamed || closed.isAllowed(text, HTTPS);
-          expect([cidr, text, isAllowed(text, HTTPS)]).toEqual([cidr, text, isExpected]);
+          expectEqual([cidr, text, isAllowed(text, HTTPS)], [cidr, text, isExpected]);
           // Beyond what is named, live mode keeps to HTTPS and its ports.
-          if (mode === 'live') expect(isAllowed(text, { protocol: 'http:', port: 80 })).toBe(isNamed);
+          if (mode === 'live') expectEqual([isAllowed(text, { protocol: 'http:', port: 80 })], [isNamed]);
         }
       }),
       RUNS,

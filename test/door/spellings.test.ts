@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openAddressRules } from '../../server/webhooks/addresses.ts';
+import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 import { countConnections, openTestDoor, outcomeOf, sendTo } from './door.ts';
 import { listen, OK, replying } from './endpoint.ts';
 import { INTERNAL, LEADS_HERE, SPECIAL, THIS_MACHINE, TRICKS } from './spellings.ts';

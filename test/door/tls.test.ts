@@ -116,9 +116,9 @@ test('no variable of the environment switches off what is checked, or brings in 
   const plain = await listen((socket) => socket.write(OK));
   const root = new URL('../..', import.meta.url).pathname;
   const program = `
-    import { openAddressRules } from '${root}server/webhooks/addresses.ts';
-    import { DOOR_LIMITS } from '${root}server/delivery/door/door-limits.ts';
-    import { openDoor } from '${root}server/delivery/send.ts';
+    import { openAddressRules } from '${root}server/subjects/webhooks/addresses.ts';
+    import { DOOR_LIMITS } from '${root}server/background/delivery/door/door-limits.ts';
+    import { openDoor } from '${root}server/background/delivery/send.ts';
     const rules = openAddressRules({ mode: 'sandbox', allowedNetworks: ['127.0.0.1', '::1'] });
     const patient = { connectTimeoutMilliseconds: 120_000, answerTimeoutMilliseconds: 120_000 };
     const door = openDoor({ rules, ca: null }, { ...DOOR_LIMITS, ...patient });

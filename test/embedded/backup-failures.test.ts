@@ -3,8 +3,8 @@ import { chmod, mkdir, open, readdir, readFile, rename, rm, statfs, symlink, wri
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { lockCopies, takeCopy } from '../../server/embedded-postgres/backup/base-copy.ts';
-import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { lockCopies, takeCopy } from '../../server/postgres/backup/base-copy.ts';
+import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { connect } from '../harness/ledger.ts';
 import {
   embeddedServerOf,
@@ -20,7 +20,7 @@ import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
 // What goes wrong with backups: each failure is a real one, and each has one sentence that says what to do.
 
-const ADMINISTRATION = new URL('../../server/administration.ts', import.meta.url).pathname;
+const ADMINISTRATION = new URL('../../server/host/administration.ts', import.meta.url).pathname;
 const execute = promisify(execFile);
 
 let place: Awaited<ReturnType<typeof temporaryDirectory>>;

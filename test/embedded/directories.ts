@@ -5,12 +5,12 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, afterEach } from 'vitest';
-import { lockCopies } from '../../server/embedded-postgres/backup/base-copy.ts';
+import { lockCopies } from '../../server/postgres/backup/base-copy.ts';
 import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
-} from '../../server/embedded-postgres/embedded-postgres.ts';
+} from '../../server/postgres/embedded-postgres.ts';
 import { waitFor } from '../harness/process.ts';
 
 export type Owner = {

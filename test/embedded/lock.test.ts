@@ -2,8 +2,8 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { findLockOwner, lockDataDirectory, openDataDirectory } from '../../server/embedded-postgres/data-directory.ts';
-import { StartupProblem } from '../../server/startup-problem.ts';
+import { findLockOwner, lockDataDirectory, openDataDirectory } from '../../server/foundation/data-directory.ts';
+import { StartupProblem } from '../../server/foundation/startup-problem.ts';
 import { cleanUpAfterTests, isRoot, kill, makeDirectory, runOwner } from './directories.ts';
 
 cleanUpAfterTests();

@@ -4,8 +4,8 @@
  *
  *     node owner.ts lock|start <data directory> [<system directory>]
  */
-import { lockDataDirectory } from '../../server/embedded-postgres/data-directory.ts';
-import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { lockDataDirectory } from '../../server/foundation/data-directory.ts';
+import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 
 const [, , what, dataDirectory = '', systemDirectory = ''] = process.argv;
 

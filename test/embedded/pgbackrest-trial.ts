@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { chooseServerUser } from '../../server/embedded-postgres/ledger-location.ts';
+import { chooseServerUser } from '../../server/postgres/ledger-location.ts';
 import { runCommand, startService, waitFor } from '../harness/process.ts';
 
 const PORT = 5432;

@@ -3,9 +3,9 @@ import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, trunca
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { shortHash } from '../../server/embedded-postgres/ledger-location.ts';
-import { isAlive } from '../../server/embedded-postgres/processes.ts';
-import { StartupProblem } from '../../server/startup-problem.ts';
+import { StartupProblem } from '../../server/foundation/startup-problem.ts';
+import { shortHash } from '../../server/postgres/ledger-location.ts';
+import { isAlive } from '../../server/postgres/processes.ts';
 import { waitFor } from '../harness/process.ts';
 import {
   cleanUpAfterTests,
@@ -181,7 +181,7 @@ async function makeClosedCheckout(): Promise<string> {
     await symlink(join(root, 'node_modules', name), join(checkout, 'node_modules', name));
   }
   await promisify(execFile)('cp', ['-a', join(root, binaries), join(checkout, binaries)]);
-  for (const directory of ['server', join('test', 'embedded')]) {
+  for (const directory of ['server', 'domain', 'installation.mjs', 'package.json', join('test', 'embedded')]) {
     await cp(join(root, directory), join(checkout, directory), { recursive: true });
   }
   const libraries = join(checkout, binaries, 'native', 'lib');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { isAlive } from '../../server/embedded-postgres/processes.ts';
+import { isAlive } from '../../server/postgres/processes.ts';
 import { waitFor } from '../harness/process.ts';
 import {
   cleanUpAfterTests,

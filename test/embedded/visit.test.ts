@@ -1,8 +1,8 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { type CommandAccess, openLedgerForCommand } from '../../server/embedded-postgres/command-access.ts';
-import { isAlive } from '../../server/embedded-postgres/processes.ts';
+import { type CommandAccess, openLedgerForCommand } from '../../server/postgres/command-access.ts';
+import { isAlive } from '../../server/postgres/processes.ts';
 import { cleanUpAfterTests, isRoot, kill, makeDirectory, makeLedger, query, runOwner, start } from './directories.ts';
 
 // A command opens the ledger of a data directory, with the service running or not.

@@ -4,7 +4,7 @@ import { ERRORS } from '../../contract/errors/catalogue.ts';
 import type { ErrorCode, OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { countErrors, type ErrorFilter, listErrors, readError, timeOfId } from '../../server/store/error.ts';
 import { dropOldErrors, preparePartitions } from '../../server/store/partition.ts';

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { InspectedErrorRecord, TransferService } from '../../sdk/client.ts';
-import { TransferServiceError } from '../../sdk/client.ts';
+import { type InspectedErrorRecord, type TransferService, TransferServiceError } from '../../sdk/client.ts';
 
 /** An error that is not found by then is lost; the promise is a second, on a machine that is not busy. */
 const TIMEOUT_MILLISECONDS = 120_000;

@@ -2,14 +2,14 @@ import { randomUUIDv7 } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
 import {
   type ErrorRecorder,
   RECORDER_SETTINGS,
   type RecorderSettings,
   startErrorRecorder,
-} from '../../server/error-log/error-recorder.ts';
-import { UnauthenticatedBudget } from '../../server/error-log/unauthenticated-budget.ts';
-import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
+} from '../../server/subjects/errors/error-recorder.ts';
+import { UnauthenticatedBudget } from '../../server/subjects/errors/unauthenticated-budget.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { linesOf, printFigure, spoolOf } from './log-reader.ts';

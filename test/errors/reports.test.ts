@@ -5,9 +5,9 @@ import type { RecordedErrors } from '../../contract/events/errors.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
-import { refusalOf, startForTest, useService } from '../harness/service.ts';
+import { refusalOf, startForTest, useOwnService } from '../harness/service.ts';
 
-const service = useService();
+const service = useOwnService('It counts the errors of the ledger.');
 const opened: pg.Client[] = [];
 
 afterAll(async () => {

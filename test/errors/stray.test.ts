@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { sendRaw } from '../harness/raw-request.ts';
-import { refusalOf, useService } from '../harness/service.ts';
+import { refusalOf, useOwnService } from '../harness/service.ts';
 
 // What browsers, monitors and scanners send to any service is refused like everything else, and wakes nobody.
 
-const service = useService();
+const service = useOwnService('It counts what the service was sent.');
 
 const HEALTH = 'There is no route at this path. The state of the service is at /health/live and /health/ready.';
 const DOCS = 'There is no route at this path. See the API reference at /docs.';

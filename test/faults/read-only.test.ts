@@ -3,7 +3,7 @@ import { mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { connect, type EmbeddedTestServer, startEmbeddedServer } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { during, type Fault, runFaults, trap } from './run-faults.ts';
 import { change, holdWith, type Stage, terminateBackends } from './stage.ts';

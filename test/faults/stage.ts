@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import { HOLD_SWITCH } from '../../server/store/locks.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';

@@ -78,10 +78,16 @@ export function withNeeded(bytes: Buffer, transferIds: readonly string[]): Buffe
   return filled;
 }
 
+/** A letter for each digit: a text with so many digits is taken for a card number now and then. */
+function inLetters(text: string): string {
+  return text.replace(/[0-9]/g, (digit) => 'abcdefghij'.charAt(Number(digit)));
+}
+
 /** One request of a batch. */
 export function newRequest(recipe: Recipe, at: number): Request {
   const { seed, batch, salt = '', without = new Set() } = recipe;
-  const made = newDraft(new Random(seed, batch, at, AT_FIRST), `${salt}${seed}-${batch}-${at}`);
+  const unique = inLetters(`${salt}${seed}-${batch}-${at}`);
+  const made = newDraft(new Random(seed, batch, at, AT_FIRST), unique);
   for (const [place, change] of planOf(new Random(seed, batch, at, PLAN)).entries()) {
     if (without.has(`${at}.${place}`)) continue;
     apply(made, change, new Random(seed, batch, at, FIRST_CHANGE + place));

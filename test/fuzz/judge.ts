@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
-import { movesMoney, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { OPERATIONS, type OperationId, saysIfMoneyMoved } from '../../contract/operations.ts';
 import { type Exchange, type ReceivedResponse, saysClose } from './conversation.ts';
 import type { Request } from './generate.ts';
 import { NEEDED_AMOUNT } from './standing.ts';
@@ -85,7 +85,7 @@ function judgeExport(head: string, body: string): string | undefined {
 /** A refusal or failure of an operation that moves money says of this request that it moved none. */
 function judgeMoney({ head }: ReceivedResponse, expected: ExpectedResponse): string | undefined {
   const operation = decidingOn(expected);
-  if (operation === undefined || !movesMoney(operation)) return undefined;
+  if (operation === undefined || !saysIfMoneyMoved(operation)) return undefined;
   return headerOf(head, 'Money-Moved') === 'no' ? undefined : 'it does not say that no money moved';
 }
 
@@ -97,12 +97,16 @@ function judgeRecord({ status, head, body }: ReceivedResponse, method: string): 
   if (entry.status !== status) return `${code} came with ${status}`;
   if (!/^req_[0-9a-f]{32}$/.test(headerOf(head, 'Request-Id') ?? '')) return 'there is no Request-Id';
   if (headerOf(head, 'Link') !== `</errors/${code}>; rel="describedby"`) return 'there is no Link to the code';
-  if (headerOf(head, 'Content-Type') !== 'application/json; charset=utf-8') return 'the media type is not JSON';
+  // Where nothing is, people who ask for a page get one; test/http/page-cache.test.ts says when.
+  const isPage = code === 'route_not_found' && headerOf(head, 'Content-Type') === 'text/html; charset=utf-8';
+  if (!isPage && headerOf(head, 'Content-Type') !== 'application/json; charset=utf-8')
+    return 'the media type is not JSON';
   if (headerOf(head, 'Cache-Control') !== 'no-store') return 'it may be stored';
   if (!['true', 'false'].includes(headerOf(head, 'Should-Retry') ?? '')) return 'there is no Should-Retry';
   const moved = headerOf(head, 'Money-Moved');
   if (moved !== undefined && moved !== 'no') return `nothing failed, and Money-Moved is '${moved}'`;
   if (method === 'HEAD') return body === '' ? undefined : 'the response to HEAD has a body';
+  if (isPage) return body.startsWith('<!doctype html>') ? undefined : 'the page is no document';
   return judgeBody(body, status, code, entry.type);
 }
 

@@ -1,3 +1,6 @@
+// Invariant: Every command of every guide works as it is shown, or says in a table why no test runs it
+// Tested by: `test/guides`
+
 /** Why a command of a guide is not run, and what checks it instead. */
 export type Exemption = {
   readonly guide: string;

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { delimiter, join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { GUIDES } from '../../server/pages/guides/guide-list.ts';
-import { useService } from '../harness/service.ts';
+import { useOwnService } from '../harness/service.ts';
 import { userEnvironment } from '../packages/packed.ts';
 import { deadUrl } from '../sdk/canned-service.ts';
 import { exemptionOf } from './exemptions.ts';
@@ -51,7 +51,8 @@ const READS =
 export function followGuide(slug: string, trial: Trial = {}): void {
   const file = trial.file ?? GUIDES.find((guide) => guide.slug === slug)?.file ?? `docs/${slug}.md`;
   const text = readFileSync(join(ROOT, file), 'utf8');
-  const service = trial.startsService === true ? undefined : useService(trial.settings);
+  const service =
+    trial.startsService === true ? undefined : useOwnService('A guide is read with a new sandbox.', trial.settings);
   const ports = new Map<string, string>();
   let folder: ReaderFolder | undefined;
   let runner: GuideRunner | undefined;
@@ -81,7 +82,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     const shown = listing.shown.map(here);
     const all = runner;
     if (listing.kind === 'output') {
-      // Settings: test/rules and server/configuration know whether they exist.
+      // Settings: test/rules and server/foundation/configuration know whether they exist.
       if (listing.shown.every((line) => /^[A-Z_]+=/.test(line))) return;
       // Commands without output, each with its exemption (coverage.test.ts).
       if (listing.shown.every((line) => /^(npx|npm) /.test(line))) return;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GUIDES, RUNBOOK_GUIDES } from '../../server/pages/guides/guide-list.ts';
@@ -23,7 +23,16 @@ async function ask(path: string, accept = '*/*'): Promise<Response> {
   return fetch(`http://127.0.0.1:${running.port}${path}`, { headers: { Accept: accept } });
 }
 
-async function page(path: string): Promise<readonly Element[]> {
+/** The pages that were read: they are the same each time. */
+const pages = new Map<string, Promise<readonly Element[]>>();
+
+function page(path: string): Promise<readonly Element[]> {
+  const reading = pages.get(path) ?? read(path);
+  pages.set(path, reading);
+  return reading;
+}
+
+async function read(path: string): Promise<readonly Element[]> {
   const answer = await ask(path, 'text/html');
   expect(answer.status, path).toBe(200);
   expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -45,7 +54,7 @@ describe.each(ALL)('/guides/$slug', ({ slug, file }) => {
     const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? []);
     expect(new Set(ids).size).toBe(ids.length);
     const levels = elements.flatMap(({ tag }) => (/^h[1-4]$/.test(tag) ? Number(tag.slice(1)) : []));
-    for (const [at, level] of levels.entries()) expect(level).toBeLessThanOrEqual((levels[at - 1] ?? 0) + 1);
+    expect(levels.filter((level, at) => level > (levels[at - 1] ?? 0) + 1)).toEqual([]);
   });
 
   it('leaves no Markdown behind', async () => {
@@ -93,14 +102,20 @@ describe('the guides', () => {
     expect(links.filter((link) => link === '/guides').length).toBeGreaterThan(1);
   });
 
-  it('are refused by a record that points at the list, where there is none', async () => {
+  it('are refused by a record, and for a browser by a page, that point at the list, where there is none', async () => {
     for (const path of ['/guides/nope', '/guides/nope.md', '/guides/runbook/nope', '/guides/constructor']) {
-      const answer = await ask(path, 'text/html');
+      const answer = await ask(path);
       expect(answer.status).toBe(404);
       expect(await answer.json()).toMatchObject({
         Code: 'route_not_found',
         Message: expect.stringContaining('/guides'),
       });
+      const shown = await ask(path, 'text/html');
+      expect(shown.status).toBe(404);
+      expect(shown.headers.get('content-type')).toBe(
+        path.endsWith('.md') ? 'application/json; charset=utf-8' : 'text/html; charset=utf-8',
+      );
+      expect(await shown.text()).toContain('See /guides for all guides.');
     }
     expect((await ask('/guides/..%2F..%2Fpackage.json')).status).toBe(404);
   });
@@ -194,11 +209,7 @@ it('no link of a served Markdown file leads nowhere', async () => {
 it('no link of a file of the project leads nowhere', () => {
   const files = [
     ...ALL.map(({ file }) => file),
-    'README.md',
-    'CONTRIBUTING.md',
-    'ARCHITECTURE.md',
-    'STYLE.md',
-    'SECURITY.md',
+    ...globSync(['*.md', '{console,server,setup,sdk,test}/**/*.md'], { cwd: ROOT, exclude: ['**/node_modules/**'] }),
   ];
   const dead = files.flatMap((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^```.*?^```/gms, '');

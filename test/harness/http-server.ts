@@ -4,12 +4,12 @@ import { onTestFinished } from 'vitest';
 import { OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
 import { KEY_SCOPES, PROGRAM_SCOPES } from '../../contract/scope.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { DEMO_PROGRAM_ID as SEEDED_PROGRAM_ID } from '../../domain/sandbox.ts';
+import type { Gateway, Handler } from '../../server/calls/call.ts';
 import { createHttpServer, type ErrorReport, type HttpOptions, type HttpServer } from '../../server/http/server.ts';
-import { openAuthentication } from '../../server/keys/authenticate.ts';
-import type { Gateway, Handler } from '../../server/operations/call.ts';
-import { openProgramSearch } from '../../server/programs/read-programs.ts';
-import { DEMO_PROGRAM_ID as SEEDED_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
-import { openSessionAuthentication } from '../../server/sessions/authenticate-session.ts';
+import { openAuthentication } from '../../server/subjects/keys/authenticate.ts';
+import { openProgramSearch } from '../../server/subjects/programs/read-programs.ts';
+import { openSessionAuthentication } from '../../server/subjects/sessions/authenticate-session.ts';
 import type { Ledger } from './ledger.ts';
 import { RawConnection, type RawResponse } from './raw-connection.ts';
 

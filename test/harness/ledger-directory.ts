@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { templatesOfThisRun } from './ledger-templates.ts';
 import { temporaryDirectory } from './process.ts';

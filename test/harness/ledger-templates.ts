@@ -1,5 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { endLeftovers } from './run/leftovers.ts';
 
 const VARIABLE = 'TEST_LEDGER_TEMPLATES';
 
@@ -18,6 +19,23 @@ export function placeOfDirectories(): string {
   return templates === undefined ? '/tmp' : dirname(templates);
 }
 
+/** What is counted in a run, one line each: to boot is what tests take longest for. */
+type Start = 'service' | 'PostgreSQL';
+
+/** Counts a start; the run says at its end how many there were. Does nothing outside of one. */
+export function countStart(start: Start): void {
+  const templates = templatesOfThisRun();
+  if (templates !== undefined) appendFileSync(join(templates, STARTS), `${start}\n`);
+}
+
+const STARTS = 'starts';
+
+function describeStarts(templates: string): string {
+  const starts = readFileSync(join(templates, STARTS), { encoding: 'utf8', flag: 'a+' }).split('\n');
+  const numberOf = (start: Start): number => starts.filter((line) => line === start).length;
+  return `Started ${numberOf('service')} services, and ${numberOf('PostgreSQL')} PostgreSQL without a service.`;
+}
+
 /** Bytes that must be free in memory: some thirty ledgers at a time, with what they write. */
 const ROOM = 8 * 2 ** 30;
 
@@ -32,17 +50,19 @@ function hasRoom(path: string): boolean {
 
 /**
  * Makes that directory, empty, for this process and those that it starts; gives what removes it. Inside a run that has
- * one already it does nothing. vitest calls it before the first file of each project.
+ * one already it does nothing. vitest calls it before the first file.
  */
-export default function makeTemplates(): (() => void) | undefined {
+export default function makeTemplates(): (() => Promise<void>) | undefined {
   if (templatesOfThisRun() !== undefined) return undefined;
   const place = hasRoom('/dev/shm') ? '/dev/shm' : '/tmp';
   const path = mkdtempSync(join(place, 'transfer-service-templates-'));
   // The user that PostgreSQL runs as, when the tests run as root, must get through.
   chmodSync(path, 0o711);
   process.env[VARIABLE] = path;
-  return () => {
+  return async () => {
     delete process.env[VARIABLE];
+    console.log(describeStarts(path));
+    await endLeftovers(path);
     rmSync(path, { recursive: true, force: true, maxRetries: 5 });
   };
 }

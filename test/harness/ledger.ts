@@ -2,27 +2,29 @@ import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { TrialBalance } from '../../contract/programs.ts';
+import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
+import type { AnyCall, Handler } from '../../server/calls/call.ts';
 import type { CommitObserver } from '../../server/commit/commit-observer.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
-import { EventNews } from '../../server/events/event-news.ts';
-import { handlersOf } from '../../server/handlers.ts';
+import { type AnyService, handlersOf } from '../../server/handlers.ts';
 import { type WrittenReply, writeReply } from '../../server/http/wire/reply.ts';
-import type { AnyCall, Handler } from '../../server/operations/call.ts';
-import type { Service } from '../../server/operations/service.ts';
-import { OverviewMaker } from '../../server/overview/overview.ts';
-import type { TransferCounts } from '../../server/overview/transfer-counts.ts';
-import { DEMO_PROGRAM_ID, seedSandbox } from '../../server/sandbox/seed-sandbox.ts';
-import type { StatusSources } from '../../server/status/sources.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
 import type { Database } from '../../server/store/connection/database.ts';
 import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
-import { openTransferLane } from '../../server/transfers/load.ts';
-import { openAddressRules } from '../../server/webhooks/addresses.ts';
-import { openVault } from '../../server/webhooks/vault.ts';
+import { EventNews } from '../../server/subjects/events/event-news.ts';
+import { OverviewMaker } from '../../server/subjects/overview/overview.ts';
+import type { TransferCounts } from '../../server/subjects/overview/transfer-counts.ts';
+import { seedSandbox } from '../../server/subjects/sandbox/seed-sandbox.ts';
+import { readStatus } from '../../server/subjects/status/get-status.ts';
+import type { StatusSources } from '../../server/subjects/status/sources.ts';
+import { openTransferLane } from '../../server/subjects/transfers/lane.ts';
+import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
+import { openVault } from '../../server/subjects/webhooks/vault.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
+import { countStart } from './ledger-templates.ts';
 import { temporaryDirectory } from './process.ts';
 import { STOCK_BINARIES, stockPostgresIn } from './stock-postgres.ts';
 
@@ -49,7 +51,7 @@ export type Ledger = {
   readonly databases: Databases;
   /** With the reach of loops and operators: all programs. */
   readonly database: Database;
-  readonly service: Service;
+  readonly service: AnyService;
   readonly call: (operation: OperationId, members?: object, more?: Partial<AnyCall>) => Promise<WrittenReply>;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   /** The transfers that were made, as the service would store them. */
@@ -59,6 +61,7 @@ export type Ledger = {
 
 /** Starts PostgreSQL, the embedded one or that of TEST_POSTGRES_BIN, migrates and seeds. */
 export async function startServer(): Promise<TestServer> {
+  countStart('PostgreSQL');
   if (STOCK_BINARIES === undefined) return startEmbeddedServer();
   const directory = await temporaryDirectory();
   const stock = await stockPostgresIn(directory.path, STOCK_BINARIES);
@@ -109,7 +112,9 @@ const NO_PROCESS: StatusSources = {
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
 export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds, observer?: CommitObserver): Ledger {
   const databases = openDatabases(connection);
-  const overview = new OverviewMaker(NO_PROCESS, { waiting: () => transfers.waiting });
+  const overview = new OverviewMaker((service) => readStatus(NO_PROCESS, service), {
+    waiting: () => transfers.waiting,
+  });
   const transfers = openTransferLane(databases.application, bounds, observer, overview.counts.note);
   const supportContact = 'support@example.com';
   const { background: database } = databases;
@@ -120,7 +125,7 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds, 
     requireKeys: async () => undefined,
     changed: () => undefined,
   };
-  const service: Service = { database, transfers, news, webhooks, supportContact };
+  const service: AnyService = { database, transfers, news, webhooks, supportContact };
   const handlers = handlersOf(
     { databases, transfers, news, webhooks, supportContact },
     undefined,

@@ -29,14 +29,15 @@ const TIMEOUT_MILLISECONDS = 120_000;
 /** A connection on which a test writes any bytes and reads responses one by one. */
 export class RawConnection {
   readonly socket: Socket;
-  #received = Buffer.alloc(0);
+  /** What no response was taken of yet; put together only when it is read, since a stream comes in thousands of chunks. */
+  #chunks: Buffer[] = [];
   #ended = false;
   #wake: () => void = () => undefined;
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.on('data', (chunk: Buffer) => {
-      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#chunks.push(chunk);
       this.#wake();
     });
     const end = (): void => {
@@ -65,7 +66,7 @@ export class RawConnection {
       const response = this.#take(method);
       if (response !== undefined && response.status >= 200) return response;
       if (response !== undefined) continue;
-      if (this.#ended) throw new Error(`The connection ended after: ${JSON.stringify(this.#received.toString())}`);
+      if (this.#ended) throw new Error(`The connection ended after: ${JSON.stringify(this.received)}`);
       await this.#wait();
     }
   }
@@ -73,11 +74,11 @@ export class RawConnection {
   /** All bytes after the responses that were read, up to the end of the connection. */
   async rest(): Promise<string> {
     while (!this.#ended) await this.#wait();
-    return this.#received.toString();
+    return this.received;
   }
 
   get received(): string {
-    return this.#received.toString();
+    return this.#received().toString();
   }
 
   close(): void {
@@ -94,10 +95,17 @@ export class RawConnection {
     });
   }
 
+  #received(): Buffer {
+    const received = Buffer.concat(this.#chunks);
+    this.#chunks = [received];
+    return received;
+  }
+
   #take(method: string): RawResponse | undefined {
-    const end = this.#received.indexOf('\r\n\r\n');
+    const received = this.#received();
+    const end = received.indexOf('\r\n\r\n');
     if (end === -1) return undefined;
-    const [statusLine = '', ...lines] = this.#received.subarray(0, end).toString('latin1').split('\r\n');
+    const [statusLine = '', ...lines] = received.subarray(0, end).toString('latin1').split('\r\n');
     const headers = new Map<string, string>();
     for (const line of lines) {
       const colon = line.indexOf(':');
@@ -107,9 +115,9 @@ export class RawConnection {
     }
     const status = Number(statusLine.split(' ')[1]);
     const length = method === 'HEAD' || status < 200 ? 0 : Number(headers.get('content-length') ?? 0);
-    if (this.#received.length < end + 4 + length) return undefined;
-    const body = this.#received.subarray(end + 4, end + 4 + length).toString();
-    this.#received = this.#received.subarray(end + 4 + length);
+    if (received.length < end + 4 + length) return undefined;
+    const body = received.subarray(end + 4, end + 4 + length).toString();
+    this.#chunks = [received.subarray(end + 4 + length)];
     return { statusLine, status, headers, body };
   }
 }

@@ -2,24 +2,77 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { TransferServiceError } from '../../sdk/client.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
 import { type ServiceProcess, startService, temporaryDirectory } from './process.ts';
+import { endWithWorker, useWorker } from './run/worker.ts';
 
-/** One service process for all tests of a file, on a new sandbox ledger; its DATA_DIR is `directory`. */
-export function useService(
-  settings: Readonly<Record<string, string>> = {},
-): () => ServiceProcess & { readonly directory: string } {
-  let directory: Awaited<ReturnType<typeof ledgerDirectory>> | undefined;
-  let service: ServiceProcess | undefined;
+type Settings = Readonly<Record<string, string>>;
+type KeptService = ServiceProcess & { readonly directory: string };
+
+/**
+ * A service on a sandbox ledger, whose DATA_DIR is `directory`. All files of a worker process that ask for the same settings
+ * share it, one after the other: a file makes cards and programs of its own, counts no rows but its own, and leaves the clock
+ * and the switch as it found them. What cannot be tested that way takes `useOwnService`.
+ */
+export function useService(settings: Settings = {}): () => KeptService {
+  useWorker();
+  let service: KeptService | undefined;
   beforeAll(async () => {
-    directory = await ledgerDirectory();
-    service = await startService({ DATA_DIR: directory.path, ...settings });
-  });
-  afterAll(async () => {
-    if (service?.child.exitCode === null && service.child.signalCode === null) await service.stop();
-    await directory?.remove();
+    service = await keptService(settings);
   });
   return () => {
-    if (service === undefined || directory === undefined) throw new Error('the service was not started');
-    return Object.assign(service, { directory: directory.path });
+    if (service === undefined) throw new Error('the service was not started');
+    return service;
+  };
+}
+
+const kept = new Map<string, Promise<KeptService>>();
+
+/** A service that has ended, as one that a test killed, is replaced. */
+async function keptService(settings: Settings): Promise<KeptService> {
+  const key = JSON.stringify(Object.entries(settings).sort());
+  const known = await kept.get(key)?.catch(() => undefined);
+  if (known !== undefined && isUp(known)) return known;
+  const starting = startOnNewLedger(settings);
+  kept.set(
+    key,
+    starting.then(({ service }) => service),
+  );
+  const { service, end } = await starting;
+  endWithWorker(end);
+  return service;
+}
+
+const isUp = ({ child }: ServiceProcess): boolean => child.exitCode === null && child.signalCode === null;
+
+async function startOnNewLedger(settings: Settings) {
+  const directory = await ledgerDirectory();
+  try {
+    const service = Object.assign(await startService({ DATA_DIR: directory.path, ...settings }), {
+      directory: directory.path,
+    });
+    const end = async (): Promise<void> => {
+      if (isUp(service)) await service.stop();
+      await directory.remove();
+    };
+    return { service, end };
+  } catch (error) {
+    await directory.remove();
+    throw error;
+  }
+}
+
+/**
+ * The same for one file alone, on a new ledger, and ended with it. `reason` says what the file does that another one would
+ * notice, or needs that another one would spoil: each of these costs a second of two cores.
+ */
+export function useOwnService(reason: string, settings: Settings = {}): () => KeptService {
+  let started: Awaited<ReturnType<typeof startOnNewLedger>> | undefined;
+  beforeAll(async () => {
+    started = await startOnNewLedger(settings);
+  });
+  afterAll(() => started?.end());
+  return () => {
+    if (started === undefined) throw new Error(`the service of its own (${reason}) was not started`);
+    return started.service;
   };
 }
 

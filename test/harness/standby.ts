@@ -3,7 +3,7 @@ import { chown, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { connect, type EmbeddedTestServer, startEmbeddedServer } from './ledger.ts';
 import { temporaryDirectory, waitFor } from './process.ts';
 

@@ -4,8 +4,9 @@ import { chown, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { chooseServerUser, type ServerUser } from '../../server/embedded-postgres/ledger-location.ts';
-import { StartupProblem } from '../../server/startup-problem.ts';
+import type { TestContext } from 'vitest';
+import { StartupProblem } from '../../server/foundation/startup-problem.ts';
+import { chooseServerUser, type ServerUser } from '../../server/postgres/ledger-location.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { templatesOfThisRun } from './ledger-templates.ts';
 
@@ -15,6 +16,14 @@ import { templatesOfThisRun } from './ledger-templates.ts';
 
 /** Directory of the binaries that the tests run on instead of the embedded ones; undefined as a rule. */
 export const STOCK_BINARIES: string | undefined = process.env.TEST_POSTGRES_BIN || undefined;
+
+/** Leaves out a test that stops the PostgreSQL of a sandbox, where that is one of a distribution. */
+export function requireOwnPostgres(context: TestContext): void {
+  if (STOCK_BINARIES === undefined) return;
+  const notRun = 'a sandbox stops only the PostgreSQL that comes with it';
+  Object.assign(context.task.meta, { notRun });
+  context.skip(notRun);
+}
 
 const SERVICE = 'transfer_service';
 const PORT = 5432;

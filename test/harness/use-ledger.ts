@@ -2,19 +2,56 @@ import type pg from 'pg';
 import { afterAll, afterEach, expect } from 'vitest';
 import type { CommitObserver } from '../../server/commit/commit-observer.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
-import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from './ledger.ts';
 import { type DatabaseProxy, startProxy } from './proxy.ts';
+import { endWithWorker, useWorker } from './run/worker.ts';
 import { useDirectory } from './service.ts';
+import { STOCK_BINARIES } from './stock-postgres.ts';
 
 // Set-up for all tests of a file, called at its top. What was started last ends first.
 
-/** Starts PostgreSQL with the schema and the sandbox's seed. */
-export async function useServer(): Promise<TestServer> {
-  const server = await startServer();
+/**
+ * A database with the schema and the sandbox's seed, in the PostgreSQL that the files of a worker process share. `apart` is the
+ * reason why a file needs a PostgreSQL of its own, as one that stops it does.
+ */
+export async function useServer({ apart }: { readonly apart?: string } = {}): Promise<TestServer> {
+  const server = apart === undefined ? await newDatabase() : await startServer();
   afterAll(server.stop);
   return server;
+}
+
+let shared: Promise<TestServer> | undefined;
+let databases = 0;
+
+/** Stock binaries are run where the settings of a server matter, so each file has its own there. */
+async function newDatabase(): Promise<TestServer> {
+  if (STOCK_BINARIES !== undefined) return startServer();
+  useWorker();
+  shared ??= startServer().then((server) => {
+    endWithWorker(server.stop);
+    return server;
+  });
+  const template = await shared;
+  const { connection, embedded } = template;
+  databases += 1;
+  const database = `ledger_${databases}`;
+  await asSuperuser(connection, `create database ${database} template ${connection.database} owner ${connection.user}`);
+  return {
+    connection: { ...connection, database },
+    embedded: { ...embedded, url: embedded.url.replace(`/${connection.database}?`, `/${database}?`) },
+    stop: () => asSuperuser(connection, `drop database ${database} with (force)`),
+  };
+}
+
+async function asSuperuser(connection: TestServer['connection'], statement: string): Promise<void> {
+  const client = await connect({ ...connection, user: 'postgres', database: 'postgres' });
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
 }
 
 /** Starts the embedded PostgreSQL without a schema, in a directory that is also returned. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { AnyReply } from '../../server/operations/call.ts';
+import type { AnyReply } from '../../server/calls/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
 import { fakeGateway, serve } from '../harness/http-server.ts';
 import { bare, isListening, post, RawConnection } from '../harness/raw-connection.ts';

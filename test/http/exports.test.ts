@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Handler } from '../../server/calls/call.ts';
 import type { HttpOptions } from '../../server/http/server.ts';
-import type { Handler } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import { fakeGateway, type HttpTestServer, nextTaken, serve as startServer } from '../harness/http-server.ts';
 import { waitFor } from '../harness/process.ts';

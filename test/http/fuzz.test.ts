@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { maskedText, maskLongNumbers, maskPath } from '../../server/foundation/redaction.ts';
 import { codeOfRecord } from '../../server/http/wire/record-response.ts';
-import { maskedText, maskLongNumbers } from '../../server/redaction.ts';
 import { type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { bare, post, RawConnection } from '../harness/raw-connection.ts';
 
@@ -81,6 +81,7 @@ describe('text of the caller in a message', () => {
   it('is otherwise unchanged', () => {
     expect(maskedText("card_1 it's 1234567")).toBe("card_1 it's 1234567");
     expect(maskLongNumbers('/card/4111111111111111/x/12-34-56-78')).toBe('/card/…/x/…');
+    expect(maskPath('/card/4111%25201111%202525/x%20y')).toBe('/card/…/x y');
     expect(maskedText('x'.repeat(50))).toBe(`${'x'.repeat(40)}…`);
   });
 });

@@ -1,106 +1,103 @@
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
-import { createHttpServer } from '../../server/http/server.ts';
+import { type AnyCall, CallerGone, type Handler } from '../../server/calls/call.ts';
+import type { Router } from '../../server/http/router.ts';
+import { createHttpServer, type ResponseEntry } from '../../server/http/server.ts';
 import { ErrorRecordResponse } from '../../server/http/wire/record-response.ts';
-import type { Handler } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import { fakeGateway, serve } from '../harness/http-server.ts';
 import { bare, post, RawConnection } from '../harness/raw-connection.ts';
 
+type Serve = (response: ServerResponse) => void;
+
 /** Pages that do what a page must not do. */
-const badPages: readonly [name: string, status: number, code: string, mount: (app: FastifyInstance) => void][] = [
-  ['throws', 500, 'unknown_request', (app) => app.get('/page', () => Promise.reject(new Error('secret')))],
-  ['throws null', 500, 'unknown_request', (app) => app.get('/page', () => Promise.reject(null))],
-  ['throws a string', 500, 'unknown_request', (app) => app.get('/page', () => Promise.reject('secret'))],
+const badPages: readonly [name: string, status: number, code: string, serve: Serve][] = [
   [
-    'answers something circular',
+    'throws',
     500,
     'unknown_request',
-    (app) =>
-      app.get('/page', async () => {
-        const circular: Record<string, unknown> = {};
-        Object.assign(circular, { self: circular });
-        return circular;
-      }),
+    () => {
+      throw new Error('secret');
+    },
+  ],
+  [
+    'throws null',
+    500,
+    'unknown_request',
+    () => {
+      throw null;
+    },
+  ],
+  [
+    'throws a string',
+    500,
+    'unknown_request',
+    () => {
+      throw 'secret';
+    },
   ],
   [
     'sends its own 404',
     404,
     'route_not_found',
-    (app) => app.get('/page', (_, reply) => reply.code(404).type('text/html').send('<b>secret</b>')),
+    (response) => response.writeHead(404, { 'Content-Type': 'text/html' }).end('<b>secret</b>'),
   ],
-  ['sends an empty 400', 400, 'malformed_request', (app) => app.get('/page', (_, reply) => reply.code(400).send())],
+  ['sends an empty 400', 400, 'malformed_request', (response) => response.writeHead(400).end()],
   [
     'sends a status that is in no catalogue',
     400,
     'malformed_request',
-    (app) => app.get('/page', (_, reply) => reply.code(418).send({ tea: 'secret' })),
+    (response) => response.writeHead(418, { 'Content-Type': 'application/json' }).end('{"tea":"secret"}'),
   ],
   [
     'streams an error',
     500,
     'unknown_request',
-    (app) => app.get('/page', (_, reply) => reply.code(502).send(Readable.from(['sec', 'ret']))),
+    (response) => void Readable.from(['sec', 'ret']).pipe(response.writeHead(502)),
   ],
   [
     'leaks by its reason phrase',
     500,
     'unknown_request',
-    (app) =>
-      app.get('/page', (_, reply) => {
-        reply.hijack();
-        reply.raw.writeHead(500, 'secret', {
-          'X-Secret': 'secret',
-          'Content-Encoding': 'gzip',
-          'Transfer-Encoding': 'chunked',
-        });
-        reply.raw.flushHeaders();
-        reply.raw.write('sec', () => reply.raw.end(Buffer.from('ret')));
-      }),
+    (response) => {
+      response.writeHead(500, 'secret', {
+        'X-Secret': 'secret',
+        'Content-Encoding': 'gzip',
+        'Transfer-Encoding': 'chunked',
+      });
+      response.flushHeaders();
+      response.write('sec', () => response.end(Buffer.from('ret')));
+    },
   ],
   [
     'sends a record of the wrong status',
     409,
     'card_suspected_fraud',
-    (app) =>
-      app.get('/page', (_, reply) => {
-        reply.hijack();
-        reply.raw.statusCode = 409;
-        reply.raw.end(
-          JSON.stringify({ Message: 'x', Status: 409, Code: 'card_suspected_fraud', Type: 'Request Error' }),
-        );
-      }),
+    (response) => {
+      response.statusCode = 409;
+      response.end(JSON.stringify({ Message: 'x', Status: 409, Code: 'card_suspected_fraud', Type: 'Request Error' }));
+    },
   ],
   [
     'sends members in another order',
     404,
     'route_not_found',
-    (app) =>
-      app.get('/page', (_, reply) => {
-        reply.hijack();
-        reply.raw.writeHead(404, ['X-Secret', 'secret']);
-        reply.raw.end('{"Status":404,"Message":"secret","Code":"route_not_found","Type":"Request Error"}');
-      }),
-  ],
-  [
-    'fails in onSend',
-    500,
-    'unknown_request',
-    (app) => {
-      app.addHook('onSend', async () => {
-        throw new Error('secret');
-      });
-      app.get('/page', async () => 'text');
+    (response) => {
+      response.writeHead(404, ['X-Secret', 'secret']);
+      response.end('{"Status":404,"Message":"secret","Code":"route_not_found","Type":"Request Error"}');
     },
   ],
 ];
 
+/** Adds a page that writes its response by itself. */
+const page = (serve: Serve) => (router: Router) =>
+  router.add(['GET'], { pattern: '/page', serve: ({ response }) => serve(response) });
+
 describe('a response without an error record', () => {
-  it.each(badPages)('is replaced by the record when a page %s', async (_name, status, code, extend) => {
-    const { ask } = await serve(undefined, { extend: (app) => void extend(app) });
+  it.each(badPages)('is replaced by the record when a page %s', async (_name, status, code, write) => {
+    const { ask } = await serve(undefined, { extend: page(write) });
     const response = await ask(bare('GET', '/page'));
     if (code === 'card_suspected_fraud') {
       expect(response.body).toBe('{"Message":"x","Status":409,"Code":"card_suspected_fraud","Type":"Request Error"}');
@@ -113,8 +110,9 @@ describe('a response without an error record', () => {
   });
 
   it('is unchanged if it is a success, with the standard headers added', async () => {
-    const extend = (app: FastifyInstance) =>
-      void app.get('/page', (_, reply) => reply.type('text/html').send('<p>hello</p>'));
+    const extend = page((response) =>
+      response.writeHead(200, { 'Content-Type': 'text/html', 'Content-Length': 12 }).end('<p>hello</p>'),
+    );
     const response = await (await serve(undefined, { extend })).ask(bare('GET', '/page'));
     expect([response.status, response.body]).toEqual([200, '<p>hello</p>']);
     expect(response.headers.get('request-id')).toMatch(/^req_/);
@@ -154,6 +152,20 @@ describe('time-outs', () => {
     expectRecord(await ask('GET / HT'), 408, 'request_timeout');
   });
 
+  it('close a connection on which nothing was sent, which is no error', async () => {
+    const settings = {
+      headTimeoutMilliseconds: 100,
+      requestTimeoutMilliseconds: 200,
+      timeoutCheckIntervalMilliseconds: 20,
+    };
+    const entries: ResponseEntry[] = [];
+    const { ask, connect, reports } = await serve(undefined, { settings, onResponse: (entry) => entries.push(entry) });
+    const idle = await connect();
+    expect(await idle.rest()).toBe('');
+    expectRecord(await ask('G'), 408, 'request_timeout');
+    expect([reports.length, entries.map(({ code }) => code)]).toEqual([1, ['request_timeout']]);
+  });
+
   it('end a request whose body does not arrive, and are reported for its operation', async () => {
     // Time enough for the head, which is sent whole.
     const settings = {
@@ -179,6 +191,58 @@ describe('time-outs', () => {
     const response = await ask(post('{}'));
     expectRecord(response, 503, 'service_unavailable');
     expect(response.headers.get('money-moved')).toBe('no');
+  });
+});
+
+describe('a caller that disconnects', () => {
+  it.each(['/api/v0.1/core/card', '/api/v0.1/core/transfer/export'])(
+    'from %s is known to the operation as gone, and what ends for that is no error',
+    async (path) => {
+      const begun = Promise.withResolvers<AnyCall>();
+      const stopped = Promise.withResolvers<never>();
+      const handler: Handler = (call) => {
+        begun.resolve(call);
+        const rest = { next: () => stopped.promise };
+        return path.endsWith('export') ? Promise.resolve({ csv: { fileName: 'x', first: '', rest } }) : stopped.promise;
+      };
+      const { ask, connect, reports } = await serve(fakeGateway({ list_cards: handler, export_transfers: handler }));
+      const caller = await connect(bare('GET', path));
+      const call = await begun.promise;
+      expect(call.isGone?.()).toBe(false);
+      caller.socket.resetAndDestroy();
+      await expect.poll(() => call.isGone?.()).toBe(true);
+      stopped.reject(new CallerGone('gone'));
+      await ask(bare('GET', '/health/live'));
+      expect(reports).toEqual([]);
+    },
+  );
+
+  it('may have ended its input only, and is told why it gets nothing', async () => {
+    const begun = Promise.withResolvers<AnyCall>();
+    const stopped = Promise.withResolvers<never>();
+    const handler: Handler = (call) => {
+      begun.resolve(call);
+      return stopped.promise;
+    };
+    const { connect } = await serve(fakeGateway({ list_cards: handler }));
+    const caller = await connect(bare('GET', '/api/v0.1/core/card'));
+    const call = await begun.promise;
+    caller.socket.end();
+    await expect.poll(() => call.isGone?.()).toBe(true);
+    stopped.reject(new CallerGone('gone'));
+    expectRecord(await caller.next(), 503, 'service_unavailable');
+  });
+
+  it('counts as gone once it was told that its response comes too late', async () => {
+    const begun = Promise.withResolvers<AnyCall>();
+    const handler: Handler = (call) => {
+      begun.resolve(call);
+      return new Promise(() => undefined);
+    };
+    const settings = { operationTimeoutMilliseconds: 10, operationGraceMilliseconds: 10, maxDrainMilliseconds: 0 };
+    const { ask } = await serve(fakeGateway({ list_cards: handler }), { settings });
+    expectRecord(await ask(bare('GET', '/api/v0.1/core/card')), 500, 'unknown_list_cards');
+    expect((await begun.promise).isGone?.()).toBe(true);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { JsonNumber } from '../../contract/reading/json.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { type AnyCall, type Gateway, type Handler, OperationFailure } from '../../server/operations/call.ts';
+import { type AnyCall, type Gateway, type Handler, OperationFailure } from '../../server/calls/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import {
   DEMO_PROGRAM,
@@ -20,7 +20,7 @@ async function recording(more: Partial<Omit<Gateway, 'handlers'>> = {}) {
   const calls: AnyCall[] = [];
   const handler: Handler = async (call) => {
     calls.push(call);
-    return { json: '{"transfer_id":"tr_1"}' };
+    return { json: '{"transfer_id":"tr_1"}', moneyMoved: 'yes' };
   };
   const get: Handler = async (call) => {
     calls.push(call);
@@ -51,8 +51,9 @@ describe('a valid request', () => {
       location: `${TRANSFER}/tr_1`,
       'client-request-id': 'my.id-1',
       'ignored-fields': 'colour',
+      'money-moved': 'yes',
     });
-    expect(response.headers.has('error-code') || response.headers.has('money-moved')).toBe(false);
+    expect(response.headers.has('error-code')).toBe(false);
     const [call] = calls;
     expect(call).toMatchObject({
       operation: 'create_transfer',
@@ -265,6 +266,14 @@ describe('a refusal', () => {
       fields: { card_id: 'card_1' },
       cause: undefined,
     });
+  });
+
+  it('of a dry run says that no money moved, whatever failed', async () => {
+    const failing = fakeGateway({ explain_transfer: () => Promise.reject(new Error('a bug')) });
+    const { ask } = await serve(failing);
+    const response = await ask(post(BODY).toString().replace(`POST ${TRANSFER}`, `POST ${TRANSFER}/explain`));
+    expectRecord(response, 500, 'unknown_explain_transfer');
+    expect([response.headers.get('money-moved'), response.headers.get('should-retry')]).toEqual(['no', 'true']);
   });
 
   it('of an operation that moves no money has no Money-Moved', async () => {

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { AnyReply } from '../../server/calls/call.ts';
 import { AdmissionQueue } from '../../server/http/admission/overload.ts';
-import type { AnyReply } from '../../server/operations/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
 import { fakeGateway, serve } from '../harness/http-server.ts';
 import { bare } from '../harness/raw-connection.ts';

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { RefusedCredential } from '../../server/calls/call.ts';
 import { callerAddress, RateLimiter } from '../../server/http/admission/rate-limiter.ts';
 import type { HttpSettings } from '../../server/http/settings.ts';
-import type { RefusedCredential } from '../../server/operations/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
 import { fakeGateway, serve as startServer } from '../harness/http-server.ts';
 import { bare, type RawResponse } from '../harness/raw-connection.ts';

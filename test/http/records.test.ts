@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
-import type { AnyReply } from '../../server/operations/call.ts';
+import type { AnyReply } from '../../server/calls/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import { fakeGateway, type HttpTestServer, serve, startHttpServer } from '../harness/http-server.ts';
 import { bare, isListening, type RawConnection, type RawResponse } from '../harness/raw-connection.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Refusal } from '../../domain/refusal.ts';
+import type { Gateway, Handler } from '../../server/calls/call.ts';
 import type { HttpOptions, ResponseEntry } from '../../server/http/server.ts';
-import type { Gateway, Handler } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM, fakeGateway, nextTaken, serve } from '../harness/http-server.ts';
 import { waitFor } from '../harness/process.ts';
 import { bare, post } from '../harness/raw-connection.ts';
@@ -147,22 +147,19 @@ describe('a response has one entry', () => {
 
   it('for a response that a route wrote by itself', async () => {
     const { ask, only } = await listening(undefined, {
-      extend: (app) => {
-        app.get('/page', (_, reply) => {
-          reply.hijack();
-          reply.raw.statusCode = 502;
-          reply.raw.end('secret');
-        });
-      },
+      extend: (router) =>
+        router.add(['GET'], { pattern: '/page', serve: ({ response }) => response.writeHead(502).end('secret') }),
     });
     await ask(bare('GET', '/page'));
-    expect(await only()).toMatchObject({ method: 'GET', path: undefined, status: 500, code: 'unknown_request' });
+    expect(await only()).toMatchObject({ method: 'GET', path: '/page', status: 500, code: 'unknown_request' });
   });
 
   it('for a success that a route wrote by itself', async () => {
-    const { ask, only } = await listening(undefined, { extend: (app) => void app.get('/page', async () => 'text') });
+    const { ask, only } = await listening(undefined, {
+      extend: (router) => router.add(['GET'], { pattern: '/page', serve: ({ response }) => response.end('text') }),
+    });
     await ask(bare('GET', '/page'));
-    expect(await only()).toMatchObject({ method: 'GET', path: undefined, status: 200, code: undefined });
+    expect(await only()).toMatchObject({ method: 'GET', path: '/page', status: 200, code: undefined });
   });
 
   it('for a batch with refused rows, with the code in the error log', async () => {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Refusal } from '../../domain/refusal.ts';
+import type { AnyReply, LiveStream } from '../../server/calls/call.ts';
 import type { HttpOptions } from '../../server/http/server.ts';
-import type { AnyReply, LiveStream } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import {
   DEMO_PROGRAM_ID,

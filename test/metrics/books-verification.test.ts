@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startVerifyingBooks } from '../../server/jobs/verify-books.ts';
+import { startVerifyingBooks } from '../../server/background/jobs/verify-books.ts';
 import type { BooksVerification } from '../../server/store/ledger/books-verification.ts';
 import { waitFor } from '../harness/process.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';

@@ -1,9 +1,9 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { RUNBOOK } from '../../server/runbook.ts';
+import { RUNBOOK } from '../../server/foundation/runbook.ts';
 import { startInVain, waitFor } from '../harness/process.ts';
-import { directoryForTest, useService } from '../harness/service.ts';
+import { directoryForTest, useOwnService } from '../harness/service.ts';
 import {
   isOnPage,
   namesOn,
@@ -14,7 +14,7 @@ import {
   selectorsIn,
 } from './monitoring-files.ts';
 
-const service = useService({ METRICS_PORT: '0' });
+const service = useOwnService('Its figures are those of the whole service.', { METRICS_PORT: '0' });
 
 /** The URL of the page, from the banner. */
 function pageUrl(): string {
@@ -158,15 +158,23 @@ test('every metric has its line in the documentation, and no other one does', as
   expect(documented.map(([, name]) => name).sort()).toEqual([...namesOn(await readText())].sort());
 });
 
-test('every alert has a test that it fires, one that it is silent, and a page of the runbook', () => {
+test('every alert has a test that it fires, one that it is silent, and the URL of a page that the service serves', async () => {
   const rules = readProjectFile('ops/alerts.yml');
   const tests = readProjectFile('ops/alerts.test.yml');
-  const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: docs\/runbook\/([a-z-]+)\.md/g)];
+  const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: '?([^'\n]+)/g)];
   expect(alerts.length).toBe([...rules.matchAll(/- alert:/g)].length);
-  for (const [, alert = '', page = ''] of alerts) {
-    expect(Object.keys(RUNBOOK)).toContain(page);
+  const urls = new Set<string>();
+  for (const [, alert = '', url = ''] of alerts) {
     expect(tests, alert).toMatch(new RegExp(`name: '?${alert} fires`));
     expect(tests, alert).toMatch(new RegExp(`name: '?${alert} is silent`));
+    // As Prometheus fills it in.
+    urls.add(url.replace('{{ $externalLabels.service_url }}', service().url));
+  }
+  for (const url of urls) {
+    const page = /\/([a-z-]+)\.md$/.exec(url)?.[1] ?? '';
+    const response = await fetch(url);
+    expect([url, response.status]).toEqual([url, 200]);
+    expect(await response.text()).toContain(RUNBOOK[page as keyof typeof RUNBOOK]);
   }
 });
 

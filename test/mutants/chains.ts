@@ -3,13 +3,13 @@ import type { Edit, Mutant, Witness } from './mutant.ts';
 const chain = (only: string): Witness => ({ file: 'test/store/chain/guards.test.ts', only });
 
 const ACCOUNT = 'server/store/ledger/account.ts';
-const BOOKS = 'server/transfers/decide.ts';
+const BOOKS = 'server/subjects/transfers/decide.ts';
 const CHAIN = 'server/commit/chain.ts';
 const GROUP = 'server/commit/group-commit.ts';
-const LOAD = 'server/transfers/load.ts';
-const LOOKED = 'server/transfers/looked-accounts.ts';
+const LOAD = 'server/subjects/transfers/load.ts';
+const LOOKED = 'server/subjects/transfers/looked-accounts.ts';
 const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
-const WRITE = 'server/transfers/write.ts';
+const WRITE = 'server/subjects/transfers/write.ts';
 
 /** The trigger that raises versions for those who do not do it themselves. */
 const NO_TRIGGER: Edit = {

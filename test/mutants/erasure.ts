@@ -5,7 +5,7 @@ const STORE: Witness = { file: 'test/store/erasure/card-erasure.test.ts' };
 const DELIVERY: Witness = { file: 'test/delivery/erasure.test.ts' };
 const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 
-const BATCHES = 'server/cards/erase-in-batches.ts';
+const BATCHES = 'server/subjects/cards/erase-in-batches.ts';
 const MIGRATION = 'server/store/migrations/0021_card_erasure.sql';
 
 /** Mistakes about what is erased when somebody asks for it. */
@@ -79,9 +79,9 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'holder-in-audit-log',
     mistake: 'the audit log, which is never changed, has the values of texts about a holder',
-    file: 'server/audit/audit.ts',
-    find: '!HOLDER_FIELDS.includes(name) || value === null',
-    replace: "!HOLDER_FIELDS.includes(name) || name === 'metadata' || value === null",
+    file: 'server/subjects/audit/audit.ts',
+    find: '!names.includes(name) || value === null',
+    replace: "!names.includes(name) || name === 'metadata' || value === null",
     witnesses: [EVERYWHERE],
   },
 ];

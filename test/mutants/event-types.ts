@@ -4,7 +4,7 @@ const FUNDING: Witness = { file: 'test/store/funding/funding-low.test.ts' };
 const REPORTS: Witness = { file: 'test/errors/reports.test.ts' };
 const TYPES: Witness = { file: 'test/api/events/event-types.test.ts' };
 
-const DECIDE = 'server/transfers/decide.ts';
+const DECIDE = 'server/subjects/transfers/decide.ts';
 const REPORT = 'server/store/error-report.ts';
 
 /** Mistakes about which events are sent, and what they say. */
@@ -44,7 +44,7 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'low-funds-told-at-every-threshold',
     mistake: 'a new threshold above the funds is told even if they were low before',
-    file: 'server/programs/update-program.ts',
+    file: 'server/subjects/programs/update-program.ts',
     find: 'if (threshold === null || wasLow || available >= threshold) return [];',
     replace: 'if (threshold === null || (wasLow && threshold === 0n) || available >= threshold) return [];',
     witnesses: [FUNDING],
@@ -76,7 +76,7 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'reason-told-to-programs',
     mistake: 'card programs are told why the switch was changed, and by whom',
-    file: 'server/switch/switch.ts',
+    file: 'server/subjects/switch/switch.ts',
     find: 'programId: programId ?? EVERY_PROGRAM, payload: JSON.stringify(shown) }',
     replace: 'programId: programId ?? EVERY_PROGRAM, payload: JSON.stringify({ ...shown, ...record }) }',
     witnesses: [TYPES],

@@ -4,7 +4,7 @@ const WALL: Witness = { file: 'test/security/row-level-security.test.ts' };
 const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 const CREDENTIALS: Witness = { file: 'test/security/credentials.test.ts' };
 
-const AUTHENTICATE = 'server/keys/authenticate.ts';
+const AUTHENTICATE = 'server/subjects/keys/authenticate.ts';
 
 /** Mistakes about who is let in, who sees whose rows, and what is taken from callers. */
 export const WALLS: readonly Mutant[] = [
@@ -43,7 +43,7 @@ export const WALLS: readonly Mutant[] = [
   {
     name: 'card-number-in-body-taken',
     mistake: 'card numbers are looked for in path, query and headers, and not in bodies',
-    file: 'server/http/operation-route.ts',
+    file: 'server/http/steps/refuse-card-numbers.ts',
     find: "    findCardNumber(sent.body, operation.body, 'body');",
     replace: '    undefined;',
     witnesses: [{ file: 'test/security/planted-numbers.test.ts' }],
@@ -77,7 +77,7 @@ export const CLOCKS: readonly Mutant[] = [
   {
     name: 'ids-by-own-clock',
     mistake: 'transfers get their ids from the clock of the process',
-    file: 'server/transfers/decide.ts',
+    file: 'server/subjects/transfers/decide.ts',
     find: 'return idAt(now, this.#ids);',
     replace: 'return idAt(Date.now() + 0 * now, this.#ids);',
     witnesses: [CLOCKS_OFF],
@@ -85,7 +85,7 @@ export const CLOCKS: readonly Mutant[] = [
   {
     name: 'errors-by-own-clock',
     mistake: 'errors are dated by the clock of the process',
-    file: 'server/ids.ts',
+    file: 'server/foundation/database-clock.ts',
     find: 'return Math.round(origin + performance.now());',
     replace: 'return origin > 0 ? Date.now() : 0;',
     witnesses: [CLOCKS_OFF],

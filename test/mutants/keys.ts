@@ -5,7 +5,7 @@ const BATCH: Witness = { file: 'test/store/batch.test.ts' };
 const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
 const OTHER_OPERATIONS: Witness = { file: 'test/api/transfers/idempotent-operations.test.ts' };
 
-const BOOKS = 'server/transfers/decide.ts';
+const BOOKS = 'server/subjects/transfers/decide.ts';
 const UNDER_KEY = 'server/commit/under-key.ts';
 
 /** Mistakes about idempotency keys. */

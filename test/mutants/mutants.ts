@@ -25,11 +25,11 @@ const MODEL: Witness = { file: 'test/properties/transfer-model.test.ts', only: '
 const DATABASE = 'server/store/connection/database.ts';
 const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
 const LOCKING = 'server/commit/locking-path.ts';
-const LOOKED = 'server/transfers/looked-accounts.ts';
+const LOOKED = 'server/subjects/transfers/looked-accounts.ts';
 const ACCOUNT = 'server/store/ledger/account.ts';
 const CHANGE = 'domain/transfers/change-transfer.ts';
 const LEDGER = 'domain/ledger/ledger.ts';
-const BOOKS = 'server/transfers/decide.ts';
+const BOOKS = 'server/subjects/transfers/decide.ts';
 
 /** Mistakes about what is durable, and what is said before it is. */
 const COMMITS: readonly Mutant[] = [
@@ -116,7 +116,7 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'read-without-fence',
     mistake: 'a look-up shows a transfer before the standby has it',
-    file: 'server/commit/transaction.ts',
+    file: 'server/calls/read-rows.ts',
     find: 'if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;',
     replace: 'if (open === undefined || deadline > 0) return;',
     witnesses: [STANDBY],
@@ -132,7 +132,7 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'replay-beside-a-doubt-denied',
     mistake: 'a replay whose group was committed on the primary alone is told that no money moved',
-    file: 'server/transfers/load.ts',
+    file: 'server/subjects/transfers/lane.ts',
     find: "return 'subjectId' in outcome ? toWireId('tr', outcome.subjectId) : outcome.record.transfer_id;",
     replace: "return 'subjectId' in outcome ? undefined : outcome.record.transfer_id;",
     witnesses: [STANDBY],
@@ -170,12 +170,12 @@ const STALE_READS: readonly Mutant[] = [
   {
     name: 'switch-read-before-its-lock',
     mistake: 'the switch is read before it is locked, so a change that is waited for is not seen',
-    file: 'server/transfers/load.ts',
+    file: 'server/subjects/transfers/load.ts',
     find: "    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),\n",
     replace: '',
     also: [
       {
-        file: 'server/transfers/load.ts',
+        file: 'server/subjects/transfers/load.ts',
         find: '    rules: readProgramRules(requests.map(({ programId }) => programId)),\n',
         replace:
           "    rules: readProgramRules(requests.map(({ programId }) => programId)),\n    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),\n",
@@ -254,7 +254,7 @@ const MONEY: readonly Mutant[] = [
   {
     name: 'limit-not-counted',
     mistake: 'what a transfer adds to limits is not written down',
-    file: 'server/transfers/write.ts',
+    file: 'server/subjects/transfers/write.ts',
     find: 'counts.filter((change) => !isBack(change)),',
     replace: 'counts.filter(() => false),',
     witnesses: [TRANSFERS, { file: 'test/api/transfers/limits.test.ts' }],
@@ -271,7 +271,7 @@ const MONEY: readonly Mutant[] = [
   {
     name: 'hold-kept-after-its-end',
     mistake: 'the row of a hold stays when the hold has been captured',
-    file: 'server/transfers/write.ts',
+    file: 'server/subjects/transfers/write.ts',
     find: '...some([...changes.ended.values()], deleteHolds),',
     replace: '...some([...changes.ended.values()].slice(1), deleteHolds),',
     witnesses: [TRANSFERS],

@@ -48,7 +48,7 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'sampling-by-the-caller',
     mistake: 'a caller decides how many of its requests are traced',
-    file: 'server/traces/sampler.ts',
+    file: 'server/observe/traces/sampler.ts',
     find: 'return this.#wanted <= MAX_WANTED_PER_SECOND;',
     replace: 'return true;',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'takes at most ten a second' }],
@@ -56,7 +56,7 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'variables-of-the-exporter',
     mistake: 'variables of the environment that are no settings add headers to requests to the collector',
-    file: 'server/start/traces.ts',
+    file: 'server/host/start/traces.ts',
     find: "return withoutVariables('OTEL_', () => openTraces(traces, onFailure));",
     replace: 'return openTraces(traces, onFailure);',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'sends it the spans of a request' }],
@@ -64,7 +64,7 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'spans-that-wait-for-the-end',
     mistake: 'a collector that hangs holds up the stop',
-    file: 'server/traces/open-traces.ts',
+    file: 'server/observe/traces/open-traces.ts',
     find: 'const timer = setTimeout(resolve, milliseconds);',
     replace: 'const timer = setTimeout(resolve, 60 * milliseconds);',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'does not wait at the stop' }],

@@ -1,7 +1,7 @@
 import type { Mutant, Witness } from './mutant.ts';
 
-const READINESS = 'server/readiness.ts';
-const AUTHENTICATE = 'server/keys/authenticate.ts';
+const READINESS = 'server/observe/readiness.ts';
+const AUTHENTICATE = 'server/subjects/keys/authenticate.ts';
 
 const states = (only: string): Witness => ({ file: 'test/start/readiness.test.ts', only });
 const status = (only: string): Witness => ({ file: 'test/start/status.test.ts', only });

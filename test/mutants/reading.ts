@@ -7,7 +7,7 @@ const RETENTION: Witness = { file: 'test/api/events/retention.test.ts' };
 const LISTS: Witness = { file: 'test/api/events/lists.test.ts' };
 const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
 
-const STREAM = 'server/events/event-stream.ts';
+const STREAM = 'server/subjects/events/event-stream.ts';
 const STORE = 'server/store/events/read-events.ts';
 const SENDING = 'server/http/wire/event-stream.ts';
 
@@ -16,7 +16,7 @@ export const READING: readonly Mutant[] = [
   {
     name: 'wait-without-look',
     mistake: 'an event that comes between the read and the wait is not seen before the next one',
-    file: 'server/events/event-news.ts',
+    file: 'server/subjects/events/event-news.ts',
     find: '      void this.#look();\n',
     replace: '',
     witnesses: [NEWS],
@@ -48,7 +48,7 @@ export const READING: readonly Mutant[] = [
   {
     name: 'all-deleted-is-no-event',
     mistake: 'whoever missed everything is told that nothing happened',
-    file: 'server/events/read-after.ts',
+    file: 'server/subjects/events/read-after.ts',
     find: '  if (second.end === after) await refuseDeleted(database, source, after);\n',
     replace: '',
     witnesses: [RETENTION],
@@ -56,7 +56,7 @@ export const READING: readonly Mutant[] = [
   {
     name: 'filtered-not-read',
     mistake: 'the position of a page stays behind what the filter left out',
-    file: 'server/events/read-list.ts',
+    file: 'server/subjects/events/read-list.ts',
     find: 'position: read.end',
     replace: 'position: read.events.at(-1)?.position ?? this.#query.after ?? 0',
     witnesses: [LISTS],
@@ -80,7 +80,7 @@ export const READING: readonly Mutant[] = [
   {
     name: 'events-before-the-standby',
     mistake: 'an event is shown that a failover undoes',
-    file: 'server/events/event-source.ts',
+    file: 'server/subjects/events/event-source.ts',
     find: '  await insistOnProof(database, performance.now() + PROOF_MILLISECONDS, places);\n',
     replace: '  void insistOnProof;\n  void PROOF_MILLISECONDS;\n',
     witnesses: [STANDBY],

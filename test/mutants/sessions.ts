@@ -5,7 +5,7 @@ const LIVES: Witness = { file: 'test/security/sessions.test.ts' };
 const ROLES: Witness = { file: 'test/security/roles.test.ts' };
 
 const COOKIE = 'server/http/admission/session-cookie.ts';
-const SESSION = 'server/sessions/authenticate-session.ts';
+const SESSION = 'server/subjects/sessions/authenticate-session.ts';
 
 /** Mistakes about sessions of the console, and about who may grant what. */
 export const SESSIONS: readonly Mutant[] = [
@@ -125,7 +125,7 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'session-of-a-revoked-key-begins',
     mistake: 'a session is made from a key that was revoked a moment ago',
-    file: 'server/sessions/create-session.ts',
+    file: 'server/subjects/sessions/create-session.ts',
     find: 'key.revokedAt !== null || row.expired === true',
     replace: 'row.expired === true',
     witnesses: [LIVES],
@@ -133,12 +133,12 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'keys-write-is-everything',
     mistake: 'a key makes keys that can do more than it can itself',
-    file: 'server/keys/create-key.ts',
+    file: 'server/subjects/keys/create-key.ts',
     find: "  refuseFurtherScopes(call.caller, scopes, 'create');\n",
     replace: '',
     also: [
       {
-        file: 'server/keys/create-key.ts',
+        file: 'server/subjects/keys/create-key.ts',
         find: "import { refuseFurtherScopes } from './further-scopes.ts';\n",
         replace: '',
       },
@@ -148,12 +148,12 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'rolled-into-an-administrator',
     mistake: 'a key gets the secret of one that can do more by rolling it',
-    file: 'server/keys/roll-key.ts',
+    file: 'server/subjects/keys/roll-key.ts',
     find: "      refuseFurtherScopes(call.caller, old.scopes, 'roll');\n",
     replace: '',
     also: [
       {
-        file: 'server/keys/roll-key.ts',
+        file: 'server/subjects/keys/roll-key.ts',
         find: "import { refuseFurtherScopes } from './further-scopes.ts';\n",
         replace: '',
       },

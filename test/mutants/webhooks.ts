@@ -9,11 +9,11 @@ const NETWORKS: Witness = { file: 'test/door/networks.test.ts' };
 const SIGNATURES: Witness = { file: 'test/door/signature.test.ts' };
 const delivery = (only: string): Witness => ({ file: 'test/delivery/deliver.test.ts', only });
 
-const SEND = 'server/delivery/send.ts';
-const ADDRESSES = 'server/webhooks/addresses.ts';
-const RANGES = 'server/webhooks/networks.ts';
-const WRITER = 'server/delivery/outcome-writer.ts';
-const JUDGE = 'server/delivery/judge.ts';
+const SEND = 'server/background/delivery/send.ts';
+const ADDRESSES = 'server/subjects/webhooks/addresses.ts';
+const RANGES = 'server/foundation/networks.ts';
+const WRITER = 'server/background/delivery/outcome-writer.ts';
+const JUDGE = 'server/background/delivery/judge.ts';
 const SHARD = 'server/store/webhooks/shard.ts';
 const LEASES: Witness = { file: 'test/store/webhooks/leases.test.ts' };
 
@@ -158,7 +158,7 @@ const DOOR: readonly Mutant[] = [
   {
     name: 'door-headers-frame-the-request',
     mistake: 'headers of a webhook may say where its request ends',
-    file: 'server/delivery/door/framing-headers.ts',
+    file: 'server/background/delivery/door/framing-headers.ts',
     find: 'lower.filter(([name]) => !FRAMING_HEADERS.has(name))',
     replace: "lower.filter(([name]) => name !== '')",
     witnesses: [answers('a request is a POST')],
@@ -206,7 +206,7 @@ const DOOR: readonly Mutant[] = [
   {
     name: 'door-keeps-nul',
     mistake: 'what is kept of an answer can contain NUL, which the database refuses',
-    file: 'server/delivery/door/read-start.ts',
+    file: 'server/background/delivery/door/read-start.ts',
     find: ".replaceAll('\\0', '\\uFFFD')",
     replace: '',
     witnesses: [answers('NUL')],
@@ -218,7 +218,7 @@ const SENDING: readonly Mutant[] = [
   {
     name: 'signature-of-the-body-only',
     mistake: 'the signature does not cover the id and the time, so a request can be repeated for ever',
-    file: 'server/delivery/signature.ts',
+    file: 'server/background/delivery/signature.ts',
     find: '.update(content)',
     replace: '.update(body)',
     witnesses: [SIGNATURES],
@@ -226,7 +226,7 @@ const SENDING: readonly Mutant[] = [
   {
     name: 'signature-of-one-secret',
     mistake: 'only the newest secret signs while another one is being replaced',
-    file: 'server/delivery/signature.ts',
+    file: 'server/background/delivery/signature.ts',
     find: 'const signatures = keys.map(',
     replace: 'const signatures = keys.slice(0, 1).map(',
     witnesses: [SIGNATURES],
@@ -242,7 +242,7 @@ const SENDING: readonly Mutant[] = [
   {
     name: 'signature-of-an-expired-secret',
     mistake: 'a secret goes on signing after its end',
-    file: 'server/delivery/dispatcher.ts',
+    file: 'server/background/delivery/dispatcher.ts',
     find: 'expiresAt === null || expiresAt > now)',
     replace: 'expiresAt === null || expiresAt > 0 * now)',
     witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'stops signing when it expires' }],
@@ -254,7 +254,7 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-forgets-failed-probes',
     mistake: 'an event whose probe failed is taken for settled, and waits until the process is started again',
-    file: 'server/delivery/endpoint/retries.ts',
+    file: 'server/background/delivery/endpoint/retries.ts',
     find: 'if (hasChangedRow) this.#done.add(',
     replace: 'if (dueAt !== null) this.#done.add(',
     witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'an event whose probe has failed is sent again' }],
@@ -262,7 +262,7 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-cursor-before-the-answer',
     mistake: 'the position moves past events that have been sent and not answered',
-    file: 'server/delivery/endpoint/places.ts',
+    file: 'server/background/delivery/endpoint/places.ts',
     find: 'const added = { place, isDone: false };',
     replace: 'const added = { place, isDone: true };',
     witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'what does not respond is sent again' }],

@@ -33,11 +33,12 @@ const BUILT_FROM = [
   'package-lock.json',
   '.npmrc',
   'tsconfig.json',
+  'installation.mjs',
   'README.md',
   'CHANGELOG.md',
   'LICENSE',
   '{cli,console,contract,docs,domain,ops,sdk,server}/**',
-  'setup/{packages,console}/**',
+  'setup/{packages,console,supply-chain}/**',
 ];
 
 /** The tarball of the service, from `npm pack` in a copy of the clone, and a folder in which it is installed. */

@@ -2,13 +2,13 @@ import { copyFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { useService } from '../harness/service.ts';
+import { useOwnService } from '../harness/service.ts';
 import { nodeOrSkip } from './nodes.ts';
 import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
 // The SDK from its tarball, in a folder outside the clone, on each version of Node that it supports.
 
-const service = useService();
+const service = useOwnService('A reader begins with a new sandbox.');
 let folder: Awaited<ReturnType<typeof folderWith>>;
 beforeAll(async () => {
   folder = await folderWith(await packedSdk());

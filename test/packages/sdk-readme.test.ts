@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { useService } from '../harness/service.ts';
+import { useOwnService } from '../harness/service.ts';
 import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
 // Every sample of the README of the SDK, run as it is shown, with the SDK from its tarball.
@@ -33,7 +33,7 @@ const samples = [...README.matchAll(/^```(js|ts)\n(.*?)^```/gms)].map(([, langua
   text: /\bnew TransferService\(/.test(text) ? text : `${OPENING}${text}`,
 }));
 
-const service = useService();
+const service = useOwnService('A reader begins with a new sandbox.');
 let folder: Awaited<ReturnType<typeof folderWith>>;
 beforeAll(async () => {
   folder = await folderWith(await packedSdk());
@@ -66,7 +66,7 @@ console.log(JSON.stringify(Object.keys(sdk).filter((name) => Error.prototype.isP
     const types = readFileSync(join(folder.path, 'node_modules/@transfer-service/sdk/dist/client.d.ts'), 'utf8');
     const [, options = ''] = /type TransferServiceOptions = \{(.*?)\n\};/s.exec(types) ?? [];
     const names = [...options.matchAll(/readonly (\w+)\?/g)].map(([, name]) => name);
-    expect(names).toHaveLength(6);
+    expect(names).toHaveLength(7);
     for (const name of names) expect(README).toMatch(new RegExp(`^\\| \`${name}\` \\|`, 'm'));
   });
 });

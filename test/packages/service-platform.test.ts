@@ -54,7 +54,7 @@ test('after npm install --omit=optional, a Node that is too old is told what to 
   const { folder: installed } = await packedService();
   const parent = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
   onTestFinished(() => rm(parent, { recursive: true, force: true }));
-  // Over an install with everything, from which npm only has to remove: to unpack the tarball again takes half a minute.
+  // Over an install with everything, from which npm only has to remove: to unpack Node and PostgreSQL again takes longer.
   const folder = join(parent, 'installed');
   execFileSync('cp', ['-a', installed, folder]);
   await runAsUser('npm', ['install', '--prefer-offline', '--omit=optional'], { cwd: folder });

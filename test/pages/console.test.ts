@@ -1,10 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BUILT_CONSOLE, ConsoleFiles } from '../../server/console/console-files.ts';
+import { BUILT_CONSOLE, ConsoleFiles } from '../../server/pages/console/console-files.ts';
 import { isBuilt, stampOf } from '../../setup/console/stamp.ts';
 import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { sendRaw } from '../harness/raw-request.ts';
@@ -130,7 +129,7 @@ describe('a service without a console', () => {
     const folder = mkdtempSync(join(tmpdir(), 'transfer-service-console-'));
     folders.push(folder);
     if (build !== undefined) writeFileSync(join(folder, 'build.json'), JSON.stringify(build));
-    return new ConsoleFiles(pathToFileURL(`${folder}/`));
+    return new ConsoleFiles(folder);
   };
 
   test('says how to build it', async () => {
@@ -148,7 +147,7 @@ describe('a service without a console', () => {
   test('has one as soon as it is built', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'transfer-service-console-'));
     folders.push(folder);
-    const files = new ConsoleFiles(pathToFileURL(`${folder}/`));
+    const files = new ConsoleFiles(folder);
     await expect(files.find('')).rejects.toThrow('not built');
     for (const name of ['index.html', 'index.html.gz']) writeFileSync(join(folder, name), 'page');
     writeFileSync(join(folder, 'build.json'), JSON.stringify({ stamp: '', files: ['index.html'] }));
@@ -170,7 +169,7 @@ const MAX_ALL_BYTES = 150_000;
 
 describe('the size of the console', () => {
   test('a first load, and all screens together, are below their budgets', async () => {
-    const { files } = JSON.parse(readFileSync(new URL('build.json', BUILT_CONSOLE), 'utf8')) as {
+    const { files } = JSON.parse(readFileSync(join(BUILT_CONSOLE, 'build.json'), 'utf8')) as {
       readonly files: readonly string[];
     };
     const assets = files.filter((name) => name.startsWith('assets/'));

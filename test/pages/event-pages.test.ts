@@ -116,7 +116,7 @@ describe('the catalogue of events as data', () => {
   it.each(['/events/nothing', '/events/transfer.failed.html', '/events/%3Cb%3E.json', '/events/toString'])(
     'answers an unknown type with the record: %s',
     async (path) => {
-      const answer = await ask(path);
+      const answer = await ask(path, 'application/json');
       expect(answer.status).toBe(404);
       expect(await answer.json()).toMatchObject({ Status: 404, Code: 'route_not_found' });
     },

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { type ExampleRequest, exampleOf } from '../../contract/examples.ts';
-import { parametersOf } from '../../contract/operation.ts';
-import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { DEMO_PROGRAM, EXAMPLE_EVENT_ID } from '../../contract/samples.ts';
 import { DEMO_CARDS, shownStatus } from '../../contract/sandbox/demo-cards.ts';
 import { toWireId } from '../../domain/identifier.ts';
-import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
-import { useService } from '../harness/service.ts';
+import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
+import { partsOf, toRaw } from '../fixtures/operations.ts';
+import { callerOf, thingsOf } from '../fixtures/service-things.ts';
+import { useOwnService } from '../harness/service.ts';
 
-const service = useService();
+const service = useOwnService('Its examples move the clock, and change the cards and the switch.');
 
 /** Sends what curl would send, including its default Content-Type. */
 async function send({ method, path, headers, body }: ExampleRequest) {
@@ -23,57 +24,20 @@ describe('the examples of requests', () => {
     expect(DEMO_PROGRAM).toBe(toWireId('prog', DEMO_PROGRAM_ID));
   });
 
-  it.each([
-    'create_transfer',
-    'create_transfer_batch',
-    'explain_transfer',
-    'create_card',
-    'create_program',
-    'create_deposit',
-    'create_key',
-    'list_audit_entries',
-    'list_transfers',
-    'export_transfers',
-    'get_card',
-    'update_card',
-    'get_card_limits',
-    'list_holds',
-    'list_postings',
-    'export_postings',
-    'update_program',
-    'move_clock',
-  ] as const)('are taken as they are: %s', async (id) => {
-    const { status, body } = await send(exampleOf(id));
+  it.each(OPERATION_IDS)('are taken once their ids are those of something that is there: %s', async (id) => {
+    const { client } = service();
+    const things = thingsOf(client);
+    const example = exampleOf(id);
+    const { path = '' } = toRaw(id, { ...(await partsOf(id, things)), body: undefined });
+    const { status, body } = await send({
+      ...example,
+      path,
+      headers: { ...example.headers, ...(await callerOf(id, client)) },
+      ...(example.body && { body: example.body.replace(EXAMPLE_EVENT_ID, await things.event()) }),
+    });
     expect(`${status} ${body}`).toMatch(new RegExp(`^${OPERATIONS[id].status} `));
-  });
-
-  it('are taken once their ids are those of something that is there', async () => {
-    const make = async () => {
-      const answer = await send({ ...held, headers: {} });
-      expect(answer.status).toBe(201);
-      return String(JSON.parse(answer.body).transfer_id);
-    };
-    const held = {
-      ...exampleOf('create_transfer'),
-      body: '{"amount": 1000, "card_id": "card_active", "capture": "manual"}',
-    };
-    const tryWith = async (id: OperationId, ids: Readonly<Record<string, string>>) => {
-      const path = parametersOf(OPERATIONS[id].path).reduce(
-        (filled, name) => filled.replace(`{${name}}`, ids[name] ?? ''),
-        OPERATIONS[id].path,
-      );
-      const { status, body } = await send({ ...exampleOf(id), path });
-      expect(`${id} ${status} ${body}`).toMatch(new RegExp(`^${id} ${OPERATIONS[id].status} `));
-      return JSON.parse(body);
-    };
-    const ids = { transfer_id: await make() };
-    await tryWith('capture_transfer', ids);
-    const { reversal_id } = await tryWith('reverse_transfer', ids);
-    await tryWith('update_transfer', ids);
-    await tryWith('get_transfer', ids);
-    await tryWith('list_reversals', ids);
-    await tryWith('get_reversal', { reversal_id });
-    await tryWith('cancel_transfer', { transfer_id: await make() });
+    if (id === 'stop_database') await client.sandbox.startDatabase();
+    if (id === 'change_switch') await client.switch.change({ disabled: false });
   });
 });
 

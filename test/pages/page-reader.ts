@@ -8,7 +8,13 @@ export type Element = {
   readonly around: readonly string[];
 };
 
-type Open = { readonly tag: string; readonly attributes: ReadonlyMap<string, string>; text: string; place: number };
+type Reading = {
+  readonly elements: Element[];
+  /** The elements that are not closed yet, the outermost first; `close` gives them the end of their text. */
+  readonly open: { readonly tag: string; readonly close: () => void }[];
+  /** Everything readable so far, decoded. */
+  readonly said: string[];
+};
 
 const VOID = new Set(['meta', 'link', 'input', 'br', 'hr', 'img', 'wbr']);
 const KNOWN = new Set(
@@ -46,8 +52,8 @@ const ATTRIBUTE = / ([a-z-]+)(?:="([^"]*)")?/g;
 export function readPage(page: string): readonly Element[] {
   const beginning = '<!doctype html>\n';
   if (!page.startsWith(beginning)) throw new Error('the page does not begin with its doctype');
-  const elements: Element[] = [];
-  const open: Open[] = [];
+  const reading: Reading = { elements: [], open: [], said: [] };
+  const { elements, open, said } = reading;
   let at = beginning.length;
   while (at < page.length) {
     const inside = open.at(-1)?.tag ?? '';
@@ -55,22 +61,21 @@ export function readPage(page: string): readonly Element[] {
     const isRaw = inside === 'style' || inside === 'script';
     const next = page.indexOf(isRaw ? `</${inside}>` : '<', at);
     const text = page.slice(at, next === -1 ? page.length : next);
-    const said = isRaw ? '' : decoded(text);
-    for (const one of open) one.text += said;
+    if (!isRaw) said.push(decoded(text));
     if (next === -1) break;
     TAG.lastIndex = next;
     const match = TAG.exec(page);
     if (match === null) throw new Error(`not a tag: ${page.slice(next, next + 80)}`);
     at = TAG.lastIndex;
     const [, slash, tag = '', attributes = ''] = match;
-    if (slash === '/') close(elements, open, tag);
-    else begin(elements, open, tag, attributes);
+    if (slash === '/') end(reading, tag);
+    else begin(reading, tag, attributes);
   }
   if (open.length > 0) throw new Error(`never closed: ${open.map(({ tag }) => tag).join(', ')}`);
   return elements;
 }
 
-function begin(elements: Element[], open: Open[], tag: string, written: string): void {
+function begin({ elements, open, said }: Reading, tag: string, written: string): void {
   const parent = open.at(-1)?.tag ?? '';
   if (!KNOWN.has(tag) && !VOID.has(tag)) throw new Error(`no element of these pages: ${tag}`);
   if (parent === 'p' && BLOCKS.has(tag)) throw new Error(`a ${tag} inside a paragraph`);
@@ -82,16 +87,27 @@ function begin(elements: Element[], open: Open[], tag: string, written: string):
     if (attributes.has(name)) throw new Error(`the attribute ${name} twice`);
     attributes.set(name, decoded(value));
   }
-  const one: Open = { tag, attributes, text: '', place: elements.length };
-  elements.push({ tag, attributes, text: '', around: open.map((outer) => outer.tag) });
-  if (!VOID.has(tag)) open.push(one);
+  const from = said.length;
+  let to = from;
+  elements.push({
+    tag,
+    attributes,
+    around: open.map((outer) => outer.tag),
+    // Only when it is asked for: few are, and an outer element has the text of all inside.
+    get text() {
+      return said.slice(from, to).join('').replaceAll(/\s+/g, ' ').trim();
+    },
+  });
+  const close = () => {
+    to = said.length;
+  };
+  if (!VOID.has(tag)) open.push({ tag, close });
 }
 
-function close(elements: Element[], open: Open[], tag: string): void {
+function end({ open }: Reading, tag: string): void {
   const last = open.pop();
   if (last?.tag !== tag) throw new Error(`</${tag}> closes ${last?.tag ?? 'nothing'}`);
-  const begun = elements[last.place];
-  if (begun !== undefined) elements[last.place] = { ...begun, text: last.text.replaceAll(/\s+/g, ' ').trim() };
+  last.close();
 }
 
 function decoded(text: string): string {

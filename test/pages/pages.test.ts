@@ -33,6 +33,15 @@ async function ask(path: string, accept?: string, { port } = running): Promise<R
   return fetch(`http://127.0.0.1:${port}${path}`, { headers: accept === undefined ? {} : { Accept: accept } });
 }
 
+/** The pages of codes that were read: they are the same each time. */
+const pagesOfCodes = new Map<ErrorCode, readonly Element[]>();
+
+async function pageOf(code: ErrorCode): Promise<readonly Element[]> {
+  const elements = pagesOfCodes.get(code) ?? (await page(`/errors/${code}`));
+  pagesOfCodes.set(code, elements);
+  return elements;
+}
+
 async function page(path: string, server = running): Promise<readonly Element[]> {
   const answer = await ask(path, BROWSER, server);
   expect(answer.status).toBe(200);
@@ -62,7 +71,7 @@ const texts = (elements: readonly Element[], tag: string) =>
   elements.filter((element) => element.tag === tag).map(({ text }) => text);
 
 const links = (elements: readonly Element[]) =>
-  elements.flatMap(({ attributes }) => [attributes.get('href') ?? attributes.get('action') ?? []].flat());
+  elements.flatMap(({ attributes }) => attributes.get('href') ?? attributes.get('action') ?? []);
 
 const codesLinked = (elements: readonly Element[]) =>
   links(elements).flatMap((link) => /^\/errors\/([a-z_]+)$/.exec(link)?.[1] ?? []);
@@ -74,13 +83,16 @@ function expectFrame(elements: readonly Element[]): void {
   expect(elements.find(({ tag }) => tag === 'a')?.attributes.get('href')).toBe('#content');
   const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? []);
   expect(new Set(ids).size).toBe(ids.length);
-  for (const { attributes } of elements) {
-    for (const name of attributes.keys()) expect(name).not.toMatch(/^(on|style$|src$)/);
-    const labels = [attributes.get('aria-labelledby'), attributes.get('for')];
-    for (const label of labels) if (label !== undefined) expect(ids).toContain(label);
-  }
+  // One `expect` for all: a page has thousands of attributes.
+  const names = new Set(elements.flatMap(({ attributes }) => [...attributes.keys()]));
+  expect([...names].filter((name) => /^(on|style$|src$)/.test(name))).toEqual([]);
+  const known = new Set(ids);
+  const labels = elements.flatMap(({ attributes }) =>
+    ['aria-labelledby', 'for'].flatMap((name) => attributes.get(name) ?? []),
+  );
+  expect(labels.filter((label) => !known.has(label))).toEqual([]);
   const levels = elements.flatMap(({ tag }) => (/^h[1-4]$/.test(tag) ? Number(tag.slice(1)) : []));
-  for (const [at, level] of levels.entries()) expect(level).toBeLessThanOrEqual((levels[at - 1] ?? 0) + 1);
+  expect(levels.filter((level, at) => level > (levels[at - 1] ?? 0) + 1)).toEqual([]);
 }
 
 function saysOf(elements: readonly Element[], name: string): string | undefined {
@@ -90,7 +102,7 @@ function saysOf(elements: readonly Element[], name: string): string | undefined 
 
 describe('the catalogue as pages', () => {
   it.each(CODES)('explains %s', async (code) => {
-    const elements = await page(`/errors/${code}`);
+    const elements = await pageOf(code);
     expectFrame(elements);
     const { status, type, meaning, causes, resolution, moneyMoved, since, sample } = ERRORS[code];
     expect(texts(elements, 'h1')).toEqual([code]);
@@ -126,7 +138,8 @@ describe('the catalogue as pages', () => {
     let code = codesLinked(await page('/errors')).find((first) => first !== 'unknown_create_transfer');
     const walk = async (from: string): Promise<string | undefined> => {
       seen.push(from);
-      const elements = await page(`/errors/${from}`);
+      if (!isErrorCode(from)) throw new Error(`no code: ${from}`);
+      const elements = await pageOf(from);
       const at = elements.findIndex(({ tag, text }) => tag === 'span' && text === 'Next');
       return at === -1 ? undefined : codesLinked(elements.slice(at))[0];
     };
@@ -179,22 +192,78 @@ describe('the catalogue as data', () => {
     ['one that likes JSON better', 'text/html;q=0.5, application/json', false],
     ['one that likes HTML better', 'application/json;q=0.5, TEXT/HTML ; q=0.9', true],
     ['one that refuses HTML', 'text/html;q=0, */*', false],
+    ['one that refuses HTML among texts', 'text/*, text/html;q=0', false],
+    ['one that likes anything better', 'text/html;q=0.5, */*;q=0.8', false],
+    ['one that likes anything but JSON', '*/*, application/json;q=0.1, text/html;q=0.5', true],
     ['one that sends nonsense', ';;,q=,text/html;q=many', false],
   ])('chooses by Accept for %s', async (_who, accept, isPage) => {
-    for (const path of ['/errors', '/errors/card_closed', '/']) {
+    for (const path of ['/errors', '/errors/card_closed', '/', '/nope', '/guides/nope']) {
       const answer = await ask(path, accept);
       expect(answer.headers.get('content-type')).toMatch(isPage ? /^text\/html/ : /^application\/json/);
-      expect(answer.headers.get('vary')).toBe('Accept, Accept-Encoding');
+      expect(answer.headers.get('vary')).toBe(path.includes('nope') ? 'Accept' : 'Accept, Accept-Encoding');
     }
   });
 
-  it('answers an unknown code with the record, to browsers too', async () => {
-    for (const path of ['/errors/nothing', '/errors/card_closed.html', '/errors/%3Cb%3E.json', '/errors/toString']) {
+  it('answers with the record at a path of data or of the API, to browsers too', async () => {
+    for (const path of ['/errors/%3Cb%3E.json', '/guides/nope.md', '/api/v0.1/core/nope', '/v0.1/nope']) {
       const answer = await ask(path, BROWSER);
       expect(answer.status).toBe(404);
       expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
       expect(await answer.json()).toMatchObject({ Status: 404, Code: 'route_not_found', Type: 'Request Error' });
     }
+  });
+});
+
+describe('a path where nothing is', () => {
+  it.each([
+    ['/nope', 'There is no route at this path.'],
+    ['/guides/nope', "There is no guide 'nope'."],
+    ['/errors/toString', "There is no error code 'toString'."],
+    ['/events/nope', "There is no type of event 'nope'."],
+    ['/api', 'There is no route at this path.'],
+  ])('%s: a page says what was asked, and where to go on', async (path, message) => {
+    const answer = await ask(path, BROWSER);
+    expect(answer.status).toBe(404);
+    const known = await ask('/guides', BROWSER);
+    for (const name of ['content-type', 'content-security-policy', 'referrer-policy', 'x-content-type-options']) {
+      expect(answer.headers.get(name), name).toBe(known.headers.get(name));
+    }
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('error-code')).toBe('route_not_found');
+    expect(answer.headers.get('request-id')).toMatch(/^req_/);
+    const elements = readPage(await answer.text());
+    const main = elements.find(({ tag }) => tag === 'main');
+    expect(main?.text).toContain(path);
+    expect(main?.text).toContain(message);
+    const links = elements
+      .filter(({ around }) => around.includes('dl'))
+      .map(({ attributes }) => attributes.get('href'));
+    for (const link of ['/guides', '/docs', '/errors', '/console']) expect(links).toContain(link);
+  });
+
+  it('shows nothing of a path as markup, and no card number', async () => {
+    const answer = await ask(`/${encodeURIComponent(HOSTILE)}/<b>/4532015112830366`, BROWSER);
+    const text = await answer.text();
+    // Throws where a part of the path is read as markup.
+    expect(readPage(text).filter(({ tag }) => tag === 'b' || tag === 'img')).toEqual([]);
+    expect(text).not.toContain('4532015112830366');
+  });
+
+  it('answers a program, a caller of the API, and another method with the record', async () => {
+    const url = `http://127.0.0.1:${running.port}/nope`;
+    const asks: readonly RequestInit[] = [
+      { headers: { Accept: '*/*' } },
+      { headers: { Accept: BROWSER, Authorization: 'Bearer x' } },
+      { headers: { Accept: BROWSER, 'Idempotency-Key': 'x' } },
+      { headers: { Accept: BROWSER }, method: 'POST' },
+    ];
+    for (const init of asks) {
+      const answer = await fetch(url, init);
+      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect(await answer.json()).toMatchObject({ Status: 404, Code: 'route_not_found' });
+    }
+    const head = await fetch(url, { headers: { Accept: BROWSER }, method: 'HEAD' });
+    expect([head.status, head.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
   });
 });
 
@@ -314,7 +383,8 @@ describe('the API reference', () => {
     }
     const paths = rows.map(({ text }) => text.split(' ')[1]);
     expect(paths).toEqual(paths.toSorted());
-    for (const id of OPERATION_IDS) expect(links(elements).filter((link) => link === `#${id}`)).toHaveLength(2);
+    const linked = links(elements);
+    for (const id of OPERATION_IDS) expect(linked.filter((link) => link === `#${id}`)).toHaveLength(2);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { callEveryOperation } from '../harness/every-operation.ts';
+import { callTheUsual } from '../harness/every-operation.ts';
 import { connect } from '../harness/ledger.ts';
 import { startService } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
@@ -16,7 +16,7 @@ type Logged = {
   readonly Plan: Plan;
 };
 
-const server = await useServer();
+const server = await useServer({ apart: 'It reads the log of PostgreSQL.' });
 const directory = await useDirectory();
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ async function readPlans(): Promise<readonly Logged[]> {
 test('no statement of a transaction has a plan that a setting rules out, or that costs what compiling is for', async () => {
   const service = await startService({ DATABASE_URL: server.embedded.url, DATA_DIR: directory.path });
   try {
-    await callEveryOperation(service.client);
+    await callTheUsual(service.client);
   } finally {
     await service.stop();
   }

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SERVICE_ITSELF } from '../../domain/event.ts';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { WITHIN_LIMITS, WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
 import {

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 
 /** Rows that the tables are filled with: enough that reading one of them whole is never the cheaper plan. */
 export const CARDS = 20_000;
@@ -18,6 +18,9 @@ export const GROWING: readonly string[] = [
   'reversal',
   'limit_counter',
   'transfer_metadata',
+  'card_metadata',
+  'funding_movement',
+  'funding_movement_metadata',
 ];
 
 /**
@@ -100,6 +103,20 @@ async function fillAround(client: pg.Client): Promise<void> {
   await client.query(
     `insert into transfer_metadata (program_id, name, value, transfer_id)
      select program_id, 'shop', (row_number() over () % 100)::text, transfer_id from transfer`,
+  );
+  await client.query(
+    `insert into card_metadata (program_id, name, value, card_id)
+     select program_id, 'shop', (row_number() over () % 1000)::text, card_id from card`,
+  );
+  await client.query(
+    `with made as (
+       insert into funding_movement (program_id, movement_id, kind, amount, currency, reference, actor, created_at)
+       select $1, uuid_at(now() - (20000 - number) * interval '1 minute'), 'deposit', 1, 'USD', 'bank ' || number, 'x', now()
+       from generate_series(1, 20000) as number returning movement_id
+     )
+     insert into funding_movement_metadata (program_id, name, value, movement_id)
+     select $1, 'shop', (row_number() over () % 1000)::text, movement_id from made`,
+    [PROGRAM],
   );
   await client.query(
     `insert into hold (program_id, transfer_id, source_account_id, destination_account_id, amount, expires_at, day_start)

@@ -1,17 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { findAuditEntries, listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
-import { readAccountsOfCard, readCardDetails, readCards, readCardsOfTransfers } from '../../server/store/card.ts';
+import {
+  deleteCardMetadata,
+  readAccountsOfCard,
+  readCardDetails,
+  readCards,
+  readCardsOfTransfers,
+} from '../../server/store/card.ts';
+import { readErasuresOfTransfers } from '../../server/store/card-erasure.ts';
 import { type CardFilter, EVERY_CARD, isCardSifted, listCards } from '../../server/store/cards/card-list.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
 import { listKeys, readKey } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
-import { listFundingMovements } from '../../server/store/ledger/funding.ts';
+import { EVERY_MOVEMENT, listFundingMovements, readMovementReference } from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
 import { countScheduled } from '../../server/store/overview/switch-preview.ts';
@@ -24,7 +31,7 @@ import {
   findCardsByLastFour,
   findCardsByName,
 } from '../../server/store/search/find-cards.ts';
-import { findKeyUses, findReversals } from '../../server/store/search/find-others.ts';
+import { findKeyUses, findMovementsByReference, findReversals } from '../../server/store/search/find-others.ts';
 import {
   findTransfersByAmount,
   findTransfersById,
@@ -35,7 +42,6 @@ import { deleteHolds } from '../../server/store/transfers/hold.ts';
 import { listReversals, readReversal } from '../../server/store/transfers/reversal.ts';
 import {
   deleteMetadata,
-  lockTransfer,
   readReferences,
   readTransfer,
   readTransfersForChange,
@@ -77,6 +83,8 @@ const lastHour = { from: new Date(Date.now() - 3_600_000), to: new Date() };
 /** The time of a request, in the middle of what is stored. */
 const WITHIN_SECONDS = { from: new Date(Date.now() - 607_000), to: new Date(Date.now() - 600_000) };
 
+const MOVEMENT_PAIR = { reference: null, metadata: { name: 'shop', value: '7' } };
+
 const NO_ACTION = { action: null, from: null, to: null };
 
 /** What is read of a program outside transactions, with the plan for these values. */
@@ -110,12 +118,13 @@ const SEARCHES: readonly (readonly [string, Statement])[] = [
   ['cards by holder', findCardsByHolder(programs, 'holder 7', 6)],
   ['cards by id', findCardsById(programs, [after], 6)],
   ['reversals', findReversals(programs, [after], 6)],
+  ['deposits by reference', findMovementsByReference(programs, 'bank 7', 6)],
   ['uses of a key', findKeyUses(programs, ['create_transfer', 'create_card'], 'key 7', 6)],
 ];
 
 /** What is read of everything, for operators and loops. */
 const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
-  ['list_programs', listPrograms(null, 20)],
+  ['list_programs', listPrograms(null, null, 20)],
   ['a key', readKey('0123456789abcdef', Buffer.alloc(32))],
   ['list_keys', listKeys(null, 20)],
   ['list_audit_entries', listAuditEntries(NO_ACTION, null, 20)],
@@ -131,8 +140,15 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['the events of a request', findEvents(after, ['tr_x'], WITHIN_SECONDS, 0, 20)],
   ['the audit entries of a request', findAuditEntries(after, WITHIN_SECONDS.from, WITHIN_SECONDS.to, 20)],
   ['moves of the clock', readClockMoves(WITHIN_SECONDS)],
-  ['list_funding_movements', listFundingMovements(PROGRAM, null, 20)],
-  ['list_funding_movements, a later page', listFundingMovements(PROGRAM, after, 20)],
+  ['list_programs by metadata', listPrograms({ name: 'shop', value: '7' }, null, 20)],
+  ['list_funding_movements', listFundingMovements(PROGRAM, EVERY_MOVEMENT, null, 20)],
+  ['list_funding_movements, a later page', listFundingMovements(PROGRAM, EVERY_MOVEMENT, after, 20)],
+  [
+    'list_funding_movements by reference',
+    listFundingMovements(PROGRAM, { ...MOVEMENT_PAIR, reference: 'bank 7' }, null, 20),
+  ],
+  ['list_funding_movements by metadata', listFundingMovements(PROGRAM, MOVEMENT_PAIR, after, 20)],
+  ['who has a reference of a deposit', readMovementReference(PROGRAM, 'bank 7')],
   ['the holds that have expired', findExpiredHolds(500)],
   ['the transfers that are due', findDueTransfers(500)],
   ['the counters that are too old', forgetCounters(1000)],
@@ -179,6 +195,7 @@ const CARD_PARTS: readonly (readonly [string, Partial<CardFilter>])[] = [
   ['digits', { lastFour: '0042' }],
   ['a holder', { holderReference: 'holder 7' }],
   ['a beginning', { prefix: 'filled_0' }],
+  ['a pair of metadata', { metadata: { name: 'shop', value: '7' } }],
   ['status active', { status: 'active' }],
   ['status expired', { status: 'expired' }],
   ['status lost', { status: 'lost' }],
@@ -212,14 +229,15 @@ const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['reading references', readReferences([{ programId: PROGRAM, reference: 'x' }])],
   ['reading transfers', readTransfersForChange([transfer])],
   ['reading the rules', readProgramRules([PROGRAM])],
-  ['locking a transfer', lockTransfer(transfer)],
+  ['reading erasures of transfers', readErasuresOfTransfers([transfer])],
   ['updating the accounts', updateAccounts([])],
   ['updating transfers', updateTransfers([])],
   ['ending holds', deleteHolds([])],
   ['adding to the counters of limits', updateCounters([])],
   ['making counters of limits', insertCounters([])],
-  ['writing metadata', writeMetadata(transfer, {}, 0)],
-  ['taking metadata away', deleteMetadata(transfer)],
+  ['writing metadata', writeMetadata([])],
+  ['taking metadata away', deleteMetadata([])],
+  ['taking metadata of a card away', deleteCardMetadata({ programId: PROGRAM, cardId: after })],
 ];
 
 async function planOf(of: pg.Client, { text, values }: Statement, how: 'custom' | 'generic'): Promise<Plan> {

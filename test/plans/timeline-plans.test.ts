@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { newTransfer, plainTerms, type Transfer } from '../../domain/transfers/transfer.ts';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { readPlacesAt } from '../../server/store/events/events-of-subjects.ts';
 import { readPostingsOfCauses } from '../../server/store/ledger/postings-of-causes.ts';
@@ -10,6 +10,7 @@ import { readErrorsAbout } from '../../server/store/transfers/errors-about.ts';
 import { readDuplicatePairs, readTransfersAlike } from '../../server/store/transfers/likely-duplicates.ts';
 import { readTransfers } from '../../server/store/transfers/transfer.ts';
 import { readAttemptsOfEvents } from '../../server/store/webhooks/attempt.ts';
+import { readWaitsOfEvents } from '../../server/store/webhooks/delivery.ts';
 import { connect } from '../harness/ledger.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { fill } from './fill.ts';
@@ -38,7 +39,15 @@ const FILL = `
   insert into event_position (program_id, position, count, batch_id, events_at, number, is_shared, relayed_at)
     select '${PROGRAM}', number, 1, uuid_at(now() - number * interval '1 second'), now() - number * interval '1 second',
       number, false, now()
-    from generate_series(1, ${ERRORS}) as number;`;
+    from generate_series(1, ${ERRORS}) as number;
+  insert into webhook (webhook_id, program_id, url, payload, delivery_order, concurrency, version, created_at, updated_at)
+    select gen_random_uuid(), case when number <= 20 then '${PROGRAM}'::uuid end, 'https://x', 'full', 'parallel', 10, 'v0.1', now(), now()
+    from generate_series(1, 5000) as number;
+  insert into webhook_state (webhook_id, program_id, shard, cursor, status)
+    select webhook_id, program_id, 1, 0, 'paused' from webhook;
+  insert into webhook_delivery (webhook_id, kind, event_id, program_id, shard, position, state, created_at, next_at)
+    select webhook_id, 'event', gen_random_uuid(), program_id, 1, number, 'waiting', now(), now()
+    from webhook cross join generate_series(1, 10) as number;`;
 
 beforeAll(async () => {
   await fill(client);
@@ -80,10 +89,13 @@ const about = {
 };
 const stretch = { before: null, windowSeconds: 600, look: 5000, count: 21 };
 
+const waiting = { eventId: cardId, eventType: 'transfer.completed', position: 1 };
+
 const READS: readonly (readonly [string, Statement])[] = [
   ['the postings of causes', readPostingsOfCauses(PROGRAM, cardId, [{ causeId: cardId, moment }], 300)],
   ['the places of events at moments', readPlacesAt(PROGRAM, [at, at], { look: 5000, count: 20 })],
   ['the attempts of events', readAttemptsOfEvents([cardId, cardId], moment, 51)],
+  ['the webhooks that events wait for', readWaitsOfEvents({ sent: [waiting, waiting], programId: PROGRAM, count: 51 })],
   ['the errors about a transfer', readErrorsAbout(about)],
   ['the errors with a key', readErrorsAbout({ ...about, key: 'x' })],
   ['transfers alike', readTransfersAlike(transfer, { windowSeconds: 600, look: 5000, count: 10 })],

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { toWireId } from '../../domain/identifier.ts';
-import type { DirectionLimits, Limits } from '../../domain/ledger/limits.ts';
-import { LIMIT_NAMES } from '../../domain/ledger/limits.ts';
+import { type DirectionLimits, LIMIT_NAMES, type Limits } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { NO_API_KEY } from '../../domain/transfers/transfer.ts';
 import { fromLimits } from '../../server/store/ledger/limits.ts';
-import type { TransferLane } from '../../server/transfers/load.ts';
-import type { TransferRequest } from '../../server/transfers/request.ts';
+import type { TransferLane } from '../../server/subjects/transfers/lane.ts';
+import type { TransferRequest } from '../../server/subjects/transfers/request.ts';
 import type { Ledger } from '../harness/ledger.ts';
 import { CURRENCIES, type Opening, type Refused, type Step } from './transfer-steps.ts';
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { contradictionIn } from '../../domain/ledger/limits.ts';
 import { HOLD_SWITCH } from '../../server/store/locks.ts';
-import { openTransferLane, type TransferLane } from '../../server/transfers/load.ts';
+import { openTransferLane, type TransferLane } from '../../server/subjects/transfers/lane.ts';
 import type { Ledger } from '../harness/ledger.ts';
 import { LaneLedger, setClock, shown } from './lane-ledger.ts';
 import type { Command } from './transfer-commands.ts';

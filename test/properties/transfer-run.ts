@@ -2,8 +2,7 @@ import type { Limits } from '../../domain/ledger/limits.ts';
 import { calendarAt } from '../harness/local-time.ts';
 import type { Command, Jump, Pick, Share } from './transfer-commands.ts';
 import { Model } from './transfer-model.ts';
-import type { KeptTransfer } from './transfer-model-books.ts';
-import { sum } from './transfer-model-books.ts';
+import { type KeptTransfer, sum } from './transfer-model-books.ts';
 import type { Opening, Refused, Step } from './transfer-steps.ts';
 import { type Decisions, DOMAIN, World } from './transfer-world.ts';
 

@@ -163,7 +163,7 @@ export class World implements Side {
 
   #updateCard({ card: name, status, expiresOn, limits, balanceTo }: CardStep): Refused | null {
     const card = this.#cards.get(name);
-    const profile = card && { card, holderReference: null, lastFour: null };
+    const profile = card && { card, holderReference: null, lastFour: null, metadata: {} };
     const change = {
       status: status ?? undefined,
       balanceTo: balanceTo ?? undefined,
@@ -172,6 +172,7 @@ export class World implements Side {
       limits: limits === null ? undefined : replacing(limits),
       holderReference: undefined,
       lastFour: undefined,
+      metadata: undefined,
     };
     const asked = { cardName: name, change, birth: this.#birth() };
     const plan = this.#decisions.updateCard(asked, profile, this.#view(name, null, null));

@@ -41,16 +41,16 @@ export const importExamples: readonly Example[] = [
       (name) => `server/http/d-${name}.ts -> server/store/d-row.ts: server/http/ may import only`,
     ),
     clean: {
-      'server/http/d-allowed.ts': "import type { Row } from '../operations/d-row.ts';\nexport type Mine = Row;\n",
-      'server/operations/d-row.ts': "export type { Row } from '../store/d-row.ts';\n",
+      'server/http/d-allowed.ts': "import type { Row } from '../calls/d-row.ts';\nexport type Mine = Row;\n",
+      'server/calls/d-row.ts': "export type { Row } from '../store/d-row.ts';\n",
       'server/store/d-row.ts': 'export type Row = string;\nexport const row = 1;\n',
     },
   },
   {
     rule: 'folders on one level do not import each other',
     broken: {
-      'server/jobs/e-due.ts': "import '../delivery/e-send.ts';\n",
-      'server/delivery/e-send.ts': EMPTY,
+      'server/background/jobs/e-due.ts': "import '../delivery/e-send.ts';\n",
+      'server/background/delivery/e-send.ts': EMPTY,
       'cli/e-show.ts': "import '../console/e-page.tsx';\nimport '../setup/e-bootstrap.mjs';\n",
       'console/e-page.tsx': "import type { Row } from '../contract/e-rows.ts';\nvoid ({} as Row);\n",
       'console/e-format.ts': "import 'node:fs';\nimport 'fastify';\n",
@@ -63,7 +63,7 @@ export const importExamples: readonly Example[] = [
       'console/e-format.ts -> fs: console/ may import no module of Node',
       'console/e-format.ts -> node_modules/fastify/',
       'console/e-page.tsx -> contract/e-rows.ts: console/ may import only sdk/, preact, uplot',
-      'server/jobs/e-due.ts -> server/delivery/e-send.ts: server/jobs/ may import only',
+      'server/background/jobs/e-due.ts -> server/background/delivery/e-send.ts: server/background/jobs/ may import only',
     ],
     clean: {
       'cli/f-show.ts': "import '../sdk/f-client.ts';\n",
@@ -74,39 +74,57 @@ export const importExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'only main.ts imports the configuration',
+    rule: 'a subject is an island, but for the audit log',
     broken: {
-      'server/http/g-listen.ts': "import '../configuration/configuration.ts';\nimport '../startup-problem.ts';\n",
-      'cli/g-start.ts': "import '../server/configuration/configuration.ts';\n",
+      'server/subjects/cards/o-card.ts': "import type { Row } from '../keys/o-key.ts';\nvoid ({} as Row);\n",
+      'server/subjects/keys/o-key.ts': 'export type Row = string;\n',
+      'server/calls/o-page.ts': "import '../subjects/cards/o-card.ts';\n",
     },
     says: [
-      'cli/g-start.ts -> server/configuration/configuration.ts: cli/ may import only',
-      'server/http/g-listen.ts -> server/configuration/configuration.ts: server/http/ may import only',
+      'server/calls/o-page.ts -> server/subjects/cards/o-card.ts: server/calls/ may import only',
+      'server/subjects/cards/o-card.ts -> server/subjects/keys/o-key.ts: A subject imports no other subject',
+    ],
+    clean: {
+      'server/subjects/cards/p-card.ts': "import '../audit/p-entry.ts';\nimport '../../calls/p-page.ts';\n",
+      'server/subjects/audit/p-entry.ts': EMPTY,
+      'server/calls/p-page.ts': EMPTY,
+    },
+  },
+  {
+    rule: 'only what starts the service reads its settings',
+    broken: {
+      'server/http/g-listen.ts':
+        "import '../foundation/configuration/configuration.ts';\nimport '../foundation/startup-problem.ts';\n",
+      'cli/g-start.ts': "import '../server/foundation/configuration/configuration.ts';\n",
+    },
+    says: [
+      'cli/g-start.ts -> server/foundation/configuration/configuration.ts: cli/ may import only',
+      'server/http/g-listen.ts -> server/foundation/configuration/configuration.ts: Only the start',
     ],
     clean: {
       'server/main.ts':
-        "import './configuration/configuration.ts';\nimport './http/h-listen.ts';\nimport './store/h-card.ts';\n",
-      'server/configuration/configuration.ts': "import '../startup-problem.ts';\n",
-      'server/startup-problem.ts': EMPTY,
-      'server/http/h-listen.ts': "import '../startup-problem.ts';\nimport 'fastify';\n",
+        "import './foundation/configuration/configuration.ts';\nimport './http/h-listen.ts';\nimport './store/h-card.ts';\n",
+      'server/foundation/configuration/configuration.ts': "import '../startup-problem.ts';\n",
+      'server/foundation/startup-problem.ts': EMPTY,
+      'server/http/h-listen.ts': "import '../foundation/startup-problem.ts';\nimport 'find-my-way';\n",
       'server/store/h-card.ts': "import 'pg';\nimport 'node:fs';\n",
     },
   },
   {
     rule: 'only the store has a client of a network among its packages',
     broken: {
-      'server/http/i-call.ts': "import 'fastify';\nimport 'undici';\n",
-      'server/jobs/i-call.ts': "import 'pg';\n",
-      'server/crash.ts': "import 'undici';\n",
+      'server/http/i-call.ts': "import 'find-my-way';\nimport 'undici';\n",
+      'server/background/jobs/i-call.ts': "import 'pg';\n",
+      'server/host/crash.ts': "import 'undici';\n",
     },
     says: [
-      'server/crash.ts -> undici: server/crash.ts may import only',
+      'server/host/crash.ts -> undici: server/host/ may import only',
       'server/http/i-call.ts -> undici: server/http/ may import only',
-      'server/jobs/i-call.ts -> node_modules/pg/',
+      'server/background/jobs/i-call.ts -> node_modules/pg/',
     ],
     clean: {
       'server/store/j-call.ts': "import 'pg';\n",
-      'server/http/j-call.ts': "import 'fastify';\nimport 'node:stream';\n",
+      'server/http/j-call.ts': "import 'find-my-way';\nimport 'node:stream';\n",
     },
   },
   {

@@ -58,20 +58,35 @@ export const lintExamples: readonly Example[] = [
       'cli/env.ts:1: lint/style/noProcessEnv',
       'server/http/env-a.ts:1: lint/style/noProcessEnv',
       'server/http/env-b.ts:1: lint/style/noProcessEnv',
-      'server/http/env-c.ts:1: The environment is read in server/configuration/configuration.ts',
+      'server/http/env-c.ts:1: The environment is read in server/foundation/configuration/configuration.ts',
       'server/http/env-d.ts:1: lint/style/noRestrictedImports',
     ],
     clean: {
-      'server/configuration/configuration.ts': 'export const a = process.env;\n',
+      'server/foundation/configuration/configuration.ts': 'export const a = process.env;\n',
       'cli/environment.ts': 'export const a = process.env;\n',
       'test/api/env.ts': 'const { env } = process;\nexport const a = [env, process.env];\n',
       'server/http/env-e.ts': "// process.env\nexport const a = 'process.env';\nexport const { pid } = process;\n",
     },
   },
   {
+    rule: 'only one file knows where the files of an installation are',
+    broken: {
+      'server/http/place.ts': "export const a = new URL('page.html', import.meta.url);\n",
+      'cli/place.ts': 'export const a = import.meta.dirname;\n',
+    },
+    says: [
+      'cli/place.ts:1: A bundled module has no place of its own',
+      'server/http/place.ts:1: A bundled module has no place of its own',
+    ],
+    clean: {
+      'installation.mjs': 'export const a = import.meta.url;\n',
+      'server/http/place.test.ts': 'export const a = import.meta.dirname;\n',
+    },
+  },
+  {
     rule: 'only one file of the service has something to call others with',
     broken: {
-      'server/operations/call-a.ts': [
+      'server/calls/call-a.ts': [
         "import { request } from 'node:http';",
         "import { get as read } from 'node:https';",
         "import * as sockets from 'node:net';",
@@ -85,7 +100,7 @@ export const lintExamples: readonly Example[] = [
       'server/http/call-b.ts':
         "import { createServer, request as call, STATUS_CODES } from 'node:http';\nvoid [createServer, call, STATUS_CODES];\n",
       'server/store/call-c.ts': "import { createServer, isIP } from 'node:net';\nvoid [createServer, isIP];\n",
-      'server/operations/call-d.ts': [
+      'server/calls/call-d.ts': [
         "export const a = fetch('http://a.test');",
         "export const b = globalThis.fetch('http://a.test');",
         "export const c = new WebSocket('ws://a.test');",
@@ -93,11 +108,11 @@ export const lintExamples: readonly Example[] = [
         'const { EventSource: Events } = globalThis;',
         "export const d = [f, Events, globalThis['WebSocket']];\n",
       ].join('\n'),
-      'server/operations/call-e.ts': 'export const e = { fetch };\n',
-      'server/delivery/call-h.ts':
+      'server/calls/call-e.ts': 'export const e = { fetch };\n',
+      'server/background/delivery/call-h.ts':
         "import { Resolver } from 'node:dns/promises';\nimport { request } from 'node:https';\nvoid [Resolver, request];\n",
-      'server/jobs/send.ts': "import { connect } from 'node:net';\nvoid connect;\n",
-      'server/start/call-i.ts': [
+      'server/background/jobs/send.ts': "import { connect } from 'node:net';\nvoid connect;\n",
+      'server/host/start/call-i.ts': [
         "import type { Tracer } from '@opentelemetry/api';",
         "export const later = import('@opentelemetry/sdk-trace');",
         'void ({} as Tracer);\n',
@@ -108,32 +123,32 @@ export const lintExamples: readonly Example[] = [
     says: [
       'contract/call-f.ts:1: lint/style/noRestrictedGlobals',
       'contract/call-g.ts:1: lint/style/useNodejsImportProtocol',
-      'server/delivery/call-h.ts:1: Only server/delivery/send.ts calls other hosts',
-      'server/delivery/call-h.ts:2: Only server/delivery/send.ts calls other hosts',
-      'server/http/call-b.ts:1: Only server/delivery/send.ts calls other hosts',
+      'server/background/delivery/call-h.ts:1: Only server/background/delivery/send.ts calls other hosts',
+      'server/background/delivery/call-h.ts:2: Only server/background/delivery/send.ts calls other hosts',
+      'server/http/call-b.ts:1: Only server/background/delivery/send.ts calls other hosts',
       ...[1, 2, 3, 4, 6, 7, 8].map(
-        (line) => `server/operations/call-a.ts:${line}: Only server/delivery/send.ts calls other hosts`,
+        (line) => `server/calls/call-a.ts:${line}: Only server/background/delivery/send.ts calls other hosts`,
       ),
-      'server/jobs/send.ts:1: Only server/delivery/send.ts calls other hosts',
-      'server/operations/call-d.ts:1: lint/style/noRestrictedGlobals',
-      'server/operations/call-d.ts:2: Only server/delivery/send.ts calls other hosts',
-      'server/operations/call-d.ts:3: lint/style/noRestrictedGlobals',
-      'server/operations/call-d.ts:4: Only server/delivery/send.ts calls other hosts',
-      'server/operations/call-d.ts:5: Only server/delivery/send.ts calls other hosts',
-      'server/operations/call-d.ts:6: Only server/delivery/send.ts calls other hosts',
-      'server/operations/call-e.ts:1: lint/style/noRestrictedGlobals',
-      'server/start/call-i.ts:1: Only server/traces/ imports the SDK of OpenTelemetry',
-      'server/start/call-i.ts:2: Only server/traces/ imports the SDK of OpenTelemetry',
-      'server/store/call-c.ts:1: Only server/delivery/send.ts calls other hosts',
+      'server/background/jobs/send.ts:1: Only server/background/delivery/send.ts calls other hosts',
+      'server/calls/call-d.ts:1: lint/style/noRestrictedGlobals',
+      'server/calls/call-d.ts:2: Only server/background/delivery/send.ts calls other hosts',
+      'server/calls/call-d.ts:3: lint/style/noRestrictedGlobals',
+      'server/calls/call-d.ts:4: Only server/background/delivery/send.ts calls other hosts',
+      'server/calls/call-d.ts:5: Only server/background/delivery/send.ts calls other hosts',
+      'server/calls/call-d.ts:6: Only server/background/delivery/send.ts calls other hosts',
+      'server/calls/call-e.ts:1: lint/style/noRestrictedGlobals',
+      'server/host/start/call-i.ts:1: Only server/observe/traces/ imports the SDK of OpenTelemetry',
+      'server/host/start/call-i.ts:2: Only server/observe/traces/ imports the SDK of OpenTelemetry',
+      'server/store/call-c.ts:1: Only server/background/delivery/send.ts calls other hosts',
     ],
     clean: {
       'server/http/called-b.ts':
         "import { type ClientRequest, createServer, STATUS_CODES } from 'node:http';\nvoid [createServer, STATUS_CODES, {} as ClientRequest];\n",
-      'server/delivery/send.ts':
+      'server/background/delivery/send.ts':
         "import { Agent, request } from 'node:http';\nimport { connect } from 'node:tls';\nvoid [Agent, request, connect];\n",
-      'server/traces/called-t.ts': "import '@opentelemetry/sdk-trace';\n",
+      'server/observe/traces/called-t.ts': "import '@opentelemetry/sdk-trace';\n",
       'server/store/called-c.ts': "import { isIP } from 'node:net';\nimport 'pg';\nvoid isIP;\n",
-      'server/operations/called-d.ts': [
+      'server/calls/called-d.ts': [
         "import type { Socket } from 'node:net';",
         'export const a = (pages: { fetch(): void; socket: Socket }) => pages.fetch();',
         "export const b = { fetch: 'fetch' };\n",

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { SETTINGS } from '../../server/configuration/settings.ts';
+import { SETTINGS } from '../../server/foundation/configuration/settings.ts';
 
 const read = (file: string): string => readFileSync(resolve(import.meta.dirname, '../..', file), 'utf8');
 

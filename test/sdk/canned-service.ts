@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { aTransferRecord } from '../fixtures/records.ts';
 import { lastingPort } from './lasting-port.ts';
 
 /** A request that was received. */
@@ -113,32 +114,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 /** A transfer in a response. */
-export const TRANSFER = {
-  transfer_id: 'tr_0199c1d2e3f4a5b6c7d8e9f0a1b2c3d4',
-  program_id: 'prog_demo',
-  card_id: 'card_active',
-  destination_card_id: null,
-  type: 'load',
-  amount: 1000,
-  captured_amount: 1000,
-  reversed_amount: 0,
-  currency: 'USD',
-  status: 'completed',
-  outcome: 'final',
-  capture: 'automatic',
-  expires_at: null,
-  scheduled_for: null,
-  description: null,
-  reference: null,
-  metadata: { order: '17' },
-  request_id: 'req_0199c1d2e3f4a5b6c7d8e9f0a1b2c3d5',
-  idempotency_key: 'order-17',
-  created_by: 'sandbox',
-  error: null,
-  created_at: '2030-01-31T12:00:00.000Z',
-  updated_at: '2030-01-31T12:00:00.000Z',
-  completed_at: '2030-01-31T12:00:00.000Z',
-};
+export const TRANSFER = aTransferRecord();
 
 /** A response with an error record (specification, section 2.1). */
 export function errorResponse(

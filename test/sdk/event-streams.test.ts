@@ -205,6 +205,7 @@ describe('a stream continues at the last position', () => {
       timeoutMilliseconds: 60_000,
       maxRetries: 0,
       fetch,
+      warn: undefined,
     };
     const source = { operation: 'list_events', position: 0, isContiguous: true } as const;
     const retries: StreamRetry[] = [];

@@ -75,3 +75,44 @@ test.each([
   expect(() => new TransferService({ baseUrl })).toThrow(message);
   expect(() => new TransferService({ baseUrl })).not.toThrow('secret');
 });
+
+/** A service that ignores fields, as a sandbox or in live mode. */
+const ignoring =
+  (status: number, headers: Record<string, string>, body: object = { data: [], next_cursor: null }): Fetch =>
+  async () =>
+    new Response(JSON.stringify(body), { status, headers: { 'Ignored-Fields': 'colour, size', ...headers } });
+
+const SANDBOX = { Sandbox: 'true' };
+
+test('a sandbox that ignores fields is warned of once for each operation; a live service never', async () => {
+  const warnings: string[] = [];
+  const warn = (message: string): void => void warnings.push(message);
+  const client = (fetch: Fetch) => new TransferService({ fetch, warn, maxRetries: 0 });
+  await client(ignoring(200, {})).cards.list();
+  expect(warnings).toEqual([]);
+  for (let count = 0; count < 3; count += 1) await client(ignoring(200, SANDBOX)).cards.list();
+  expect(warnings).toEqual([
+    'The service ignored fields that list_cards does not have: colour, size. What they say is not stored.',
+  ]);
+  const refusal = { Message: 'No.', Status: 404, Code: 'card_not_found', Type: 'Request Error' };
+  const refused = client(ignoring(404, SANDBOX, refusal)).cards.get('none');
+  await expect(refused).rejects.toMatchObject({ Code: 'card_not_found' });
+  expect(warnings[1]).toContain('get_card');
+  expect(warnings).toHaveLength(2);
+});
+
+test('a warning goes to the console, or nowhere, and one that cannot be given changes no response', async () => {
+  const printed: unknown[] = [];
+  vi.stubGlobal('console', { warn: (message: unknown) => printed.push(message) });
+  const movement = ignoring(201, SANDBOX, { movement_id: 'dep_1' });
+  const options = { fetch: movement, maxRetries: 0 };
+  await new TransferService({ ...options, warn: false }).deposits.create('prog_1', { amount: 1 });
+  expect(printed).toEqual([]);
+  await new TransferService(options).deposits.create('prog_1', { amount: 1 });
+  expect(printed).toEqual([expect.stringContaining('create_deposit')]);
+  const warn = () => {
+    throw new Error('no console');
+  };
+  const made = await new TransferService({ ...options, warn }).withdrawals.create('prog_1', { amount: 1 });
+  expect([made.movement_id, made.response.attempts]).toEqual(['dep_1', 1]);
+});

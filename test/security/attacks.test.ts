@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Handler } from '../../server/operations/call.ts';
+import type { Handler } from '../../server/calls/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
 import {
   DEMO_PROGRAM_ID,

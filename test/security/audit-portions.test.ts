@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditPortion } from '../../contract/audit.ts';
-import { verifyAudit, verifyPortion } from '../../server/audit/verify-audit.ts';
+import { verifyAudit, verifyPortion } from '../../server/subjects/audit/verify-audit.ts';
 import { operatorKey } from '../harness/keys.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { operate } from './audited-actions.ts';

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { openRefusedCredentials } from '../../server/audit/note-refused-credentials.ts';
-import { verifyAudit } from '../../server/audit/verify-audit.ts';
-import { openAuthentication } from '../../server/keys/authenticate.ts';
-import { openKeyUses } from '../../server/keys/note-key-uses.ts';
 import { readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
+import { openRefusedCredentials } from '../../server/subjects/audit/note-refused-credentials.ts';
+import { verifyAudit } from '../../server/subjects/audit/verify-audit.ts';
+import { openAuthentication } from '../../server/subjects/keys/authenticate.ts';
+import { openKeyUses } from '../../server/subjects/keys/note-key-uses.ts';
 import { operatorKey } from '../harness/keys.ts';
 import { openLedger } from '../harness/ledger.ts';
 import { useLedger, useServer } from '../harness/use-ledger.ts';
 
-const server = await useServer();
+const server = await useServer({ apart: 'It stops PostgreSQL.' });
 const ledger = useLedger(server.connection);
 
 const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));

@@ -5,10 +5,10 @@ import { inspect } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import { readConfiguration } from '../../server/configuration/configuration.ts';
-import { showConfiguration } from '../../server/configuration/show.ts';
-import { openDatabase } from '../../server/open-database.ts';
-import { StartupProblem } from '../../server/startup-problem.ts';
+import { readConfiguration } from '../../server/foundation/configuration/configuration.ts';
+import { showConfiguration } from '../../server/foundation/configuration/show.ts';
+import { StartupProblem } from '../../server/foundation/startup-problem.ts';
+import { openDatabase } from '../../server/host/open-database.ts';
 import { programKey, withSecret } from '../harness/keys.ts';
 import {
   beforeMoment,
@@ -257,7 +257,7 @@ describe('settings', () => {
 describe('every level', () => {
   test('is redacted before it is serialised', async () => {
     const program = `
-      import { openLog } from ${JSON.stringify(join(import.meta.dirname, '../../server/log/log.ts'))};
+      import { openLog } from ${JSON.stringify(join(import.meta.dirname, '../../server/observe/log/log.ts'))};
       const log = openLog('trace');
       const secret = process.env.PLANTED;
       const error = Object.assign(new Error(secret), { detail: secret, cause: new Error(secret) });

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { RawConnection, type RawResponse } from '../harness/raw-connection.ts';
-import { useService } from '../harness/service.ts';
+import { useOwnService } from '../harness/service.ts';
 import { NumberSearch, type PlantedNumber, plantedNumbers } from './card-numbers.ts';
 import { PLACES, type Place } from './planting.ts';
 
@@ -20,7 +20,7 @@ const ABREAST = 8;
 /** Stands in the ledger on purpose: what is searched must be able to find something. No network gives it out. */
 const CANARY = '1234567890123456';
 
-const service = useService({ LOG_LEVEL: 'trace' });
+const service = useOwnService('It searches every table and file.', { LOG_LEVEL: 'trace' });
 
 type Planted = { readonly place: Place; readonly number: PlantedNumber };
 

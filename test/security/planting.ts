@@ -96,6 +96,9 @@ const IN_BODIES: readonly Place[] = [
   })),
   inBody('create_card', 'POST', '/api/v0.1/core/card', (written) => ({ card_id: `card-${tight(written)}` })),
   inBody('update_card', 'PATCH', '/api/v0.1/core/card/card_active', (written) => ({ holder: written })),
+  inBody('update_card, metadata', 'PATCH', '/api/v0.1/core/card/card_active', (written) => ({
+    metadata: { note: `pan=${written}` },
+  })),
   inBody('create_program', 'POST', '/api/v0.1/operator/program', (written) => ({ name: written, currency: 'USD' })),
   inBody('create_key', 'POST', '/api/v0.1/operator/key', (written) => ({
     name: written,
@@ -104,6 +107,11 @@ const IN_BODIES: readonly Place[] = [
   })),
   inBody('change_switch', 'POST', OPERATIONS.change_switch.path, (written) => ({ disabled: true, reason: written })),
   inBody('create_deposit', 'POST', `${PROGRAM}/deposit`, (written) => ({ amount: 1, description: written })),
+  inBody('create_deposit, reference', 'POST', `${PROGRAM}/deposit`, (written) => ({ amount: 1, reference: written })),
+  inBody('create_deposit, a name in metadata', 'POST', `${PROGRAM}/deposit`, (written) => ({
+    amount: 1,
+    metadata: { [written]: 'x' },
+  })),
   inBody('a batch, beside its rows', 'POST', `${TRANSFER}/batch`, (written) => ({
     note: written,
     transfers: [{ idempotency_key: 'a', amount: 1, card_id: 'card_closed' }],

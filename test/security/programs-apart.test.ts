@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { parametersOf } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { partsOf, type Thing, thatAre, thingIn, toRaw } from '../fixtures/operations.ts';
 import type { RawRequest, RawResponse } from '../harness/raw-request.ts';
 import {
   type Belongings,
@@ -17,7 +17,7 @@ import {
 } from './two-programs.ts';
 
 /** A request with ids of `other`, sent by the program that owns `own`. */
-type Attempt = (other: Belongings, own: Belongings) => RawRequest;
+type Attempt = (other: Belongings, own: Belongings) => RawRequest | Promise<RawRequest>;
 
 const query = (operation: OperationId, id: string, ...pairs: readonly (readonly [string, string])[]): RawRequest => ({
   method: 'GET',
@@ -32,7 +32,7 @@ const write = (operation: OperationId, id: string, body: object, key?: string): 
 });
 
 /** What the transfers of a card, or of a reference, are asked for by. */
-const FILTERS: readonly Attempt[] = [
+const FILTERS: readonly ((other: Belongings) => RawRequest)[] = [
   ({ card }) => query('list_transfers', '', ['card_id', card]),
   ({ namedCard }) => query('list_transfers', '', ['card_id', namedCard]),
   ({ reference }) => query('list_transfers', '', ['reference', reference]),
@@ -48,8 +48,8 @@ const FILTERS: readonly Attempt[] = [
     ),
 ];
 
-/** Every way in which an operation of a card program can be asked about something of another program. */
-const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
+/** Further ways to ask about something of another program: by a body, a query, a cursor or an idempotency key. */
+const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   create_transfer: [
     ({ card }) => write('create_transfer', '', { amount: 1, card_id: card }),
     ({ namedCard }) => write('create_transfer', '', { amount: 1, card_id: namedCard }),
@@ -63,12 +63,11 @@ const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ reference }, own) => write('create_transfer', '', { amount: 1, card_id: own.card, reference }),
     ({ idempotencyKey }, own) => write('create_transfer', '', { amount: 1, card_id: own.card }, idempotencyKey),
   ],
-  get_transfer: [({ transfer }) => read('get_transfer', transfer), ({ scheduled }) => read('get_transfer', scheduled)],
   list_transfers: [...FILTERS, ({ cursors }) => query('list_transfers', '', ['cursor', cursors.transfers])],
   export_transfers: FILTERS.map(
     (attempt): Attempt =>
-      (other, own) => {
-        const { path = '', ...request } = attempt(other, own);
+      (other) => {
+        const { path = '', ...request } = attempt(other);
         return { ...request, path: path.replace(OPERATIONS.list_transfers.path, OPERATIONS.export_transfers.path) };
       },
   ),
@@ -91,87 +90,91 @@ const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   ],
   capture_transfer: [
     ({ hold }) => write('capture_transfer', hold, {}),
-    ({ hold }) => write('capture_transfer', hold, { amount: 1 }),
     ({ transfer, idempotencyKey }) => write('capture_transfer', transfer, { amount: 100 }, idempotencyKey),
   ],
-  cancel_transfer: [
-    ({ hold }) => write('cancel_transfer', hold, {}),
-    ({ scheduled }) => write('cancel_transfer', scheduled, {}),
-    ({ transfer, idempotencyKey }) => write('cancel_transfer', transfer, {}, idempotencyKey),
-  ],
+  cancel_transfer: [({ transfer, idempotencyKey }) => write('cancel_transfer', transfer, {}, idempotencyKey)],
   reverse_transfer: [
     ({ transfer }) => write('reverse_transfer', transfer, {}),
     ({ transfer, idempotencyKey }) =>
       write('reverse_transfer', transfer, { amount: 100, description: MARK }, idempotencyKey),
   ],
-  update_transfer: [({ transfer }) => write('update_transfer', transfer, { metadata: { mine: 'yes' } })],
   list_reversals: [
-    ({ transfer }) => read('list_reversals', transfer),
     ({ transfer, cursors }) => query('list_reversals', transfer, ['cursor', cursors.reversals]),
     ({ cursors }, own) => query('list_reversals', own.transfer, ['cursor', cursors.reversals]),
   ],
-  get_reversal: [({ reversal }) => read('get_reversal', reversal)],
-  get_transfer_timeline: [({ transfer }) => read('get_transfer_timeline', transfer)],
   list_likely_duplicates: [
-    ({ card }) => read('list_likely_duplicates', card),
     ({ cursors }, own) => query('list_likely_duplicates', own.namedCard, ['cursor', cursors.transfers]),
   ],
   create_card: [({ namedCard }) => write('create_card', '', { card_id: namedCard })],
-  get_card: [({ card }) => read('get_card', card), ({ namedCard }) => read('get_card', namedCard)],
-  list_cards: [({ cursors }) => query('list_cards', '', ['cursor', cursors.cards])],
+  list_cards: [
+    ({ cursors }) => query('list_cards', '', ['cursor', cursors.cards]),
+    () => query('list_cards', '', ['metadata_name', 'note'], ['metadata_value', MARK]),
+  ],
   update_card: [
     ({ card }) => write('update_card', card, { status: 'lost' }),
     ({ card }) => write('update_card', card, { limits: {} }),
+    ({ card }) => write('update_card', card, { metadata: { mine: 'yes' } }),
     ({ card }) => write('update_card', card, { status: 'closed', balance_to: 'funding' }),
     ({ card }, own) => write('update_card', own.namedCard, { status: 'closed', balance_to: card }),
   ],
-  erase_card_holder: [({ card }) => write('erase_card_holder', card, {})],
-  get_card_limits: [({ card }) => read('get_card_limits', card)],
-  list_holds: [({ card }) => read('list_holds', card)],
-  list_postings: [
-    ({ card }) => read('list_postings', card),
-    ({ namedCard }) => query('list_postings', namedCard, ['cursor', 'pst_2_1']),
-  ],
-  export_postings: [({ card }) => read('export_postings', card)],
+  list_postings: [({ namedCard }) => query('list_postings', namedCard, ['cursor', 'pst_2_1'])],
   list_events: [
     ({ transfer }) => query('list_events', '', ['subject_id', transfer]),
     ({ transfer }) => query('list_events', '', ['subject_id', transfer], ['after', '0'], ['type', 'transfer.*']),
     ({ namedCard }) => query('list_events', '', ['subject_id', namedCard], ['after', '0']),
     ({ program }) => query('list_events', '', ['subject_id', program], ['after', '0'], ['limit', '100']),
   ],
-  get_event: [({ event }) => read('get_event', event)],
   create_webhook: [({ idempotencyKey }) => write('create_webhook', '', { url: WEBHOOK_URL }, idempotencyKey)],
   list_webhooks: [
     // A cursor is an id that need not exist.
     ({ webhook }) => query('list_webhooks', '', ['cursor', webhook]),
   ],
-  get_webhook: [({ webhook }) => read('get_webhook', webhook)],
   update_webhook: [
     ({ webhook }) => write('update_webhook', webhook, { status: 'disabled' }),
     ({ webhook }) => write('update_webhook', webhook, { url: WEBHOOK_URL, headers: { 'X-Key': 'x' } }),
   ],
-  delete_webhook: [({ webhook }) => ({ method: 'DELETE', path: pathOf('delete_webhook', webhook) })],
-  roll_webhook_secret: [({ webhook }) => write('roll_webhook_secret', webhook, {})],
-  test_webhook: [({ webhook }) => ({ method: 'POST', path: pathOf('test_webhook', webhook) })],
-  list_webhook_attempts: [
-    ({ webhook }) => read('list_webhook_attempts', webhook),
-    ({ event }, own) => query('list_webhook_attempts', own.webhook, ['event_id', event]),
-  ],
+  list_webhook_attempts: [({ event }, own) => query('list_webhook_attempts', own.webhook, ['event_id', event])],
   resend_event: [
-    ({ webhook, event }) => write('resend_event', webhook, { event_id: event }),
     ({ webhook }, own) => write('resend_event', webhook, { event_id: own.event }),
     ({ event }, own) => write('resend_event', own.webhook, { event_id: event }),
   ],
-  replay_webhook: [
-    ({ webhook }) =>
-      write('replay_webhook', webhook, { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' }),
-  ],
-  get_error: [({ error }) => read('get_error', error)],
   list_errors: [
     ({ card }) => query('list_errors', '', ['card_id', card]),
     ({ cursors }) => query('list_errors', '', ['cursor', cursors.errors]),
   ],
 };
+
+/** What of a program can stand in a path where one of these can. */
+const EVERY: Partial<Readonly<Record<Thing, readonly (keyof Omit<Belongings, 'cursors'>)[]>>> = {
+  card: ['card', 'namedCard'],
+  closedCard: ['card'],
+  transfer: ['transfer', 'hold', 'scheduled'],
+  hold: ['hold', 'transfer', 'scheduled'],
+};
+
+const thingsOf = (owns: Belongings): Record<Thing, string> => ({
+  ...owns,
+  closedCard: owns.card,
+  operatorWebhook: owns.webhook,
+});
+
+/** Every way in which an operation of a card program can be asked about something of another program. */
+function attemptsOf(operation: OperationId): readonly Attempt[] {
+  const thing = thingIn(operation);
+  const further = FURTHER[operation] ?? [];
+  const ask = async (things: Record<Thing, string>) => toRaw(operation, await partsOf(operation, thatAre(things)));
+  if (thing === undefined) return further.length > 0 ? further : [(other) => ask(thingsOf(other))];
+  // By now the asking program may have a card of that name, which is not to be changed.
+  const isRead = OPERATIONS[operation].method === 'GET';
+  const byPath = (EVERY[thing] ?? [thing as 'event'])
+    .filter((name) => isRead || name !== 'namedCard')
+    .map(
+      (name): Attempt =>
+        (other) =>
+          ask({ ...thingsOf(other), [thing]: other[name] }),
+    );
+  return [...byPath, ...further];
+}
 
 /** A response as far as it could tell anything: without what differs between any two responses, and without the ids sent. */
 function tellingOf({ status, headers, text }: RawResponse, asked: Belongings) {
@@ -234,16 +237,14 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
     });
 
     test.each(PROGRAM_OPERATIONS)('%s returns not found for resources of the other program', async (operation) => {
-      const attempts = ATTEMPTS[operation] ?? [];
-      expect(attempts.length).toBeGreaterThan(0);
       const nothing = neverMade(theirs.owns);
-      for (const [at, attempt] of attempts.entries()) {
+      for (const [at, attempt] of attemptsOf(operation).entries()) {
         // Once without comparing, so that what the service remembers of its own is the same for both.
-        await mine.ask(attempt(neverMade(nothing), mine.owns));
+        await mine.ask(await attempt(neverMade(nothing), mine.owns));
         world.takeStatements();
-        const missing = await mine.ask(attempt(nothing, mine.owns));
+        const missing = await mine.ask(await attempt(nothing, mine.owns));
         const statementsForMissing = world.takeStatements();
-        const foreign = await mine.ask(attempt(theirs.owns, mine.owns));
+        const foreign = await mine.ask(await attempt(theirs.owns, mine.owns));
         const statementsForForeign = world.takeStatements();
         expect(tellingOf(foreign, theirs.owns), `attempt ${at}`).toEqual(tellingOf(missing, nothing));
         expect(statementsForForeign, `attempt ${at}`).toEqual(statementsForMissing);
@@ -253,27 +254,10 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
     });
 
     test.each(OPERATOR_OPERATIONS)('%s is forbidden for both programs', async (operation) => {
-      const { method, path, body } = OPERATIONS[operation];
-      const ids = (owns: Belongings): Readonly<Record<string, string>> => ({
-        program_id: owns.program,
-        key_id: owns.key,
-        request_id: owns.error,
-        event_id: owns.event,
-        webhook_id: owns.webhook,
-        session_id: owns.session,
-      });
       const askAbout = async (owns: Belongings) => {
-        const filled = parametersOf(path).reduce(
-          (left, name) => left.replace(`{${name}}`, ids(owns)[name] ?? ''),
-          path,
-        );
-        expect(filled).not.toContain('//');
+        const request = toRaw(operation, await partsOf(operation, thatAre(thingsOf(owns))));
         world.takeStatements();
-        const response = await mine.ask({
-          method,
-          path: filled,
-          ...(body === undefined ? {} : { body: { program_id: owns.program, name: 'x', disabled: true, reason: 'x' } }),
-        });
+        const response = await mine.ask(request);
         expect(response.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
         return { ...tellingOf(response, owns), statements: world.takeStatements() };
       };
@@ -286,10 +270,10 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
 
     test('the Program-Id of another program is refused like an unknown one', async () => {
       for (const operation of PROGRAM_OPERATIONS) {
-        const [attempt] = ATTEMPTS[operation] ?? [];
+        const [attempt] = attemptsOf(operation);
         if (attempt === undefined) throw new Error(`there is no attempt for ${operation}`);
         const told = async (program: string, asOf: Belongings) => {
-          const request = attempt(asOf, mine.owns);
+          const request = await attempt(asOf, mine.owns);
           world.takeStatements();
           const response = await mine.ask({ ...request, headers: { ...request.headers, 'Program-Id': program } });
           expect(response.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
@@ -347,6 +331,7 @@ describe.each(['stands', 'is down'] as const)('of one name in two programs, whil
       ask(query('list_transfers', '', ['reference', NAME])),
       ask(query('list_transfers', '', ['idempotency_key', NAME])),
       ask(query('list_transfers', '', ['metadata_name', NAME], ['metadata_value', NAME])),
+      ask(query('list_cards', '', ['metadata_name', NAME], ['metadata_value', NAME])),
       ask(query('list_errors', '', ['card_id', NAME])),
     ]);
     expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
@@ -382,7 +367,7 @@ describe.each(['stands', 'is down'] as const)('of one name in two programs, whil
       await make(write('reverse_transfer', String(held), {}, NAME));
       await make(write('update_transfer', String(loaded), { metadata: { [NAME]: NAME, more: 'mine' } }));
       await make(write('update_card', NAME, { limits: { in: { daily_amount: amount * 10 } } }));
-      await make(write('update_card', NAME, { status: 'inactive' }));
+      await make(write('update_card', NAME, { status: 'inactive', metadata: { [NAME]: NAME } }));
       expect((await ask(write('create_transfer', '', { amount: 1, card_id: NAME }))).status).toBe(409);
       await make(write('update_card', NAME, { status: 'active' }));
       expect((await ask(write('create_transfer', '', { amount: 1, card_id: NAME, reference: NAME }))).status).toBe(409);
@@ -396,8 +381,4 @@ describe.each(['stands', 'is down'] as const)('of one name in two programs, whil
       expect(await stateOf(world[other])).toBe(before);
     },
   );
-});
-
-test('every operation of card programs is tested', () => {
-  expect(Object.keys(ATTEMPTS).sort()).toEqual([...PROGRAM_OPERATIONS].sort());
 });

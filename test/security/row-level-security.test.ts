@@ -19,6 +19,7 @@ const WALLED = [
   'hold',
   'limit_counter',
   'transfer_metadata',
+  'card_metadata',
   'idempotency',
   'event',
   'event_position',
@@ -34,6 +35,7 @@ const OUT_OF_REACH = [
   "update event set payload = '{}'",
   'delete from event',
   'select from funding_movement',
+  'select from funding_movement_metadata',
   'select from error_count',
   'select from error_report',
   'select from transfer_count',
@@ -82,7 +84,7 @@ async function makeProgram(name: string): Promise<string> {
   const operate = { params: { program_id: made.program_id }, idempotencyKey: randomUUID() };
   await ledger.call('create_deposit', { amount: 100_000 }, operate);
   const within = (more: object = {}) => ({ programId, idempotencyKey: randomUUID(), ...more });
-  await ledger.call('create_card', { card_id: 'card_one' }, within());
+  await ledger.call('create_card', { card_id: 'card_one', metadata: { shop: name } }, within());
   const load = { amount: 1000, card_id: 'card_one', metadata: { shop: name } };
   const { transfer_id } = JSON.parse((await ledger.call('create_transfer', load, within())).body);
   await ledger.call('reverse_transfer', { amount: 10 }, within({ params: { transfer_id } }));
@@ -148,6 +150,7 @@ describe('what a statement with the wrong program can change', () => {
     ['limit_counter', 'update limit_counter set amount = 0'],
     ['hold', 'delete from hold'],
     ['transfer_metadata', 'delete from transfer_metadata'],
+    ['card_metadata', 'delete from card_metadata'],
   ];
 
   test.each(ROWS)('of %s: nothing of another program', async (table, statement) => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { fromWireId } from '../../domain/identifier.ts';
-import { deleteExpired } from '../../server/jobs/delete-expired.ts';
-import { openSessionAuthentication } from '../../server/sessions/authenticate-session.ts';
+import { deleteExpired } from '../../server/background/jobs/delete-expired.ts';
 import { noteSessionUses } from '../../server/store/session.ts';
+import { openSessionAuthentication } from '../../server/subjects/sessions/authenticate-session.ts';
 import { waitFor } from '../harness/process.ts';
 import { bare, RawConnection } from '../harness/raw-connection.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { readConfiguration } from '../../server/configuration/configuration.ts';
-import { SETTINGS } from '../../server/configuration/settings.ts';
-import { showConfiguration } from '../../server/configuration/show.ts';
-import { withoutSecrets } from '../../server/redaction.ts';
-import { StartupProblem } from '../../server/startup-problem.ts';
+import { readConfiguration } from '../../server/foundation/configuration/configuration.ts';
+import { SETTINGS } from '../../server/foundation/configuration/settings.ts';
+import { showConfiguration } from '../../server/foundation/configuration/show.ts';
+import { withoutSecrets } from '../../server/foundation/redaction.ts';
+import { StartupProblem } from '../../server/foundation/startup-problem.ts';
 import { runCommand, startInVain } from '../harness/process.ts';
 
 /** Passwords with what ends a URL, a quotation or a word; each has a part before it and one behind. */

@@ -12,6 +12,7 @@ import {
   packagesOf,
   readLockfile,
   readManifest,
+  runningPackages,
 } from '../../setup/supply-chain/packages.ts';
 import { NEEDLESS_INSTALL_SCRIPTS, pinProblems } from '../../setup/supply-chain/pins.ts';
 
@@ -27,7 +28,8 @@ function withEntry(path: string, entry: LockedPackage): typeof lockfile {
 const sound: LockedPackage = { version: '1.0.0', license: 'MIT', integrity: `sha512-${'A'.repeat(86)}==` };
 
 describe('the bill of materials', () => {
-  const bill = billOfMaterials(manifest, lockfile);
+  const running = runningPackages(ROOT, lockfile);
+  const bill = billOfMaterials(manifest, lockfile, running);
   const byPurl = new Map(bill.components.map((component) => [component.purl, component]));
   const purlOf = (name: string, version = '') => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
@@ -47,10 +49,12 @@ describe('the bill of materials', () => {
       const hash = Buffer.from(found?.hashes?.[0]?.content ?? '', 'hex').toString('base64');
       expect(`sha512-${hash}`, path).toBe(integrity);
       expect(JSON.stringify(found?.licenses), path).toContain(`"${license}"`);
-      expect(found?.scope, path).toBe(dev === true ? 'excluded' : optional === true ? 'optional' : 'required');
+      expect(found?.scope, path).toBe(
+        dev === true && !running.has(path) ? 'excluded' : optional === true ? 'optional' : 'required',
+      );
     }
     expect(new Set(bill.components.map(({ purl }) => purl)).size).toBe(bill.components.length);
-    expect(byPurl.get(purlOf('pg', manifest.dependencies?.pg))?.scope).toBe('required');
+    expect(byPurl.get(purlOf('pg', manifest.devDependencies?.pg))?.scope).toBe('required');
     expect(byPurl.get(purlOf('vitest', manifest.devDependencies?.vitest))?.scope).toBe('excluded');
   });
 
@@ -208,7 +212,12 @@ describe('reproducible installs', () => {
       lockfile,
       'pg-7 is wanted as ^7',
     ],
-    ['a package less', { ...manifest, dependencies: {} }, lockfile, 'pg is among the dependencies of the lockfile'],
+    [
+      'a package less',
+      { ...manifest, devDependencies: {} },
+      lockfile,
+      'pg is among the devDependencies of the lockfile',
+    ],
     [
       'no hash',
       manifest,

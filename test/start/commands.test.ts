@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readConfiguration } from '../../server/configuration/configuration.ts';
+import { readConfiguration } from '../../server/foundation/configuration/configuration.ts';
 import { connect } from '../harness/ledger.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {
@@ -110,7 +110,7 @@ describe('beside a service on the embedded database', () => {
 
 test('a command that is stopped also stops the PostgreSQL it started', async () => {
   await service.stop();
-  const main = new URL('../../server/administration.ts', import.meta.url).pathname;
+  const main = new URL('../../server/host/administration.ts', import.meta.url).pathname;
   let server: number | undefined;
   // On a busy machine the command can be done before its server was seen; then another one is started.
   while (server === undefined) {

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { readConfiguration } from '../../server/configuration/configuration.ts';
-import { openDatabase, requireSafeConnection } from '../../server/open-database.ts';
-import { StartupProblem } from '../../server/startup-problem.ts';
+import { readConfiguration } from '../../server/foundation/configuration/configuration.ts';
+import { StartupProblem } from '../../server/foundation/startup-problem.ts';
+import { openDatabase, requireSafeConnection } from '../../server/host/open-database.ts';
 import { runCommand, startInVain, temporaryDirectory } from '../harness/process.ts';
 
 const LIVE = { MODE: 'live', SUPPORT_CONTACT: 'help@bank.test' };

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findBinaries } from '../../server/embedded-postgres/binaries.ts';
-import { chooseServerUser } from '../../server/embedded-postgres/ledger-location.ts';
+import { findBinaries } from '../../server/postgres/binaries.ts';
+import { chooseServerUser } from '../../server/postgres/ledger-location.ts';
 import { connect } from '../harness/ledger.ts';
 import { type PoolerMode, startPooler } from '../harness/pooler.ts';
 import { runCommand, startInVain, startService } from '../harness/process.ts';

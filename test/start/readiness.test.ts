@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { READINESS, READINESS_REASONS } from '../../domain/readiness.ts';
 import { connect } from '../harness/ledger.ts';
 import { embeddedServerOf, waitFor } from '../harness/process.ts';
-import { useService } from '../harness/service.ts';
+import { useOwnService } from '../harness/service.ts';
 import { readinessOf, untilReadinessIs } from './readiness-response.ts';
 
 // The states of a service with its embedded server, each with its real cause. test/faults has those of other databases:
 // a standby, and too few connections.
 
-const service = useService();
+const service = useOwnService('It kills the PostgreSQL of the service.');
 const files = (): string => join(service().directory, 'postgresql');
 const isLive = async (): Promise<boolean> => (await fetch(`${service().url}/health/live`)).status === 200;
 

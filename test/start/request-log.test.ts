@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { waitFor } from '../harness/process.ts';
-import { useService } from '../harness/service.ts';
+import { useOwnService } from '../harness/service.ts';
 
-const WRITER = join(import.meta.dirname, '../../server/log/line-writer.ts');
+const WRITER = join(import.meta.dirname, '../../server/observe/log/line-writer.ts');
 
 /** Writes lines of a kilobyte to standard error and says when it has; then a last one, when it is told to on standard input. */
 const PROGRAM = (count: number) => `
@@ -92,7 +92,7 @@ test('to a file every line is written, in order', async () => {
   );
 });
 
-const service = useService({ REQUEST_LOG: 'all', LOG_LEVEL: 'info' });
+const service = useOwnService('It stops the service.', { REQUEST_LOG: 'all', LOG_LEVEL: 'info' });
 
 test('a service logs its start, every request with its trace, a fault with the same ids, and its stop', async () => {
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';

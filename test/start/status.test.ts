@@ -7,7 +7,7 @@ import type { ServiceStatus } from '../../sdk/client.ts';
 import { operatorKey, withSecret } from '../harness/keys.ts';
 import { runCommand, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
-import { useService } from '../harness/service.ts';
+import { useOwnService } from '../harness/service.ts';
 import { deadUrl } from '../sdk/canned-service.ts';
 import { untilReadinessIs } from './readiness-response.ts';
 
@@ -16,7 +16,7 @@ import { untilReadinessIs } from './readiness-response.ts';
 
 const STATUS = '/api/v0.1/operator/status';
 /** So few that no thread that delivers gets any. */
-const service = useService({ DATABASE_CONNECTIONS: '7' });
+const service = useOwnService('It compares the figures of the whole service.', { DATABASE_CONNECTIONS: '7' });
 const status = (): Promise<ServiceStatus> => service().client.status.get();
 const concern = async (name: string) => (await status()).degraded.find((one) => one.name === name);
 const command = () => runCommand(['status'], { TRANSFER_SERVICE_URL: service().url });

@@ -3,8 +3,8 @@ import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { openVault } from '../../server/webhooks/vault.ts';
-import { openWebhookKeys } from '../../server/webhooks/webhook-keys.ts';
+import { openVault } from '../../server/subjects/webhooks/vault.ts';
+import { openWebhookKeys } from '../../server/subjects/webhooks/webhook-keys.ts';
 import { embeddedServerOf, runCommand, startInVain, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { directoryForTest, refusalOf, startForTest } from '../harness/service.ts';
 

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
-import { useConnection, useServer } from '../harness/use-ledger.ts';
+import { isTimeZone } from '../../server/subjects/programs/time-zone.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();
 const client = await useConnection(server.connection);
+const ledger = useLedger(server.connection);
 
 test.each([
   ['an ordinary day', '2026-06-01 00:00', 'Europe/Berlin', '2026-05-31T22:00:00.000Z'],
@@ -18,4 +20,45 @@ test.each([
 ])('%s begins with its first instant', async (_what, local, zone, expected) => {
   const { rows } = await client.query('select instant_of($1::timestamp, $2) as instant', [local, zone]);
   expect((rows[0].instant as Date).toISOString()).toBe(expected);
+});
+
+test('the zones of programs are those that PostgreSQL lists, by the same names', async () => {
+  const read = async (text: string): Promise<readonly string[]> =>
+    (await client.query(text)).rows.map(({ name }) => String(name));
+  const listed = new Set(await read('select name from pg_timezone_names'));
+  const others = [
+    ...(await read('select abbrev as name from pg_timezone_abbrevs')),
+    ...[...listed].flatMap((name) => [name.toLowerCase(), name.toUpperCase(), ` ${name}`, `${name} `, `./${name}`]),
+    ...[
+      '',
+      'localtime',
+      'posixrules',
+      'Factory',
+      'FOO+3',
+      'EST5EDT',
+      'UTC0',
+      '<+03>-3',
+      '+02',
+      '-05:00',
+      '2',
+      'Mars/Base',
+      'Mars/Base+3',
+      'Etc/GMT+13',
+      'Etc/GMT-15',
+      'infinity',
+      'nan',
+      'default',
+      'local',
+      "interval '1 hour'",
+      "interval 'P'",
+    ],
+  ];
+  const accepted = new Set<string>();
+  for (const name of [...listed, ...others]) if (await isTimeZone(ledger.database, name)) accepted.add(name);
+  expect(accepted).toEqual(listed);
+  expect(listed.size).toBeGreaterThan(400);
+  const { rowCount } = await client.query('select now() at time zone name from unnest($1::text[]) as name', [
+    [...accepted],
+  ]);
+  expect(rowCount).toBe(listed.size);
 });

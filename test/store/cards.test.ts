@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { CardRecord } from '../../contract/cards.ts';
 import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
+import { type AnyCall, OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
-import type { AnyCall } from '../../server/operations/call.ts';
-import { OperationFailure } from '../../server/operations/call.ts';
 import { connect } from '../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 

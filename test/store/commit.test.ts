@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { OperationFailure } from '../../server/operations/call.ts';
+import { OperationFailure } from '../../server/calls/call.ts';
 import { connect } from '../harness/ledger.ts';
 import { checkBalances, useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 
-const server = await useServer();
+const server = await useServer({ apart: 'It stops PostgreSQL.' });
 const proxy = await useProxy(server);
 /** Talks to PostgreSQL through the proxy. */
 const ledger = useLedger({ ...server.connection, host: proxy.host });
@@ -211,6 +211,12 @@ describe('a commit whose client has gone', () => {
 });
 
 describe('a database that has gone', () => {
+  test('is not noticed where only idle connections were cut, however many there were', async () => {
+    await Promise.all(Array.from({ length: 6 }, () => ledger.call('create_card')));
+    proxy.cutAll();
+    expect((await ledger.call('create_card')).status).toBe(201);
+  });
+
   test('is answered at once, with no money moved, and back at work as soon as it is back', async () => {
     await server.embedded.pause();
     try {

@@ -2,8 +2,8 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { toWireId } from '../../domain/identifier.ts';
-import { deleteExpired } from '../../server/jobs/delete-expired.ts';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
+import { deleteExpired } from '../../server/background/jobs/delete-expired.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { OperationFailure } from '../../server/operations/call.ts';
+import { OperationFailure } from '../../server/calls/call.ts';
 import { connect } from '../harness/ledger.ts';
 import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
 

@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, unlinkSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readMigrations } from '../../server/store/migrations/migration-files.ts';
 import { root } from '../../setup/command.ts';
 import {
   CHECKSUMS_FILE,
@@ -19,14 +20,42 @@ describe('a landed migration is never edited', () => {
     expect(withNewChecksums(committed, readMigrationChecksums(root))).toBe(committed);
   });
 
-  test('the first seven migrations have the bytes with which they landed', () => {
-    const first = committed.split('\n').filter((line) => /^[0-9a-f]{64} {2}000[1-7]_/.test(line));
-    expect(first.map((line) => line.slice(0, 8))).toEqual(LANDED);
+  test('those of 0.1.0 have the bytes with which they were released', () => {
+    const first = committed.split('\n').slice(0, RELEASED.length);
+    expect(first.map((line) => line.slice(0, 8))).toEqual(RELEASED);
+  });
+
+  test('0.1.0 can run on all that follow, so that an upgrade can be taken back', async () => {
+    const newest = String(RELEASED.length).padStart(4, '0');
+    const later = (await readMigrations()).slice(RELEASED.length);
+    expect(later.filter(({ needs }) => needs > newest)).toEqual([]);
   });
 });
 
-/** How the checksums of 0001 to 0007 begin, kept apart from the file that the test above trusts. */
-const LANDED: readonly string[] = ['beb933f6', 'ed259fd6', 'abaf81c4', '17f83df2', '16e72725', 'bb3a7917', '9ef3c59b'];
+/** How the checksums of 0001 to 0021 begin, kept apart from the file that the test above trusts. */
+const RELEASED: readonly string[] = [
+  'beb933f6',
+  'ed259fd6',
+  'abaf81c4',
+  '17f83df2',
+  '16e72725',
+  'bb3a7917',
+  '9ef3c59b',
+  '0861d47a',
+  '4e70e58d',
+  'cf110c03',
+  '1b2e8e6f',
+  'e89fab76',
+  '6937361e',
+  '496cfa79',
+  'bccc9e28',
+  '5d8c96c3',
+  '7762a4b4',
+  '62226b63',
+  '5a55a78c',
+  '08f3fda7',
+  'bf87af7b',
+];
 
 describe('npm run generate, on a copy of the project', () => {
   let copy = '';
@@ -36,7 +65,7 @@ describe('npm run generate, on a copy of the project', () => {
 
   beforeEach(() => {
     copy = mkdtempSync(join(tmpdir(), 'transfer-service-checksums-'));
-    for (const part of ['contract', 'docs', 'domain', 'sdk', 'server', 'setup', 'package.json']) {
+    for (const part of ['contract', 'docs', 'domain', 'sdk', 'server', 'setup', 'installation.mjs', 'package.json']) {
       cpSync(join(root, part), file(part), { recursive: true });
     }
     symlinkSync(join(root, 'node_modules'), file('node_modules'));

@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from 'vitest';
 import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { LONGEST_HOLD } from '../../domain/transfers/hold.ts';
-import { deleteExpired, startDeletingExpired } from '../../server/jobs/delete-expired.ts';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
+import { deleteExpired, startDeletingExpired } from '../../server/background/jobs/delete-expired.ts';
 import { KEPT_COUNTER_DAYS } from '../../server/store/ledger/limits.ts';
-import { settleDue } from '../../server/transfers/settle-due.ts';
+import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
 import { connect } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
@@ -130,11 +130,22 @@ test('a counter stays for as long as a hold on it is open, however late that end
   expect(await counted()).toEqual([]);
 });
 
+/** What was used of the first limit of what the card may receive. */
+async function used(): Promise<unknown> {
+  const { body } = await ledger.call('get_card_limits', {}, { params: { card_id: 'card_active' } });
+  return (JSON.parse(body) as CardLimitsRecord).in.limits[0]?.used;
+}
+
+test('what was used is exact also where it is more than a number in JSON can be', async () => {
+  await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
+  await ledger.call('update_card', { limits: { in: { monthly_amount: 9 } } }, { params: { card_id: 'card_active' } });
+  await client.query('update limit_counter set amount = 9007199254740991');
+  expect(await used()).toBe(9007199254740991);
+  await client.query('update limit_counter set amount = 9007199254740993');
+  expect(await used()).toBe('9007199254740993');
+});
+
 test('the clock of a sandbox, put forward and back, neither hastens the removal nor changes what was used', async () => {
-  const used = async (): Promise<number> => {
-    const { body } = await ledger.call('get_card_limits', {}, { params: { card_id: 'card_active' } });
-    return (JSON.parse(body) as CardLimitsRecord).in.limits[0]?.used ?? -1;
-  };
   await ledger.call('update_card', { limits: { in: { monthly_count: 9 } } }, { params: { card_id: 'card_active' } });
   await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
   expect(await used()).toBe(1);

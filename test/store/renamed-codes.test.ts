@@ -1,11 +1,11 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { TransferRecord } from '../../contract/transfers.ts';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { insertErrors, type LoggedError } from '../../server/store/error.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { currentCode, currentDropReason } from '../../server/store/renamed-codes.ts';
-import { settleDue } from '../../server/transfers/settle-due.ts';
+import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // Migration 0010 gives error codes that an earlier version stored their present names.

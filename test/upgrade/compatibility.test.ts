@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { StartupProblem } from '../../server/startup-problem.ts';
+import { StartupProblem } from '../../server/foundation/startup-problem.ts';
 import { findDatabaseProblem } from '../../server/store/connection/database-problem.ts';
 import { openDatabases } from '../../server/store/connection/databases.ts';
 import { compareSchema, findSchemaState } from '../../server/store/migrations/compatibility.ts';
@@ -107,4 +107,21 @@ test('the newest unknown migration does not make up for an older one that is unu
     compareSchema(known, [applied('0001_a.sql', null), applied('0002_b.sql', null), ...unknown]).state;
   expect(compare(applied('0003_c.sql', '0003'), applied('0004_d.sql', '0002'))).toBe('newer_unusable');
   expect(compare(applied('0003_c.sql', '0001'), applied('0004_d.sql', '0002'))).toBe('newer_usable');
+});
+
+test('a migration that was edited after it was applied is refused; 0021 is known in the two forms that there were', async () => {
+  const setChecksum = (name: string, checksum: string) =>
+    client.query('update schema_migration set checksum = $2 where name = $1', [name, checksum]);
+  const { rows } = await client.query<{ readonly name: string; readonly checksum: string }>(
+    `select name, checksum from schema_migration where name ~ '^002[01]' order by name`,
+  );
+  await setChecksum('0021_card_erasure.sql', '3c2f2bf704f1b9e57c0aa014fb33776fb1ca01e547fa9306389a7ff8a26d7454');
+  expect(await refusal()).toBeUndefined();
+  await setChecksum('0020_books_verification.sql', '0'.repeat(64));
+  expect(await refusal()).toMatchObject({
+    name: 'StartupProblem',
+    message: expect.stringContaining('0020_books_verification.sql was changed after it was applied to this database.'),
+  });
+  for (const { name, checksum } of rows) await setChecksum(name, checksum);
+  expect(await refusal()).toBeUndefined();
 });

@@ -7,6 +7,7 @@ import type { DatabaseServer } from '../../bench/ledger/server.ts';
 import type { Stage } from '../../bench/stage.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { type Migration, readMigrations, toMigration } from '../../server/store/migrations/migration-files.ts';
+import { reportMissing } from '../../setup/verify/missing.ts';
 import { type Pauses, type Requests, startRequests } from './pauses.ts';
 import { findNewestTag, NoRelease, type Release, unpackRelease } from './release.ts';
 import { watchLocks } from './watch-locks.ts';
@@ -44,8 +45,7 @@ try {
   else if (!(await measure(release, newer, Number(values.transfers)))) process.exitCode = 1;
 } catch (error) {
   if (!(error instanceof NoRelease)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 1;
+  reportMissing(error.message);
 } finally {
   await belongings.endAll(say);
 }

@@ -18,7 +18,7 @@ export async function useNextVersion(...planted: readonly Migration[]): Promise<
   const { path, remove } = await copySource();
   afterAll(remove);
   for (const { name, text } of planted) await writeFile(join(path, 'server/store/migrations', name), text);
-  const administration = join(path, 'server/administration.ts');
+  const administration = join(path, 'server/host/administration.ts');
   return {
     main: join(path, 'server/main.ts'),
     administration,

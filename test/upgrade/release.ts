@@ -26,18 +26,16 @@ export type Release = {
   readonly load: <Module>(file: string) => Promise<Module>;
 };
 
-/** The newest tag that the present commit descends from. Throws {@link NoRelease} where there is none. */
+/** Version 0.1.0, for a clone without tags. */
+const FIRST_RELEASE = 'f5bd855';
+
+/** The newest tag that the present commit descends from, or where a clone has no tags, the first release. */
 export async function findNewestTag(): Promise<string> {
-  try {
-    const { stdout } = await run('git', ['describe', '--tags', '--abbrev=0'], { cwd: root });
-    return stdout.trim();
-  } catch (error) {
-    const reason = error instanceof Error ? String(Reflect.get(error, 'stderr') ?? error.message).trim() : '';
-    throw new NoRelease(
-      `There is no released version to upgrade from: git describe found no tag (${reason}). A clone without tags gets ` +
-        'them with "git fetch --tags"; before the first release, name a commit: --from <commit>.',
-    );
-  }
+  const described = run('git', ['describe', '--tags', '--abbrev=0'], { cwd: root });
+  return described.then(
+    ({ stdout }) => stdout.trim(),
+    () => FIRST_RELEASE,
+  );
 }
 
 /**
@@ -53,7 +51,10 @@ export async function unpackRelease(belongings: Belongings, reference: string): 
   try {
     await run('git', ['archive', '--format=tar', `--output=${archive}`, reference], { cwd: root });
   } catch (error) {
-    throw new NoRelease(`The version ${reference} cannot be unpacked.`, { cause: error });
+    throw new NoRelease(
+      `The version ${reference} cannot be unpacked: a clone without its history gets it with "git fetch --unshallow".`,
+      { cause: error },
+    );
   }
   await run('tar', ['-xf', archive, '-C', path]);
   await rm(archive);

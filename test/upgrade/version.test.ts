@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { VERSION } from '../../server/version.ts';
+import { VERSION } from '../../installation.mjs';
 import { root } from '../../setup/command.ts';
 import { runCommand } from '../harness/process.ts';
 

@@ -41,9 +41,9 @@ function shownValue(name: string, value: unknown, currency: string | undefined):
   const text = String(value);
   const [, used, limit] = USED_OF_LIMIT.exec(text) ?? [];
   if (used !== undefined && limit !== undefined) {
-    return `${money(Number(used), currency)} of ${money(Number(limit), currency)} used`;
+    return `${money(used, currency)} of ${money(limit, currency)} used`;
   }
-  return /^-?\d+$/.test(text) ? money(Number(text), currency) : value;
+  return /^-?\d+$/.test(text) ? money(text, currency) : value;
 }
 
 /** The currency of the amounts in the message, or else that of the request. Names in quotes are of callers. */

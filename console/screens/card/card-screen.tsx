@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CardLimitsRecord, CardRecord } from '../../../sdk/client.ts';
-import { Facts } from '../../components/facts.tsx';
+import { Facts, metadataFacts } from '../../components/facts.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
@@ -77,6 +77,7 @@ function CardFacts({ card }: { readonly card: CardRecord }) {
               All transfers of the card
             </a>,
           ],
+          ...metadataFacts(card.metadata),
         ]}
       />
     </>

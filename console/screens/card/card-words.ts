@@ -62,14 +62,14 @@ export function limitLinesOf(
   currency: string,
 ): readonly LimitLine[] {
   return limits.map(({ name, set_by, value, used, left, frees_at }) => {
-    const show = (number: number): string =>
-      name.endsWith('_count') ? formatCount(number) : formatAmount(number, currency);
+    const show = (figure: number | string): string =>
+      name.endsWith('_count') ? formatCount(Number(figure)) : formatAmount(figure, currency);
     return {
       name: name.replaceAll('_', ' '),
       setBy: SET_BY[set_by],
       value: show(value),
       use: used === null || left === null ? null : `${show(used)} used, ${show(left)} left`,
-      share: used === null ? null : value === 0 ? 1 : Math.min(1, used / value),
+      share: used === null ? null : value === 0 ? 1 : Math.min(1, Number(used) / value),
       freesAt: frees_at,
     };
   });

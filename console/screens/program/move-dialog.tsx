@@ -21,6 +21,7 @@ export function MoveDialog({
 }) {
   const [text, setText] = useState('');
   const [currency, setCurrency] = useState(program.currency);
+  const [reference, setReference] = useState('');
   const [description, setDescription] = useState('');
   const move = useAction((body: FundingMovementBody, api, options) =>
     kind === 'deposit'
@@ -32,7 +33,12 @@ export function MoveDialog({
   const verb = kind === 'deposit' ? 'Deposit' : 'Withdraw';
   const submit = async () => {
     if (amount === undefined) return;
-    const body = { amount, currency, ...(description.trim() !== '' && { description: description.trim() }) };
+    const body = {
+      amount,
+      currency,
+      ...(reference.trim() !== '' && { reference: reference.trim() }),
+      ...(description.trim() !== '' && { description: description.trim() }),
+    };
     if ((await move.run(body)) !== undefined) onChanged();
   };
   return (
@@ -64,6 +70,12 @@ export function MoveDialog({
         value={currency}
         onInput={(typed) => setCurrency(typed.trim().toUpperCase())}
         hint="Three letters, such as USD."
+      />
+      <TextField
+        label="Reference"
+        value={reference}
+        onInput={setReference}
+        hint="Optional. Only one deposit or withdrawal of the program can have it, so nothing is entered twice."
       />
       <TextField
         label="Description"

@@ -5,7 +5,7 @@ import { Button } from '../../components/button.tsx';
 import { DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
-import { Facts } from '../../components/facts.tsx';
+import { Facts, metadataFacts } from '../../components/facts.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded, Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
@@ -112,6 +112,7 @@ function ProgramFacts({ program, onOpen }: { readonly program: ProgramRecord; re
           ['Currency', currency],
           ['Time zone', program.time_zone],
           ['Created', <Moment at={program.created_at} />],
+          ...metadataFacts(program.metadata),
         ]}
       />
       <div class="two-parts">
@@ -173,6 +174,18 @@ const COLUMNS = [
   {
     title: 'Description',
     cell: ({ description }: FundingMovementRecord) => description ?? <span class="quiet">–</span>,
+  },
+  {
+    title: 'Reference',
+    cell: ({ reference }: FundingMovementRecord) => reference ?? <span class="quiet">–</span>,
+  },
+  {
+    title: 'Metadata',
+    wideOnly: true,
+    cell: ({ metadata }: FundingMovementRecord) =>
+      Object.entries(metadata)
+        .map(([name, value]) => `${name}: ${value}`)
+        .join(', ') || <span class="quiet">–</span>,
   },
   { title: 'Id', wideOnly: true, cell: ({ movement_id: id }: FundingMovementRecord) => <Id id={id} /> },
 ];

@@ -33,7 +33,7 @@ type Wish = { readonly reason: string; readonly until: string };
 const NO_WISH: Wish = { reason: '', until: '' };
 
 /** Chooses a scope and shows what disabling it stops, before there is a button to do so. */
-export function DisableForm({ mayChange, onChanged }: { readonly mayChange: boolean; readonly onChanged: () => void }) {
+export function DisableForm({ mayChange }: { readonly mayChange: boolean }) {
   const [choice, setChoice] = useUrlState(CHOICE);
   const chosen = useProgramId();
   const of = choice.of === '' ? (chosen ?? '') : choice.of;
@@ -51,7 +51,6 @@ export function DisableForm({ mayChange, onChanged }: { readonly mayChange: bool
   const onDisabled = () => {
     setAsking(false);
     setWish(NO_WISH);
-    onChanged();
     preview.reload();
   };
   return (

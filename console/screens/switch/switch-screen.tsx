@@ -45,9 +45,9 @@ export function SwitchScreen() {
         </Loaded>
       </Section>
       <Section title={mayChange ? 'Disable transfers' : 'What disabling would stop'}>
-        <DisableForm mayChange={mayChange} onChanged={state.reload} />
+        <DisableForm mayChange={mayChange} />
       </Section>
-      {enabling !== undefined && <EnableDialog setting={enabling} onChanged={state.reload} onClose={close} />}
+      {enabling !== undefined && <EnableDialog setting={enabling} onClose={close} />}
     </Page>
   );
 }
@@ -83,15 +83,7 @@ function columnsOf(onEnable: ((setting: SwitchRecord) => void) | undefined) {
 }
 
 /** Enables one scope. Other settings can still disable the same transfers, and it says so. */
-function EnableDialog({
-  setting,
-  onChanged,
-  onClose,
-}: {
-  readonly setting: SwitchRecord;
-  readonly onChanged: () => void;
-  readonly onClose: () => void;
-}) {
+function EnableDialog({ setting, onClose }: { readonly setting: SwitchRecord; readonly onClose: () => void }) {
   const [reason, setReason] = useState('');
   const scope = {
     ...(setting.program_id !== null && { program_id: setting.program_id }),
@@ -103,7 +95,6 @@ function EnableDialog({
   );
   const enable = async () => {
     if ((await change.run(reason === '' ? {} : { reason })) === undefined) return;
-    onChanged();
     onClose();
   };
   return (

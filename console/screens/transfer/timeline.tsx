@@ -16,6 +16,7 @@ const KINDS: Readonly<Record<TimelineStep['kind'], readonly [text: string, tone:
   reversal: ['Reversal', 'plain'],
   event: ['Event', 'plain'],
   webhook_attempt: ['Webhook', 'plain'],
+  webhook_waiting: ['Waiting', 'waiting'],
   error: ['Error', 'bad'],
 };
 

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { TransferRecord, TransferTimeline } from '../../../sdk/client.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
-import { Facts } from '../../components/facts.tsx';
+import { Facts, metadataFacts } from '../../components/facts.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
@@ -100,9 +100,8 @@ const DUPLICATE_COLUMNS: readonly Column<TransferRecord>[] = [
 ];
 
 function TransferFacts({ transfer }: { readonly transfer: TransferRecord }) {
-  const { currency, metadata, created_by: creator } = transfer;
+  const { currency, created_by: creator } = transfer;
   const money = (amount: number) => <Money amount={amount} currency={currency} />;
-  const pairs = Object.entries(metadata);
   return (
     <Facts
       facts={[
@@ -123,7 +122,7 @@ function TransferFacts({ transfer }: { readonly transfer: TransferRecord }) {
         transfer.request_id !== null && ['Request', <Id id={transfer.request_id} kind="request" />],
         creator !== null && ['Created by', creator === 'sandbox' ? 'no key (sandbox)' : <Id id={creator} />],
         transfer.description !== null && ['Description', transfer.description],
-        ...pairs.map(([name, value]) => [`Metadata: ${name}`, value] as const),
+        ...metadataFacts(transfer.metadata),
       ]}
     />
   );

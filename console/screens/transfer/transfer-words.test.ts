@@ -1,22 +1,13 @@
 import { expect, it } from 'vitest';
 import type { TransferRecord } from '../../../sdk/client.ts';
+import { aTransferRecord } from '../../../test/fixtures/records.ts';
 import { actionsFor, endsOf, isLively, leftOf } from './transfer-words.ts';
 
 const NOW = Date.parse('2026-01-31T10:00:00Z');
-const TRANSFER = {
-  type: 'load',
-  status: 'completed',
-  outcome: 'final',
-  amount: 1000,
-  captured_amount: 1000,
-  reversed_amount: 0,
-  card_id: 'one',
-  destination_card_id: null,
-  updated_at: '2026-01-31T09:59:00Z',
-} as TransferRecord;
+const TRANSFER = aTransferRecord({ card_id: 'one', updated_at: '2026-01-31T09:59:00Z' });
 
 it('offers what the status of a transfer allows', () => {
-  const actions = (given: Partial<TransferRecord>) => actionsFor({ ...TRANSFER, ...given } as TransferRecord);
+  const actions = (given: Partial<TransferRecord>) => actionsFor({ ...TRANSFER, ...given });
   expect(actions({})).toEqual(['reverse']);
   expect(actions({ reversed_amount: 400 })).toEqual(['reverse']);
   expect(actions({ reversed_amount: 1000 })).toEqual([]);

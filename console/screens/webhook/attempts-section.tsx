@@ -58,12 +58,7 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
       )}
       <Pager {...attempts.pager} />
       {resending !== undefined && (
-        <ResendDialog
-          webhookId={webhookId}
-          attempt={resending}
-          onClose={() => setResending(undefined)}
-          onDone={attempts.reload}
-        />
+        <ResendDialog webhookId={webhookId} attempt={resending} onClose={() => setResending(undefined)} />
       )}
     </Section>
   );
@@ -110,19 +105,16 @@ function ResendDialog({
   webhookId,
   attempt,
   onClose,
-  onDone,
 }: {
   readonly webhookId: string;
   readonly attempt: AttemptRecord;
   readonly onClose: () => void;
-  readonly onDone: () => void;
 }) {
   const resend = useAction((eventId: string, api, options) =>
     api.webhooks.resend(webhookId, { event_id: eventId }, options),
   );
   const submit = async () => {
     if ((await resend.run(attempt.event_id)) === undefined) return;
-    onDone();
     onClose();
   };
   return (

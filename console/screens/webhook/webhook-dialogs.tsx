@@ -6,10 +6,10 @@ import { useAction } from '../../data/use-action.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { toIso } from '../../format/times.ts';
 
-type Parts = { readonly record: WebhookRecord; readonly onClose: () => void; readonly onDone: () => void };
+type Parts = { readonly record: WebhookRecord; readonly onClose: () => void };
 
 /** Asks for a period whose events are sent again. */
-export function ReplayDialog({ record, onClose, onDone }: Parts) {
+export function ReplayDialog({ record, onClose }: Parts) {
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
   const [only, setOnly] = useState<string>('failed');
@@ -21,7 +21,6 @@ export function ReplayDialog({ record, onClose, onDone }: Parts) {
   const submit = async () => {
     if (begin === undefined || end === undefined) return;
     if ((await replay.run({ from: begin, to: end, only: only === 'all' ? 'all' : 'failed' })) === undefined) return;
-    onDone();
     onClose();
   };
   return (
@@ -58,8 +57,8 @@ export function ReplayDialog({ record, onClose, onDone }: Parts) {
 }
 
 /** Asks before nothing is sent any more. */
-export function DisableDialog({ record, onClose, onDone }: Parts) {
-  const change = useChange(record, onClose, onDone);
+export function DisableDialog({ record, onClose }: Parts) {
+  const change = useChange(record, onClose);
   return (
     <ConfirmDialog
       title="Disable the webhook"
@@ -79,9 +78,9 @@ export function DisableDialog({ record, onClose, onDone }: Parts) {
 }
 
 /** Asks what becomes of the events that have come in the meantime. */
-export function EnableDialog({ record, onClose, onDone }: Parts) {
+export function EnableDialog({ record, onClose }: Parts) {
   const [resume, setResume] = useState<string>('backlog');
-  const change = useChange(record, onClose, onDone);
+  const change = useChange(record, onClose);
   return (
     <ConfirmDialog
       title="Enable the webhook"
@@ -107,14 +106,13 @@ export function EnableDialog({ record, onClose, onDone }: Parts) {
   );
 }
 
-function useChange(record: WebhookRecord, onClose: () => void, onDone: () => void) {
+function useChange(record: WebhookRecord, onClose: () => void) {
   // A change of a webhook takes no idempotency key: sent twice, it changes nothing more.
   const { pending, error, run } = useAction((body: UpdateWebhookBody, api, { idempotencyKey: _, ...options }) =>
     api.webhooks.update(record.webhook_id, body, options),
   );
   const apply = async (body: UpdateWebhookBody) => {
     if ((await run(body)) === undefined) return;
-    onDone();
     onClose();
   };
   return { pending, error, apply };

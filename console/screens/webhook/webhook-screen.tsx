@@ -25,10 +25,12 @@ export function WebhookScreen({ parameters }: { readonly parameters: Parameters 
   const webhook = useOperation((api, options) => api.webhooks.get(id, options), {
     deps: [id],
     pollMilliseconds: POLL_MILLISECONDS,
+    // A paused webhook continues with its next attempt.
+    changesAt: ({ next_attempt_at }) => next_attempt_at,
   });
   return (
     <Page title="Webhook" lead={<Id id={id} kind="webhook" whole />}>
-      <Loaded state={webhook}>{(record) => <WebhookFacts record={record} onChanged={webhook.reload} />}</Loaded>
+      <Loaded state={webhook}>{(record) => <WebhookFacts record={record} />}</Loaded>
       <AttemptsSection webhookId={id} />
     </Page>
   );
@@ -36,7 +38,7 @@ export function WebhookScreen({ parameters }: { readonly parameters: Parameters 
 
 type Open = 'replay' | 'disable' | 'enable' | undefined;
 
-function WebhookFacts({ record, onChanged }: { readonly record: WebhookRecord; readonly onChanged: () => void }) {
+function WebhookFacts({ record }: { readonly record: WebhookRecord }) {
   const { can } = useSession();
   const [open, setOpen] = useState<Open>(undefined);
   const sendTest = useAction((webhookId: string, api, options) => api.webhooks.test(webhookId, options));
@@ -73,9 +75,9 @@ function WebhookFacts({ record, onChanged }: { readonly record: WebhookRecord; r
         />
       )}
       <Facts facts={factsOf(record)} />
-      {open === 'replay' && <ReplayDialog record={record} onClose={close} onDone={onChanged} />}
-      {open === 'disable' && <DisableDialog record={record} onClose={close} onDone={onChanged} />}
-      {open === 'enable' && <EnableDialog record={record} onClose={close} onDone={onChanged} />}
+      {open === 'replay' && <ReplayDialog record={record} onClose={close} />}
+      {open === 'disable' && <DisableDialog record={record} onClose={close} />}
+      {open === 'enable' && <EnableDialog record={record} onClose={close} />}
     </Section>
   );
 }

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { Caller } from '../../operations/call.ts';
+import type { Caller } from '../../calls/call.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
 import { callerAddress, type Policy, RateLimiter, type RateStatus, WINDOW_SECONDS } from './rate-limiter.ts';

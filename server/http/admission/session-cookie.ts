@@ -3,6 +3,10 @@ import type { RequestContext } from '../request-context.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopback.ts';
 
+// Invariant: The cookie of a session counts only for pages of the service itself, and only over HTTPS or on its
+//   machine
+// Tested by: `test/security/csrf.test.ts`, `test/mutants/sessions.ts`
+
 /** The cookie of a session, over HTTPS: its prefix keeps other hosts, and pages without TLS, from setting it. */
 const NAME = '__Host-console';
 

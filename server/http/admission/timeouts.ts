@@ -100,7 +100,8 @@ export async function closeIdleConnection(service: HttpService, socket: Duplex):
 
 /**
  * Refuses a request that has not arrived completely in time. If received input had not been read yet, the request gets
- * `headTimeoutMilliseconds` more, once, so that slowly sending callers gain nothing.
+ * `headTimeoutMilliseconds` more, once, so that slowly sending callers gain nothing. A connection on which nothing was ever
+ * sent, such as one that a browser opens in advance, carries no request: it is closed without an error.
  */
 export async function timeOutRequest(service: HttpService, error: Error, socket: Duplex): Promise<void> {
   const connection = service.connections.of(socket);
@@ -114,6 +115,10 @@ export async function timeOutRequest(service: HttpService, error: Error, socket:
       if (!hasArrived()) respondToParserError(service, error, socket);
     }, service.settings.headTimeoutMilliseconds);
     socket.once('close', () => clearTimeout(timer));
+    return;
+  }
+  if (connection?.socket.bytesRead === 0) {
+    connection.end(service.settings.lingerMilliseconds);
     return;
   }
   respondToParserError(service, error, socket);

@@ -1,13 +1,9 @@
 import { MERGE_PATCH, type Operation } from '../../../contract/operation.ts';
 import { Refusal } from '../../../domain/refusal.ts';
+import { CallerGone } from '../../calls/call.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
 import type { RequestHead } from './request-head.ts';
-
-/** The caller closed the connection, so no response is sent. */
-export class CallerGone extends Error {
-  override readonly name = 'CallerGone';
-}
 
 /** A received body: its bytes, or only the first of them when it is too large, and the number of bytes received. */
 export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; readonly overflow: boolean };

@@ -2,8 +2,8 @@ import { type ErrorRecord, withSupport } from '../../../contract/errors/record.t
 import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { RefusalDetails } from '../../../domain/refusal.ts';
-import type { RefusedRow } from '../../operations/call.ts';
-import { maskLongNumbers, maskPath } from '../../redaction.ts';
+import type { RefusedRow } from '../../calls/call.ts';
+import { maskLongNumbers, maskPath } from '../../foundation/redaction.ts';
 import { rateHeaders } from '../admission/rate-limits.ts';
 import type { ErrorReport } from '../error-report.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -196,7 +196,10 @@ export function contextHeaders(context: RequestContext): HeaderList {
   const headers: [string, string][] = [];
   const clientId = clientRequestId(context.request);
   if (clientId !== undefined) headers.push(['Client-Request-Id', clientId]);
-  if (context.ignored.length > 0) headers.push(['Ignored-Fields', ignoredFields(context.ignored)]);
+  if (context.ignored.length > 0) {
+    headers.push(['Ignored-Fields', ignoredFields(context.ignored)]);
+    if (context.isSandbox) headers.push(['Sandbox', 'true']);
+  }
   if (context.ignoresKey) headers.push(['Ignored-Headers', 'Idempotency-Key']);
   if (context.rate.length > 0) for (const [name, value] of rateHeaders(context.rate)) headers.push([name, value]);
   if (context.setCookie !== undefined) headers.push(['Set-Cookie', context.setCookie]);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { LiveStream } from '../../operations/call.ts';
+import type { LiveStream } from '../../calls/call.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { discardBody } from './body.ts';

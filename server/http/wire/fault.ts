@@ -1,9 +1,14 @@
 import type { ErrorDefinition } from '../../../contract/error.ts';
 import { ERRORS, isErrorCode } from '../../../contract/errors/catalogue.ts';
-import type { ErrorCode } from '../../../contract/operations.ts';
-import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import {
+  type ErrorCode,
+  movesMoney,
+  OPERATIONS,
+  type OperationId,
+  saysIfMoneyMoved,
+} from '../../../contract/operations.ts';
 import { type MoneyMoved, Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
-import { OperationFailure } from '../../operations/call.ts';
+import { OperationFailure } from '../../calls/call.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** Anything that was thrown, as the error response to send. */
@@ -13,7 +18,7 @@ export type Fault = {
   /** Whole sentences for the caller; the one that sends to support is added later. */
   readonly message: string;
   readonly details: RefusalDetails;
-  /** Undefined when the operation moves no money. */
+  /** Undefined when the operation cannot move money, nor tries what would. */
   readonly moneyMoved: MoneyMoved | undefined;
   readonly transferId: string | undefined;
   /** What was thrown, when the fault is ours. */
@@ -29,17 +34,16 @@ export type KnownRequest = Pick<RequestContext, 'operation' | 'begun' | 'idempot
  */
 export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   const { operation } = request;
-  const isMoney = operation !== undefined && movesMoney(operation);
+  const moved = (known: MoneyMoved): MoneyMoved | undefined => movedBy(operation, known);
   if (thrown instanceof Refusal && isErrorCode(thrown.code)) {
     const { message, details } = thrown;
     const code: ErrorCode = thrown.code;
-    const moneyMoved = isMoney ? ('no' as const) : undefined;
-    return { code, entry: ERRORS[code], message, details, moneyMoved, transferId: undefined, cause: null };
+    return { code, entry: ERRORS[code], message, details, moneyMoved: moved('no'), transferId: undefined, cause: null };
   }
-  if (thrown instanceof OperationFailure && thrown.busy) return busyFault(thrown, isMoney);
+  if (thrown instanceof OperationFailure && thrown.busy) return busyFault(thrown, moved(thrown.moneyMoved));
   const facts = thrown instanceof OperationFailure ? thrown : undefined;
   const bugMoved: MoneyMoved = request.begun ? 'unknown' : 'no';
-  const moneyMoved = isMoney ? (facts?.moneyMoved ?? bugMoved) : undefined;
+  const moneyMoved = moved(facts?.moneyMoved ?? bugMoved);
   const transferId = facts?.transferId;
   const code: ErrorCode = operation === undefined ? 'unknown_request' : `unknown_${operation}`;
   const message =
@@ -50,14 +54,20 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   return { code, entry, message, details: {}, moneyMoved, transferId, cause: thrown ?? new Error(String(thrown)) };
 }
 
-function busyFault(failure: OperationFailure, isMoney: boolean): Fault {
+/** What a response of the operation says: a dry run moves no money, whatever happens, and other operations say nothing. */
+function movedBy(operation: OperationId | undefined, known: MoneyMoved): MoneyMoved | undefined {
+  if (operation === undefined || !saysIfMoneyMoved(operation)) return undefined;
+  return movesMoney(operation) ? known : 'no';
+}
+
+function busyFault(failure: OperationFailure, moneyMoved: MoneyMoved | undefined): Fault {
   const message = 'The service is overloaded and did not process this request.';
   return {
     code: 'service_unavailable',
     entry: ERRORS.service_unavailable,
     message,
     details: {},
-    moneyMoved: isMoney ? failure.moneyMoved : undefined,
+    moneyMoved,
     transferId: failure.transferId,
     cause: failure,
   };

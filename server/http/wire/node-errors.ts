@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode } from '../../../contract/operations.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import { newId } from '../../ids.ts';
+import { newId } from '../../foundation/ids.ts';
 import type { Connection } from '../admission/connection.ts';
 import type { HttpService } from '../service.ts';
 import { composeBareResponse, type HeaderList, reportError } from './error-response.ts';
@@ -118,7 +118,7 @@ export function respondToConnect(service: HttpService, _request: IncomingMessage
   else writeRecord(service, connection, refusal, allow);
 }
 
-/** The errors that Node and Fastify respond with themselves, by status. */
+/** The errors that Node responds with itself, by status. */
 const BY_STATUS: ReadonlyMap<number, readonly [code: ErrorCode, message: string]> = new Map([
   [400, ['malformed_request', 'The request is not valid HTTP/1.1.']],
   [401, ['unauthenticated', 'The request has no valid API key.']],

@@ -7,6 +7,10 @@ import type { ResponseEntry } from '../response-entry.ts';
 import { isStray } from '../stray-requests.ts';
 import type { ErrorReporter } from './error-response.ts';
 
+// Invariant: Every response is counted once, whatever ends it
+// Kept by: `noteResponse`
+// Tested by: `test/metrics/metrics.test.ts`
+
 type Listener = Pick<ErrorReporter, 'onResponse'>;
 type Known = Pick<ErrorReport, 'code' | 'moneyMoved'>;
 

@@ -2,7 +2,13 @@ import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse, STAT
 import { ERRORS, isErrorCode } from '../../../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../../../contract/errors/record.ts';
 import type { RequestContext } from '../request-context.ts';
+import type { ErrorPage } from './error-page.ts';
 import { type ErrorResponse, JSON_TYPE } from './error-response.ts';
+
+// Invariant: Every response of 400 or above is the error record, except the page for a browser at a path outside of
+//   the API where nothing is
+// Kept by: this file, `server/http/wire/error-page.ts`
+// Tested by: `test/http`, `test/pages/pages.test.ts`
 
 /** Maximum bytes of an error's body that are inspected; a record is far smaller. */
 const MAX_HELD_BYTES = 65_536;
@@ -17,11 +23,14 @@ type Callback = (error?: Error | null) => void;
  * The last safeguard: every response with a status of 400 or above is an error record (specification, section 2.1),
  * whatever produced it. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the error
  * handler has run. The head and body of such a response are held back until its end, and replaced unless they are the
- * record of a known code with its status and type. Responses below 400 are sent unchanged.
+ * record of a known code with its status and type. Responses below 400 are sent unchanged. People who look for a page
+ * where nothing is get a page, with the headers of the record.
  */
 export class ErrorRecordResponse extends ServerResponse {
   /** The request of this response, once the service has read it. */
   context: RequestContext | undefined = undefined;
+  /** What is sent instead of a record that is right, to somebody who looks for a page. */
+  page: ErrorPage | undefined = undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #isReleased = false;
@@ -124,14 +133,17 @@ export class ErrorRecordResponse extends ServerResponse {
       this.statusCode = errorResponse?.status ?? 500;
     }
     for (const name of ['transfer-encoding', 'content-encoding', 'trailer', 'etag']) this.removeHeader(name);
-    this.setHeader('Content-Type', JSON_TYPE);
-    this.setHeader('Content-Length', Buffer.byteLength(text));
+    const page = code === undefined ? undefined : this.page;
+    for (const [name, value] of page?.headers ?? []) this.#set(name, value);
+    const sent = page?.body ?? text;
+    this.setHeader('Content-Type', page?.type ?? JSON_TYPE);
+    this.setHeader('Content-Length', Buffer.byteLength(sent));
     this.setHeader('Error-Code', code ?? errorResponse?.record.Code ?? 'unknown_request');
     this.#addStanding();
     this.statusMessage = STATUS_CODES[this.statusCode] ?? 'Error';
     this.#isReleased = true;
     super.writeHead(this.statusCode);
-    return text;
+    return sent;
   }
 }
 

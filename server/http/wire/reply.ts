@@ -1,10 +1,17 @@
 import type { OutgoingHttpHeader } from 'node:http';
-import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import type { AnyReply, CsvExport, JsonReply, LiveReply } from '../../operations/call.ts';
+import {
+  movesMoney,
+  OPERATION_IDS,
+  OPERATIONS,
+  type OperationId,
+  saysIfMoneyMoved,
+} from '../../../contract/operations.ts';
+import { type AnyReply, CallerGone, type CsvExport, type JsonReply, type LiveReply } from '../../calls/call.ts';
 import { sessionCookie } from '../admission/session-cookie.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
-import { CallerGone, discardBody } from './body.ts';
+import { discardBody } from './body.ts';
+import { errorPage, hasErrorPage } from './error-page.ts';
 import {
   composeErrorResponse,
   contextHeaders,
@@ -14,6 +21,7 @@ import {
   reportRow,
 } from './error-response.ts';
 import { noteResponse } from './note-response.ts';
+import { ErrorRecordResponse } from './record-response.ts';
 import { streamText } from './stream.ts';
 
 /** The media type of an export. */
@@ -30,6 +38,8 @@ export function sendReply(
   const { status, body, location } = writeReply(id, reply);
   const headers: OutgoingHttpHeader[] = [];
   if (location !== undefined) headers.push('Location', headerSafe(location));
+  // What moves money says so by its type; a dry run never does.
+  if (saysIfMoneyMoved(id)) headers.push('Money-Moved', movesMoney(id) ? (reply.moneyMoved ?? 'unknown') : 'no');
   if ('replayed' in reply && reply.replayed === true) headers.push('Idempotent-Replayed', 'true');
   if ('originalRequestId' in reply && reply.originalRequestId !== undefined)
     headers.push('Original-Request-Id', reply.originalRequestId);
@@ -148,6 +158,7 @@ async function sendCsv(service: HttpService, context: RequestContext, csv: CsvEx
     if (!response.destroyed) response.end();
     noteResponse(service, context, 200);
   } catch (thrown) {
+    if (thrown instanceof CallerGone && response.destroyed) return;
     // What has been written leaves, with the request id in it, and the connection ends without the last chunk.
     context.connection.end(service.settings.lingerMilliseconds);
     const errorResponse = composeErrorResponse(thrown, context, service);
@@ -161,17 +172,28 @@ export async function sendError(service: HttpService, context: RequestContext, t
   try {
     context.operation ??= service.routes.operationOf(context.request.method ?? '', context.path);
     await discardBody(context, service.settings);
-    if (context.responded || thrown instanceof CallerGone) return;
+    if (context.responded || (thrown instanceof CallerGone && isClosed(context))) return;
     if (service.isClosing) context.mustClose = true;
     context.responded = true;
     const errorResponse = composeErrorResponse(thrown, context, service);
     reportError(service, errorResponse.report);
-    context.response.writeHead(errorResponse.status, errorResponse.headers.flat());
+    const headers = [...errorResponse.headers];
+    if (hasErrorPage(context, errorResponse)) {
+      headers.push(['Vary', 'Accept']);
+      if (context.response instanceof ErrorRecordResponse) {
+        context.response.page = errorPage(service, context, errorResponse);
+      }
+    }
+    context.response.writeHead(errorResponse.status, headers.flat());
     context.response.end(errorResponse.body);
     noteResponse(service, context, errorResponse.status, errorResponse.report);
   } catch {
     lastResort(context);
   }
+}
+
+function isClosed({ request, response }: RequestContext): boolean {
+  return response.destroyed || !request.complete;
 }
 
 /** The error record could not be composed: sends a fixed record, or closes the connection. */

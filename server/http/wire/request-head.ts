@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { JsonValue } from '../../../contract/reading/json.ts';
 import { containsCardNumber } from '../../../domain/cards/card-number.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import { maskedText } from '../../redaction.ts';
+import { maskedText } from '../../foundation/redaction.ts';
 
 /** The headers that the service reads, each at most once unless it says otherwise. */
 export type RequestHead = {
@@ -134,12 +134,19 @@ export function readTarget(url: string): { readonly target: string; readonly aut
       throw new Refusal('malformed_request', message);
     }
   }
-  if (url.startsWith('/') || url === '*') return { target: url, authority: undefined };
-  const scheme = url.slice(0, 8).toLowerCase();
-  const start = scheme.startsWith('http://') ? 7 : scheme === 'https://' ? 8 : 0;
-  if (start === 0) throw new Refusal('malformed_request', "The path must begin with '/'.");
-  const rest = url.slice(start);
-  const end = rest.search(/[/?]/);
+  const { target, authority } = splitTarget(url);
+  if (!target.startsWith('/') && target !== '*') {
+    throw new Refusal('malformed_request', "The path must begin with '/'.");
+  }
+  return { target, authority };
+}
+
+/** Separates the authority from a target in absolute form; any other target is returned as it is. */
+export function splitTarget(url: string): { readonly target: string; readonly authority: string | undefined } {
+  const scheme = /^https?:\/\//i.exec(url)?.[0];
+  if (scheme === undefined) return { target: url, authority: undefined };
+  const rest = url.slice(scheme.length);
+  const end = rest.search(/[/?#]/);
   if (end === -1) return { target: '/', authority: rest };
   const target = rest.slice(end);
   return { target: target.startsWith('/') ? target : `/${target}`, authority: rest.slice(0, end) };

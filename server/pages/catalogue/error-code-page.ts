@@ -8,8 +8,7 @@ import {
 } from '../../../contract/errors/examples.ts';
 import { curlOf } from '../../../contract/examples.ts';
 import { type ErrorHeader, headersOf } from '../../../contract/openapi/headers.ts';
-import type { ErrorCode } from '../../../contract/operations.ts';
-import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
+import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { type Html, html } from '../page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageContext } from '../page-layout.ts';
 import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';

@@ -1,6 +1,9 @@
 import { posix } from 'node:path';
 import { GUIDES, RUNBOOK_GUIDES } from './guide-list.ts';
 
+// Invariant: No link of a page or of a guide leads nowhere
+// Tested by: `test/guides/served.test.ts`
+
 const PATHS: ReadonlyMap<string, string> = new Map([
   ...[...GUIDES, ...RUNBOOK_GUIDES].map(({ file, slug }) => [file, `/guides/${slug}`] as const),
   ['README.md', '/'],

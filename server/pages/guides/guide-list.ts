@@ -1,4 +1,4 @@
-import { RUNBOOK } from '../../runbook.ts';
+import { RUNBOOK } from '../../foundation/runbook.ts';
 
 /** A guide that is served at /guides/<slug>. */
 export type Guide = {

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Refusal } from '../../../domain/refusal.ts';
-import { maskedText } from '../../redaction.ts';
+import { placeOf } from '../../../installation.mjs';
+import { maskedText } from '../../foundation/redaction.ts';
 import { type Html, html } from '../page-html.ts';
 import type { Page, PageContext } from '../page-layout.ts';
 import { withoutDiagrams } from './guide-diagrams.ts';
 import { withServedLinks } from './guide-links.ts';
 import { GUIDE_GROUPS, GUIDES, type Guide, RUNBOOK_GUIDES } from './guide-list.ts';
 import { type GuideSection, renderGuide } from './guide-markdown.ts';
-
-const ROOT = new URL('../../../', import.meta.url);
 
 /** A page of so many sections begins with its contents. */
 const MIN_SECTIONS_FOR_CONTENTS = 4;
@@ -26,7 +26,7 @@ export function findGuide(name: string): { readonly guide: Guide; readonly isDat
 
 /** The Markdown of a guide, with links that lead somewhere when it is served. */
 export function guideMarkdown({ file }: Guide): string {
-  return withServedLinks(file, withoutDiagrams(readFileSync(new URL(file, ROOT), 'utf8')));
+  return withServedLinks(file, withoutDiagrams(readFileSync(placeOf(file), 'utf8')));
 }
 
 /** The list of guides as data. */
@@ -67,7 +67,7 @@ ${groups}`,
 
 /** The page of a guide. */
 export function guidePage(guide: Guide, { base, mode }: PageContext): Page {
-  const source = readFileSync(new URL(guide.file, ROOT), 'utf8');
+  const source = readFileSync(placeOf(guide.file), 'utf8');
   const text = mode === 'sandbox' ? withBase(source, base) : source;
   const { title, lead, content, sections } = renderGuide(guide.file, text, (path) => drawing(guide, path));
   const isRunbookPage = guide.slug.startsWith('runbook/');
@@ -98,7 +98,7 @@ function withBase(text: string, base: string): string {
 
 /** A drawing of a guide as part of the page. Its own stylesheet is for readers of the file; the page has one of its own. */
 function drawing({ file }: Guide, path: string): string {
-  const svg = readFileSync(new URL(path, new URL(file, ROOT)), 'utf8');
+  const svg = readFileSync(join(dirname(placeOf(file)), path), 'utf8');
   return svg.replace(/^<\?xml.*?\?>\s*/, '').replace(/<style>.*?<\/style>\s*/s, '');
 }
 

@@ -67,12 +67,14 @@ function programOf({ needsKey }: PageContext): Html {
 }
 
 function facts(id: OperationId, context: PageContext): Html {
-  const { scope, reach, idempotency } = OPERATIONS[id];
+  const { scope, reach, idempotency, movesMoney, dryRun } = OPERATIONS[id];
   const all: readonly (readonly [string, string | Html])[] = [
     ['Operation', html`<code>${breakable(id)}</code>`],
     ['Required scope', scope === null ? 'none' : html`<code>${scope}</code>`],
     ['Card program', reach === 'program' ? programOf(context) : 'not used'],
     ['Idempotency-Key', KEY_USE[idempotency]],
+    ...(movesMoney ? [['Money-Moved', 'on every response'] as const] : []),
+    ...(dryRun ? [['Money-Moved', 'no, on every response'] as const] : []),
   ];
   return html`<dl class="facts">${all.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>

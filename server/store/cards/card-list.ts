@@ -11,10 +11,18 @@ export type CardFilter = {
   readonly holderReference: string | null;
   /** How the id on the wire begins. */
   readonly prefix: string | null;
+  /** A pair of its metadata. */
+  readonly metadata: { readonly name: string; readonly value: string } | null;
 };
 
 /** The filter that matches every card. */
-export const EVERY_CARD: CardFilter = { status: null, lastFour: null, holderReference: null, prefix: null };
+export const EVERY_CARD: CardFilter = {
+  status: null,
+  lastFour: null,
+  holderReference: null,
+  prefix: null,
+  metadata: null,
+};
 
 /** A stretch of the cards that a filter leads to. */
 export type CardStretch = {
@@ -34,6 +42,8 @@ type Route = {
   /** The columns of the index before the card's id that are compared with both ends, and what each must be. */
   readonly lead: readonly (readonly [column: string, value: string])[];
   readonly condition?: string;
+  /** By a pair, in the table of the metadata. */
+  readonly isByPair?: true;
   /** By their names, in the order of bytes; otherwise newest first. */
   readonly isByName?: true;
 };
@@ -58,6 +68,7 @@ const BY_LAST_FOUR: Route = {
   covers: ['lastFour'],
   lead: [['last_four', ':lastFour::char(4)'], PROGRAM],
 };
+const BY_METADATA: Route = { name: 'by_metadata', covers: ['metadata'], lead: [], isByPair: true };
 const BY_STATUS: Route = {
   name: 'by_status',
   // A card that is stored as suspended may have expired, so each is compared.
@@ -68,10 +79,11 @@ const BY_STATUS: Route = {
 const ALL: Route = { name: '', covers: [], lead: [] };
 
 /** The route for a filter: of its parts that have an index, the one that usually finds the fewest cards. */
-function routeFor({ prefix, holderReference, lastFour, status }: CardFilter): Route {
+function routeFor({ prefix, holderReference, lastFour, metadata, status }: CardFilter): Route {
   if (holderReference !== null) return BY_HOLDER;
   if (lastFour !== null) return BY_LAST_FOUR;
   if (prefix !== null) return BY_PREFIX;
+  if (metadata !== null) return BY_METADATA;
   // Most cards are active, and those that have expired are stored with the status that they had.
   return status === null || status === 'active' || status === 'expired' ? ALL : BY_STATUS;
 }
@@ -96,6 +108,7 @@ const SIFTS: readonly (readonly [covered: keyof CardFilter, parameter: string, c
   ['lastFour', ':lastFour::char(4)', 'card.last_four = :lastFour'],
   ['holderReference', ':holderReference::text', 'card.holder_reference = :holderReference'],
   ['prefix', ':prefix::text', 'starts_with(card.name, :prefix)'],
+  ['metadata', ':metadataName::text', 'card.metadata ->> :metadataName = :metadataValue'],
 ];
 
 const LIST_CARDS = statementVariants({
@@ -104,6 +117,8 @@ const LIST_CARDS = statementVariants({
   lastFour: nullable(TEXT),
   holderReference: nullable(TEXT),
   prefix: nullable(TEXT),
+  metadataName: nullable(TEXT),
+  metadataValue: nullable(TEXT),
   after: nullable(UUID),
   look: NUMBER,
   count: NUMBER,
@@ -118,26 +133,43 @@ export function listCards(programId: string, filter: CardFilter, stretch: CardSt
   const isLater = stretch.after !== null;
   const sifted = isCardSifted(filter);
   const name = ['list_cards', route.name, sifted ? 'sifted' : '', isLater ? 'after' : ''].filter((part) => part !== '');
-  return LIST_CARDS(name.join('_'), () => textOf(route, sifted, isLater), { programId, ...filter, ...stretch });
+  const { metadata, ...rest } = filter;
+  const pair = { metadataName: metadata?.name ?? null, metadataValue: metadata?.value ?? null };
+  return LIST_CARDS(name.join('_'), () => textOf(route, sifted, isLater), {
+    programId,
+    ...rest,
+    ...pair,
+    ...stretch,
+  });
 }
 
 /**
  * SQL: the cards on a route, from the end of the stretch before. Two ends of the ids make the route's index the cheapest
  * also where the planner knows nothing of the table yet.
  */
-function along({ lead, condition = '', isByName }: Route, isLater: boolean): string {
+function along({ lead, condition = '', isByName, isByPair }: Route, isLater: boolean): string {
+  if (isByPair) {
+    return `select card.* from (
+          select card_id from card_metadata
+          where program_id = :programId and name = :metadataName and value = :metadataValue
+            ${isLater ? 'and card_id < :after' : ''}
+          order by card_id desc limit :look
+        ) as pair cross join lateral (
+          select * from card where card.program_id = :programId and card.card_id = pair.card_id limit 1
+        ) as card`;
+  }
   const columns = lead.map(([column]) => `card.${column}`);
   const equal = lead.filter((one) => one !== PROGRAM).map(([column, value]) => `and card.${column} = ${value}`);
   const where = ['card.program_id = :programId', ...equal, condition].join(' ');
   if (isByName) {
     const after = '(select name from card where card.program_id = :programId and card.card_id = :after)';
     const isBeyond = isLater ? `and card.name collate "C" > ${after}` : '';
-    return `${where} ${isBeyond} order by card.name collate "C" limit :look`;
+    return `select * from card where ${where} ${isBeyond} order by card.name collate "C" limit :look`;
   }
   const key = `(${[...columns, 'card.card_id'].join(', ')})`;
   const end = (last: string): string => `(${[...lead.map(([, value]) => value), last].join(', ')})`;
   const isBeyond = isLater ? `< ${end(':after::uuid')}` : `<= ${end(LAST_ID)}`;
-  return `${where} and ${key} >= ${end(FIRST_ID)} and ${key} ${isBeyond}
+  return `select * from card where ${where} and ${key} >= ${end(FIRST_ID)} and ${key} ${isBeyond}
         order by ${[...columns, 'card.card_id'].map((column) => `${column} desc`).join(', ')} limit :look`;
 }
 
@@ -150,7 +182,7 @@ function textOf(route: Route, sifted: boolean, isLater: boolean): string {
     : 'true';
   return `with candidate as materialized (
       select card.card_id, card.name, ${matches} as matches from (
-        select * from card where ${along(route, isLater)}
+        ${along(route, isLater)}
       ) as card
     )
     select ${CARD_DETAILS}, walk.looked, walk.reached

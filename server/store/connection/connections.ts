@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { noteWaiting } from './lock-holder.ts';
 import { Pool, PoolGroup, type PoolSize } from './pool.ts';
 import {
   applySettings,
@@ -12,6 +13,10 @@ import {
   WITHOUT_LIMITS,
   WRITER_SETTINGS,
 } from './session-settings.ts';
+
+// Invariant: A start and a command wait for a slow database without a limit, and say what for
+// Kept by: `STARTS`
+// Tested by: `test/start/waits.test.ts`
 
 /** Where PostgreSQL is, as `pg` takes it, and the schema of the tables when it is not {@link DEFAULT_SCHEMA}. */
 export type ConnectionSettings = Address & { readonly schema?: string };
@@ -65,6 +70,36 @@ const IDLE_MILLISECONDS = 5000;
  */
 const WRITER_LIFETIME_SECONDS = 60;
 
+/** For `pg`: waits as long as it takes. */
+const NO_LIMIT = 0;
+
+/** How long the connections of a pool wait, for a connection, for a response, and in PostgreSQL for a lock and a statement. */
+export type Patience = {
+  readonly connectMilliseconds: number;
+  readonly responseMilliseconds: number;
+  readonly session: readonly Setting[];
+};
+
+/** For requests, which are to be answered in time. */
+export const REQUESTS: Patience = {
+  connectMilliseconds: LIMITS.connect,
+  responseMilliseconds: LIMITS.response,
+  session: WITHIN_LIMITS,
+};
+
+/**
+ * For starts and commands, which have nobody to answer and would only be repeated: a server that is slow, or a lock that is
+ * held, is waited for. What ends the wait is a reason: PostgreSQL refuses, its process ends, or its machine is gone.
+ */
+export const STARTS: Patience = {
+  connectMilliseconds: NO_LIMIT,
+  responseMilliseconds: NO_LIMIT,
+  session: WITHOUT_LIMITS,
+};
+
+/** The kernel of a machine that lives answers at once, however slow its PostgreSQL is; one that is gone is noticed. */
+const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const;
+
 /** Settings that differ from what was set, or the error of PostgreSQL about the role; in a few words. */
 export type RoleProblem = { readonly differing: string } | { readonly refused: string };
 
@@ -76,19 +111,28 @@ export class Connections {
   readonly group: PoolGroup;
   readonly #settings: ConnectionSettings;
   readonly #role: Role;
+  readonly #patience: Patience;
 
   /** Opens no connection before one is needed. */
-  constructor(settings: ConnectionSettings, role: Role, group: PoolGroup, sizes: RoleSizes) {
+  constructor(
+    settings: ConnectionSettings,
+    role: Role,
+    group: PoolGroup,
+    sizes: RoleSizes,
+    patience: Patience = REQUESTS,
+  ) {
     this.#settings = settings;
     this.#role = role;
+    this.#patience = patience;
     this.group = group;
-    const limited: readonly Setting[] = [...WITHIN_LIMITS, actAs(role)];
+    const session: readonly Setting[] = [...patience.session, actAs(role)];
     const readers = { kind: 'readers', min: 0, max: sizes.readers } as const;
     // One writer of transfers stays open, so that they go on whatever else takes the connections of the server.
     const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes.writers } as const;
-    this.readers = new Pool(openPool(settings, toPooling(readers), limited), readers, group);
+    this.readers = new Pool(openPool(settings, toPooling(readers), session, patience), readers, group);
     const pooling = { ...toPooling(writers), maxLifetimeSeconds: WRITER_LIFETIME_SECONDS };
-    this.writers = new Pool(openPool(settings, pooling, [...WRITER_SETTINGS, ...limited]), writers, group);
+    const writing = [...WRITER_SETTINGS, ...session];
+    this.writers = new Pool(openPool(settings, pooling, writing, patience), writers, group);
   }
 
   /**
@@ -97,7 +141,7 @@ export class Connections {
    */
   async findRoleProblem(): Promise<RoleProblem | undefined> {
     const table = this.#role === 'authentication' ? 'api_key' : 'switch';
-    const settings = settingsFor(this.#settings, [...WITHIN_LIMITS, actAs(this.#role)]);
+    const settings = settingsFor(this.#settings, [...this.#patience.session, actAs(this.#role)]);
     try {
       await this.readers.query(`select count(*) from ${table}`);
       const differing = await findDifferingSettings(this.readers, settings);
@@ -116,7 +160,9 @@ export class Connections {
 
   /** Runs work on a connection of its own, without time limits. When the signal aborts, the connection ends. */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-    return withClient(this.#settings, [...WITHOUT_LIMITS, actAs(this.#role)], run, this.group, signal);
+    const { connectMilliseconds } = this.#patience;
+    const session = [...WITHOUT_LIMITS, actAs(this.#role)];
+    return withClient(this.#settings, session, run, { group: this.group, signal, connectMilliseconds });
   }
 
   /** Closes every connection, after what runs on them. */
@@ -136,9 +182,6 @@ export function administer<Result>(
   return withClient(settings, WITHOUT_LIMITS, run);
 }
 
-/** The time-out, for connection and response each, for a server of which nothing is known yet: a start must not hang. */
-const FIRST_RESPONSE_MILLISECONDS = 10_000;
-
 /** The SQLSTATE of a startup option that a server does not know. */
 const UNKNOWN_SETTING = '42704';
 
@@ -151,16 +194,22 @@ export async function connectPlainly<Result>(
   settings: ConnectionSettings,
   run: (client: pg.ClientBase) => Promise<Result>,
 ): Promise<Result> {
-  const plain = { ...settings, query_timeout: FIRST_RESPONSE_MILLISECONDS };
   const unlimited = startupOptions([...WITHOUT_LIMITS, ['idle_session_timeout', '0']]);
   const attempt = (): Promise<pg.Client> =>
-    connect({ ...plain, options: unlimited }, FIRST_RESPONSE_MILLISECONDS).catch((error: unknown) => {
-      if (error instanceof pg.DatabaseError && error.code === UNKNOWN_SETTING) {
-        return connect(plain, FIRST_RESPONSE_MILLISECONDS);
-      }
+    connect({ ...settings, options: unlimited }, NO_LIMIT).catch((error: unknown) => {
+      if (error instanceof pg.DatabaseError && error.code === UNKNOWN_SETTING) return connect(settings, NO_LIMIT);
       throw error;
     });
   return endingAfter(await new PoolGroup().connect(undefined, performance.now() + LIMITS.crowded, attempt), run);
+}
+
+/** The same within the limits of a request: for a question about those that wait, which must not wait itself. */
+export function consult<Result>(
+  settings: ConnectionSettings,
+  run: (client: pg.ClientBase) => Promise<Result>,
+): Promise<Result> {
+  const where = { ...settings, query_timeout: LIMITS.response };
+  return withClient(where, WITHIN_LIMITS, run, { connectMilliseconds: LIMITS.connect });
 }
 
 /** Checks that the database accepts connections and responds; throws the error of `pg` otherwise. */
@@ -181,17 +230,25 @@ function settingsFor({ schema }: ConnectionSettings, more: readonly Setting[]): 
   return sessionSettings(schema ?? DEFAULT_SCHEMA, ...more);
 }
 
+/** A connection that is in no pool. */
+type Lone = {
+  /** Those that make room for it. */
+  readonly group?: PoolGroup;
+  /** Ends it. */
+  readonly signal?: AbortSignal | undefined;
+  readonly connectMilliseconds?: number;
+};
+
 async function withClient<Result>(
   where: ConnectionSettings,
   more: readonly Setting[],
   run: (client: pg.ClientBase) => Promise<Result>,
-  group = new PoolGroup(),
-  signal?: AbortSignal,
+  { group = new PoolGroup(), signal, connectMilliseconds = NO_LIMIT }: Lone = {},
 ): Promise<Result> {
   const settings = settingsFor(where, more);
   const options = startupOptions(settings);
   const client = await group.connect(undefined, performance.now() + LIMITS.crowded, () =>
-    connect({ ...where, options }),
+    connect({ ...where, options }, connectMilliseconds),
   );
   const abort = (): void => void client.end().catch(() => undefined);
   return endingAfter(client, async () => {
@@ -206,14 +263,12 @@ async function withClient<Result>(
   });
 }
 
-async function connect(
-  settings: pg.ClientConfig,
-  connectionTimeoutMillis: number = LIMITS.connect,
-): Promise<pg.Client> {
+async function connect(settings: pg.ClientConfig, connectionTimeoutMillis: number): Promise<pg.Client> {
   const types = { getTypeParser: parserOf };
-  const client = new pg.Client({ ...settings, connectionTimeoutMillis, types });
+  const client = new pg.Client({ ...settings, ...KEEP_ALIVE, connectionTimeoutMillis, types });
   client.on('error', () => undefined);
   await client.connect();
+  if (connectionTimeoutMillis === NO_LIMIT) noteWaiting(client);
   return client;
 }
 
@@ -233,16 +288,21 @@ function toPooling({ min, max }: PoolSize): pg.PoolConfig {
   return { min, max: Math.max(max, 1) };
 }
 
-function openPool(where: ConnectionSettings, pooling: pg.PoolConfig, more: readonly Setting[]): pg.Pool {
+function openPool(
+  where: ConnectionSettings,
+  pooling: pg.PoolConfig,
+  more: readonly Setting[],
+  { connectMilliseconds, responseMilliseconds }: Patience,
+): pg.Pool {
   const settings = settingsFor(where, more);
   const pool = new pg.Pool({
     ...where,
     ...pooling,
     pipeline: true,
-    keepAlive: true,
+    ...KEEP_ALIVE,
     idleTimeoutMillis: IDLE_MILLISECONDS,
-    connectionTimeoutMillis: LIMITS.connect,
-    query_timeout: LIMITS.response,
+    connectionTimeoutMillis: connectMilliseconds,
+    query_timeout: responseMilliseconds,
     application_name: 'transfer-service',
     options: startupOptions(settings),
     // A connection is used only when it has its settings; one that cannot have them is closed.
@@ -251,7 +311,10 @@ function openPool(where: ConnectionSettings, pooling: pg.PoolConfig, more: reado
   });
   // A dead idle connection is taken out of the pool; without a listener it would end the process.
   pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    if (connectMilliseconds === NO_LIMIT) noteWaiting(client);
+  });
   return pool;
 }
 

@@ -1,8 +1,12 @@
 import type pg from 'pg';
-import { StartupProblem } from '../../startup-problem.ts';
+import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { type Migration, namesCreatedBy, readMigrations } from '../migrations/migration-files.ts';
 import { type ConnectionSettings, connectPlainly } from './connections.ts';
 import { DEFAULT_SCHEMA } from './session-settings.ts';
+
+// Invariant: An unusable database is refused before anything in it changes
+// Kept by: this file, `server-problem.ts`
+// Tested by: `test/start/database-problems.test.ts`, `test/start/foreign-server.test.ts`
 
 /** What a database is opened for: commands that only check accept one that is read-only. */
 export type DatabaseUse = 'read' | 'write';

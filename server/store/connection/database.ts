@@ -65,6 +65,8 @@ export class Database {
     } catch (error) {
       if (!(error instanceof StoreFailure) || !error.connectionLost || error.timedOut) throw error;
     }
+    // Whatever cut this connection may have cut all that were idle, without the process having noticed yet.
+    this.#connections.readers.closeIdle(0);
     return this.#readOnce(statement);
   }
 
@@ -135,11 +137,10 @@ export class Database {
   ): Promise<Result> {
     const { client, loaded } = await this.#begin(work, deadline);
     let isFit = false;
+    let done: { readonly result: Result; readonly hasWritten: boolean };
     try {
-      const { result, hasWritten } = await finish(client, loaded);
+      done = await finish(client, loaded);
       isFit = true;
-      if (hasWritten) this.#connections.group.noteCommit();
-      return result;
     } catch (error) {
       const isUnknown = error instanceof CommitUnknown && error.doubt !== 'unconfirmed';
       isFit = !isUnknown && !(error instanceof StoreFailure && error.unfit);
@@ -149,6 +150,8 @@ export class Database {
     } finally {
       client.release(!isFit);
     }
+    if (done.hasWritten) this.#connections.group.noteCommit();
+    return done.result;
   }
 
   /**
@@ -183,8 +186,9 @@ export class Database {
     if (failure === undefined) {
       return responses.slice(1, -1).map((one) => (one.status === 'fulfilled' ? (one.value?.rows ?? []) : []));
     }
-    if (again && failure.connectionLost && !failure.timedOut) return this.inOnePacket(statements, begin, false);
-    throw this.#noted(failure);
+    if (!again || !failure.connectionLost || failure.timedOut) throw this.#noted(failure);
+    this.#connections.writers.closeIdle(0);
+    return this.inOnePacket(statements, begin, false);
   }
 
   /** Like {@link transact}, but resolves an unknown commit before it returns, until `deadline` (`performance.now()`). */
@@ -310,6 +314,7 @@ export class Database {
       const failure = error instanceof StoreFailure ? error : new StoreFailure(error);
       client.release(failure.unfit);
       if (!again || !failure.connectionLost || failure.timedOut) throw this.#noted(failure);
+      this.#connections.writers.closeIdle(0);
       return this.#begin(work, deadline, false);
     }
   }

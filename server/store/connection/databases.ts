@@ -4,6 +4,7 @@ import {
   divideConnections,
   MAX_CONNECTIONS,
   MIN_CONNECTIONS,
+  type Patience,
   type Role,
   type RoleProblem,
 } from './connections.ts';
@@ -47,10 +48,14 @@ export type Databases = {
 /**
  * Opens a PostgreSQL that has the schema, or gets it before the first statement. Opens no connection yet.
  */
-export function openDatabases(settings: ConnectionSettings, maxConnections = MAX_CONNECTIONS): Databases {
+export function openDatabases(
+  settings: ConnectionSettings,
+  maxConnections = MAX_CONNECTIONS,
+  patience?: Patience,
+): Databases {
   const group = new PoolGroup();
   const sizes = divideConnections(maxConnections);
-  const open = (role: Role): Connections => new Connections(settings, role, group, sizes[role]);
+  const open = (role: Role): Connections => new Connections(settings, role, group, sizes[role], patience);
   const [application, background, authentication] = [open('application'), open('background'), open('authentication')];
   const all = [application, background, authentication];
   const standby = new Standby(background.writers);

@@ -1,6 +1,11 @@
 import pg from 'pg';
+import { notify } from '../../foundation/notify.ts';
 import { isUnfit, NoConnection, TOO_MANY_CONNECTIONS } from './failure.ts';
 import { LIMITS, serverOf } from './session-settings.ts';
+
+// Invariant: A process opens no more connections than allowed and keeps one for transfers
+// Kept by: `divideConnections`
+// Tested by: `test/faults/few-connections.test.ts`
 
 /** Time that a request must have left when it gets a connection: enough for a transaction. */
 const TRANSACTION_MILLISECONDS = 1500;
@@ -58,7 +63,7 @@ export class PoolGroup implements Health {
 
   noteCommit(): void {
     this.committedAt = performance.now();
-    for (const listener of this.#commitListeners) listener();
+    for (const listener of this.#commitListeners) notify(listener);
   }
 
   get lent(): number {

@@ -4,6 +4,10 @@ import { serverOf } from './session-settings.ts';
 import { REPLICATED, type Standby } from './standby.ts';
 import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type Statement, toQuery } from './work.ts';
 
+// Invariant: A fence knows the events of its transaction
+// Kept by: `insertEvents`, `mergeWrites` and `toFence`
+// Tested by: `test/store/events/relay.test.ts`
+
 /** Sends BEGIN with what a transaction loads. */
 export async function load<Name extends string>(
   client: pg.PoolClient,

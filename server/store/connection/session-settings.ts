@@ -1,9 +1,13 @@
 import type pg from 'pg';
 
+// Invariant: No setting of the role, the database or the server changes a result
+// Kept by: every connection sets its own
+// Tested by: `test/store/session-settings.test.ts`
+
 /** A setting of PostgreSQL that the service fixes on its connections, as `pg_settings` writes it. */
 export type Setting = readonly [name: string, value: string];
 
-/** Time limits in milliseconds; no wait of the store is longer. */
+/** Time limits of requests, in milliseconds; no wait of a request in the store is longer. */
 export const LIMITS = {
   /** For a connection: a running server responds in a few milliseconds. */
   connect: 1000,
@@ -68,7 +72,7 @@ const PINNED: readonly Setting[] = [
  */
 const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit'];
 
-/** For work without time limits: migrations, housekeeping, verification. */
+/** For work without time limits: starts, commands, migrations, housekeeping, verification. */
 export const WITHOUT_LIMITS: readonly Setting[] = [
   ['lock_timeout', '0'],
   ['statement_timeout', '0'],

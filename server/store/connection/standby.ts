@@ -1,6 +1,10 @@
 import type { Pool } from './pool.ts';
 import { SERVER, serverOf } from './session-settings.ts';
 
+// Invariant: With a synchronous standby, a transfer is acknowledged only once the standby has it
+// Kept by: a later commit on the same server must be acknowledged
+// Tested by: `test/crashes/standby.test.ts`, `test/store/standby.test.ts`
+
 /**
  * SQL: the server, if its commits wait for a standby; otherwise null. It is read each time, since the setting can change at
  * a reload.

@@ -1,5 +1,5 @@
-import type { RunbookPage } from '../../runbook.ts';
-import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../startup-problem.ts';
+import type { RunbookPage } from '../../foundation/runbook.ts';
+import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../foundation/startup-problem.ts';
 import {
   DISK_FULL,
   INSUFFICIENT_PRIVILEGE,

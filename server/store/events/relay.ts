@@ -2,6 +2,11 @@ import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { BOOLEAN, columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 
+// Invariant: Every committed event has exactly one position, in the order of commits that saw each other, without a
+//   gap; no other has one
+// Kept by: the relay: its lock, then a new snapshot; marks and positions in one transaction
+// Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `test/mutants/relay.ts`
+
 /**
  * Locked by whoever numbers events: one at a time. Like that of the switch, the lock belongs to the whole database and its
  * number to the schema. What is numbered must be read by a later statement, which sees what the holder before committed.

@@ -4,6 +4,10 @@ import type { Database } from '../connection/database.ts';
 import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import { HOLD_SWITCH } from '../locks.ts';
 
+// Invariant: Nothing without a position is dropped, and no reader goes on after what was
+// Kept by: `drop_event_partition` in `0015_events.sql`, and this file
+// Tested by: `test/store/events/retention.test.ts`
+
 /**
  * Days after which fences are removed. The request whose commit one may settle has long ended, and none is removed whose
  * events have no position.

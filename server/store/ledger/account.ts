@@ -18,6 +18,10 @@ import {
   word,
 } from '../sql.ts';
 
+// Invariant: Whatever changes an account, its holds, counters, card or transfers raises its version
+// Kept by: this file, `server/subjects/transfers/looked-accounts.ts`, and triggers for all others
+// Tested by: `test/store/chain/guards.test.ts`
+
 const ACCOUNT = columns({
   programId: UUID,
   accountId: UUID,
@@ -177,6 +181,17 @@ const LOCK_ALL_FUNDING = statement(
 /** Locks the funding accounts of a program in all currencies; what they have must be read by a later statement. */
 export function lockAllFunding(programId: string): Statement {
   return LOCK_ALL_FUNDING({ programId });
+}
+
+const RAISE_FUNDING_VERSIONS = statement(
+  'raise_funding_versions',
+  { programId: UUID },
+  "update account set version = version + 1 where owner_id = :programId and kind = 'funding'",
+);
+
+/** Raises the versions of a program's funding accounts, which must be locked: what was decided on them is decided again. */
+export function raiseFundingVersions(programId: string): Statement {
+  return RAISE_FUNDING_VERSIONS({ programId });
 }
 
 const CREATE_FUNDING_ACCOUNTS = statement(

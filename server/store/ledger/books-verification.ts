@@ -4,6 +4,10 @@ import { toQuery } from '../connection/work.ts';
 import { BOOLEAN, columns, INTEGER, many, NUMBER, type RowOf, statement, TEXT, TIME } from '../sql.ts';
 import { COUNT_DIFFERING_HOLDS, FIND_DIFFERING_ACCOUNTS, SUM_KINDS, toKindSum } from './trial-balance.ts';
 
+// Invariant: The books are verified by one process at a time, and what differs is reported
+// Kept by: an advisory lock, and a second look at the last result
+// Tested by: `test/metrics/books-verification.test.ts`
+
 const VERIFICATION = columns({
   finishedAt: TIME,
   startedAt: TIME,

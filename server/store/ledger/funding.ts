@@ -1,13 +1,18 @@
+import type { Metadata } from '../../../domain/metadata.ts';
 import type { Row, Statement } from '../connection/database.ts';
+import { REPLICATED } from '../connection/standby.ts';
 import {
   BIGINT,
   CURRENCY,
   columns,
   insertRow,
+  insertRows,
+  json,
   NUMBER,
   nullable,
   type RowOf,
   statement,
+  statementVariants,
   TEXT,
   TIME,
   UUID,
@@ -22,6 +27,9 @@ const MOVEMENT = columns({
   amount: BIGINT,
   currency: CURRENCY,
   description: nullable(TEXT),
+  /** Unique among those of its program. */
+  reference: nullable(TEXT),
+  metadata: json<Metadata>(),
   /** Who did it. */
   actor: TEXT,
 });
@@ -35,19 +43,45 @@ const INSERT_MOVEMENT = insertRow(
   columns({ ...MOVEMENT.columns, createdAt: TIME }),
 );
 
-/** Inserts a deposit or withdrawal; its posting is inserted beside it. */
-export function insertFundingMovement(movement: FundingMovement, now: number): Statement {
-  return INSERT_MOVEMENT({ ...movement, createdAt: now });
+const INSERT_METADATA = insertRows(
+  'insert_funding_movement_metadata',
+  'funding_movement_metadata',
+  columns({ programId: UUID, name: TEXT, value: TEXT, movementId: UUID }),
+);
+
+/** Inserts a deposit or withdrawal, with its metadata also to search by; its posting is inserted beside it. */
+export function insertFundingMovement(movement: FundingMovement, now: number): readonly Statement[] {
+  const { programId, movementId, metadata } = movement;
+  const pairs = Object.entries(metadata).map(([name, value]) => ({ programId, movementId, name, value }));
+  return [INSERT_MOVEMENT({ ...movement, createdAt: now }), ...(pairs.length === 0 ? [] : [INSERT_METADATA(pairs)])];
 }
+
+const READ_REFERENCE = statement(
+  'read_funding_movement_reference',
+  { programId: UUID, reference: TEXT },
+  `select kind, movement_id from funding_movement where program_id = :programId and reference = :reference limit 1`,
+);
+
+/** Reads which deposit or withdrawal has a reference. Must come after the reference was locked. */
+export function readMovementReference(programId: string, reference: string): Statement {
+  return READ_REFERENCE({ programId, reference });
+}
+
+/** The deposit or withdrawal from the rows of {@link readMovementReference}; undefined where the reference is free. */
+export function toReferenceHolder([row]: readonly Row[]): Pick<FundingMovement, 'kind' | 'movementId'> | undefined {
+  return row === undefined ? undefined : MOVEMENT.pick('kind', 'movementId').read(row);
+}
+
+const COLUMNS = `${MOVEMENT.of('funding_movement')}, funding_movement.created_at, case funding_movement.kind
+    when 'deposit' then posting.destination_balance else posting.source_balance end as balance`;
+
+const WITH_POSTING = `join posting on posting.program_id = funding_movement.program_id
+    and posting.cause_id = funding_movement.movement_id and posting.purpose in ('deposit', 'withdrawal')`;
 
 const READ_MOVEMENT = statement(
   'read_funding_movement',
   { programId: UUID, movementId: UUID },
-  `select funding_movement.*,
-      case kind when 'deposit' then posting.destination_balance else posting.source_balance end as balance
-    from funding_movement
-    join posting on posting.program_id = funding_movement.program_id and posting.cause_id = movement_id
-      and posting.purpose in ('deposit', 'withdrawal')
+  `select ${COLUMNS} from funding_movement ${WITH_POSTING}
     where funding_movement.program_id = :programId and movement_id = :movementId`,
 );
 
@@ -56,24 +90,64 @@ export function readFundingMovement(programId: string, movementId: string): Stat
   return READ_MOVEMENT({ programId, movementId });
 }
 
-const LIST_MOVEMENTS = statement(
-  'list_funding_movements',
-  { programId: UUID, after: nullable(UUID), count: NUMBER },
-  `select funding_movement.*,
-      case kind when 'deposit' then posting.destination_balance else posting.source_balance end as balance
-    from (
-      select * from funding_movement
-      where program_id = :programId and (:after::uuid is null or movement_id < :after)
-      order by movement_id desc limit :count
-    ) as funding_movement
-    join posting on posting.program_id = funding_movement.program_id and posting.cause_id = movement_id
-      and posting.purpose in ('deposit', 'withdrawal')
-    order by movement_id desc`,
-);
+/** Which deposits and withdrawals are listed; null where it does not matter. */
+export type MovementFilter = {
+  readonly reference: string | null;
+  /** A pair of the metadata. */
+  readonly metadata: { readonly name: string; readonly value: string } | null;
+};
+
+/** The filter that matches all of them. */
+export const EVERY_MOVEMENT: MovementFilter = { reference: null, metadata: null };
+
+const AFTER = '(:after::uuid is null or movement_id < :after)';
+
+/** SQL for a page, along the index that leads to what a filter can match. */
+const FOUND = {
+  list_funding_movements: `select * from funding_movement
+      where program_id = :programId and ${AFTER} order by movement_id desc limit :count`,
+  // One at most.
+  list_funding_movements_by_reference: `select * from funding_movement
+      where program_id = :programId and reference = :reference and ${AFTER}
+        and (:metadataName::text is null or metadata ->> :metadataName = :metadataValue)
+      limit :count`,
+  list_funding_movements_by_metadata: `select funding_movement.* from (
+        select movement_id from funding_movement_metadata
+        where program_id = :programId and name = :metadataName and value = :metadataValue and ${AFTER}
+        order by movement_id desc limit :count
+      ) as pair
+      cross join lateral (
+        select * from funding_movement
+        where funding_movement.program_id = :programId and funding_movement.movement_id = pair.movement_id limit 1
+      ) as funding_movement`,
+} as const;
+
+const LIST_MOVEMENTS = statementVariants({
+  programId: UUID,
+  after: nullable(UUID),
+  reference: nullable(TEXT),
+  metadataName: nullable(TEXT),
+  metadataValue: nullable(TEXT),
+  count: NUMBER,
+});
 
 /** Reads a page of the deposits and withdrawals of a program, newest first, after the movement `after` (inner UUID). */
-export function listFundingMovements(programId: string, after: string | null, count: number): Statement {
-  return LIST_MOVEMENTS({ programId, after, count });
+export function listFundingMovements(
+  programId: string,
+  { reference, metadata }: MovementFilter,
+  after: string | null,
+  count: number,
+): Statement {
+  const name =
+    reference !== null
+      ? 'list_funding_movements_by_reference'
+      : metadata !== null
+        ? 'list_funding_movements_by_metadata'
+        : 'list_funding_movements';
+  const pair = { metadataName: metadata?.name ?? null, metadataValue: metadata?.value ?? null };
+  const text = (): string => `select ${COLUMNS}, ${REPLICATED}
+    from (${FOUND[name]}) as funding_movement ${WITH_POSTING} order by movement_id desc`;
+  return LIST_MOVEMENTS(name, text, { programId, after, reference, ...pair, count });
 }
 
 const AFTERWARDS = columns({ balance: BIGINT, createdAt: TIME });

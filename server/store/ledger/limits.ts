@@ -24,6 +24,9 @@ import {
   word,
 } from '../sql.ts';
 
+// Invariant: No limit counter is removed that can still be read or changed
+// Tested by: `test/store/old-counters.test.ts`
+
 /** Limits as they are stored and returned: whole numbers under the names of the contract. */
 export type StoredLimits = {
   readonly in?: Readonly<Partial<Record<LimitName, number>>>;

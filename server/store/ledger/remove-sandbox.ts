@@ -1,9 +1,14 @@
 import pg from 'pg';
-import { StartupProblem } from '../../startup-problem.ts';
+import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { administer, type ConnectionSettings } from '../connection/connections.ts';
+import { readTableUser } from '../connection/lock-holder.ts';
 import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
 import type { LedgerMode } from '../ledger-mode.ts';
 import { namesCreatedBy, readMigrations } from '../migrations/migration-files.ts';
+
+// Invariant: A live ledger is never removed: `sandbox reset` drops only a sandbox that no service uses
+// Kept by: the mode is read under a lock, in the transaction that drops
+// Tested by: `test/start/host/sandbox-reset.test.ts`
 
 /** What is in a sandbox, for the question whether to remove it. */
 export type SandboxContents = { readonly cards: number; readonly transfers: number };
@@ -41,7 +46,7 @@ export function inspectSandbox(settings: ConnectionSettings): Promise<SandboxCon
  * Throws {@link StartupProblem} as {@link inspectSandbox} does; then nothing was removed.
  */
 export function removeSandbox(settings: ConnectionSettings): Promise<void> {
-  return administer(settings, async (client) => {
+  const remove = async (client: pg.ClientBase): Promise<void> => {
     await client.query('begin');
     await client.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
     if (await isThere(client, 'ledger_mode')) await client.query('lock table ledger_mode in access exclusive mode');
@@ -56,9 +61,13 @@ export function removeSandbox(settings: ConnectionSettings): Promise<void> {
       if (statement !== '') await client.query(statement);
     }
     await client.query('commit');
-  }).catch((error: unknown) => {
-    throw explain(error);
-  });
+  };
+  return administer(settings, (client) =>
+    remove(client).catch(async (error: unknown) => {
+      await client.query('rollback').catch(() => undefined);
+      throw explain(error, await readTableUser(client).catch(() => undefined));
+    }),
+  );
 }
 
 async function isThere(client: pg.ClientBase, table: string): Promise<boolean> {
@@ -110,12 +119,12 @@ async function findObjects(client: pg.ClientBase, schema: string): Promise<Objec
   return { tables: tables ?? '', functions: functions ?? '', types: types ?? '' };
 }
 
-function explain(error: unknown): unknown {
+function explain(error: unknown, user = 'The tables of the sandbox are in use'): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
   if (error.code === LOCK_NOT_AVAILABLE) {
     return new StartupProblem(
       'migration-locked',
-      'The tables of the sandbox are in use. Stop what uses them, then run the command again. Nothing was removed.',
+      `${user}. Stop what uses the tables, then run the command again. Nothing was removed.`,
       { cause: error },
     );
   }

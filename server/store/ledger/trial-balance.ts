@@ -1,8 +1,8 @@
 import type { Row, Statement } from '../connection/database.ts';
-import { BIGINT, columns, NUMBER, type RowOf, TEXT, UUID } from '../sql.ts';
+import { BIGINT, columns, NUMBER, type RowOf, SUM, TEXT, UUID } from '../sql.ts';
 
-const KIND_SUM = columns({ currency: TEXT, kind: TEXT, accounts: NUMBER, balance: BIGINT });
-const DIFFERING_ACCOUNT = columns({ accountId: UUID, balance: BIGINT, postings: BIGINT });
+const KIND_SUM = columns({ currency: TEXT, kind: TEXT, accounts: NUMBER, balance: SUM });
+const DIFFERING_ACCOUNT = columns({ accountId: UUID, balance: BIGINT, postings: SUM });
 
 /** The sum of one kind of account in one currency, in minor units. */
 export type KindSum = RowOf<typeof KIND_SUM.columns>;
@@ -13,7 +13,7 @@ export type DifferingAccount = RowOf<typeof DIFFERING_ACCOUNT.columns>;
 /** Sums of balances by currency and kind, in one snapshot. */
 export const SUM_KINDS: Statement = {
   name: 'sum_kinds',
-  text: `select currency, kind, count(*) as accounts, sum(balance)::bigint as balance, service_now() as now
+  text: `select currency, kind, count(*) as accounts, sum(balance) as balance, service_now() as now
     from account group by currency, kind order by currency, kind`,
   values: [],
 };
@@ -28,7 +28,7 @@ export const FIND_DIFFERING_ACCOUNTS: Statement = {
         select program_id, source_account_id, -amount from posting
       ) as sides group by program_id, account_id
     )
-    select account_id, account.balance, coalesce(moved.amount, 0)::bigint as postings
+    select account_id, account.balance, coalesce(moved.amount, 0) as postings
     from account left join moved using (program_id, account_id)
     where account.balance <> coalesce(moved.amount, 0) or account.sequence <> coalesce(moved.postings, 0)
     limit 100`,

@@ -72,6 +72,16 @@ drop trigger reversal_append_only on reversal;
 create trigger reversal_append_only before update or delete on reversal
   for each row execute function refuse_reversal_change();
 
+-- Whether a transfer is one of a card whose holder was erased.
+create function is_of_erased_card(of_program uuid, of_transfer uuid) returns boolean language sql stable as $$
+  select exists (
+    select from transfer join card_erasure
+      on card_erasure.program_id = transfer.program_id
+        and card_erasure.card_id in (transfer.card_id, transfer.destination_card_id)
+    where transfer.program_id = of_program and transfer.transfer_id = of_transfer
+  )
+$$;
+
 -- Whether an error is about a card whose holder was erased: the card or the transfer of the error, or any text of its
 -- request, such as in a row of a batch or in a misspelt field. Texts are found as they are written in JSON, because a text
 -- with a null character cannot be read by PostgreSQL. A request to create a card without an id names only the holder, and a
@@ -79,37 +89,27 @@ create trigger reversal_append_only before update or delete on reversal
 create function is_about_erased_card(
   of_program uuid, of_card text, of_transfer uuid, of_operation text, request json
 ) returns boolean language plpgsql stable as $$
-declare
-  texts text[];
-  transfer_ids uuid[];
 begin
   if of_program is null or not exists (select from card_erasure where program_id = of_program) then
     return false;
   end if;
-  texts := array(
-    select replace(replace(literal[1], '\"', '"'), '\\', '\')
-    from regexp_matches(request::text, '"((?:[^"\\]|\\.)*)"', 'g') as literal
+  if exists (select from card_erasure where program_id = of_program and card_name = of_card)
+      or is_of_erased_card(of_program, of_transfer) or position('"metadata_value":' in request::text) > 0 then
+    return true;
+  end if;
+  return exists (
+    select from (
+      select replace(replace(literal[1], '\"', '"'), '\\', '\') as content
+      from regexp_matches(request::text, '"((?:[^"\\]|\\.)*)"', 'g') as literal
+    ) as sent
+    where exists (select from card_erasure where program_id = of_program and card_name = content)
+      or content ~ '^tr_[0-9a-f]{32}$'
+        and is_of_erased_card(of_program, case when content ~ '^tr_[0-9a-f]{32}$' then substr(content, 4)::uuid end)
+      or of_card is null and of_operation = 'create_card' and exists (
+        select from card_erasure
+        where program_id = of_program and holder_hash = sha256(convert_to(content, 'UTF8'))
+      )
   );
-  if exists (select from card_erasure where program_id = of_program and card_name = any (texts || of_card)) then
-    return true;
-  end if;
-  transfer_ids := array(select substr(content, 4)::uuid from unnest(texts) as content where content ~ '^tr_[0-9a-f]{32}$');
-  if (of_transfer is not null or cardinality(transfer_ids) > 0) and exists (
-    select from transfer join card_erasure
-      on card_erasure.program_id = transfer.program_id
-        and card_erasure.card_id in (transfer.card_id, transfer.destination_card_id)
-    where transfer.program_id = of_program and transfer.transfer_id = any (transfer_ids || of_transfer)
-  ) then
-    return true;
-  end if;
-  if of_card is null and of_operation = 'create_card' then
-    return exists (
-      select from card_erasure
-      where program_id = of_program
-        and holder_hash = any (array(select sha256(convert_to(content, 'UTF8')) from unnest(texts) as content))
-    );
-  end if;
-  return 'metadata_value' = any (texts);
 end $$;
 
 -- Errors wait in memory and in files, on any machine, and may be stored long after the erasure.

@@ -1,8 +1,10 @@
 import pg from 'pg';
-import { StartupProblem } from '../../startup-problem.ts';
+import { sayWhileWaiting } from '../../foundation/say-while-waiting.ts';
+import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { administer, type ConnectionSettings } from '../connection/connections.ts';
 import { hasSchema } from '../connection/database-problem.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
+import { readAdvisoryHolder, readTableUser } from '../connection/lock-holder.ts';
 import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
 import { type Applying, applyMigration, provideNeeds } from './apply-migration.ts';
 import { type AppliedMigration, compareSchema, READ_APPLIED, requireUsableSchema } from './compatibility.ts';
@@ -20,6 +22,8 @@ const TURN_MILLISECONDS = 100;
 export type MigrateOptions = Applying & {
   /** Called with the names of migrations of a newer version that this program can work with, where there are any. */
   readonly onNewer?: (names: readonly string[]) => void;
+  /** How often a wait for another process that migrates is told; for tests. */
+  readonly everyMilliseconds?: number;
   /** Those of this program if omitted. */
   readonly migrations?: readonly Migration[];
 };
@@ -43,10 +47,10 @@ export async function pendingMigrations(settings: ConnectionSettings): Promise<r
  * user of the database may not do it, or the tables are in use for too long.
  */
 export async function migrate(settings: ConnectionSettings, options: MigrateOptions = {}): Promise<readonly string[]> {
-  return administer(settings, async (client) => {
+  const apply = async (client: pg.ClientBase): Promise<readonly string[]> => {
     // The server ends what it does for us soon after this process was killed.
     await client.query("set client_connection_check_interval = '1s'");
-    await takeTurn(client);
+    await takeTurn(client, options);
     await provideSchema(client, settings.schema ?? DEFAULT_SCHEMA);
     if (!(await hasHistory(client))) {
       await client.query(`create table schema_migration (name text primary key, checksum text not null,
@@ -63,21 +67,35 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
     }
     for (const migration of pending) await applyMigration(client, migration, options);
     return pending.map(({ name }) => name);
-  }).catch((error: unknown) => {
-    throw explain(error);
-  });
+  };
+  return administer(settings, (client) =>
+    apply(client).catch(async (error: unknown) => {
+      throw await explain(client, error);
+    }),
+  );
 }
 
 /**
  * Waits until no other process migrates. By asking again: a statement that waits for the lock has a snapshot, for whose end
  * a `create index concurrently` of the process that holds it would wait in turn.
  */
-async function takeTurn(client: pg.ClientBase): Promise<void> {
+async function takeTurn(client: pg.ClientBase, { onWait, everyMilliseconds }: MigrateOptions): Promise<void> {
   const isOurs = async (): Promise<boolean> => {
     const { rows } = await client.query<{ ours: boolean }>('select pg_try_advisory_lock($1) as ours', [MIGRATION_LOCK]);
     return rows[0]?.ours === true;
   };
-  while (!(await isOurs())) await new Promise((wake) => setTimeout(wake, TURN_MILLISECONDS));
+  let holder = 'another process';
+  const say = (seconds: number): void => onWait?.(`Still waiting for ${holder}, which migrates (${seconds} s).`);
+  await sayWhileWaiting(
+    say,
+    async () => {
+      while (!(await isOurs())) {
+        holder = (await readAdvisoryHolder(client, MIGRATION_LOCK)) ?? holder;
+        await new Promise((wake) => setTimeout(wake, TURN_MILLISECONDS));
+      }
+    },
+    everyMilliseconds,
+  );
 }
 
 /** Creates the schema where it is missing, which takes the right to create in the database. */
@@ -124,12 +142,12 @@ async function readApplied(client: pg.ClientBase): Promise<readonly AppliedMigra
 }
 
 /** Turns a missing privilege or a lock that is not available into a problem that the operator can solve. */
-function explain(error: unknown): unknown {
+async function explain(client: pg.ClientBase, error: unknown): Promise<unknown> {
   if (!(error instanceof pg.DatabaseError)) return error;
   if (error.code !== INSUFFICIENT_PRIVILEGE && error.code !== LOCK_NOT_AVAILABLE) return error;
   const isLocked = error.code === LOCK_NOT_AVAILABLE;
   const usual = isLocked
-    ? 'The tables are in use by a transaction that does not end. Nothing has changed: end it, and run the command again.'
+    ? adviceFor(await findTableUser(client))
     : 'Run the command as the owner of the database and its tables.';
   const advice = error.hint ?? usual;
   return new StartupProblem(
@@ -137,4 +155,19 @@ function explain(error: unknown): unknown {
     `The migrations cannot be applied: ${error.message}. ${advice}`,
     { cause: error },
   );
+}
+
+async function findTableUser(client: pg.ClientBase): Promise<string | undefined> {
+  try {
+    await client.query('rollback');
+    return await readTableUser(client);
+  } catch {
+    // What the migration failed for is the reason that counts.
+    return undefined;
+  }
+}
+
+function adviceFor(user: string | undefined): string {
+  const who = user === undefined ? 'The tables are in use by a transaction that does not end' : user;
+  return `${who}. Nothing has changed: end that transaction, and run the command again.`;
 }

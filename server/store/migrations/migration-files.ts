@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { placeOf } from '../../../installation.mjs';
 
-const DIRECTORY = new URL('./', import.meta.url);
+const DIRECTORY = placeOf('server/store/migrations');
 
 /** A change of the schema: the text of its file, and what its first lines say about it. */
 export type Migration = {
@@ -20,7 +22,7 @@ export type Migration = {
 /** All migrations, in the order in which they are applied. */
 export async function readMigrations(): Promise<readonly Migration[]> {
   const names = (await readdir(DIRECTORY)).filter((name) => name.endsWith('.sql')).sort();
-  return Promise.all(names.map(async (name) => toMigration(name, await readFile(new URL(name, DIRECTORY), 'utf8'))));
+  return Promise.all(names.map(async (name) => toMigration(name, await readFile(join(DIRECTORY, name), 'utf8'))));
 }
 
 /** The migration of a file with this name and text. */

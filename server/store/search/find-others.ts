@@ -132,7 +132,22 @@ export function findMovements(programIds: readonly string[], movementId: string)
   return FIND_MOVEMENTS({ programIds, movementId });
 }
 
-/** A deposit or withdrawal from a row of {@link findMovements}. */
+const FIND_MOVEMENTS_BY_REFERENCE = statement(
+  'find_funding_movements_by_reference',
+  { programIds: many(UUID), reference: TEXT, count: NUMBER },
+  `select found.* from unnest(:programIds) as wanted(program_id) cross join lateral (
+      select ${MOVEMENT.names} from funding_movement
+      where funding_movement.program_id = wanted.program_id and funding_movement.reference = :reference limit 1
+    ) as found
+    order by found.movement_id desc limit :count`,
+);
+
+/** Finds the deposits and withdrawals with a reference, at most one in each program. */
+export function findMovementsByReference(programIds: readonly string[], reference: string, count: number): Statement {
+  return FIND_MOVEMENTS_BY_REFERENCE({ programIds, reference, count });
+}
+
+/** A deposit or withdrawal from a row of {@link findMovements} or {@link findMovementsByReference}. */
 export const toFoundMovement: (row: Row) => RowOf<typeof MOVEMENT.columns> = MOVEMENT.read;
 
 const API_KEY = columns({

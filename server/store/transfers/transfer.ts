@@ -185,7 +185,7 @@ export function toStandingTransfer(row: Row): { readonly transfer: Transfer; rea
   return { transfer, hold: { programId, transferId, amount, expiresAt, ...rest } };
 }
 
-/** Updates transfers; their accounts must be locked. What the caller attached to them stays. */
+/** Updates transfers; their accounts must be locked. Their metadata stays ({@link writeMetadata}). */
 export const updateTransfers = statementOfRows(
   'update_transfers',
   TRANSFER.pick(
@@ -206,24 +206,14 @@ export const updateTransfers = statementOfRows(
     where transfer.program_id = sent.program_id and transfer.transfer_id = sent.transfer_id`,
 );
 
-/** Locks a transfer against other changes of its metadata; what moves its money locks accounts instead. */
-export const lockTransfer = statement(
-  'lock_transfer',
-  NAMED_TRANSFER.columns,
-  'select from transfer where program_id = :programId and transfer_id = :transferId for no key update',
-);
-
-const WRITE_METADATA = statement(
+/** Replaces the metadata of transfers; their accounts must be locked. */
+export const writeMetadata = statementOfRows(
   'write_metadata',
-  { ...NAMED_TRANSFER.columns, metadata: TRANSFER.columns.metadata, now: TIME },
-  `update transfer set metadata = :metadata, updated_at = :now
-    where transfer.program_id = :programId and transfer.transfer_id = :transferId`,
+  TRANSFER.pick('programId', 'transferId', 'metadata'),
+  `update transfer set metadata = sent.metadata
+    from :sent
+    where transfer.program_id = sent.program_id and transfer.transfer_id = sent.transfer_id`,
 );
-
-/** Replaces the metadata of a transfer, which must be locked. */
-export function writeMetadata(named: NamedTransfer, metadata: Transfer['metadata'], now: number): Statement {
-  return WRITE_METADATA({ ...named, metadata, now });
-}
 
 const METADATA = columns({ programId: UUID, name: TEXT, value: TEXT, transferId: UUID });
 const INSERT_METADATA = insertRows('insert_metadata', 'transfer_metadata', METADATA);
@@ -239,11 +229,12 @@ export function insertMetadata(
   );
 }
 
-/** Deletes the metadata of a transfer from the table by which it is searched. */
-export const deleteMetadata = statement(
+/** Deletes the metadata of transfers from the table by which they are searched. */
+export const deleteMetadata = statementOfRows(
   'delete_metadata',
-  NAMED_TRANSFER.columns,
-  'delete from transfer_metadata where program_id = :programId and transfer_id = :transferId',
+  NAMED_TRANSFER,
+  `delete from transfer_metadata using :sent
+    where transfer_metadata.program_id = sent.program_id and transfer_metadata.transfer_id = sent.transfer_id`,
 );
 
 /** A transfer as it is now, from a row with {@link TRANSFER_COLUMNS}: a hold past its end has expired. */

@@ -1,3 +1,4 @@
+import type { WebhookStatus } from '../../../domain/webhooks/webhook.ts';
 import type { Database, Row } from '../connection/database.ts';
 import { columns, INTEGER, many, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TIME, UUID, word } from '../sql.ts';
 import { HELD } from './shard.ts';
@@ -55,6 +56,44 @@ export const readDeadDeliveries = statement(
     where webhook_id = :webhookId and kind = 'event' and state = 'dead' and position > :after and position <= :until
     order by position limit :count`,
 );
+
+/** A card program has fewer webhooks than this. */
+const MAX_WEBHOOKS = 100;
+
+const HELD_EVENT = columns({ eventId: UUID, eventType: TEXT, position: NUMBER });
+
+const WAIT = columns({
+  webhookId: UUID,
+  eventId: UUID,
+  status: word<WebhookStatus>(),
+  failingSince: nullable(TIME),
+  nextProbeAt: nullable(TIME),
+});
+
+/** An event that waits for a webhook which is paused or disabled. */
+export type Wait = ReturnType<typeof WAIT.read>;
+
+/** Reads which webhooks of a program are paused or disabled and have some of its events still to get, the oldest first. */
+export const readWaitsOfEvents = statement(
+  'read_webhook_waits_of_events',
+  { sent: rows(HELD_EVENT), programId: UUID, count: INTEGER },
+  // Each row is looked up by its key: a page that is rarely opened must not read a table whole.
+  `select ${WAIT.names} from (
+      select webhook_id, types from webhook where program_id = :programId order by webhook_id limit ${MAX_WEBHOOKS}
+    ) as own cross join lateral (
+      select cursor, ahead, status, failing_since, next_probe_at from webhook_state
+      where webhook_state.webhook_id = own.webhook_id limit 1
+    ) as state cross join :sent left join lateral (
+      select state as delivery_state from webhook_delivery
+      where webhook_delivery.webhook_id = own.webhook_id and kind = 'event' and webhook_delivery.event_id = sent.event_id
+      limit 1
+    ) as delivery on true
+    where status <> 'enabled' and (types is null or array[event_type, split_part(event_type, '.', 1) || '.*'] && types)
+      and (position > cursor and not ahead @> position or delivery_state = 'waiting')
+    order by position, webhook_id limit :count`,
+);
+
+export const toWait: (row: Row) => Wait = WAIT.read;
 
 const FAILED = columns({
   webhookId: UUID,

@@ -1,6 +1,10 @@
 import type { Row, Statement } from '../connection/database.ts';
 import { columns, INTEGER, many, NUMBER, SMALLINT, statement, TIME, UUID } from '../sql.ts';
 
+// Invariant: A process that has lost a lease changes no cursor
+// Kept by: every write compares owner and epoch under the lock of the shard
+// Tested by: `test/store/webhooks/leases.test.ts`, `test/delivery/processes.test.ts`
+
 /** How many parts the webhooks are divided into: so many processes can deliver at once. */
 export const SHARDS = 16;
 

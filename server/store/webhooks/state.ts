@@ -18,6 +18,10 @@ import {
 } from '../sql.ts';
 import { HELD } from './shard.ts';
 
+// Invariant: A request's change of a webhook is not overwritten by its delivery
+// Kept by: the revision, under the lock of the webhook (`storeHealth`)
+// Tested by: `test/delivery/failures.test.ts`
+
 const REVISION = columns({ webhookId: UUID, revision: NUMBER, shard: SMALLINT });
 
 /** Which version of a webhook is stored. */
@@ -142,7 +146,7 @@ export const lockRevisions = statement(
   'select webhook_id from webhook where webhook_id = any (:webhookIds) order by webhook_id for share',
 );
 
-/** Stores how deliveries go, unless a request has changed the webhook meanwhile. */
+/** Stores how deliveries go, unless a request has changed the webhook meanwhile; returns those of which it is stored. */
 export const storeHealth = statement(
   'store_webhook_health',
   { sent: rows(HEALTH), owner: UUID },
@@ -150,7 +154,8 @@ export const storeHealth = statement(
       failing_since = sent.failing_since, probe_tries = sent.probe_tries, next_probe_at = sent.next_probe_at,
       is_failing_told = stored.is_failing_told and sent.failures > 0
     from :sent join ${HELD} join webhook on webhook.webhook_id = sent.webhook_id and webhook.revision = sent.revision
-    where stored.webhook_id = sent.webhook_id and stored.shard = sent.shard`,
+    where stored.webhook_id = sent.webhook_id and stored.shard = sent.shard
+    returning stored.webhook_id`,
 );
 
 const READ_REVISION = statement(

@@ -7,11 +7,12 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import { type StatementPage, TransferService, type WithResponse } from '../../../sdk/client.ts';
-import { verifyAudit } from '../../../server/audit/verify-audit.ts';
 import { openDatabases } from '../../../server/store/connection/databases.ts';
+import { verifyAudit } from '../../../server/subjects/audit/verify-audit.ts';
 import { operatorKey } from '../../harness/keys.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
-import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { expectBalancedBooks, refusalOf, useOwnService } from '../../harness/service.ts';
+import { requireOwnPostgres } from '../../harness/stock-postgres.ts';
 import { untilRelayed } from '../events/event-reader.ts';
 
 /** Stands in every text about the holder, and nowhere else. */
@@ -21,7 +22,7 @@ const OTHER = 'card-of-another';
 const METADATA = { [`${MARKER.slice(0, 30)}`]: MARKER };
 const SOON = new Date(Date.now() + 3 * 86_400_000).toISOString();
 
-const service = useService();
+const service = useOwnService('It searches every table and file for what was erased.');
 let database: pg.Client;
 let databaseUrl: string;
 const receiver = createServer((request, response) => void echo(request).then((body) => response.end(body)));
@@ -100,10 +101,13 @@ async function plant(): Promise<{ readonly keyed: readonly Made[]; readonly firs
   const noCard = { holder_reference: MARKER, expires_on: '2026-02-30' };
   await refusalOf(client.cards.create(noCard));
   await once((to, idempotencyKey) =>
-    to.cards.create({ card_id: CARD, holder_reference: MARKER, last_four: '7391' }, { idempotencyKey }),
+    to.cards.create(
+      { card_id: CARD, holder_reference: MARKER, last_four: '7391', metadata: METADATA },
+      { idempotencyKey },
+    ),
   );
   await client.cards.create({ card_id: OTHER });
-  await client.cards.update(CARD, { holder_reference: `${MARKER} again` });
+  await client.cards.update(CARD, { holder_reference: `${MARKER} again`, metadata: { again: MARKER } });
   const load = (cardId: string, more: object = {}) => ({ amount: 1000, card_id: cardId, ...texts, ...more });
   const loaded = await once((to, idempotencyKey) => to.transfers.create(load(CARD), { idempotencyKey }));
   await client.transfers.create({ amount: 1000, card_id: OTHER, description: 'stays', metadata: { of: 'another' } });
@@ -160,7 +164,7 @@ async function plantByOperator(client: TransferService): Promise<void> {
     programId: DEMO_PROGRAM,
     timeoutMilliseconds: 120_000,
   });
-  await operator.cards.update(CARD, { holder_reference: MARKER });
+  await operator.cards.update(CARD, { holder_reference: MARKER, metadata: { fourth: MARKER } });
   const made = await operator.transfers.create({ amount: 1, card_id: CARD, description: MARKER, metadata: METADATA });
   await operator.transfers.update(made.transfer_id, { metadata: { third: MARKER } });
   await operator.transfers.reverse(made.transfer_id, { amount: 1, description: MARKER });
@@ -183,7 +187,8 @@ async function untilAllIsStored(client: TransferService, webhookId: string): Pro
   await waitFor('all is sent', async () => (await client.webhooks.get(webhookId)).backlog === 0);
 }
 
-test('nothing that can tell who held a card is left anywhere, and everything else is as it was', async () => {
+test('nothing that can tell who held a card is left anywhere, and everything else is as it was', async (context) => {
+  requireOwnPostgres(context);
   const { client } = service();
   const { port } = receiver.address() as AddressInfo;
   const webhook = await client.webhooks.create({ url: `http://127.0.0.1:${port}/` });
@@ -192,7 +197,7 @@ test('nothing that can tell who held a card is left anywhere, and everything els
   await untilAllIsStored(client, webhook.webhook_id);
   const tables = new Set((await rowsWith(MARKER)).map((row) => row.split('_20')[0]?.split(':')[0]));
   expect([...tables].sort()).toEqual(
-    ['card', 'error', 'event', 'reversal', 'transfer', 'transfer_metadata', 'webhook_attempt'].sort(),
+    ['card', 'card_metadata', 'error', 'event', 'reversal', 'transfer', 'transfer_metadata', 'webhook_attempt'].sort(),
   );
   const statement = await client.cards.postings(CARD, { limit: 100 });
   const balances = (await client.trialBalance.get()).currencies;
@@ -235,7 +240,7 @@ test('nothing that can tell who held a card is left anywhere, and everything els
   expect((await client.trialBalance.get()).currencies).toEqual(balances);
   await expectEventsInOrder(client);
   expect(await client.events.list({ type: 'card.erased' })).toMatchObject({
-    data: [{ subject_id: CARD, data: { card_id: CARD, holder_reference: null, last_four: null } }],
+    data: [{ subject_id: CARD, data: { card_id: CARD, holder_reference: null, last_four: null, metadata: {} } }],
   });
   const of = await client.transfers.list({ card_id: OTHER, limit: 100 });
   expect(of.data.filter(({ description }) => description === 'stays')).toHaveLength(1);

@@ -8,11 +8,11 @@ import { EVENT_TYPES, type EventType } from '../../../domain/event.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import type { OperatorEventRecord, TransferServiceEvent } from '../../../sdk/client.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
-import { useService } from '../../harness/service.ts';
+import { useOwnService } from '../../harness/service.ts';
 import { untilRelayed } from './event-reader.ts';
 import { problemsOf } from './event-schema.ts';
 
-const service = useService();
+const service = useOwnService('It counts the events of the ledger.');
 let opened: pg.Client | undefined;
 afterAll(() => opened?.end());
 

@@ -2,11 +2,11 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import { programKey, withSecret } from '../../harness/keys.ts';
 import { waitFor } from '../../harness/process.ts';
-import { useService } from '../../harness/service.ts';
+import { useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 import { EVENTS, get, OPERATOR_EVENTS, page, readAll, type WireEvent, type WirePage } from './event-reader.ts';
 
-const service = useService();
+const service = useOwnService('It counts the events of the ledger.');
 const url = () => service().url;
 
 /** Waits until a subject has events of these types, and returns all events up to then. */

@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
-import { useService } from '../../harness/service.ts';
+import { useOwnService } from '../../harness/service.ts';
 import { EVENTS, get, OPERATOR_EVENTS, openStream, page, readAll, type WireEvent } from './event-reader.ts';
 
-const service = useService();
+const service = useOwnService('It makes the events of the ledger old.');
 const url = () => service().url;
 
 let database: pg.Client;

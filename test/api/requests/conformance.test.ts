@@ -4,7 +4,7 @@ import { isErrorCode } from '../../../contract/errors/catalogue.ts';
 import { expectFound } from '../../codes/expect-response.ts';
 import { waitFor } from '../../harness/process.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
-import { expectBalancedBooks, useService } from '../../harness/service.ts';
+import { expectBalancedBooks, useOwnService } from '../../harness/service.ts';
 
 type Expectation = {
   readonly Status: number;
@@ -41,7 +41,7 @@ const { record, vectors } = JSON.parse(text) as Conformance;
 /** Every keyword of an expectation that the test below looks at: one that it does not know would prove nothing. */
 const KEYWORDS = ['Status', 'Code', 'Type', 'message_names', 'message_omits', 'message_says'];
 
-const service = useService();
+const service = useOwnService('It compares the balance of a seeded card.');
 
 /** Brings about what a vector takes as given, and gives the way back. */
 const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {

@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Operation } from '../../../contract/operation.ts';
-import { parametersOf } from '../../../contract/operation.ts';
+import { exampleOf } from '../../../contract/examples.ts';
+import { type Operation, parametersOf } from '../../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { bodyOf } from '../../fixtures/operations.ts';
+import { thingsOf } from '../../fixtures/service-things.ts';
 import { operatorKey } from '../../harness/keys.ts';
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
@@ -50,25 +52,22 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-const PERIOD = { from: '2026-01-30T22:00:00Z', to: '2026-01-31T06:00:00Z', only: 'all' };
-
-const REQUIRED: Readonly<Partial<Record<OperationId, object>>> = {
-  create_transfer: { amount: 1, card_id: 'card_active', capture: 'manual' },
-  explain_transfer: { amount: 1, card_id: 'card_active', capture: 'manual' },
-  change_switch: { disabled: true, reason: 'a test' },
-  create_key: operatorKey('a test'),
-  replay_webhook: PERIOD,
-  replay_operator_webhook: PERIOD,
+/** What a time has to stand beside. */
+const BESIDE: Readonly<Partial<Record<OperationId, object>>> = {
+  create_transfer: { capture: 'manual' },
+  explain_transfer: { capture: 'manual' },
+  change_switch: { disabled: true },
 };
 
-function ask(id: OperationId, where: 'body' | 'query', name: string, value: string): Promise<RawResponse> {
+async function ask(id: OperationId, where: 'body' | 'query', name: string, value: string): Promise<RawResponse> {
   const { method, path } = tableOf(id);
   const filled = parametersOf(path).reduce((text, parameter) => text.replace(`{${parameter}}`, 'card_active'), path);
   if (where === 'query') {
-    const required = id === 'search' ? 'q=card_active&' : '';
-    return sendRaw(running().url, { method, path: `${filled}?${required}${name}=${encodeURIComponent(value)}` });
+    const required = exampleOf(id).path.split('?')[1] ?? '';
+    return sendRaw(running().url, { method, path: `${filled}?${required}&${name}=${encodeURIComponent(value)}` });
   }
-  return sendRaw(running().url, { method, path: filled, body: { ...REQUIRED[id], [name]: value } });
+  const body = { ...(await bodyOf(id, thingsOf(client()))), ...BESIDE[id], [name]: value };
+  return sendRaw(running().url, { method, path: filled, body });
 }
 
 test('some fields are times', () => {

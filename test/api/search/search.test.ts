@@ -90,6 +90,11 @@ describe('search', () => {
     expect(await find(requestId, { program_id: programs.yen })).toEqual([]);
   });
 
+  test('finds requests for as many callers at once as there may be long reads, and for more', async () => {
+    const found = await Promise.all(Array.from({ length: 6 }, () => find(made.refused ?? '')));
+    expect(found).toEqual(Array(6).fill([`request ${made.refused} by id`]));
+  });
+
   test('finds a program by its id and by a part of its name', async () => {
     expect(await find(programs.shop)).toEqual([`program ${programs.shop} by id`]);
     expect(await find('gift shop')).toEqual([`program ${programs.shop} by name`]);
@@ -130,6 +135,18 @@ describe('search', () => {
           },
         ],
       },
+    ]);
+  });
+
+  test('finds deposits and withdrawals by their reference', async () => {
+    const { movement_id } = await client().deposits.create(programs.yen, { amount: 7, reference: 'bank line 9' });
+    const other = await client().withdrawals.create(programs.shop, { amount: 7, reference: 'bank line 9' });
+    expect(await find('bank line 9')).toEqual([
+      `deposit ${movement_id} by reference`,
+      `withdrawal ${other.movement_id} by reference`,
+    ]);
+    expect(await find('bank line 9', { program_id: programs.shop })).toEqual([
+      `withdrawal ${other.movement_id} by reference`,
     ]);
   });
 

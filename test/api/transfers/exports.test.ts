@@ -3,7 +3,7 @@ import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { IncompleteResponse, type TextChunks } from '../../../sdk/client.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
-import { expectBalancedBooks, useService } from '../../harness/service.ts';
+import { expectBalancedBooks, useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
 /** Lines of the long export, and how wide they are: a hundred megabytes, which no buffer between two sockets holds. */
@@ -18,7 +18,7 @@ const TRANSFER_HEAD =
   'outcome,capture,expires_at,scheduled_for,description,reference,metadata,error,created_at,updated_at,completed_at,' +
   'request_id,idempotency_key,created_by';
 
-const service = useService({ NODE_OPTIONS: HEAP });
+const service = useOwnService('Its small heap is its own.', { NODE_OPTIONS: HEAP });
 const client = () => service().client;
 
 async function textOf(chunks: Promise<TextChunks>): Promise<string> {

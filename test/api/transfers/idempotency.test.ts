@@ -27,7 +27,7 @@ const enable = () => running().client.switch.change({ disabled: false });
 /** Fails unless `second` is `first` again, to the letter, and says so. */
 function expectReplay(second: RawResponse, first: RawResponse): void {
   expect([second.status, second.text]).toEqual([first.status, first.text]);
-  expect(second.headers.location).toBe(first.headers.location);
+  for (const name of ['location', 'money-moved']) expect(second.headers[name]).toBe(first.headers[name]);
   expect([replayed(first), replayed(second)]).toEqual([undefined, 'true']);
   expect([originalOf(first), originalOf(second)]).toEqual([undefined, first.headers['request-id']]);
 }
@@ -353,6 +353,104 @@ test('a replay succeeds even if the times in the request have passed', async () 
   } finally {
     await client.sandbox.moveClock({ seconds_ahead: 0 });
   }
+});
+
+describe('Money-Moved', () => {
+  const OPERATOR = '/api/v0.1/operator/program';
+  const TRANSFER = '/api/v0.1/core/transfer';
+  const CARD = '/api/v0.1/core/card';
+  const client = () => running().client;
+  type Request = { readonly method?: string; readonly path?: string; readonly body?: object };
+
+  /** What the response to a request says, and what a replay of it says. */
+  async function saysTwice(request: Request): Promise<readonly [unknown, unknown]> {
+    const headers = { 'Idempotency-Key': newKey() };
+    const first = await sendRaw(running().url, { ...request, headers });
+    const again = await sendRaw(running().url, { ...request, headers });
+    expectReplay(again, first);
+    return [first.headers['money-moved'], again.headers['money-moved']];
+  }
+
+  const says = async (request: Request) => (await sendRaw(running().url, request)).headers['money-moved'];
+
+  test('is yes where money has moved, also of a replay', async () => {
+    const [card_id, other] = [await newCard(client(), 100), await newCard(client())];
+    const hold = { transfer_id: await held(client(), card_id, 5) };
+    const load = { transfer_id: await made(client(), card_id, 5) };
+    const { program_id } = await client().programs.create({ name: 'Gifts', currency: 'USD' });
+    const requests: readonly Request[] = [
+      { body: { amount: 5, card_id } },
+      { body: { amount: 5, card_id, type: 'unload' } },
+      { body: { amount: 5, card_id, type: 'card_to_card', destination_card_id: other } },
+      { path: `${TRANSFER}/${hold.transfer_id}/capture`, body: { amount: 3 } },
+      { path: `${TRANSFER}/${load.transfer_id}/reverse`, body: { amount: 3 } },
+      { path: `${OPERATOR}/${program_id}/deposit`, body: { amount: 50 } },
+      { path: `${OPERATOR}/${program_id}/withdrawal`, body: { amount: 50 } },
+    ];
+    for (const request of requests) expect([request, ...(await saysTwice(request))]).toEqual([request, 'yes', 'yes']);
+  });
+
+  test('is no where none has: a hold, a scheduled transfer, a cancellation, a refusal, a dry run', async () => {
+    const card_id = await newCard(client());
+    const hold = await held(client(), card_id, 5);
+    const requests: readonly Request[] = [
+      { body: { amount: 5, card_id, capture: 'manual' } },
+      { body: { amount: 5, card_id, scheduled_for: inSeconds(600) } },
+      { path: `${TRANSFER}/${hold}/cancel`, body: {} },
+      { body: { amount: 5, card_id, type: 'unload' } },
+    ];
+    for (const request of requests) expect([request, ...(await saysTwice(request))]).toEqual([request, 'no', 'no']);
+    const explain = `${TRANSFER}/explain`;
+    expect(await says({ path: explain, body: { amount: 5, card_id } })).toBe('no');
+    expect(await says({ path: explain, body: {} })).toBe('no');
+  });
+
+  test('of a replayed hold stays no when it has been captured', async () => {
+    const request = { amount: 5, card_id: await newCard(client()), capture: 'manual' };
+    const key = newKey();
+    const first = await send(key, request);
+    await client().transfers.capture(String(first.fields.transfer_id));
+    const again = await send(key, request);
+    expectReplay(again, first);
+    expect(again.headers['money-moved']).toBe('no');
+  });
+
+  test('of a change of a card is yes only if closing it moved its balance', async () => {
+    const [full, empty] = [await newCard(client(), 100), await newCard(client())];
+    const change = (id: string, body: object) => says({ method: 'PATCH', path: `${CARD}/${id}`, body });
+    const closed = { status: 'closed', balance_to: 'funding' };
+    expect(await change(full, { holder_reference: 'x' })).toBe('no');
+    expect(await change(full, closed)).toBe('yes');
+    expect(await change(full, closed)).toBe('no');
+    expect(await change(empty, closed)).toBe('no');
+  });
+
+  test('of a batch is yes if the money of a row has moved, also in the batch that it repeats', async () => {
+    const card_id = await newCard(client());
+    const row = (terms: object) => ({ amount: 5, card_id, idempotency_key: newKey(), ...terms });
+    const batch = (...transfers: readonly object[]) => ({ path: `${TRANSFER}/batch`, body: { transfers } });
+    const mixed = batch(row({ capture: 'manual' }), row({}), row({ card_id: 'card_closed' }));
+    expect([await says(mixed), await says(mixed)]).toEqual(['yes', 'yes']);
+    expect(await says(batch(row({ capture: 'manual' }), row({ card_id: 'card_closed' })))).toBe('no');
+  });
+
+  test('is not sent where no money can move', async () => {
+    const requests: readonly Request[] = [
+      { path: TRANSFER },
+      { path: `${TRANSFER}/tr_1` },
+      { method: 'POST', path: CARD, body: {} },
+      { method: 'PATCH', path: `${TRANSFER}/${await made(client(), 'card_active')}`, body: { metadata: { a: 'b' } } },
+    ];
+    for (const request of requests)
+      expect([request, await says({ method: 'GET', ...request })]).toEqual([request, undefined]);
+  });
+
+  test('is in the response of the SDK', async () => {
+    const load = await client().transfers.create(LOAD);
+    const hold = await client().transfers.create({ ...LOAD, capture: 'manual' });
+    const card = await client().cards.get('card_active');
+    expect([load, hold, card].map(({ response }) => response.moneyMoved)).toEqual(['yes', 'no', 'no']);
+  });
 });
 
 test.each([

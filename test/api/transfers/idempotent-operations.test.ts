@@ -1,10 +1,12 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Operation } from '../../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
-import type { TransferService } from '../../../sdk/client.ts';
-import { newSession } from '../../harness/keys.ts';
+import { partsOf } from '../../fixtures/operations.ts';
+import { thingsOf } from '../../fixtures/service-things.ts';
+import { operatorKey, withSecret } from '../../harness/keys.ts';
 import { connect } from '../../harness/ledger.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../harness/process.ts';
@@ -12,83 +14,36 @@ import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks } from '../../harness/service.ts';
 import { STOCK_BINARIES } from '../../harness/stock-postgres.ts';
 
-// Every POST that makes or changes something, and is no transfer: those have their own file.
+// Every operation that takes an idempotency key and stores its response.
 
 /** What is sent: the body, and what stands in the path. */
-type Sent = { readonly id?: string; readonly body?: object };
+type Sent = { readonly id?: string; readonly body?: object | undefined };
 
-type Subject = {
-  readonly operation: OperationId;
-  /** A request that was never made before. */
-  readonly ask: (client: TransferService) => Promise<Sent>;
-  /** Another request than the one that {@link ask} gave. */
-  readonly another: (sent: Sent, client: TransferService) => Promise<Sent> | Sent;
-  /** Counts what the operation made or did. */
-  readonly count: string;
+const SUBJECTS = OPERATION_IDS.filter((id) => (OPERATIONS[id] as Operation).errors.includes('idempotency_key_exists'));
+
+/** What is counted of an operation besides its rows in the audit log. */
+const MADE: Readonly<Partial<Record<OperationId, string>>> = {
+  create_transfer: 'transfer',
+  reverse_transfer: 'reversal',
+  create_card: 'card',
+  create_program: 'program',
+  create_key: 'api_key',
+  roll_key: 'api_key',
+  create_deposit: 'funding_movement',
+  create_withdrawal: 'funding_movement',
 };
 
-let keyNames = 0;
-const newKey = async ({ keys }: TransferService): Promise<string> =>
-  (await keys.create({ name: `key ${++keyNames}`, scopes: ['cards:read'], all_programs: true })).key_id;
-const audited = (action: OperationId): string => `select count(*) from audit_entry where action = '${action}'`;
-const withBody = (more: object) => (sent: Sent) => ({ ...sent, body: { ...sent.body, ...more } });
+/** A request that was never made before. */
+async function ask(operation: OperationId): Promise<Sent> {
+  const { params, body } = await partsOf(operation, thingsOf(first.client));
+  const [id] = Object.values(params);
+  return { body, ...(id && { id }) };
+}
 
-const SUBJECTS: readonly Subject[] = [
-  {
-    operation: 'create_card',
-    ask: async () => ({ body: { holder_reference: randomUUID() } }),
-    another: withBody({ last_four: '1234' }),
-    count: 'select count(*) from card',
-  },
-  {
-    operation: 'create_program',
-    ask: async () => ({ body: { name: randomUUID(), currency: 'USD' } }),
-    another: withBody({ currency: 'EUR' }),
-    count: 'select count(*) from program',
-  },
-  {
-    operation: 'create_key',
-    ask: async () => ({ body: { name: randomUUID(), program_id: DEMO_PROGRAM, scopes: ['cards:read'] } }),
-    another: withBody({ scopes: ['cards:write'] }),
-    count: 'select count(*) from api_key',
-  },
-  {
-    operation: 'roll_key',
-    ask: async (client) => ({ id: await newKey(client), body: {} }),
-    another: async (sent, client) => ({ ...sent, id: await newKey(client) }),
-    count: 'select count(*) from api_key',
-  },
-  {
-    operation: 'revoke_key',
-    ask: async (client) => ({ id: await newKey(client) }),
-    another: async (sent, client) => ({ ...sent, id: await newKey(client) }),
-    count: audited('revoke_key'),
-  },
-  {
-    operation: 'revoke_session',
-    ask: async (client) => ({ id: await newSession(client) }),
-    another: async (sent, client) => ({ ...sent, id: await newSession(client) }),
-    count: audited('revoke_session'),
-  },
-  {
-    operation: 'change_switch',
-    ask: async () => ({ body: { disabled: false, reason: randomUUID() } }),
-    another: withBody({ program_id: DEMO_PROGRAM }),
-    count: audited('change_switch'),
-  },
-  {
-    operation: 'move_clock',
-    ask: async () => ({ body: { seconds_ahead: 0 } }),
-    another: withBody({ seconds_ahead: 1 }),
-    count: audited('move_clock'),
-  },
-  {
-    operation: 'create_deposit',
-    ask: async () => ({ id: DEMO_PROGRAM, body: { amount: 1, description: randomUUID() } }),
-    another: withBody({ amount: 2 }),
-    count: 'select count(*) from funding_movement',
-  },
-];
+const newKey = async (): Promise<string> => (await ask('revoke_key')).id ?? '';
+
+/** The secrets of webhooks are for both. */
+const webhookKey = { WEBHOOK_KEY: randomBytes(32).toString('base64') };
 
 let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 let ownDirectory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -96,19 +51,33 @@ let database: pg.Client;
 /** The service that has the database server, and one beside it that was started after the requests in {@link early}. */
 let first: ServiceProcess;
 let second: ServiceProcess;
+/** The headers of an operator, for what the audit log has only of those. */
+let ofOperator: Readonly<Record<string, string>> = {};
+const webhooksKept = new Set<string>();
 const early = new Map<OperationId, { readonly key: string; readonly sent: Sent; readonly response: RawResponse }>();
 
 beforeAll(async () => {
   directory = await ledgerDirectory();
   ownDirectory = await temporaryDirectory();
-  first = await startService({ DATA_DIR: directory.path });
+  first = await startService({ ...webhookKey, DATA_DIR: directory.path });
   const { databaseUrl } = await embeddedServerOf(directory.path);
   database = await connect({ connectionString: databaseUrl });
-  for (const { operation, ask } of SUBJECTS) {
-    const [key, sent] = [randomUUID(), await ask(first.client)];
+  const { key: operator } = await withSecret(first.client.keys.create(operatorKey('of all that is audited')));
+  ofOperator = { Authorization: `Bearer ${operator}`, 'Program-Id': DEMO_PROGRAM };
+  for (const operation of SUBJECTS) {
+    const [key, sent] = [randomUUID(), await ask(operation)];
     early.set(operation, { key, sent, response: await send(first, operation, key, sent) });
   }
-  second = await startService({ DATABASE_URL: databaseUrl, DATA_DIR: ownDirectory.path });
+  for await (const { webhook_id } of first.client.operatorWebhooks.listAll()) webhooksKept.add(webhook_id);
+  second = await startService({ ...webhookKey, DATABASE_URL: databaseUrl, DATA_DIR: ownDirectory.path });
+});
+
+afterEach(async () => {
+  const { sandbox, operatorWebhooks } = first.client;
+  await sandbox.moveClock({ seconds_ahead: 0 });
+  // There cannot be more than a few.
+  for await (const { webhook_id } of operatorWebhooks.listAll())
+    if (!webhooksKept.has(webhook_id)) await operatorWebhooks.delete(webhook_id);
 });
 
 afterAll(async () => {
@@ -137,34 +106,48 @@ function send(
 }
 
 /** On a slow machine some of those that wait for the first may be answered 503, before anything was done. */
-async function sendUntilServed(...request: Parameters<typeof send>): Promise<RawResponse> {
+async function sendUntilServed(sendOne: () => Promise<RawResponse>): Promise<RawResponse> {
   for (;;) {
-    const response = await send(...request);
+    const response = await sendOne();
     if (response.status !== 503) return response;
   }
 }
 
-async function count(query: string): Promise<number> {
-  const { rows } = await database.query<{ count: string }>(query);
-  return Number(rows[0]?.count);
+/** How often the operation was done. */
+async function count(operation: OperationId): Promise<readonly number[]> {
+  const made = MADE[operation];
+  const { rows } = await database.query<{ audited: string; made: string }>(
+    `select count(*) as audited, ${made === undefined ? 'count(*)' : `(select count(*) from ${made})`} as made
+      from audit_entry where action = $1`,
+    [operation],
+  );
+  return rows.flatMap(({ audited, made: all }) => [Number(audited), Number(all)]);
 }
+
+const once = (before: readonly number[]): readonly number[] => before.map((number) => number + 1);
 
 const isReplay = ({ headers }: RawResponse): boolean => headers['idempotent-replayed'] === 'true';
 
-/** The secret of a new key, and the response without it: what every replay of it must be. */
-function withoutSecret({ status, text, fields, headers }: RawResponse) {
-  const { key, key_omitted: _, ...rest } = fields;
-  return { secret: key, kept: { status, text: key === undefined ? text : rest, location: headers.location } };
-}
+/** What only the first response has. */
+const SECRETS = { key: /^ts_/, secret: /^whsec_/ };
 
-/** Fails unless `again` is the response to `made` given again, but for the secret of a new key. */
+/** Fails unless `again` is the response to `made` given again, but for a secret. */
 function expectReplay(again: RawResponse, made: RawResponse): void {
-  expect(withoutSecret(again).kept).toEqual(withoutSecret(made).kept);
+  const [name, form] = Object.entries(SECRETS).find(([one]) => `${one}_omitted` in made.fields) ?? [];
+  expect([again.status, again.headers.location]).toEqual([made.status, made.headers.location]);
   expect([isReplay(made), isReplay(again)]).toEqual([false, true]);
   expect(again.headers['original-request-id']).toBe(made.headers['request-id']);
-  if (!('key' in made.fields)) return;
-  expect(made.fields).toMatchObject({ key: expect.stringMatching(/^ts_/), key_omitted: null });
-  expect(again.fields).toMatchObject({ key: null, key_omitted: expect.stringContaining('not stored') });
+  if (name === undefined) {
+    expect(again.text).toBe(made.text);
+    return;
+  }
+  const omitted = `${name}_omitted`;
+  expect(made.fields).toMatchObject({ [name]: expect.stringMatching(form ?? ''), [omitted]: null });
+  expect(again.fields).toEqual({
+    ...made.fields,
+    [name]: null,
+    [omitted]: expect.stringMatching(/not stored|first response only/),
+  });
 }
 
 test('every POST that creates or changes something takes an idempotency key', () => {
@@ -177,59 +160,58 @@ test('every POST that creates or changes something takes an idempotency key', ()
   expect(without.sort()).toEqual(['create_session', 'create_transfer_batch', 'start_database', 'stop_database']);
 });
 
-describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
-  '%s under a key',
-  (operation, subject) => {
-    const { ask, another, count: counted } = subject;
+describe.each(SUBJECTS)('%s under a key', (operation) => {
+  const sendKeyed = (service: ServiceProcess, key: string, sent: Sent): Promise<RawResponse> =>
+    send(service, operation, key, sent, OPERATIONS[operation].audit === 'operator' ? ofOperator : {});
 
-    test('twenty requests in sequence execute once', async () => {
-      const [key, sent] = [randomUUID(), await ask(first.client)];
-      const before = await count(counted);
-      const made = await send(first, operation, key, sent);
-      expect(made.status).toBe(OPERATIONS[operation].status);
-      for (let time = 1; time < 20; time += 1) {
-        expectReplay(await send(time % 2 === 0 ? first : second, operation, key, sent), made);
-      }
-      expect(await count(counted)).toBe(before + 1);
-    });
+  test('twenty requests in sequence execute once', async () => {
+    const [key, sent] = [randomUUID(), await ask(operation)];
+    const before = await count(operation);
+    const made = await sendKeyed(first, key, sent);
+    expect(made.status).toBe(OPERATIONS[operation].status);
+    for (let time = 1; time < 20; time += 1) {
+      expectReplay(await sendKeyed(time % 2 === 0 ? first : second, key, sent), made);
+    }
+    expect(await count(operation)).toEqual(once(before));
+  });
 
-    test('twenty concurrent requests to two processes execute once', async () => {
-      const [key, sent] = [randomUUID(), await ask(first.client)];
-      const before = await count(counted);
-      const services = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? first : second));
-      const responses = await Promise.all(services.map((service) => sendUntilServed(service, operation, key, sent)));
-      const [made, ...others] = responses.filter((response) => !isReplay(response));
-      expect(others).toEqual([]);
-      for (const response of responses) if (response !== made && made !== undefined) expectReplay(response, made);
-      expect(await count(counted)).toBe(before + 1);
-    });
+  test('twenty concurrent requests to two processes execute once', async () => {
+    const [key, sent] = [randomUUID(), await ask(operation)];
+    const before = await count(operation);
+    const services = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? first : second));
+    const responses = await Promise.all(
+      services.map((service) => sendUntilServed(() => sendKeyed(service, key, sent))),
+    );
+    const [made, ...others] = responses.filter((response) => !isReplay(response));
+    expect(others).toEqual([]);
+    for (const response of responses) if (response !== made && made !== undefined) expectReplay(response, made);
+    expect(await count(operation)).toEqual(once(before));
+  });
 
-    test('a different request is a 422 and has no effect', async () => {
-      const [key, sent] = [randomUUID(), await ask(first.client)];
-      const made = await send(first, operation, key, sent);
-      const other = await another(sent, first.client);
-      const before = await count(counted);
-      const refused = await send(second, operation, key, other);
-      expect(refused.fields).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
-      expect(refused.headers['original-request-id']).toBe(made.headers['request-id']);
-      expectReplay(await send(first, operation, key, sent), made);
-      expect(await count(counted)).toBe(before);
-      expect((await send(first, operation, randomUUID(), other)).status).toBe(OPERATIONS[operation].status);
-      if (operation === 'move_clock') await first.client.sandbox.moveClock({ seconds_ahead: 0 });
-    });
+  test('a different request is a 422 and has no effect', async () => {
+    const [key, sent] = [randomUUID(), await ask(operation)];
+    const made = await sendKeyed(first, key, sent);
+    const other = await ask(operation);
+    const before = await count(operation);
+    const refused = await sendKeyed(second, key, other);
+    expect(refused.fields).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
+    expect(refused.headers['original-request-id']).toBe(made.headers['request-id']);
+    expectReplay(await sendKeyed(first, key, sent), made);
+    expect(await count(operation)).toEqual(before);
+    expect((await sendKeyed(first, randomUUID(), other)).status).toBe(OPERATIONS[operation].status);
+  });
 
-    test('a process started later returns the first response', async () => {
-      const { key = '', sent = {}, response } = early.get(operation) ?? {};
-      if (response === undefined) throw new Error('nothing was sent before the second service started');
-      expectReplay(await send(second, operation, key, sent), response);
-    });
+  test('a process started later returns the first response', async () => {
+    const { key = '', sent = {}, response } = early.get(operation) ?? {};
+    if (response === undefined) throw new Error('nothing was sent before the second service started');
+    expectReplay(await sendKeyed(second, key, sent), response);
+  });
 
-    test('an invalid key is a 400', async () => {
-      const refused = await send(first, operation, 'a b', await ask(first.client));
-      expect(refused.fields).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
-    });
-  },
-);
+  test('an invalid key is a 400', async () => {
+    const refused = await sendKeyed(first, 'a b', await ask(operation));
+    expect(refused.fields).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
+  });
+});
 
 describe('what is stored', () => {
   const card = { card_id: `own-${randomUUID()}` };
@@ -246,7 +228,7 @@ describe('what is stored', () => {
     expect([again.text, again.headers['error-field'], isReplay(again)]).toEqual([refused.text, '/card_id', true]);
     const missing = randomUUID();
     expect((await send(first, 'roll_key', missing, { id: 'key_missing', body: {} })).status).toBe(404);
-    const rolled = await send(first, 'roll_key', missing, { id: await newKey(first.client), body: {} });
+    const rolled = await send(first, 'roll_key', missing, { id: await newKey(), body: {} });
     expect([rolled.status, isReplay(rolled)]).toEqual([201, false]);
   });
 
@@ -320,8 +302,8 @@ describe('the scope of a key', () => {
 
   test('is the operation: one key creates one resource with each', async () => {
     const key = randomUUID();
-    for (const { operation, ask } of SUBJECTS) {
-      const response = await send(first, operation, key, await ask(first.client));
+    for (const operation of SUBJECTS) {
+      const response = await send(first, operation, key, await ask(operation));
       expect([response.status, isReplay(response)], operation).toEqual([OPERATIONS[operation].status, false]);
     }
   });
@@ -342,7 +324,7 @@ test('a replay returns a key that has expired meanwhile', async () => {
 });
 
 test('a late replay does not undo later changes', async () => {
-  const [disable, roll, keyId] = [randomUUID(), randomUUID(), await newKey(first.client)];
+  const [disable, roll, keyId] = [randomUUID(), randomUUID(), await newKey()];
   const disabled = { body: { disabled: true, reason: 'maintenance' } };
   const made = await send(first, 'change_switch', disable, disabled);
   await first.client.switch.change({ disabled: false });

@@ -73,7 +73,7 @@ export class LimitedCard {
   async used(
     direction: 'in' | 'out' = 'in',
     whose: 'card' | 'program' = 'card',
-  ): Promise<Readonly<Record<string, number | null>>> {
+  ): Promise<Readonly<Record<string, number | string | null>>> {
     const { limits } = (await this.limits())[direction];
     const meant = limits.filter(({ set_by }) => (set_by === 'program') === (whose === 'program'));
     return Object.fromEntries(meant.map(({ name, used }) => [name, used]));

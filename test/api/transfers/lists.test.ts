@@ -5,7 +5,10 @@ import { expectBalancedBooks, refusalOf, useService } from '../../harness/servic
 
 const running = useService();
 const client = () => running().client;
-afterAll(() => expectBalancedBooks(running()));
+afterAll(async () => {
+  await client().sandbox.moveClock({ seconds_ahead: 0 });
+  await expectBalancedBooks(running());
+});
 
 const IN_AN_HOUR = 3_600_000;
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { PostingRecord, StatementPage } from '../../../sdk/client.ts';
-import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { expectBalancedBooks, refusalOf, useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
-const running = useService();
+const running = useOwnService('It reads what the seed has posted.');
 const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 

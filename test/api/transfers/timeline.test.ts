@@ -218,6 +218,46 @@ describe('get_transfer_timeline', () => {
     await client().webhooks.delete(webhook.webhook_id);
   });
 
+  test('the webhooks that its events wait for: paused since when, or disabled', async () => {
+    const receiver = await receiverForTest();
+    // After 429 nothing is sent for a minute.
+    receiver.respond = () => 429;
+    const create = (types: readonly string[]) =>
+      client().webhooks.create({ url: receiver.url, types: [...types], concurrency: 1 });
+    const paused = await create(['transfer.completed']);
+    const disabled = await create(['transfer.*']);
+    const unwanted = await create(['card.*']);
+    for (const { webhook_id } of [disabled, unwanted])
+      await client().webhooks.update(webhook_id, { status: 'disabled' });
+    const card = await newCard(client());
+    const first = await made(client(), card, 1);
+    for (let count = 0; count < 12; count += 1) await made(client(), card, 2);
+    await waitFor('the pause', async () => (await client().webhooks.get(paused.webhook_id)).status === 'paused');
+    const last = await made(client(), card, 3);
+    const { failing_since } = await client().webhooks.get(paused.webhook_id);
+    // One that was sent and failed, and one that has not been sent.
+    for (const id of [first, last]) {
+      const timeline = await timelineWith(id, 1);
+      const waits = stepsOf(timeline, 'webhook_waiting');
+      const [event] = stepsOf(timeline, 'event');
+      const { event_id, event_type } = event ?? {};
+      expect(waits.map(({ webhook_id }) => webhook_id).sort()).toEqual([paused.webhook_id, disabled.webhook_id].sort());
+      for (const wait of waits) expect(wait).toMatchObject({ event_id, event_type });
+      const text = waits.find(({ webhook_id }) => webhook_id === paused.webhook_id)?.text;
+      const state = `which is paused: it has failed since ${failing_since}, and its oldest event is sent again at 2`;
+      expect(text).toContain(`transfer.completed waits for the webhook ${paused.webhook_id}, ${state}`);
+      expect(waits.find(({ webhook_id }) => webhook_id === disabled.webhook_id)?.text).toMatch(/which is disabled: /);
+      expect(timeline.truncated).toEqual([]);
+    }
+    receiver.respond = () => 204;
+    await client().webhooks.update(paused.webhook_id, { status: 'enabled' });
+    await client().webhooks.update(disabled.webhook_id, { status: 'enabled' });
+    await waitFor('the deliveries', async () => {
+      return stepsOf(await client().transfers.timeline(last), 'webhook_waiting').length === 0;
+    });
+    for (const { webhook_id } of [paused, disabled, unwanted]) await client().webhooks.delete(webhook_id);
+  });
+
   test('an id of no transfer, or of another program, is refused', async () => {
     const card = await newCard(client(), 5);
     const id = await made(client(), card);

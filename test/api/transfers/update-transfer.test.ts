@@ -23,7 +23,8 @@ describe('update_transfer', () => {
     expect([await found('order', '1'), await found('table', '2'), await found('order', '9')]).toEqual([0, 0, 1]);
     const metadataAfter = async (metadata: UpdateTransferBody['metadata']) =>
       (await client().transfers.update(before.transfer_id, { metadata })).metadata;
-    expect(await metadataAfter({})).toEqual({ order: '9', 'a note': 'Zoë 🎁' });
+    expect(await client().transfers.update(before.transfer_id, { metadata: { order: '9' } })).toEqual({ ...after });
+    expect(await client().transfers.update(before.transfer_id, { metadata: {} })).toEqual({ ...after });
     expect(await metadataAfter({ 'a note': '' })).toEqual({ order: '9', 'a note': '' });
     expect(await found('order', '9')).toBe(1);
     expect(await metadataAfter(null)).toEqual({});

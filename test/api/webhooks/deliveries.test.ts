@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
-import { idAt } from '../../../server/ids.ts';
+import { idAt } from '../../../server/foundation/ids.ts';
 import { refusalOf } from '../../harness/service.ts';
 import { innerId, URL, useStillService } from './still-service.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { TransferService } from '../../../sdk/client.ts';
-import { openVault } from '../../../server/webhooks/vault.ts';
+import { openVault } from '../../../server/subjects/webhooks/vault.ts';
 import { refusalOf } from '../../harness/service.ts';
 import { innerId, URL, useStillService } from './still-service.ts';
 

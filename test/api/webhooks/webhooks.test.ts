@@ -9,6 +9,23 @@ beforeEach(async () => {
   await admin.query('delete from webhook');
 });
 
+test('a URL with a card number is refused, however it is encoded', async () => {
+  const { webhook_id } = await client.webhooks.create({ url: URL });
+  const before = await client.webhooks.get(webhook_id);
+  for (const end of [
+    '/4532015112830366',
+    '/4532%200151%201283%200366',
+    '?card=%224532015112830366%22',
+    '?card=4532+0151+1283+0366',
+    '?card=4532%25200151%25201283%25200366',
+  ]) {
+    const refused = { Status: 400, Code: 'card_number_refused', field: '/url' };
+    expect(await refusalOf(client.webhooks.create({ url: URL + end }))).toMatchObject(refused);
+    expect(await refusalOf(client.webhooks.update(webhook_id, { url: URL + end }))).toMatchObject(refused);
+  }
+  expect({ ...(await client.webhooks.get(webhook_id)) }).toEqual({ ...before });
+});
+
 describe('create_webhook', () => {
   test('without settings: new events of all types, in parallel; the record has every field', async () => {
     await makeEvent();

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { useService } from '../../harness/service.ts';
+import { useOwnService } from '../../harness/service.ts';
 import { GUIDES_BY_MEMBER, type GuideStep, readGuide } from '../guide-reader.ts';
 
 const TIME = /"20\d\d-\d\d-\d\dT[0-9:.]+Z"/g;
@@ -19,7 +19,7 @@ describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
   const steps = readGuide(text);
   /** What the ids of the guide are in this run. */
   const ids = new Map<string, string>();
-  const service = useService();
+  const service = useOwnService('Its guides are read with a new sandbox.');
 
   /** Sends a command to the service of this run, with its ids, and a date that is still to come. */
   async function send({ method, url, headers: own, body, shown }: GuideStep): Promise<string> {

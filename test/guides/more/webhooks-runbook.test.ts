@@ -41,11 +41,11 @@ describe('says what to do about', () => {
   });
 
   // What the delivery calls its failures and logs about them.
-  const errors = [...read('server/delivery/door/send-failure.ts').matchAll(/^ {2}\| '([a-z_]+)'/gm)].map(
+  const errors = [...read('server/background/delivery/door/send-failure.ts').matchAll(/^ {2}\| '([a-z_]+)'/gm)].map(
     ([, name = '']) => name,
   );
   const logged = [
-    ...read('server/delivery/deliverer.ts').matchAll(/(?:failing|disabled|gone): '([^']+)'/g),
+    ...read('server/background/delivery/deliverer.ts').matchAll(/(?:failing|disabled|gone): '([^']+)'/g),
     ...read('server/service.ts').matchAll(/'(cannot deliver events[^']+)'/g),
   ].map(([, text = '']) => text);
 

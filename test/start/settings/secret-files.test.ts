@@ -1,7 +1,7 @@
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readConfiguration } from '../../../server/configuration/configuration.ts';
+import { readConfiguration } from '../../../server/foundation/configuration/configuration.ts';
 import { embeddedServerOf, runCommand, startInVain } from '../../harness/process.ts';
 import { directoryForTest, startForTest, useDirectory } from '../../harness/service.ts';
 

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { lockDataDirectory } from '../../../server/embedded-postgres/data-directory.ts';
+import { lockDataDirectory } from '../../../server/foundation/data-directory.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { embeddedServerOf, runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { useDirectory } from '../../harness/service.ts';

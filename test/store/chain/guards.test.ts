@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { AnyCall } from '../../../server/operations/call.ts';
-import { DEMO_PROGRAM_ID } from '../../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import type { AnyCall } from '../../../server/calls/call.ts';
 import { type Ledger, openLedger } from '../../harness/ledger.ts';
 import type { TrapOutcome, TrapPlace } from '../../harness/proxy.ts';
 import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
@@ -71,10 +71,25 @@ async function makeOpen(ledger: Ledger, body: object): Promise<string> {
 
 const change = (
   ledger: Ledger,
-  operation: 'capture_transfer' | 'cancel_transfer',
+  operation: 'capture_transfer' | 'cancel_transfer' | 'update_transfer',
   transfer_id: string,
   more: Partial<AnyCall> = {},
-) => outcomeOf(ledger.call(operation, {}, { params: { transfer_id }, idempotencyKey: randomUUID(), ...more }));
+) => {
+  const body = operation === 'update_transfer' ? { metadata: { note: 'new' } } : {};
+  return outcomeOf(ledger.call(operation, body, { params: { transfer_id }, idempotencyKey: randomUUID(), ...more }));
+};
+
+/** The events of a card program after a moment, in their order for readers: that of their fences. */
+async function eventsSince(programId: string, moment: Date): Promise<readonly (readonly [string, unknown])[]> {
+  const { rows } = await stranger.query<{ readonly type: string; readonly payload: string }>(
+    `select type, payload from event join write_batch using (batch_id)
+      where program_id = $1 and write_batch.created_at > $2 order by write_batch.created_at, index`,
+    [programId, moment],
+  );
+  return rows.map(({ type, payload }) => [type, JSON.parse(payload)]);
+}
+
+const now = async () => (await stranger.query<{ now: Date }>('select clock_timestamp() as now')).rows[0]?.now as Date;
 
 /** Commits one thing after the other, so that whatever is under way gets as far as it can. */
 async function doOtherThings(): Promise<void> {
@@ -242,6 +257,90 @@ describe('a group that was decided on the one before it', () => {
     expect(await send()).toBe('service_disabled');
     await other.call('change_switch', { disabled: false });
     expect(await send()).toBe('made');
+  });
+});
+
+describe('two changes of one transfer from two processes: the last event is the transfer as it is stored', () => {
+  const CHANGES = ['capture_transfer', 'cancel_transfer', 'update_transfer'] as const;
+  const inOrder = CHANGES.flatMap((first) => CHANGES.map((second) => [first, second] as const));
+  const pairs = inOrder.filter((pair) => pair.includes('update_transfer'));
+
+  test.for(pairs.flatMap((pair) => [{}, OPERATOR].map((more) => [...pair, more] as const)))(
+    '%s is decided, %s commits, and the first is saved',
+    async ([first, second, more]) => {
+      const ledger = openChain();
+      const held = await makeOpen(other, { amount: 5, card_id: await makeCard(), capture: 'manual' });
+      const before = await now();
+      const save = holdAt('before_save');
+      const one = change(ledger, first, held);
+      await save.reached;
+      const two = change(other, second, held, { ...more, idempotencyKey: null });
+      expect(await two).toBe('made');
+      save.release();
+      await one;
+      const stored = JSON.parse((await other.call('get_transfer', {}, { params: { transfer_id: held } })).body);
+      const events = await eventsSince(DEMO_PROGRAM_ID, before);
+      expect(events.at(-1)?.[1]).toEqual(stored);
+      const times = events.map(([, record]) => (record as { readonly updated_at: string }).updated_at);
+      expect(times).toEqual(times.toSorted());
+    },
+  );
+});
+
+describe('program.updated shows the funding', () => {
+  type Shown = {
+    readonly program_id: string;
+    readonly funding: readonly { readonly currency: string; readonly balance: number }[];
+  };
+
+  async function makeProgram() {
+    const { body } = await other.call('create_program', { name: 'Shown', currency: 'USD' });
+    const { program_id } = JSON.parse(body) as Shown;
+    const programId = program_id.replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+    await other.call('create_card', { card_id: 'shown' }, { programId });
+    const params = { program_id };
+    await other.call('create_deposit', { amount: 1000 }, { params, idempotencyKey: randomUUID() });
+    const rename = (ledger: Ledger) => ledger.call('update_program', { name: randomUUID() }, { params });
+    const load = (ledger: Ledger) => transfer(ledger, 'shown', { amount: 10 }, { programId });
+    return { programId, rename, load };
+  }
+
+  /** What the events say was loaded, and what the program's own event says was left, one after the other. */
+  async function expectTrue(programId: string, since: Date): Promise<readonly string[]> {
+    let balance = 1000;
+    const events = await eventsSince(programId, since);
+    for (const [type, record] of events) {
+      if (type === 'transfer.completed') balance -= 10;
+      else expect((record as Shown).funding).toMatchObject([{ currency: 'USD', balance }]);
+    }
+    return events.map(([type]) => type);
+  }
+
+  test('as it is at its commit, though a load comes between its reads and its writes', async () => {
+    const { programId, rename, load } = await makeProgram();
+    const since = await now();
+    const save = holdAt('before_save');
+    const renamed = rename(openChain());
+    await save.reached;
+    const loaded = load(other);
+    await Promise.race([loaded, untilWaiting()]);
+    save.release();
+    expect([(await renamed).status, await loaded]).toEqual([200, 'made']);
+    expect((await expectTrue(programId, since)).toSorted()).toEqual(['program.updated', 'transfer.completed']);
+  });
+
+  test('before a load whose fence was written before it, and which is saved after it', async () => {
+    const { programId, rename, load } = await makeProgram();
+    const ledger = openChain();
+    const since = await now();
+    const { one, two, release } = await sendTwo(
+      () => load(ledger),
+      () => load(ledger),
+    );
+    await rename(other);
+    release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'made']);
+    expect(await expectTrue(programId, since)).toEqual(['transfer.completed', 'program.updated', 'transfer.completed']);
   });
 });
 

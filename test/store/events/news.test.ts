@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { SERVICE_ITSELF } from '../../../domain/event.ts';
-import { ALL_EVENTS, EventNews } from '../../../server/events/event-news.ts';
+import { ALL_EVENTS, EventNews } from '../../../server/subjects/events/event-news.ts';
 import { openLedger, startServer } from '../../harness/ledger.ts';
 import { useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, relayOnce } from './relayed.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { startRelayingEvents } from '../../../server/jobs/relay-events.ts';
-import { DEMO_PROGRAM_ID } from '../../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import { startRelayingEvents } from '../../../server/background/jobs/relay-events.ts';
 import { migrate } from '../../../server/store/migrations/migrate.ts';
 import { preparePartitions } from '../../../server/store/partition.ts';
 import { waitFor } from '../../harness/process.ts';

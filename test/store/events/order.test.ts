@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { idAt, newBatchId, newId } from '../../../server/ids.ts';
+import { idAt, newBatchId, newId } from '../../../server/foundation/ids.ts';
 import { findEvent } from '../../../server/store/events/read-events.ts';
 import { describeOldBatches, HOLD_RELAY, relayEvents } from '../../../server/store/events/relay.ts';
 import { preparePartitions } from '../../../server/store/partition.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { startRelayingEvents } from '../../../server/jobs/relay-events.ts';
+import { startRelayingEvents } from '../../../server/background/jobs/relay-events.ts';
 import { openDatabases } from '../../../server/store/connection/databases.ts';
 import { HOLD_RELAY } from '../../../server/store/events/relay.ts';
 import { waitFor } from '../../harness/process.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EVERY_PROGRAM } from '../../../domain/event.ts';
-import { DEMO_PROGRAM_ID } from '../../../server/sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { findEvent, readEventPage } from '../../../server/store/events/read-events.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, readAll, relayOnce } from './relayed.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import type { DomainEvent } from '../../../domain/event.ts';
-import { newBatchId } from '../../../server/ids.ts';
+import { newBatchId } from '../../../server/foundation/ids.ts';
 import type { Database } from '../../../server/store/connection/database.ts';
 import { insertEvents } from '../../../server/store/events/insert-events.ts';
 import { readEventPage, type StoredEvent } from '../../../server/store/events/read-events.ts';

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import type { DomainEvent } from '../../../domain/event.ts';
-import { idAt } from '../../../server/ids.ts';
+import { idAt } from '../../../server/foundation/ids.ts';
 import { findEvent, readEventPage } from '../../../server/store/events/read-events.ts';
 import { dropOldEvents } from '../../../server/store/events/retention.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newBatchId } from '../../../server/ids.ts';
+import { newBatchId } from '../../../server/foundation/ids.ts';
 import { insertEvents } from '../../../server/store/events/insert-events.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { eventOf } from './relayed.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { FundingLowRecord } from '../../../contract/events/programs.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { AnyCall } from '../../../server/operations/call.ts';
+import type { AnyCall } from '../../../server/calls/call.ts';
 import type { Ledger } from '../../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { FundingReplay } from '../../torture/changes/funding-replay.ts';

@@ -21,8 +21,8 @@ import { begin, decideTransfer, type TransferPlan } from '../../../domain/transf
 import { decideReversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { newTransfer, plainTerms, type TransferTerms, type TransferType } from '../../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../../domain/transfers/transfer-checks.ts';
+import { toReversalRecord, toTransferRecord } from '../../../server/calls/records/transfer.ts';
 import { toLimits } from '../../../server/store/ledger/limits.ts';
-import { toReversalRecord, toTransferRecord } from '../../../server/transfers/respond.ts';
 import { calendarAt } from '../../harness/local-time.ts';
 import type { History, LoggedEvent, Transaction } from './history.ts';
 import type { Sent } from './requests.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../../server/embedded-postgres/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../../server/postgres/embedded-postgres.ts';
 import {
   embeddedServerOf,
   runCommand,

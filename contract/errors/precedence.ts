@@ -1,0 +1,72 @@
+import type { RefusalCode } from '../../domain/error-codes.ts';
+import type { Operation } from '../operation.ts';
+
+/** What is checked in one step of a request, and the codes of an operation that it can end with. */
+type StepOfRequest = {
+  /** What it checks, as the second half of a sentence that begins with its number. */
+  readonly checks: string;
+  readonly codes: (operation: Operation) => readonly RefusalCode[];
+};
+
+/** An operation that takes an amount checks it before its other rules, and before card numbers. */
+const isAmount = (code: RefusalCode): boolean => code === 'invalid_amount';
+
+const RATE_LIMITED = (): readonly RefusalCode[] => ['rate_limited'];
+
+/**
+ * The steps of a request to an operation, in the order in which they are taken: a request that several of them refuse gets the
+ * error of the first. server/http/pipeline.ts takes them, and the reference, the OpenAPI document and docs/errors-and-retries.md
+ * have them in this order.
+ */
+export const STEPS = {
+  head: {
+    checks: 'whether the service can take the request, its head, and its route',
+    codes: () => [
+      'service_unavailable',
+      'request_timeout',
+      'headers_too_large',
+      'malformed_request',
+      'expectation_failed',
+      'uri_too_long',
+      'route_not_found',
+      'method_not_allowed',
+    ],
+  },
+  address: { checks: 'the rate limit of the address', codes: RATE_LIMITED },
+  caller: { checks: 'the credentials', codes: () => ['unauthenticated'] },
+  key: { checks: 'the rate limit of the key', codes: RATE_LIMITED },
+  scope: { checks: 'what the key may do', codes: () => ['forbidden'] },
+  program: {
+    checks: 'the card program',
+    codes: ({ reach }) => (reach === 'program' ? ['program_not_found'] : []),
+  },
+  exports: { checks: 'the rate limit of exports', codes: ({ csv }) => (csv ? RATE_LIMITED() : []) },
+  provoked: { checks: 'in a sandbox, the error that the caller asked for', codes: () => [] },
+  body: {
+    checks: 'the media type and the size of the body',
+    codes: ({ body }) => (body === undefined ? [] : ['unsupported_media_type', 'payload_too_large']),
+  },
+  idempotency_key: {
+    checks: 'the idempotency key',
+    codes: ({ idempotency }) => (idempotency === 'none' ? [] : ['invalid_idempotency_key']),
+  },
+  fields: {
+    checks: 'the fields of path, query and body, an amount last',
+    codes: ({ id, errors }) => [`${id}_schema`, ...errors.filter(isAmount)],
+  },
+  rows: { checks: 'the rate limit of transfers in a batch', codes: RATE_LIMITED },
+  card_numbers: { checks: 'that there is no card number anywhere', codes: () => ['card_number_refused'] },
+  operation: {
+    checks: 'the rules of the operation',
+    // The last can occur at any step.
+    codes: ({ id, errors }) => [...errors.filter((code) => !isAmount(code)), `unknown_${id}`],
+  },
+} as const satisfies Readonly<Record<string, StepOfRequest>>;
+
+/** The name of a step. */
+export type Step = keyof typeof STEPS;
+
+/** All codes of an operation in order of precedence. `rate_limited` belongs to several steps, and is named at the first. */
+export function codesInOrder(operation: Operation): readonly RefusalCode[] {
+  return [...new Set(Object.values(STEPS).flatMap(({ codes }) => codes(operation)))];
+}

@@ -1,0 +1,2 @@
+/** Inner UUID of the demo program: a constant, so that the examples work in every sandbox. */
+export const DEMO_PROGRAM_ID = '01900000-0000-7000-8000-0000000000de';

@@ -1,0 +1,42 @@
+// The one file that knows where the others are. It lies at the root of a clone and, as it is, at that of dist/ in the package.
+// The modules there are bundled and have no place of their own, so none of them asks for its own. Plain JavaScript without
+// any package, because in a fresh clone it runs before anything is installed, on the machine's Node.
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The root of the clone, or dist/ of the package. Files that are no code have the same place below both. */
+export const ROOT = dirname(fileURLToPath(import.meta.url));
+
+/** Whether this is a clone: the package has no TypeScript. */
+export const IS_CLONE = existsSync(join(ROOT, 'server', 'main.ts'));
+
+/**
+ * A file or folder, by its path from the root.
+ *
+ * @param {string} path
+ */
+export const placeOf = (path) => join(ROOT, path);
+
+/**
+ * What has a process or a thread of its own, by its path from the root without an extension: TypeScript in a clone, JavaScript
+ * in the package.
+ *
+ * @param {string} path
+ */
+export const programAt = (path) => join(ROOT, `${path}.${IS_CLONE ? 'ts' : 'js'}`);
+
+/**
+ * The path of a file in an optional package. Found as Node finds packages, because a package manager may install it above
+ * this one.
+ *
+ * @param {string} name
+ * @throws {Error} if it is not installed
+ */
+export const inOptionalPackage = (name) => createRequire(import.meta.url).resolve(name);
+
+/** The version of the service, from package.json. */
+export const VERSION = /** @type {{ readonly version: string }} */ (
+  JSON.parse(readFileSync(placeOf('package.json'), 'utf8'))
+).version;

@@ -1,0 +1,196 @@
+import { performance } from 'node:perf_hooks';
+import { toWireId } from '../../../domain/identifier.ts';
+import { databaseTime } from '../../foundation/database-clock.ts';
+import type { Definition } from './endpoint/definition.ts';
+import type { Endpoint } from './endpoint/endpoint.ts';
+import type { Item } from './endpoint/item.ts';
+import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
+import type { Answer, Door } from './send.ts';
+import { signMessage } from './signature.ts';
+
+// Invariant: In strict order no event is sent before the one before it was delivered and that is stored, whatever
+//   stops or freezes a process
+// Kept by: one in flight; leases with epochs, asked again before a request is written
+// Tested by: `test/delivery/order.test.ts`, `test/delivery/processes.test.ts`
+
+// Invariant: Receivers that hang or refuse hold up no others
+// Kept by: windows, turns, and half of the places for slow ones
+// Tested by: `test/delivery/order.test.ts`, `test/door`
+
+/** Requests of a process that are in flight at most. */
+const MAX_FLIGHTS = 512;
+
+/** Those of slow receivers at most, so that others always have room. */
+const MAX_SLOW_FLIGHTS = 256;
+
+/** What a webhook may send before it is the turn of the next. */
+const MAX_SENT_PER_TURN = 8;
+
+/** How often requests are looked for that have become slow. */
+const LOOK_MILLISECONDS = 250;
+
+const USER_AGENT = 'Transfer-Service-Webhooks/0.1';
+
+type Flight = { readonly endpoint: Endpoint; readonly startedAt: number; isSlow: boolean };
+
+/** How the dispatcher is connected. */
+export type DispatcherParts = {
+  readonly door: Pick<Door, 'send'>;
+  /** Whether this process may send: not while its lease is not renewed. */
+  readonly maySend: () => boolean;
+  readonly onOutcome: (outcome: Outcome) => void;
+};
+
+/** Sends what the webhooks of a process have, in turns, so that none holds up the others. */
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  #queue: Endpoint[] = [];
+  /** Slow webhooks that wait for one of their places. */
+  #slowQueue: Endpoint[] = [];
+  /** The oldest first. */
+  readonly #flights = new Set<Flight>();
+  #slow = 0;
+  #isScheduled = false;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+    this.#timer = setInterval(() => this.#findSlow(), LOOK_MILLISECONDS);
+  }
+
+  /** Requests in flight. */
+  get flights(): number {
+    return this.#flights.size;
+  }
+
+  /** Gives a webhook a turn. */
+  queue(endpoint: Endpoint): void {
+    if (!endpoint.isQueued) {
+      endpoint.isQueued = true;
+      this.#queue.push(endpoint);
+    }
+    this.#schedule();
+  }
+
+  /** Sends no more. */
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#queue = [];
+    this.#slowQueue = [];
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#turn();
+    });
+  }
+
+  #turn(): void {
+    while (this.#queue.length > 0 && this.#hasRoom(false)) {
+      const turns = this.#queue;
+      this.#queue = [];
+      for (const [index, endpoint] of turns.entries()) {
+        if (!this.#hasRoom(false)) {
+          this.#queue = [...turns.slice(index), ...this.#queue];
+          return;
+        }
+        endpoint.isQueued = false;
+        this.#serve(endpoint);
+      }
+    }
+  }
+
+  #serve(endpoint: Endpoint): void {
+    for (let sent = 0; sent < MAX_SENT_PER_TURN; sent += 1) {
+      if (!this.#hasRoom(endpoint.isSlow)) {
+        endpoint.isQueued = true;
+        (endpoint.isSlow ? this.#slowQueue : this.#queue).push(endpoint);
+        return;
+      }
+      // A frozen process may have lost its lease since the last look.
+      if (!this.#parts.maySend()) return;
+      const item = endpoint.take();
+      if (item === undefined) return;
+      this.#send(endpoint, item);
+    }
+    endpoint.isQueued = true;
+    this.#queue.push(endpoint);
+  }
+
+  #hasRoom(isSlow: boolean): boolean {
+    const counted = Math.min(this.#slow, MAX_SLOW_FLIGHTS);
+    if (isSlow) return this.#slow < MAX_SLOW_FLIGHTS && this.#flights.size < MAX_FLIGHTS;
+    return this.#flights.size - this.#slow + counted < MAX_FLIGHTS;
+  }
+
+  #send(endpoint: Endpoint, item: Item): void {
+    const startedAt = databaseTime();
+    const flight = { endpoint, startedAt: performance.now(), isSlow: endpoint.isSlow };
+    this.#flights.add(flight);
+    if (flight.isSlow) this.#slow += 1;
+    const { url, revision } = endpoint.definition;
+    const { body } = item;
+    const headers = headersOf(endpoint.definition, item, startedAt);
+    // A connection may be opened while the process is frozen, and another one has gone on since.
+    const isWanted = (): boolean => this.#parts.maySend() && !endpoint.isDropped;
+    this.#parts.door.send({ url, headers, body, signal: endpoint.signal, isWanted }).then((answer) => {
+      this.#land(flight);
+      this.#judge(endpoint, item, answer, { startedAt, revision });
+    });
+  }
+
+  #land(flight: Flight): void {
+    this.#flights.delete(flight);
+    if (flight.isSlow) this.#slow -= 1;
+    this.#continue();
+  }
+
+  #judge(endpoint: Endpoint, item: Item, answer: Answer, sent: Sent): void {
+    if (answer.error === 'aborted') {
+      // It is sent again: by this process, or by the one that goes on.
+      endpoint.giveBack(item);
+      return;
+    }
+    this.#parts.onOutcome(judge(endpoint, item, answer, sent));
+  }
+
+  /** Counts requests that take long among the slow ones before they have an answer. */
+  #findSlow(): void {
+    const since = performance.now() - SLOW_MILLISECONDS;
+    for (const flight of this.#flights) {
+      if (flight.startedAt > since) break;
+      if (flight.isSlow) continue;
+      flight.isSlow = true;
+      flight.endpoint.isSlow = true;
+      this.#slow += 1;
+    }
+    this.#continue();
+  }
+
+  /** Gives turns to those that have waited for room. */
+  #continue(): void {
+    for (const endpoint of this.#slowQueue.splice(0, Math.max(0, MAX_SLOW_FLIGHTS - this.#slow))) {
+      endpoint.isQueued = false;
+      this.queue(endpoint);
+    }
+    if (this.#queue.length > 0) this.#schedule();
+  }
+}
+
+function headersOf(
+  { headers, keys }: Definition,
+  { eventId, body, traceparent }: Item,
+  now: number,
+): Record<string, string> {
+  const signing = keys.filter(({ expiresAt }) => expiresAt === null || expiresAt > now).map(({ key }) => key);
+  return {
+    ...headers,
+    'content-type': 'application/json',
+    'user-agent': USER_AGENT,
+    ...(traceparent === null ? {} : { traceparent }),
+    ...signMessage({ eventId: toWireId('evt', eventId), sentAt: new Date(now), body }, signing),
+  };
+}

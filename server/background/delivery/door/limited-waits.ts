@@ -1,0 +1,34 @@
+/** What became of look-ups, in their order, without those that take longer than this once another one has succeeded. */
+export function settledSoon<Result>(
+  lookUps: readonly Promise<Result>[],
+  milliseconds: number,
+): Promise<readonly PromiseSettledResult<Result>[]> {
+  return new Promise((resolve) => {
+    const results: PromiseSettledResult<Result>[] = [];
+    // Without the places of those that have not settled.
+    const end = (): void => resolve(results.filter(() => true));
+    let timer: NodeJS.Timeout | undefined;
+    const note = (index: number, result: PromiseSettledResult<Result>): void => {
+      results[index] = result;
+      if (result.status === 'fulfilled') timer ??= setTimeout(end, milliseconds).unref();
+    };
+    const settled = lookUps.map((lookUp, index) =>
+      lookUp.then(
+        (value) => note(index, { status: 'fulfilled', value }),
+        (reason: unknown) => note(index, { status: 'rejected', reason }),
+      ),
+    );
+    void Promise.all(settled).then(() => {
+      clearTimeout(timer);
+      end();
+    });
+  });
+}
+
+/** Waits for what cannot be stopped no longer than a signal allows. */
+export function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });
+}

@@ -1,0 +1,48 @@
+import type { Health } from '../../../../domain/webhooks/health.ts';
+import type { WebhookOrder, WebhookPayload } from '../../../../domain/webhooks/webhook.ts';
+import type { DeliveredWebhook, SigningSecret } from '../../../store/webhooks/state.ts';
+import { openHeaders } from '../../../subjects/webhooks/headers.ts';
+import type { Vault } from '../../../subjects/webhooks/vault.ts';
+import { readSigningKey } from '../signature.ts';
+
+/** A webhook as its delivery uses it, from the database. */
+export type Definition = {
+  readonly webhookId: string;
+  /** Null for a webhook of operators. */
+  readonly programId: string | null;
+  readonly url: string;
+  /** Types and groups; null for all. */
+  readonly types: ReadonlySet<string> | null;
+  readonly payload: WebhookPayload;
+  readonly order: WebhookOrder;
+  readonly concurrency: number;
+  readonly rate: number | null;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Newest first. */
+  readonly keys: readonly { readonly key: Buffer; readonly expiresAt: number | null }[];
+  readonly revision: number;
+  readonly shard: number;
+  readonly cursor: number;
+  /** Positions after the cursor that are settled. */
+  readonly ahead: string;
+  readonly health: Health;
+  readonly isFailingTold: boolean;
+  readonly nextRetryAt: number | null;
+};
+
+/** Decrypts what belongs to a webhook. Throws if this process does not have the key. */
+export function toDefinition(webhook: DeliveredWebhook, secrets: readonly SigningSecret[], vault: Vault): Definition {
+  const { webhookId, types, deliveryOrder: order, probeTries: probes, ...rest } = webhook;
+  const { status, failures, failingSince, lastFailureAt, lastSuccessAt, nextProbeAt } = webhook;
+  return {
+    ...rest,
+    webhookId,
+    order,
+    types: types === null ? null : new Set(types),
+    headers: openHeaders(vault, webhook),
+    keys: secrets
+      .filter((secret) => secret.webhookId === webhookId)
+      .map(({ sealed, expiresAt }) => ({ key: readSigningKey(vault.open(sealed, webhookId)), expiresAt })),
+    health: { status, failures, failingSince, lastFailureAt, lastSuccessAt, probes, nextProbeAt },
+  };
+}

@@ -1,0 +1,331 @@
+import { setMaxListeners } from 'node:events';
+import { type Health, takeOver, withLastSuccess } from '../../../../domain/webhooks/health.ts';
+import { FIRST_WINDOW } from '../../../../domain/webhooks/pace.ts';
+import { databaseTime } from '../../../foundation/database-clock.ts';
+import type { Database } from '../../../store/connection/database.ts';
+import type { StoredDelivery } from '../../../store/webhooks/delivery.ts';
+import type { RunningReplay } from '../../../store/webhooks/replay.ts';
+import type { HeldShard } from '../../../store/webhooks/shard.ts';
+import type { Definition } from './definition.ts';
+import { DoneRows } from './done-rows.ts';
+import { EventCursor } from './event-cursor.ts';
+import type { EventFeed, FeedEvent } from './event-feed.ts';
+import { fromEvent, type Item } from './item.ts';
+import { Places } from './places.ts';
+import { RateLimit } from './rate-limit.ts';
+import { ReplayRun } from './replay-run.ts';
+import { Retries } from './retries.ts';
+
+// Invariant: A crash repeats at most what was in flight: per webhook no more than its `concurrency`, in strict order
+//   one
+// Kept by: a place in the window is free only when the outcome is stored
+// Tested by: `test/delivery/stored-first.test.ts`, `test/delivery/processes.test.ts`,
+//   `test/torture/rows/webhooks.ts`
+
+/** What the webhooks of a process share. */
+export type DeliveryContext = {
+  readonly database: Database;
+  /** Puts a webhook into the queue of those that may have something to send. */
+  readonly queue: (endpoint: Endpoint) => void;
+  /** Has the cursors of a webhook stored. */
+  readonly touch: (endpoint: Endpoint) => void;
+  /** Has a row deleted whose event no longer exists. */
+  readonly forgetDelivery: (endpoint: Endpoint, row: StoredDelivery) => void;
+  /** Resolves when everything that was to be stored so far is stored. */
+  readonly stored: () => Promise<void>;
+  /** Reading failed: whoever could not go on is asked again. */
+  readonly onFailure: (error: unknown) => void;
+  /** The events of a webhook before a place were deleted. */
+  readonly onDeleted: (endpoint: Endpoint, oldest: number) => void;
+};
+
+/** A webhook under delivery: what is sent next, and how much at once. */
+export class Endpoint {
+  definition: Definition;
+  readonly held: HeldShard;
+  readonly feed: EventFeed;
+  health: Health;
+  /** How many requests may be in flight: fewer than the webhook allows after failures. */
+  window = FIRST_WINDOW;
+  /** Whether its last answer, or one that is awaited, took long. */
+  isSlow = false;
+  /** Sent, and the outcome is not stored: what a crash of this process repeats. */
+  inFlight = 0;
+  /** Whether it waits for its turn. */
+  isQueued = false;
+  /** No more is sent, because a decision about it is being stored. */
+  isHalted = false;
+  /** No more is sent, because another process is to go on. */
+  isDraining = false;
+  /** Another process has it, or it is deleted: outcomes are no longer stored. */
+  isDropped = false;
+  isFailingTold: boolean;
+  /** The health that is stored. */
+  storedHealth: Health;
+  storedCursor: number;
+  replay: ReplayRun | null = null;
+  readonly cursor: EventCursor;
+  readonly retries: Retries;
+  readonly #context: DeliveryContext;
+  readonly #aborting = new AbortController();
+  readonly #rate = new RateLimit();
+  /** Tests and resends that wait or are in flight. */
+  readonly #asked = new Set<string>();
+  readonly #askedWaiting: Item[] = [];
+  readonly #askedDone = new DoneRows();
+  /** What has to be sent again before anything else. */
+  readonly #again: Item[] = [];
+  #isReplayNext = false;
+  #rateTimer: NodeJS.Timeout | undefined;
+  readonly #stopListening: () => void;
+
+  constructor(definition: Definition, held: HeldShard, feed: EventFeed, context: DeliveryContext) {
+    this.definition = definition;
+    this.held = held;
+    this.feed = feed;
+    this.health = withLastSuccess(definition.health);
+    this.storedHealth = definition.health;
+    this.storedCursor = definition.cursor;
+    this.isFailingTold = definition.isFailingTold;
+    this.#context = context;
+    setMaxListeners(0, this.#aborting.signal);
+    const places = new Places(definition.cursor, definition.ahead);
+    this.cursor = new EventCursor(feed, places, (event) => this.#wants(event), this.#reports());
+    this.retries = new Retries(definition.nextRetryAt, {
+      webhookId: definition.webhookId,
+      database: context.database,
+      feed,
+      payload: () => this.definition.payload,
+      onMore: () => this.wake(),
+      onFailure: context.onFailure,
+      forget: (row) => context.forgetDelivery(this, row),
+      stored: context.stored,
+    });
+    this.#stopListening = feed.listen(() => this.wake());
+  }
+
+  get webhookId(): string {
+    return this.definition.webhookId;
+  }
+  get signal(): AbortSignal {
+    return this.#aborting.signal;
+  }
+  get isStrict(): boolean {
+    return this.definition.order === 'strict';
+  }
+
+  /** Whether it stands otherwise than is stored. */
+  get hasMoved(): boolean {
+    return this.cursor.places.passed !== this.storedCursor || this.health !== this.storedHealth;
+  }
+
+  /** Asks for a turn. */
+  wake(): void {
+    if (!this.isDropped) this.#context.queue(this);
+  }
+
+  /** Takes over what was changed by a request. What is in memory of events is read again: texts may have been erased. */
+  update(definition: Definition): void {
+    this.definition = definition;
+    this.health = takeOver(definition.health, this.health);
+    this.storedHealth = definition.health;
+    this.isFailingTold = definition.isFailingTold;
+    this.isHalted = false;
+    this.retries.reset();
+    this.feed.forget();
+    this.cursor.forget();
+    this.replay?.forget();
+    void this.#readAgain();
+    if (definition.cursor > this.cursor.places.passed) {
+      // A request has moved the cursor: what was passed over is not sent.
+      this.#again.length = 0;
+      this.cursor.skipTo(definition.cursor);
+    }
+    this.storedCursor = definition.cursor;
+    this.wake();
+  }
+
+  /** Ends the delivery by this process. */
+  drop(): void {
+    this.isDropped = true;
+    this.#stopListening();
+    clearTimeout(this.#rateTimer);
+    this.#aborting.abort();
+  }
+
+  /** Notes that a test or a resend is to be sent; false when it is under way already, or just done. */
+  noteAsked({ kind, eventId, nextAt }: StoredDelivery): boolean {
+    const key = `${kind} ${eventId}`;
+    if (this.#asked.has(key) || this.#askedDone.has(key, nextAt)) return false;
+    this.#asked.add(key);
+    return true;
+  }
+
+  /** How many tests and resends wait or are in flight. */
+  get askedCount(): number {
+    return this.#asked.size;
+  }
+
+  /** Sends a test or a resend that was noted. */
+  ask(item: Item): void {
+    this.#askedWaiting.push(item);
+    this.wake();
+  }
+
+  /** Forgets a test or a resend: it is not sent, or done. */
+  forgetAsked({ kind, eventId }: Pick<StoredDelivery, 'eventId'> & { readonly kind: string }): void {
+    this.#asked.delete(`${kind} ${eventId}`);
+  }
+
+  /** A paused webhook has responded to something else: the probe is due. */
+  probeSoon(): void {
+    if (this.health.nextProbeAt !== null) this.health = { ...this.health, nextProbeAt: databaseTime() };
+  }
+
+  /** Begins, continues or cancels a replay. */
+  setReplay(stored: RunningReplay | undefined): void {
+    if (stored?.replayId === this.replay?.replayId) return;
+    if (stored === undefined) {
+      this.replay = null;
+      return;
+    }
+    const { database } = this.#context;
+    this.replay = new ReplayRun(stored, {
+      database,
+      feed: this.feed,
+      payload: this.definition.payload,
+      wants: (event) => this.#wants(event),
+      reports: this.#reports(),
+    });
+    this.wake();
+  }
+
+  /** What may be sent now; undefined when nothing may, or nothing is there yet. */
+  take(): Item | undefined {
+    if (this.isDropped || this.isDraining) return undefined;
+    const { concurrency } = this.definition;
+    if (this.inFlight >= (this.isStrict ? 1 : Math.min(this.window, concurrency))) return undefined;
+    const waitMilliseconds = this.#rate.waitFor(this.definition.rate);
+    if (waitMilliseconds > 0) {
+      this.#rateTimer ??= setTimeout(() => {
+        this.#rateTimer = undefined;
+        this.wake();
+      }, waitMilliseconds);
+      return undefined;
+    }
+    const item = this.#askedWaiting.shift() ?? (this.isHalted ? undefined : this.#next());
+    if (item === undefined) return undefined;
+    this.#rate.use(this.definition.rate);
+    this.inFlight += 1;
+    return item;
+  }
+
+  /**
+   * Puts back what was not delivered and has no row: it is the next that is sent. `isOld` says that the webhook has been
+   * read again since.
+   */
+  putBack(item: Item, isOld = false): void {
+    this.#again.push(item);
+    this.#again.sort((left, right) => (left.position ?? 0) - (right.position ?? 0));
+    if (isOld) void this.#readAgain();
+  }
+
+  /** Reads the events again that wait to be sent again. */
+  async #readAgain(): Promise<void> {
+    for (const item of [...this.#again]) {
+      try {
+        const found = await this.feed.readOne(item.eventId);
+        const at = this.#again.indexOf(item);
+        if (found !== undefined && at !== -1) {
+          this.#again[at] = { ...item, ...fromEvent(found, this.definition.payload) };
+        }
+      } catch (error) {
+        this.#context.onFailure(error);
+      }
+    }
+  }
+
+  /** Takes back what was not sent after all. */
+  giveBack(item: Item): void {
+    this.inFlight -= 1;
+    if (this.isDropped) return;
+    if (item.kind === 'resend' || item.kind === 'test') this.forgetAsked(item);
+    else if (item.storedAt !== null) this.retries.giveBack(item);
+    else this.putBack({ ...item, tries: item.tries - 1 });
+    this.wake();
+  }
+
+  /**
+   * Called when an outcome is stored; `retryAt` is when the event is to be sent again. `hasChangedRow` is false where the
+   * row of the event stays as it was.
+   */
+  release(item: Item, retryAt: number | null, hasChangedRow: boolean): void {
+    this.inFlight -= 1;
+    if (retryAt !== null) this.retries.note(retryAt);
+    if (item.kind === 'resend' || item.kind === 'test') {
+      this.#askedDone.add(`${item.kind} ${item.eventId}`, item.dueAt);
+      this.forgetAsked(item);
+    } else if (item.storedAt !== null) this.retries.forget(item, hasChangedRow);
+    this.wake();
+  }
+
+  /** Whether one event at a time is sent, at its time. */
+  get isHeldBack(): boolean {
+    const { status, nextProbeAt } = this.health;
+    return status === 'paused' || (this.isStrict && nextProbeAt !== null);
+  }
+
+  #next(): Item | undefined {
+    const { status, nextProbeAt } = this.health;
+    if (status === 'disabled') return undefined;
+    if (this.isHeldBack) {
+      const isDue = this.inFlight === 0 && (nextProbeAt === null || nextProbeAt <= databaseTime());
+      return isDue ? this.#takeProbe(nextProbeAt) : undefined;
+    }
+    const again = this.#again.shift();
+    if (again !== undefined) return { ...again, kind: 'retry', tries: again.tries + 1 };
+    const first = this.retries.take();
+    if (first !== undefined) return first;
+    this.#isReplayNext = !this.#isReplayNext;
+    if (this.#isReplayNext) return this.#takeReplay() ?? this.#takeEvent();
+    return this.#takeEvent() ?? this.#takeReplay();
+  }
+
+  /** The oldest event: one that failed before, or the next one. */
+  #takeProbe(dueAt: number | null): Item | undefined {
+    const again = this.#again.shift();
+    const kind = this.health.status === 'paused' ? 'probe' : 'retry';
+    if (again !== undefined) return { ...again, kind, dueAt, tries: again.tries + 1 };
+    const oldest = this.retries.takeOldest();
+    if (oldest === 'unknown') return undefined;
+    const item = oldest ?? this.#takeEvent() ?? this.#takeReplay();
+    return item && { ...item, kind, dueAt };
+  }
+
+  #takeEvent(): Item | undefined {
+    const taken = this.cursor.take();
+    if (taken === undefined) return undefined;
+    const from = fromEvent(taken.found, this.definition.payload);
+    return { ...from, kind: 'event', tries: 0, dueAt: null, place: taken.place, replay: null, storedAt: null };
+  }
+
+  #takeReplay(): Item | undefined {
+    const { replay } = this;
+    const item = replay?.take();
+    if (item === undefined && replay?.isComplete) this.#context.touch(this);
+    return item;
+  }
+
+  #wants({ event: { type } }: FeedEvent): boolean {
+    const { types } = this.definition;
+    return types === null || types.has(type) || types.has(`${type.split('.', 1)[0]}.*`);
+  }
+
+  #reports() {
+    return {
+      onMore: () => this.wake(),
+      onFailure: (error: unknown) => this.#context.onFailure(error),
+      onDeleted: (oldest: number) => this.#context.onDeleted(this, oldest),
+    };
+  }
+}

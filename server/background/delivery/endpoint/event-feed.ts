@@ -1,0 +1,177 @@
+import { performance } from 'node:perf_hooks';
+import { insistOnProof } from '../../../calls/read-rows.ts';
+import type { Database } from '../../../store/connection/database.ts';
+import { findEvent, findEvents, type StoredEvent } from '../../../store/events/read-events.ts';
+import type { Webhook } from '../../../store/webhooks/webhook.ts';
+import { ALL_EVENTS } from '../../../subjects/events/event-news.ts';
+import { writeBody } from '../../../subjects/webhooks/body.ts';
+import type { FeedReader } from './feed-reader.ts';
+
+/** Time for a standby to confirm that it has what was read, where commits wait for one. */
+const PROOF_MILLISECONDS = 3_000;
+
+/** A page that no webhook has asked for so long is dropped. */
+const MAX_UNUSED_MILLISECONDS = 5_000;
+
+/** Pages of one feed that are kept at most: webhooks that lag behind read theirs again. */
+const MAX_PAGES = 16;
+
+/** An event, with its texts as they are sent: written once, whatever the number of webhooks. */
+export class FeedEvent {
+  readonly event: StoredEvent;
+  /** Its position; for webhooks of operators, its number. */
+  readonly place: number;
+  readonly #isForOperators: boolean;
+  readonly #texts: Partial<Record<Webhook['payload'], string>> = {};
+
+  constructor(event: StoredEvent, isOperator: boolean) {
+    this.event = event;
+    this.place = isOperator ? event.number : event.position;
+    this.#isForOperators = isOperator;
+  }
+
+  text(payload: Webhook['payload']): string {
+    this.#texts[payload] ??= writeBody(this.event, payload, this.#isForOperators);
+    return this.#texts[payload];
+  }
+}
+
+/** Events that follow each other. */
+export type FeedPage = {
+  /** The events after this place, up to `end`; there are none where both are the same. */
+  readonly after: number;
+  readonly end: number;
+  readonly events: readonly FeedEvent[];
+};
+
+/** Instead of a page: the events up to the one before `oldest` are deleted. */
+export type DeletedPage = { readonly oldest: number };
+
+type KeptPage = FeedPage & { usedAt: number };
+
+/** The events of a card program, or of all with the service itself, read once for all webhooks that are sent them. */
+export class EventFeed {
+  readonly programId: string | null;
+  readonly #database: Database;
+  readonly #reader: FeedReader;
+  readonly #listeners = new Set<() => void>();
+  readonly #reading = new Map<number, { readonly version: number; readonly page: Promise<FeedPage | DeletedPage> }>();
+  #pages: KeptPage[] = [];
+  /** The last place that was read. */
+  #end = 0;
+  #version = 0;
+  /** After this place there was nothing as of a version. */
+  #known = { end: -1, version: -1 };
+
+  constructor(database: Database, programId: string | null, reader: FeedReader) {
+    this.#database = database;
+    this.#reader = reader;
+    this.programId = programId;
+  }
+
+  /** Under which id the database has the last place of this feed. */
+  get headId(): string {
+    return this.programId ?? ALL_EVENTS;
+  }
+
+  /** Raised when there may be new events. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Calls a listener when there may be new events; returns how to stop that. */
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  get isUsed(): boolean {
+    return this.#listeners.size > 0;
+  }
+
+  noteNews(): void {
+    this.#version += 1;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Notes the last place that the database has. */
+  noteHead(head: number): void {
+    if (head > this.#end) this.noteNews();
+  }
+
+  /** Whether there is nothing after a place, unless that is news. */
+  isEnd(place: number): boolean {
+    return this.#known.version === this.#version && place >= this.#known.end;
+  }
+
+  /** The events after a place that were read already. */
+  find(place: number): FeedPage | undefined {
+    const page = this.#pages.find(({ after, end }) => after <= place && place < end);
+    if (page !== undefined) page.usedAt = performance.now();
+    return page;
+  }
+
+  /** Reads the events after a place. Throws what the database throws. */
+  async read(place: number): Promise<FeedPage | DeletedPage> {
+    const found = this.find(place);
+    if (found !== undefined) return found;
+    const running = this.#reading.get(place);
+    if (running?.version === this.#version) return running.page;
+    const page = this.#readPage(place);
+    this.#reading.set(place, { version: this.#version, page });
+    try {
+      return await page;
+    } finally {
+      if (this.#reading.get(place)?.page === page) this.#reading.delete(place);
+    }
+  }
+
+  async #readPage(after: number): Promise<FeedPage | DeletedPage> {
+    const { programId } = this;
+    const version = this.#version;
+    const read = await this.#reader.read(programId, after);
+    if ('oldest' in read) return read;
+    await insistOnProof(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
+    const events = read.events.map((event) => new FeedEvent(event, programId === null));
+    const page: KeptPage = { after, end: read.end, events, usedAt: performance.now() };
+    // Where nothing comes after a place, the head is not beyond it.
+    this.#end = Math.max(this.#end, page.end);
+    if (page.end > after) this.#keep(page);
+    // News that came meanwhile may be in it, or not.
+    if (!read.isFull && version === this.#version) this.#known = { end: read.end, version };
+    return page;
+  }
+
+  #keep(page: KeptPage): void {
+    this.#pages.push(page);
+    if (this.#pages.length <= MAX_PAGES) return;
+    const oldest = Math.min(...this.#pages.map(({ usedAt }) => usedAt));
+    this.#pages.splice(
+      this.#pages.findIndex(({ usedAt }) => usedAt === oldest),
+      1,
+    );
+  }
+
+  /** Reads one event; undefined where it is deleted. */
+  async readOne(eventId: string): Promise<FeedEvent | undefined> {
+    const event = await findEvent(this.#database, eventId, this.programId ?? undefined);
+    return event && new FeedEvent(event, this.programId === null);
+  }
+
+  /** Reads some events, by their ids; those that are deleted are left out. */
+  async readSome(eventIds: readonly string[]): Promise<ReadonlyMap<string, FeedEvent>> {
+    const events = await findEvents(this.#database, eventIds, this.programId ?? undefined);
+    return new Map([...events].map(([eventId, event]) => [eventId, new FeedEvent(event, this.programId === null)]));
+  }
+
+  /** Drops everything that was read: it may have been changed. */
+  forget(): void {
+    this.#pages = [];
+  }
+
+  /** Drops what is no longer used. */
+  tidy(): void {
+    const now = performance.now();
+    this.#pages = this.#pages.filter(({ usedAt }) => now - usedAt < MAX_UNUSED_MILLISECONDS);
+  }
+}

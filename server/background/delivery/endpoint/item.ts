@@ -1,0 +1,35 @@
+import type { AttemptKind, WebhookPayload } from '../../../../domain/webhooks/webhook.ts';
+import type { FeedEvent } from './event-feed.ts';
+import type { Place } from './places.ts';
+
+/** Something to send to a webhook. */
+export type Item = {
+  readonly kind: AttemptKind;
+  /** Inner UUID. */
+  readonly eventId: string;
+  readonly eventType: string;
+  /** Position, or number for a webhook of operators; null for a test. */
+  readonly position: number | null;
+  readonly body: string;
+  /** The trace of the request that caused the event; null without one. */
+  readonly traceparent: string | null;
+  /** Attempts before this one. */
+  readonly tries: number;
+  /** When it could have been sent, in milliseconds since 1970; null for what is sent when its turn comes. */
+  readonly dueAt: number | null;
+  /** Its place in the cursor of the webhook, or of the replay. */
+  readonly place: Place | null;
+  /** Where it is counted, if it belongs to a replay. */
+  readonly replay: { sent: number } | null;
+  /** When it was stored as a delivery of its own; null for what has no row. */
+  readonly storedAt: number | null;
+};
+
+/** The parts of an item that follow from its event. */
+export function fromEvent(
+  found: FeedEvent,
+  payload: WebhookPayload,
+): Pick<Item, 'eventId' | 'eventType' | 'position' | 'body' | 'traceparent'> {
+  const { eventId, type, traceparent } = found.event;
+  return { eventId, eventType: type, position: found.place, body: found.text(payload), traceparent };
+}

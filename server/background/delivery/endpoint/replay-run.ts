@@ -1,0 +1,109 @@
+import type { WebhookPayload } from '../../../../domain/webhooks/webhook.ts';
+import type { Database } from '../../../store/connection/database.ts';
+import { readDeadDeliveries, type StoredDelivery, toDeliveries } from '../../../store/webhooks/delivery.ts';
+import type { RunningReplay } from '../../../store/webhooks/replay.ts';
+import { type CursorReports, EventCursor } from './event-cursor.ts';
+import type { EventFeed, FeedEvent } from './event-feed.ts';
+import { fromEvent, type Item } from './item.ts';
+import { Places } from './places.ts';
+
+/** Events that were given up and are read at once. */
+const COUNT = 50;
+
+/** What a replay needs of its webhook. */
+export type ReplaySource = {
+  readonly database: Database;
+  readonly feed: EventFeed;
+  readonly payload: WebhookPayload;
+  readonly wants: (event: FeedEvent) => boolean;
+  readonly reports: CursorReports;
+};
+
+/** A replay in progress: a second cursor of a webhook. */
+export class ReplayRun {
+  readonly replayId: string;
+  /** How many of its events were sent, whatever came of it. */
+  sent: number;
+  readonly #stored: RunningReplay;
+  readonly #source: ReplaySource;
+  /** All events of the range, or null where only those are sent that were given up. */
+  readonly #cursor: EventCursor | null;
+  readonly #places: Places;
+  #found: { readonly event: FeedEvent; readonly row: StoredDelivery }[] = [];
+  #isReading = false;
+
+  constructor(stored: RunningReplay, source: ReplaySource) {
+    this.#stored = stored;
+    this.#source = source;
+    this.replayId = stored.replayId;
+    this.sent = stored.sent;
+    const { cursor, untilPosition } = stored;
+    const wants = (event: FeedEvent): boolean =>
+      event.place <= untilPosition && this.#isInRange(event) && source.wants(event);
+    this.#cursor =
+      stored.selection === 'all' ? new EventCursor(source.feed, new Places(cursor), wants, source.reports) : null;
+    this.#places = this.#cursor?.places ?? new Places(cursor);
+  }
+
+  /** Every event up to this position was sent, or passed over. */
+  get position(): number {
+    return Math.min(this.#places.passed, this.#stored.untilPosition);
+  }
+
+  get isComplete(): boolean {
+    return this.position >= this.#stored.untilPosition;
+  }
+
+  /** Forgets the events in memory: they may have been changed. */
+  forget(): void {
+    this.#cursor?.forget();
+    this.#found = [];
+  }
+
+  /** The next event; undefined when there is none yet, and then more is read. */
+  take(): Item | undefined {
+    if (this.#places.readTo >= this.#stored.untilPosition) return undefined;
+    const { payload } = this.#source;
+    const common = { kind: 'replay', tries: 0, dueAt: null, replay: this } as const;
+    if (this.#cursor !== null) {
+      const taken = this.#cursor.take();
+      return taken && { ...common, ...fromEvent(taken.found, payload), place: taken.place, storedAt: null };
+    }
+    const next = this.#found.shift();
+    if (next === undefined) {
+      void this.#readDead();
+      return undefined;
+    }
+    const place = this.#places.add(next.event.place);
+    return { ...common, ...fromEvent(next.event, payload), place, storedAt: next.row.createdAt };
+  }
+
+  async #readDead(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    const { database, feed, reports } = this.#source;
+    const { webhookId, untilPosition: until } = this.#stored;
+    try {
+      const after = this.#places.readTo;
+      const rows = toDeliveries(await database.read(readDeadDeliveries({ webhookId, after, until, count: COUNT })));
+      const events = await feed.readSome(rows.map(({ eventId }) => eventId));
+      for (const row of rows) {
+        const event = events.get(row.eventId);
+        if (event !== undefined && this.#isInRange(event)) this.#found.push({ event, row });
+      }
+      // Where none of these is sent, the next ones are read.
+      const last = rows.length < COUNT ? until : (rows.at(-1)?.position ?? until);
+      if (this.#found.length === 0) this.#places.readTo = last;
+    } catch (error) {
+      return reports.onFailure(error);
+    } finally {
+      this.#isReading = false;
+    }
+    reports.onMore();
+  }
+
+  #isInRange({ event: { createdAt } }: FeedEvent): boolean {
+    const { fromAt, toAt } = this.#stored;
+    return createdAt.getTime() >= fromAt && createdAt.getTime() < toAt;
+  }
+}

@@ -1,0 +1,182 @@
+import type { WebhookPayload } from '../../../../domain/webhooks/webhook.ts';
+import { Turns } from '../../../calls/turns.ts';
+import { databaseTime } from '../../../foundation/database-clock.ts';
+import type { Database } from '../../../store/connection/database.ts';
+import { readOldestRetry, readRetries, type StoredDelivery, toDeliveries } from '../../../store/webhooks/delivery.ts';
+import { DoneRows } from './done-rows.ts';
+import type { EventFeed, FeedEvent } from './event-feed.ts';
+import { fromEvent, type Item } from './item.ts';
+
+/** Retries of one webhook that are read at once. */
+const COUNT = 50;
+
+/**
+ * Retries are read for one webhook at a time, so that however many webhooks fail, there is a connection for the events of
+ * the others. A webhook waits for one turn at a time, so no more wait than there are webhooks.
+ */
+const readers = new Turns({ atOnce: 1, waitingOfOne: 1, waitingOfAll: Number.POSITIVE_INFINITY });
+
+/** What retries need of their webhook. */
+export type RetrySource = {
+  readonly webhookId: string;
+  readonly database: Database;
+  readonly feed: EventFeed;
+  readonly payload: () => WebhookPayload;
+  /** There may be more to take. */
+  readonly onMore: () => void;
+  readonly onFailure: (error: unknown) => void;
+  /** Has a row deleted whose event no longer exists. */
+  readonly forget: (row: StoredDelivery) => void;
+  /** Resolves when everything that was to be stored so far is stored. */
+  readonly stored: () => Promise<void>;
+};
+
+/** The events of a webhook that failed and are sent again at their time. */
+export class Retries {
+  readonly #source: RetrySource;
+  /** When the first one is due that is not in memory. */
+  #nextAt: number;
+  /** The same of what was stored since the last look began, which may not have seen it. */
+  #notedAt = Number.POSITIVE_INFINITY;
+  #waiting: Item[] = [];
+  /** When the rows of events were due that are waiting here or in flight. */
+  readonly #known = new Map<string, number | null>();
+  readonly #done = new DoneRows();
+  #oldest: Item | null | undefined;
+  #isReading = false;
+
+  constructor(nextAt: number | null, source: RetrySource) {
+    this.#source = source;
+    this.#nextAt = nextAt ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Forgets what was read: a request has changed the webhook. */
+  reset(): void {
+    this.#nextAt = Number.NEGATIVE_INFINITY;
+    for (const { eventId } of this.#waiting) this.#known.delete(eventId);
+    this.#waiting = [];
+    this.#oldest = undefined;
+  }
+
+  /** Notes that a retry was stored, and when it is due, in milliseconds since 1970. */
+  note(nextAt: number): void {
+    this.#nextAt = Math.min(this.#nextAt, nextAt);
+    this.#notedAt = Math.min(this.#notedAt, nextAt);
+  }
+
+  /** Called when the outcome of a retry is stored. A probe that fails leaves the row as it is: it is to be sent again. */
+  forget({ eventId, dueAt: probeDueAt }: Item, hasChangedRow: boolean): void {
+    const dueAt = this.#known.get(eventId) ?? probeDueAt;
+    if (hasChangedRow) this.#done.add(eventId, dueAt);
+    else this.note(dueAt ?? databaseTime());
+    this.#known.delete(eventId);
+    this.#oldest = undefined;
+  }
+
+  /** Takes back one that was not sent after all. */
+  giveBack(item: Item): void {
+    this.#waiting.unshift(item);
+  }
+
+  /** Whether any is due. */
+  get isDue(): boolean {
+    return this.#waiting.length > 0 || this.#nextAt <= databaseTime();
+  }
+
+  /** The next one that is due; undefined when there is none, or when it is still being read. */
+  take(): Item | undefined {
+    const item = this.#waiting.shift();
+    if (item === undefined && this.#nextAt <= databaseTime()) void this.#run(() => this.#readDue());
+    return item;
+  }
+
+  /** The oldest one, due or not; null when there is none, and unknown while it is being read. */
+  takeOldest(): Item | null | 'unknown' {
+    if (this.#oldest === undefined) {
+      void this.#run(() => this.#readOldest());
+      return 'unknown';
+    }
+    const oldest = this.#oldest;
+    this.#oldest = undefined;
+    if (oldest === null) return null;
+    // It may also be one of those that were due when the webhook was paused.
+    this.#waiting = this.#waiting.filter(({ eventId }) => eventId !== oldest.eventId);
+    this.#known.set(oldest.eventId, oldest.dueAt);
+    return oldest;
+  }
+
+  async #run(read: () => Promise<void>): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    try {
+      await readers.take({ programId: this.#source.webhookId, deadline: Number.POSITIVE_INFINITY }, read);
+    } catch (error) {
+      return this.#source.onFailure(error);
+    } finally {
+      this.#isReading = false;
+    }
+    this.#source.onMore();
+  }
+
+  async #readDue(): Promise<void> {
+    const { database, webhookId } = this.#source;
+    const webhookIds = [webhookId];
+    this.#notedAt = Number.POSITIVE_INFINITY;
+    const rows = toDeliveries(await database.read(readRetries({ webhookIds, count: COUNT })));
+    const now = databaseTime();
+    const due = rows.filter(({ nextAt }) => (nextAt ?? 0) <= now);
+    const later = rows.find(({ nextAt }) => (nextAt ?? 0) > now);
+    const isAll = due.length < COUNT;
+    this.#nextAt = isAll ? Math.min(later?.nextAt ?? Number.POSITIVE_INFINITY, this.#notedAt) : now;
+    const fresh = due.filter((row) => !this.#known.has(row.eventId) && !this.#done.has(row.eventId, row.nextAt));
+    // All that are due are in flight; the rest comes when their outcomes are stored.
+    if (!isAll && fresh.length === 0) this.#nextAt = now + 1000;
+    const found = await this.#readEvents(fresh);
+    for (const row of fresh) {
+      const item = this.#toItem(row, 'retry', found.get(row.eventId));
+      if (item === null) continue;
+      this.#known.set(row.eventId, row.nextAt);
+      this.#waiting.push(item);
+    }
+  }
+
+  async #readEvents(rows: readonly StoredDelivery[]): Promise<ReadonlyMap<string, FeedEvent>> {
+    try {
+      return await this.#source.feed.readSome(rows.map(({ eventId }) => eventId));
+    } catch (error) {
+      // They are due as before.
+      this.#nextAt = Number.NEGATIVE_INFINITY;
+      throw error;
+    }
+  }
+
+  async #readOldest(): Promise<void> {
+    const { database, webhookId } = this.#source;
+    for (;;) {
+      const [row] = toDeliveries(await database.read(readOldestRetry({ webhookId })));
+      if (row === undefined) {
+        this.#oldest = null;
+        return;
+      }
+      const item = this.#toItem(row, 'probe', await this.#source.feed.readOne(row.eventId));
+      if (item !== null) {
+        this.#oldest = item;
+        return;
+      }
+      // Its row is deleted first.
+      await this.#source.stored();
+    }
+  }
+
+  /** Null, and the row is deleted, where the event itself is deleted. */
+  #toItem(row: StoredDelivery, kind: 'retry' | 'probe', found: FeedEvent | undefined): Item | null {
+    const { payload, forget } = this.#source;
+    if (found === undefined) {
+      forget(row);
+      return null;
+    }
+    const { tries, nextAt: dueAt, createdAt: storedAt } = row;
+    const from = fromEvent(found, payload());
+    return { ...from, kind, tries, dueAt, place: null, replay: null, storedAt };
+  }
+}

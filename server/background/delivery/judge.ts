@@ -1,0 +1,137 @@
+import { afterFailure, afterSuccess, findNotice } from '../../../domain/webhooks/health.ts';
+import { narrowWindow, widenWindow } from '../../../domain/webhooks/pace.ts';
+import { type FailedAttempt, type FailureKind, retryPause } from '../../../domain/webhooks/schedule.ts';
+import { databaseTime } from '../../foundation/database-clock.ts';
+import { idAt } from '../../foundation/ids.ts';
+import type { Attempt } from '../../store/webhooks/attempt.ts';
+import type { FailedDelivery, FinishedDelivery } from '../../store/webhooks/delivery.ts';
+import type { Endpoint } from './endpoint/endpoint.ts';
+import type { Item } from './endpoint/item.ts';
+import { redactAnswer } from './redact-answer.ts';
+import { readRetryAfter } from './retry-after.ts';
+import type { Answer } from './send.ts';
+
+/** What others are told about a webhook. */
+export type Notice = 'failing' | 'disabled' | 'gone';
+
+/** What came of an attempt, to be stored. */
+export type Outcome = {
+  readonly endpoint: Endpoint;
+  readonly item: Item;
+  readonly attempt: Attempt | null;
+  /** The event failed and has a row of its own from now on. */
+  readonly failed: FailedDelivery | null;
+  readonly finished: readonly FinishedDelivery[];
+  /** Whether the cursor may move past the event. */
+  readonly isPassed: boolean;
+  readonly notice: Notice | null;
+  /** The version of the webhook to which it was sent. */
+  readonly revision: number;
+};
+
+/** A receiver that took this long leaves half of the room to others. */
+export const SLOW_MILLISECONDS = 2_000;
+
+/** When a request was sent, in milliseconds since 1970, and to which version of the webhook. */
+export type Sent = { readonly startedAt: number; readonly revision: number };
+
+/** Judges an answer, and changes how the webhook goes on. */
+export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedAt, revision }: Sent): Outcome {
+  const succeeded = answer.error === null && answer.status >= 200 && answer.status < 300;
+  const attempt = toAttempt(endpoint, item, answer, { startedAt, succeeded });
+  endpoint.isSlow = answer.milliseconds > SLOW_MILLISECONDS;
+  const isAsked = item.kind === 'test' || item.kind === 'resend';
+  if (item.replay !== null) item.replay.sent += 1;
+  const common = { endpoint, item, attempt, revision } as const;
+  if (isAsked) {
+    if (succeeded) endpoint.probeSoon();
+    return { ...common, failed: null, finished: finishAsked(endpoint, item, succeeded), isPassed: false, notice: null };
+  }
+  if (succeeded) {
+    endpoint.window = widenWindow(endpoint.window, endpoint.definition.concurrency);
+    endpoint.health = afterSuccess(endpoint.health, databaseTime());
+    endpoint.isFailingTold = false;
+    const hasRow = item.storedAt !== null || item.kind === 'replay';
+    const finished = hasRow ? [finish(endpoint, item, 'event')] : [];
+    return { ...common, failed: null, finished, isPassed: true, notice: null };
+  }
+  const failure: FailedAttempt = {
+    kind: kindOf(answer),
+    retryAfterMilliseconds: answer.error === null ? readRetryAfter(answer.retryAfter, databaseTime()) : null,
+    random: Math.random(),
+  };
+  const { isStrict } = endpoint;
+  const hasTimedOut = failure.kind === 'timed_out';
+  endpoint.window = narrowWindow(endpoint.window, hasTimedOut);
+  const timing = { startedAt, endedAt: databaseTime(), dueAt: item.dueAt, isStrict };
+  endpoint.health = afterFailure(endpoint.health, { ...failure, ...timing });
+  const failed = storeFailure(endpoint, item, failure);
+  const isPutBack = failed === null && item.place !== null && item.storedAt === null;
+  if (isPutBack) endpoint.putBack(item, revision !== endpoint.definition.revision);
+  // What an earlier URL has answered does not disable the webhook.
+  const notice = revision === endpoint.definition.revision ? noticeOf(endpoint, answer) : null;
+  return { ...common, failed, finished: [], isPassed: !isPutBack, notice };
+}
+
+function kindOf(answer: Answer): FailureKind {
+  if (answer.error === null) return answer.status === 429 ? 'too_many_requests' : 'failed';
+  return answer.error === 'answer_timeout' || answer.error === 'connect_timeout' ? 'timed_out' : 'failed';
+}
+
+function noticeOf(endpoint: Endpoint, answer: Answer): Notice | null {
+  if (endpoint.health.status === 'disabled') return null;
+  if (answer.error === null && answer.status === 410) return 'gone';
+  const notice = findNotice(endpoint.health);
+  return notice === 'failing' && endpoint.isFailingTold ? null : notice;
+}
+
+/** What is stored of an event that failed; null where the event is sent again as the next, or its row stays as it is. */
+function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): FailedDelivery | null {
+  const isNew = item.storedAt === null || item.kind === 'replay';
+  // A probe says something about the webhook, not about the event.
+  if (item.kind === 'probe' || (isNew && endpoint.isStrict)) return null;
+  const tries = isNew ? 1 : item.tries + 1;
+  const pause = retryPause(tries, failure);
+  const nextAt = pause === null ? null : databaseTime() + pause;
+  const { held, webhookId, definition } = endpoint;
+  const { programId } = definition;
+  return { webhookId, ...held, programId, eventId: item.eventId, position: item.position ?? 0, tries, nextAt };
+}
+
+/** The row of a resend or a test; an event that was delivered by a resend is not tried again. */
+function finishAsked(endpoint: Endpoint, item: Item, succeeded: boolean): readonly FinishedDelivery[] {
+  const own = { ...finish(endpoint, item, item.kind === 'test' ? 'test' : 'resend'), dueAt: item.dueAt };
+  return item.kind === 'resend' && succeeded ? [own, finish(endpoint, item, 'event')] : [own];
+}
+
+function finish({ webhookId, held }: Endpoint, { eventId }: Item, kind: FinishedDelivery['kind']): FinishedDelivery {
+  return { webhookId, ...held, kind, eventId, dueAt: null };
+}
+
+function toAttempt(
+  { webhookId, definition: { programId, headers } }: Endpoint,
+  item: Item,
+  answer: Answer,
+  { startedAt, succeeded }: { readonly startedAt: number; readonly succeeded: boolean },
+): Attempt {
+  const { eventId, eventType, position, kind, tries } = item;
+  const { milliseconds, address, error } = answer;
+  return {
+    attemptId: idAt(startedAt),
+    webhookId,
+    programId,
+    eventId,
+    eventType,
+    position,
+    kind,
+    try: tries + 1,
+    startedAt,
+    milliseconds,
+    succeeded,
+    status: error === null ? answer.status : null,
+    address,
+    error,
+    message: error === null ? null : redactAnswer(answer.message, headers),
+    responseStart: error === null ? redactAnswer(answer.bodyStart, headers) : null,
+  };
+}

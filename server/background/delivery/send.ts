@@ -1,0 +1,379 @@
+// The only file of the service that opens connections to other hosts, and so the only one that must not be talked into
+// calling the wrong one. Whoever may create a webhook chooses the URL, the names in it and what those names resolve to.
+import { Resolver } from 'node:dns/promises';
+import { once } from 'node:events';
+import {
+  Agent,
+  type ClientRequest,
+  type ClientRequestArgs,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
+import { connect as connectTcp, isIP, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
+import { type AddressRules, addressesInHost, hostOf, portOf } from '../../subjects/webhooks/addresses.ts';
+import { DOOR_LIMITS, type DoorLimits } from './door/door-limits.ts';
+import { withoutFraming } from './door/framing-headers.ts';
+import { openHostsFile } from './door/hosts-file.ts';
+import { settledSoon, untilAborted } from './door/limited-waits.ts';
+import { readStart } from './door/read-start.ts';
+import {
+  aborted,
+  addressRefused,
+  codeOf,
+  connectFailed,
+  connectionLost,
+  nameNotFound,
+  notAnswered,
+  notConnected,
+  type SendError,
+  SendFailure,
+  toFailure,
+  urlRefused,
+} from './door/send-failure.ts';
+
+// Invariant: Nothing but `server/background/delivery/send.ts`, and the SDK of OpenTelemetry in
+//   `server/observe/traces/` for the collector of a setting, can open a connection to another host
+// Kept by: the rules of imports and `setup/lint/network.grit`
+// Tested by: `test/rules`
+
+export type { SendError } from './door/send-failure.ts';
+
+export type DoorSettings = {
+  readonly rules: AddressRules;
+  /** Certificates in PEM that are trusted besides those of Node, or null: WEBHOOK_CA. */
+  readonly ca: string | null;
+};
+
+/** A request to send. The door sets Host, Content-Length and Connection. */
+export type Outgoing = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly signal?: AbortSignal;
+  /** Asked right before the request is written, which may be long after the call; false aborts it. */
+  readonly isWanted?: () => boolean;
+};
+
+/** What came of a request: an answer, whatever its status, or why there is none. */
+export type Answer = { readonly milliseconds: number; readonly address: string | null } & (
+  | { readonly status: number; readonly retryAfter: string | null; readonly bodyStart: string; readonly error: null }
+  | { readonly error: SendError; readonly message: string }
+);
+
+export type Door = {
+  /** Sends a request and waits for the end of its answer. Follows no redirect and never rejects. */
+  send(outgoing: Outgoing): Promise<Answer>;
+  /** Ends all connections; what is being sent is aborted. */
+  close(): void;
+};
+
+/** As many as one webhook may use at a time. */
+const MAX_IDLE_CONNECTIONS_PER_HOST = 100;
+
+/** Far more than any server needs; more is an attempt to fill the memory. */
+const MAX_HEADER_BYTES = 16_384;
+
+/** A name server that does not respond is asked again after a second, then another one. */
+const NAME_SERVER_TIMEOUT_MILLISECONDS = 1_000;
+const NAME_SERVER_TRIES = 3;
+
+/** Opens the door to other hosts. The limits differ from the usual ones only in tests. */
+export function openDoor(settings: DoorSettings, limits: DoorLimits = DOOR_LIMITS): Door {
+  const connector = new Connector(settings, limits);
+  const agents = { http: new DoorAgent('http:', connector, limits), https: new DoorAgent('https:', connector, limits) };
+  let isClosed = false;
+  return {
+    async send(outgoing) {
+      const startedAt = performance.now();
+      const elapsed = () => Math.round(performance.now() - startedAt);
+      try {
+        const problem = settings.rules.findUrlProblem(outgoing.url);
+        if (problem !== undefined) throw urlRefused(problem);
+        const agent = new URL(outgoing.url).protocol === 'https:' ? agents.https : agents.http;
+        const reply = await sendFresh(agent, outgoing, limits, startedAt + limits.answerTimeoutMilliseconds);
+        return { milliseconds: elapsed(), ...reply, error: null };
+      } catch (error) {
+        const { kind, message, address } = isClosed ? aborted() : toFailure(error);
+        return { milliseconds: elapsed(), address, error: kind, message };
+      }
+    },
+    close() {
+      isClosed = true;
+      connector.close();
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+}
+
+type Reply = {
+  readonly status: number;
+  readonly address: string | null;
+  readonly retryAfter: string | null;
+  readonly bodyStart: string;
+};
+
+/**
+ * Sends a request, once more if the connection was an idle one that the other side had just ended. It ends, because each
+ * such connection is gone afterwards, and new ones are not stale.
+ */
+async function sendFresh(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, endsAt: number): Promise<Reply> {
+  for (;;) {
+    try {
+      return await sendOnce(agent, outgoing, limits, endsAt);
+    } catch (error) {
+      if (!(error instanceof SendFailure && error.isStale)) throw error;
+    }
+  }
+}
+
+function sendOnce(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, endsAt: number): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const { signal } = outgoing;
+    if (signal?.aborted) return reject(aborted());
+    let address: string | null = null;
+    let isAnswered = false;
+    const request = httpRequest(toOptions(agent, outgoing));
+    /** Rejects at once: a request that still waits for its connection reports nothing. */
+    const stop = (failure: SendFailure): void => {
+      end();
+      reject(failure);
+      request.destroy();
+    };
+    const onAbort = (): void => stop(aborted());
+    const timer = setTimeout(
+      () => stop(notAnswered(limits.answerTimeoutMilliseconds, address)),
+      endsAt - performance.now(),
+    );
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const answer = async (response: IncomingMessage): Promise<void> => {
+      isAnswered = true;
+      const { statusCode: status = 0, headers } = response;
+      const bodyStart = await readStart(response, limits.maxReadBytes, limits.maxKeptBytes);
+      end();
+      resolve({ status, address, retryAfter: headers['retry-after'] ?? null, bodyStart });
+    };
+    const onError = (error: unknown): void => {
+      const isStale = request.reusedSocket && !isAnswered && ['ECONNRESET', 'EPIPE'].includes(codeOf(error));
+      stop(connectionLost(error, address, isStale));
+    };
+    request.on('error', onError);
+    signal?.addEventListener('abort', onAbort);
+    request.on('socket', (socket) => {
+      address = socket.remoteAddress ?? null;
+      if (outgoing.isWanted?.() === false) onAbort();
+    });
+    request.on('information', () => {
+      isAnswered = true;
+    });
+    request.on('response', (response) => void answer(response).catch(onError));
+    // 101: whatever follows is no answer.
+    request.on('upgrade', (response, socket) => {
+      socket.destroy();
+      void answer(response).catch(onError);
+    });
+    request.end(outgoing.body);
+  });
+}
+
+function toOptions(agent: DoorAgent, { url: text, headers, body }: Outgoing): RequestOptions {
+  const url = new URL(text);
+  return {
+    agent,
+    method: 'POST',
+    protocol: url.protocol,
+    host: hostOf(url),
+    port: portOf(url),
+    path: `${url.pathname}${url.search}`,
+    headers: { ...withoutFraming(headers), host: url.host, 'content-length': Buffer.byteLength(body) },
+    maxHeaderSize: MAX_HEADER_BYTES,
+    insecureHTTPParser: false,
+  };
+}
+
+/** Keeps connections and has new ones opened, for one protocol. Proxies of the environment are not used. */
+class DoorAgent extends Agent {
+  readonly protocol: string;
+  readonly #connector: Connector;
+  readonly #openedAt = new WeakMap<Duplex, number>();
+  readonly #idle = new Set<Duplex>();
+  readonly #limits: DoorLimits;
+
+  constructor(protocol: string, connector: Connector, limits: DoorLimits) {
+    super({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS_PER_HOST, timeout: limits.maxIdleMilliseconds });
+    this.protocol = protocol;
+    this.#connector = connector;
+    this.#limits = limits;
+  }
+
+  override createConnection(
+    { host, port }: ClientRequestArgs,
+    done: (error: Error | null, socket: Duplex) => void = () => undefined,
+  ): undefined {
+    this.#connector.connect({ protocol: this.protocol, host: String(host), port: Number(port) }).then(
+      (socket) => {
+        this.#openedAt.set(socket, performance.now());
+        socket.once('close', () => this.#idle.delete(socket));
+        done(null, socket);
+      },
+      // The agent does not look at the socket if there is an error.
+      (error: Error) => done(error, new Socket()),
+    );
+  }
+
+  override keepSocketAlive(socket: Socket): boolean {
+    const age = performance.now() - (this.#openedAt.get(socket) ?? 0);
+    const left = Math.floor(this.#limits.maxConnectionMilliseconds - age);
+    // The server may have announced that it ends the connection too soon.
+    const isKept: unknown = super.keepSocketAlive(socket);
+    if (left <= 0 || isKept === false || this.#idle.size >= this.#limits.maxIdleConnections) return false;
+    this.#idle.add(socket);
+    // An idle connection is ended by its time-out.
+    if (socket.timeout === undefined || socket.timeout > left) socket.setTimeout(left);
+    return true;
+  }
+
+  override reuseSocket(socket: Socket, request: ClientRequest): void {
+    this.#idle.delete(socket);
+    super.reuseSocket(socket, request);
+  }
+}
+
+/** What a connection is for. */
+type Target = { readonly protocol: string; readonly host: string; readonly port: number };
+
+/** Opens connections, each to an address that is allowed. */
+class Connector {
+  readonly #rules: AddressRules;
+  readonly #limits: DoorLimits;
+  readonly #ca: string | null;
+  #trusted: SecureContext | undefined;
+  #isClosed = false;
+  readonly #findInHostsFile: (name: string) => Promise<readonly string[]>;
+  readonly #pending = new Set<AbortController>();
+  #resolver: Resolver | undefined;
+  #resolverMadeAt = 0;
+
+  constructor({ rules, ca }: DoorSettings, limits: DoorLimits) {
+    this.#rules = rules;
+    this.#limits = limits;
+    this.#ca = ca;
+    this.#findInHostsFile = openHostsFile(limits.hostsFile);
+  }
+
+  async connect(target: Target): Promise<Socket> {
+    if (this.#isClosed) throw aborted();
+    const stopping = new AbortController();
+    const { connectTimeoutMilliseconds } = this.#limits;
+    const timer = setTimeout(
+      () => stopping.abort(notConnected(connectTimeoutMilliseconds)),
+      connectTimeoutMilliseconds,
+    );
+    this.#pending.add(stopping);
+    try {
+      const addresses = await untilAborted(this.#addressesOf(target.host), stopping.signal);
+      if (!addresses.every((address) => this.#isAllowed(address, target))) throw addressRefused();
+      return await this.#open(target, addresses, stopping.signal);
+    } finally {
+      clearTimeout(timer);
+      this.#pending.delete(stopping);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#resolver?.cancel();
+    for (const stopping of this.#pending) stopping.abort(aborted());
+  }
+
+  /** The addresses are those of one look-up, all checked, and no others are connected to. */
+  async #open(target: Target, addresses: readonly string[], signal: AbortSignal): Promise<Socket> {
+    const { host, port, protocol } = target;
+    const socket = connectTcp({
+      host,
+      port,
+      noDelay: true,
+      // Not called if the host is an address.
+      lookup: (_name, _options, done) =>
+        done(
+          null,
+          addresses.map((address) => ({ address, family: isIP(address) })),
+        ),
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: Math.ceil(this.#limits.connectTimeoutMilliseconds / addresses.length),
+    });
+    socket.on('error', () => undefined);
+    let opened = socket;
+    let address = addresses.length === 1 ? (addresses[0] ?? null) : null;
+    let phase: 'connect' | 'tls' = 'connect';
+    try {
+      await once(socket, 'connect', { signal });
+      address = socket.remoteAddress ?? null;
+      // Before anything is written, should the connection not have gone where it was to go.
+      if (address === null || !this.#isAllowed(address, target)) throw addressRefused();
+      if (protocol !== 'https:') return socket;
+      phase = 'tls';
+      opened = connectTls({
+        socket,
+        host,
+        servername: isIP(host) === 0 ? host : '',
+        secureContext: this.#trust(),
+        ALPNProtocols: ['http/1.1'],
+        // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+        rejectUnauthorized: true,
+      });
+      opened.on('error', () => undefined);
+      await once(opened, 'secureConnect', { signal });
+      return opened;
+    } catch (error) {
+      opened.destroy();
+      socket.destroy();
+      throw connectFailed(signal.aborted ? signal.reason : error, phase, address);
+    }
+  }
+
+  /** Built once, when it is needed: it takes some 20 ms. */
+  #trust(): SecureContext {
+    const added = this.#ca === null ? [] : [this.#ca];
+    this.#trusted ??= createSecureContext({ ca: [...getCACertificates('default'), ...added] });
+    return this.#trusted;
+  }
+
+  #isAllowed(address: string, { protocol, port }: Target): boolean {
+    return this.#rules.isAllowed(address, { protocol, port });
+  }
+
+  /**
+   * It waits for name servers beside the event loop. dns.lookup would wait in one of the four threads that the process
+   * has for files too, so four names whose servers do not respond would stop everybody else. A resolver reads once which
+   * name servers the system has, so a new one takes its place from time to time.
+   */
+  #openResolver(): Resolver {
+    const { nameServers, maxResolverMilliseconds } = this.#limits;
+    const now = performance.now();
+    if (this.#resolver !== undefined && now - this.#resolverMadeAt < maxResolverMilliseconds) return this.#resolver;
+    this.#resolver = new Resolver({ timeout: NAME_SERVER_TIMEOUT_MILLISECONDS, tries: NAME_SERVER_TRIES });
+    this.#resolverMadeAt = now;
+    if (nameServers !== null) this.#resolver.setServers(nameServers);
+    return this.#resolver;
+  }
+
+  async #addressesOf(host: string): Promise<readonly string[]> {
+    const known = addressesInHost(host) ?? (await this.#findInHostsFile(host));
+    if (known.length > 0) return known;
+    const resolver = this.#openResolver();
+    const lookUps = [resolver.resolve4(host), resolver.resolve6(host)];
+    const results = await settledSoon(lookUps, this.#limits.otherFamilyMilliseconds);
+    const found = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    if (found.length > 0) return found;
+    const [code = 'ENOTFOUND'] = results.flatMap((result) =>
+      result.status === 'rejected' ? codeOf(result.reason) : [],
+    );
+    throw nameNotFound(code);
+  }
+}

@@ -1,0 +1,161 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import type { DeliveryState } from '../../../domain/service-status.ts';
+import { programAt } from '../../../installation.mjs';
+import type { Databases } from '../../store/connection/databases.ts';
+import { READ_WHETHER_WEBHOOKS_EXIST } from '../../store/webhooks/shard.ts';
+import type { Deliveries, FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
+
+/** How often is looked whether another process has created the first webhook. */
+const LOOK_MILLISECONDS = 5_000;
+
+/** The pause before the thread is started again after it has ended by itself. */
+const RESTART_MILLISECONDS = 1_000;
+
+/** Time for the thread to end; longer than it needs even if the database does not respond. */
+const MAX_STOP_MILLISECONDS = 8_000;
+
+/** What delivery works with. */
+export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {
+  readonly databases: Pick<Databases, 'background' | 'settings' | 'giveUpConnections'>;
+  /** The keys of the secrets; there are some when a webhook exists. */
+  readonly keys: () => readonly Uint8Array[];
+  /** Called for the first of several failures in a row. */
+  readonly onFailure: (error: unknown) => void;
+  /** Told once a second how attempts have ended, where there were any. */
+  readonly onDeliveries?: ((deliveries: Deliveries) => void) | undefined;
+  /** Something about a webhook for the log. */
+  readonly onNotice: (sentence: string, webhookId: string) => void;
+};
+
+/** The delivery of events to webhooks. */
+export type Delivery = {
+  readonly start: () => void;
+  /** Whether it runs, has nothing to do, or cannot. */
+  readonly state: () => DeliveryState;
+  /** The relay of this process has given positions to events of these programs. */
+  readonly tell: (programIds: readonly string[]) => void;
+  /** A webhook was created, changed or deleted, or something is to be sent. */
+  readonly changed: () => void;
+  /** Ends it, and stores what became of what was in flight. */
+  readonly stop: () => Promise<void>;
+};
+
+/**
+ * Prepares delivery by a thread of its own, which is started only when there is a webhook: a service without any pays
+ * nothing but a query at intervals.
+ */
+export function prepareDelivery(parts: DeliveryParts): Delivery {
+  const delivery = new DeliveryThread(parts);
+  return {
+    start: () => delivery.look(),
+    state: () => delivery.state,
+    tell: (programIds) => delivery.send({ kind: 'news', programIds }),
+    changed: () => delivery.noteChange(),
+    stop: () => delivery.stop(),
+  };
+}
+
+class DeliveryThread {
+  readonly #parts: DeliveryParts;
+  #worker: Worker | undefined;
+  #connections: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
+  #lookAgain = false;
+  #isFailing = false;
+  #isStopping = false;
+
+  constructor(parts: DeliveryParts) {
+    this.#parts = parts;
+  }
+
+  get state(): DeliveryState {
+    if (this.#worker !== undefined) return 'running';
+    return this.#connections === 0 ? 'off' : 'no_webhooks';
+  }
+
+  send(message: ToWorker): void {
+    this.#worker?.postMessage(message);
+  }
+
+  noteChange(): void {
+    if (this.#worker === undefined) this.look();
+    else this.send({ kind: 'changed' });
+  }
+
+  /** Starts the thread if there is a webhook; otherwise looks again later. */
+  look(): void {
+    if (this.#isStopping || this.#worker !== undefined) return;
+    this.#lookAgain = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    clearTimeout(this.#timer);
+    void this.#lookWhileAsked().finally(() => {
+      this.#isLooking = false;
+      if (this.#worker === undefined) this.#lookLater(LOOK_MILLISECONDS);
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#timer);
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+    this.send({ kind: 'stop' });
+    const late = sleep(MAX_STOP_MILLISECONDS, undefined, { ref: false });
+    await Promise.race([ended, late]);
+    await worker.terminate();
+  }
+
+  async #lookWhileAsked(): Promise<void> {
+    while (this.#lookAgain && this.#worker === undefined && !this.#isStopping) {
+      this.#lookAgain = false;
+      try {
+        const [row] = await this.#parts.databases.background.read(READ_WHETHER_WEBHOOKS_EXIST);
+        this.#isFailing = false;
+        if (row?.exist === true) this.#start();
+      } catch (error) {
+        if (!this.#isFailing) this.#parts.onFailure(error);
+        this.#isFailing = true;
+      }
+    }
+  }
+
+  #lookLater(milliseconds: number): void {
+    if (!this.#isStopping) this.#timer = setTimeout(() => this.look(), milliseconds).unref();
+  }
+
+  #start(): void {
+    if (this.#isStopping || this.#worker !== undefined) return;
+    const { databases, addresses, ca, keys, onFailure, onDeliveries, onNotice } = this.#parts;
+    this.#connections ??= databases.giveUpConnections();
+    if (this.#connections === 0) {
+      if (!this.#isFailing) onFailure(new Error('DATABASE_CONNECTIONS is below 8, too few to deliver to webhooks'));
+      this.#isFailing = true;
+      return;
+    }
+    const settings: WorkerSettings = {
+      connection: databases.settings,
+      connections: this.#connections,
+      addresses,
+      ca,
+      keys: keys(),
+    };
+    const worker = new Worker(programAt('server/background/delivery/worker'), {
+      workerData: settings,
+    });
+    this.#worker = worker;
+    worker.on('message', (message: FromWorker) => {
+      if (message.kind === 'failure') onFailure(message.cause);
+      else if (message.kind === 'deliveries') onDeliveries?.(message.deliveries);
+      else onNotice(message.sentence, message.webhookId);
+    });
+    worker.on('error', onFailure);
+    worker.on('exit', () => {
+      this.#worker = undefined;
+      this.#lookLater(RESTART_MILLISECONDS);
+    });
+  }
+}

@@ -1,0 +1,33 @@
+// The thread that delivers events to webhooks: a request to a webhook costs about as much as a transfer, and transfers are
+// not to wait for it.
+import { parentPort, workerData } from 'node:worker_threads';
+import { openOwnDatabase } from '../../store/connection/databases.ts';
+import { openAddressRules } from '../../subjects/webhooks/addresses.ts';
+import { openVault } from '../../subjects/webhooks/vault.ts';
+import { Deliverer } from './deliverer.ts';
+import { openDoor } from './send.ts';
+import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
+
+const { connection, connections, addresses, ca, keys } = workerData as WorkerSettings;
+const report = (message: FromWorker): void => parentPort?.postMessage(message);
+const { database, close } = openOwnDatabase(connection, connections);
+const deliverer = new Deliverer({
+  database,
+  door: openDoor({ rules: openAddressRules(addresses), ca }),
+  vault: openVault(keys),
+  onFailure: (error) => report({ kind: 'failure', cause: String(error) }),
+  onDeliveries: (deliveries) => report({ kind: 'deliveries', deliveries }),
+  onNotice: (sentence, webhookId) => report({ kind: 'notice', sentence, webhookId }),
+});
+
+parentPort?.on('message', (message: ToWorker) => {
+  if (message.kind === 'news') deliverer.tell(message.programIds);
+  else if (message.kind === 'changed') deliverer.poll();
+  else void stop();
+});
+
+async function stop(): Promise<void> {
+  await deliverer.stop();
+  await close();
+  parentPort?.close();
+}

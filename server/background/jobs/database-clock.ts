@@ -1,0 +1,56 @@
+import { databaseTime, setDatabaseTime } from '../../foundation/database-clock.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { READ_TIME_OF_DAY } from '../../store/sandbox-clock.ts';
+
+const INTERVAL_MILLISECONDS = 60_000;
+
+/** Difference between the clocks from which on it is reported. */
+const TOLERANCE_MILLISECONDS = 2_000;
+
+/** Queries per reading: the one with the shortest round trip is the most exact. */
+const QUERIES = 5;
+
+/** How the job reports. */
+export type ClockReports = {
+  /** Called when this machine's clock is off: by how much it is ahead of the database's. */
+  readonly onDifference: (aheadMilliseconds: number) => void;
+  readonly onFailure: (error: unknown) => void;
+};
+
+/**
+ * Reads the database's clock every minute while the service runs. The start has read it, and found this machine's clock
+ * `aheadMilliseconds` ahead.
+ */
+export function followDatabaseClock(
+  database: Database,
+  aheadMilliseconds: number,
+  { onDifference, onFailure }: ClockReports,
+): { readonly stop: () => void } {
+  let wasOff = false;
+  const compare = (ahead: number): void => {
+    const isOff = Math.abs(ahead) > TOLERANCE_MILLISECONDS;
+    if (isOff && !wasOff) onDifference(ahead);
+    wasOff = isOff;
+  };
+  compare(aheadMilliseconds);
+  const read = (): Promise<void> => readDatabaseClock(database).then(compare);
+  const timer = setInterval(() => void read().catch(onFailure), INTERVAL_MILLISECONDS).unref();
+  return { stop: () => clearInterval(timer) };
+}
+
+/**
+ * Reads the database's clock, which dates ids and errors from then on. Returns by how many milliseconds this machine's
+ * clock is ahead of it.
+ */
+export async function readDatabaseClock(database: Database): Promise<number> {
+  let shortest = Number.POSITIVE_INFINITY;
+  for (let count = 0; count < QUERIES; count += 1) {
+    const sentAt = performance.now();
+    const [row] = await database.read(READ_TIME_OF_DAY);
+    const roundTrip = performance.now() - sentAt;
+    if (roundTrip >= shortest) continue;
+    shortest = roundTrip;
+    setDatabaseTime(Number(row?.now), sentAt + roundTrip / 2);
+  }
+  return Date.now() - databaseTime();
+}

@@ -1,0 +1,76 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database, Statement } from '../../store/connection/database.ts';
+import { forgetErrorReports } from '../../store/error-report.ts';
+import { forgetBodies, forgetRefusedKeys, KEPT_DAYS } from '../../store/idempotency.ts';
+import { forgetCounters } from '../../store/ledger/limits.ts';
+import { forgetSessions } from '../../store/session.ts';
+import { type RunningJob, startRounds } from './rounds.ts';
+
+/** Often enough that the rows of a day are deleted in small batches. */
+const INTERVAL_MILLISECONDS = 60 * 60 * 1000;
+
+/** The first round comes after the busy time of a start. */
+const FIRST_DELAY_MILLISECONDS = 60 * 1000;
+
+/** Rows per statement: few enough to stay well within the statement timeout. */
+const BATCH_SIZE = 1000;
+
+/** The pause after a batch, as a multiple of its duration: the job uses one connection for a fifth of the time. */
+const PAUSE_FACTOR = 4;
+
+/** Deletes expired rows while the service runs: see {@link deleteExpired}. `stop` waits for the statement in progress. */
+export function startDeletingExpired(
+  database: Database,
+  onFailure: (error: unknown) => void,
+  {
+    refusedKeyRetentionDays = KEPT_DAYS,
+    firstDelayMilliseconds = FIRST_DELAY_MILLISECONDS,
+  }: { readonly refusedKeyRetentionDays?: number; readonly firstDelayMilliseconds?: number } = {},
+): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: firstDelayMilliseconds,
+    retryMilliseconds: INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async (signal) => {
+      await deleteExpired(database, signal, refusedKeyRetentionDays);
+      return INTERVAL_MILLISECONDS;
+    },
+  });
+}
+
+/**
+ * Deletes refused idempotency keys, stored request bodies, limit counters, reports of errors and sessions that are no
+ * longer read. It works in small batches, one transaction each, so that no request waits for it; several processes may run it
+ * at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
+ */
+export async function deleteExpired(
+  database: Database,
+  signal?: AbortSignal,
+  refusedKeyRetentionDays: number = KEPT_DAYS,
+): Promise<number> {
+  let total = 0;
+  const forgetKeys = (count: number): Statement => forgetRefusedKeys(count, refusedKeyRetentionDays);
+  for (const statement of [forgetKeys, forgetBodies, forgetCounters, forgetErrorReports, forgetSessions]) {
+    total += await deleteInBatches(database, statement, signal);
+  }
+  return total;
+}
+
+async function deleteInBatches(
+  database: Database,
+  statement: (count: number) => Statement,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  let total = 0;
+  while (signal?.aborted !== true) {
+    const startedAt = performance.now();
+    const [row] = await database.read(statement(BATCH_SIZE));
+    const deleted = Number(row?.forgotten ?? 0);
+    total += deleted;
+    if (deleted < BATCH_SIZE) break;
+    const pauseMilliseconds = (performance.now() - startedAt) * PAUSE_FACTOR;
+    await sleep(pauseMilliseconds, undefined, { ref: false, ...(signal && { signal }) }).catch(() => undefined);
+  }
+  return total;
+}

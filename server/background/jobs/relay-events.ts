@@ -1,0 +1,137 @@
+import type { Database } from '../../store/connection/database.ts';
+import type { Databases } from '../../store/connection/databases.ts';
+import { QUERY_CANCELED, StoreFailure } from '../../store/connection/failure.ts';
+import { describeOldBatches, HOLD_RELAY, MAX_RELAYED, relayEvents, toRelayed } from '../../store/events/relay.ts';
+
+/**
+ * The pause after every round: a busy service has twenty of them a second, each with a commit, and not a thousand. With 25
+ * ms instead, transfers were 7 % slower, and on a machine that is full the last readers got their events later.
+ */
+const PAUSE_MILLISECONDS = 50;
+
+/** The pause after a round that found nothing, unless this process commits: other processes may have committed. */
+const IDLE_MILLISECONDS = 250;
+
+/** The pause after a failure, such as a database that is down. */
+const RETRY_MILLISECONDS = 1_000;
+
+/**
+ * How far back a round looks, which is longer than transactions take. One that committed later all the same, such as after
+ * its standby was away, is found by the next search without this limit.
+ */
+const SEARCH_BACK_SECONDS = 300;
+
+/** The interval of the searches without a limit. */
+const FULL_SEARCH_MILLISECONDS = 60_000;
+
+/** For how long other processes may hold the relay's lock before that is a failure. */
+const MAX_WAIT_MILLISECONDS = 10_000;
+
+/** Called with the programs that have new positions; the nil UUID is the service itself. */
+type Announce = (programIds: readonly string[]) => void;
+
+/**
+ * Gives positions to committed events while the service runs; ARCHITECTURE.md says how, under "Events". Every process does
+ * it, one at a time. A round begins when this process has committed, and at intervals for what others have. `onFailure` is
+ * called for the first of several failed rounds in a row; `stop` waits for the round in progress.
+ */
+export function startRelayingEvents(
+  { background, onCommit }: Pick<Databases, 'background' | 'onCommit'>,
+  announce: Announce,
+  onFailure: (error: unknown) => void,
+): { readonly stop: () => Promise<void> } {
+  const relay = new Relay(background, announce, onFailure);
+  let stopped = false;
+  let hasCommitted = false;
+  let wake = (): void => undefined;
+  const rest = (milliseconds: number, untilCommit: boolean): Promise<void> =>
+    new Promise((resolve) => {
+      if (stopped || (untilCommit && hasCommitted)) return resolve();
+      const timer = setTimeout(resolve, milliseconds).unref();
+      wake = () => {
+        if (!stopped && !untilCommit) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  const stopListening = onCommit(() => {
+    hasCommitted = true;
+    wake();
+  });
+  const run = async (): Promise<void> => {
+    while (!stopped) {
+      // What is committed from here on, the round may not see.
+      hasCommitted = false;
+      const outcome = await relay.round();
+      if (outcome === 'failed') await rest(RETRY_MILLISECONDS, false);
+      if (outcome === 'some' || outcome === 'none') await rest(PAUSE_MILLISECONDS, false);
+      if (outcome === 'none') await rest(IDLE_MILLISECONDS - PAUSE_MILLISECONDS, true);
+    }
+  };
+  const running = run();
+  return {
+    stop: async () => {
+      stopped = true;
+      stopListening();
+      wake();
+      await running;
+    },
+  };
+}
+
+/** How a round of the relay ended: it found no events, all that there were, or more than it takes at once. */
+type Outcome = 'none' | 'some' | 'more' | 'failed';
+
+class Relay {
+  readonly #database: Database;
+  readonly #announce: Announce;
+  readonly #onFailure: (error: unknown) => void;
+  #isFailing = false;
+  #succeededAt = performance.now();
+  /** How many transactions a round takes: fewer after one that had too little time. */
+  #count = MAX_RELAYED;
+  /** When everything was last searched; at first, and while there is a backlog, everything is. */
+  #searchedAllAt = Number.NEGATIVE_INFINITY;
+
+  constructor(database: Database, announce: Announce, onFailure: (error: unknown) => void) {
+    this.#database = database;
+    this.#announce = announce;
+    this.#onFailure = onFailure;
+  }
+
+  /** Never rejects. */
+  async round(): Promise<Outcome> {
+    try {
+      const outcome = await this.#relay();
+      this.#isFailing = false;
+      this.#succeededAt = performance.now();
+      return outcome;
+    } catch (error) {
+      this.#searchedAllAt = Number.NEGATIVE_INFINITY;
+      // Of transactions with events of very many programs, fewer are numbered at once.
+      if (error instanceof StoreFailure && error.sqlState === QUERY_CANCELED) this.#count = Math.ceil(this.#count / 4);
+      const isLocked = error instanceof StoreFailure && error.lockTimeout;
+      if (isLocked && performance.now() - this.#succeededAt < MAX_WAIT_MILLISECONDS) return 'some';
+      if (!this.#isFailing) this.#onFailure(error);
+      this.#isFailing = true;
+      return 'failed';
+    }
+  }
+
+  async #relay(): Promise<Outcome> {
+    const startedAt = performance.now();
+    const isRecent = startedAt - this.#searchedAllAt < FULL_SEARCH_MILLISECONDS;
+    const count = this.#count;
+    const statement = relayEvents(isRecent ? SEARCH_BACK_SECONDS : null, count);
+    const { found, programIds, isBlocked } = toRelayed(await this.#database.underLock(HOLD_RELAY, statement));
+    if (programIds.length > 0) this.#announce(programIds);
+    if (isBlocked) await this.#database.underLock(HOLD_RELAY, describeOldBatches());
+    this.#count = Math.min(MAX_RELAYED, count * 2);
+    if (isBlocked || found === count) {
+      this.#searchedAllAt = Number.NEGATIVE_INFINITY;
+      return 'more';
+    }
+    if (!isRecent) this.#searchedAllAt = startedAt;
+    return found > 0 ? 'some' : 'none';
+  }
+}

@@ -1,0 +1,68 @@
+/** Work that is done again and again. */
+export type Rounds = {
+  /** One round. Resolves to the pause before the next one, in milliseconds; when the signal aborts, it ends soon. */
+  readonly run: (signal: AbortSignal) => Promise<number>;
+  /** Called for the first of several failed rounds in a row. */
+  readonly onFailure: (error: unknown) => void;
+  /** The pause before the first round. */
+  readonly firstPauseMilliseconds: number;
+  /** The pause after a failed round, or what makes it of the time that the round took. */
+  readonly retryMilliseconds: number | ((tookMilliseconds: number) => number);
+};
+
+/** Work in progress that can be ended. */
+export type RunningJob = {
+  /** Ends it; resolves when the round in progress has ended. */
+  readonly stop: () => Promise<void>;
+  /** Begins the next round at once, or right after the one in progress. */
+  readonly wake: () => void;
+};
+
+/** Runs rounds, one after the other, until it is stopped. It does not keep the process alive. */
+export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilliseconds }: Rounds): RunningJob {
+  const end = new AbortController();
+  let isFailing = false;
+  let isRunning = false;
+  let isAwake = false;
+  let timer: NodeJS.Timeout | undefined;
+  let round: Promise<void> = Promise.resolve();
+  const schedule = (milliseconds: number): void => {
+    clearTimeout(timer);
+    if (end.signal.aborted) return;
+    timer = setTimeout(() => {
+      isAwake = false;
+      isRunning = true;
+      round = runOnce().then((pauseMilliseconds) => {
+        isRunning = false;
+        schedule(isAwake ? 0 : pauseMilliseconds);
+      });
+    }, milliseconds).unref();
+  };
+  const runOnce = async (): Promise<number> => {
+    const startedAt = performance.now();
+    try {
+      const pauseMilliseconds = await run(end.signal);
+      isFailing = false;
+      return pauseMilliseconds;
+    } catch (error) {
+      // What is ended in the middle has not failed.
+      if (!isFailing && !end.signal.aborted) onFailure(error);
+      isFailing = true;
+      return typeof retryMilliseconds === 'number'
+        ? retryMilliseconds
+        : retryMilliseconds(performance.now() - startedAt);
+    }
+  };
+  schedule(firstPauseMilliseconds);
+  return {
+    stop: async () => {
+      end.abort();
+      clearTimeout(timer);
+      await round;
+    },
+    wake: () => {
+      isAwake = true;
+      if (!isRunning) schedule(0);
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import type { RefusedCredentials } from '../../subjects/audit/note-refused-credentials.ts';
+import type { KeyUses } from '../../subjects/keys/note-key-uses.ts';
+import type { SessionUseNotes } from '../../subjects/sessions/note-session-uses.ts';
+
+/** Interval of the writes of uses; each key is written at most once a minute. */
+const USES_INTERVAL_MILLISECONDS = 5_000;
+
+/** Interval of the writes of refused credentials, which are summed up in one row. */
+const REFUSALS_INTERVAL_MILLISECONDS = 60_000;
+
+/** Writes when API keys and sessions were used and which credentials were refused, outside the requests. */
+export function startWritingCredentialUses(
+  {
+    keys,
+    sessions,
+    refusals,
+  }: { readonly keys: KeyUses; readonly sessions: SessionUseNotes; readonly refusals: RefusedCredentials },
+  onFailure: (error: unknown) => void,
+): { readonly stop: () => Promise<void> } {
+  const write = (collected: { readonly write: () => Promise<void> }): Promise<void> =>
+    collected.write().catch(onFailure);
+  const usesTimer = setInterval(() => {
+    void write(keys);
+    void write(sessions);
+  }, USES_INTERVAL_MILLISECONDS).unref();
+  const refusalsTimer = setInterval(() => void write(refusals), REFUSALS_INTERVAL_MILLISECONDS).unref();
+  return {
+    stop: async () => {
+      clearInterval(usesTimer);
+      clearInterval(refusalsTimer);
+      await Promise.all([write(keys), write(sessions), write(refusals)]);
+    },
+  };
+}

@@ -1,0 +1,241 @@
+import type { BodyOf, MoneyOperationId, OperationId, ParamsOf, QueryOf, ReplyOf } from '../../contract/operations.ts';
+import type { JsonValue } from '../../contract/reading/json.ts';
+import type { ReadinessReason } from '../../domain/readiness.ts';
+import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
+import type { RequestTrace } from './trace.ts';
+
+/**
+ * Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is a
+ * command on the host of the service; `operator_key` any key that is bound to no card program, whatever its scopes.
+ */
+export type Caller =
+  | { readonly kind: 'sandbox' }
+  | { readonly kind: 'host' }
+  | (Bearer & { readonly kind: 'program_key'; readonly programId: string })
+  | (Bearer & { readonly kind: 'operator_key' });
+
+type Bearer = {
+  readonly keyId: string;
+  readonly scopes: readonly string[];
+  /** Inner UUID of the session; undefined where the key itself was sent. */
+  readonly sessionId?: string;
+};
+
+/** A credential that was sent and refused. */
+export type RefusedCredential = {
+  /** Where the request came from, past trusted proxies: an IPv4 address, or the first 64 bits of an IPv6 address. */
+  readonly address: string;
+  /** The Authorization header, or the part of it that was read as a key. */
+  readonly sent: string;
+  /** Why it was refused, in a few words. */
+  readonly reason: string;
+};
+
+/** What every call has, whatever its operation. */
+export type CallContext = {
+  readonly operation: OperationId;
+  /** Inner UUID of the request; `Request-Id` on the wire. */
+  readonly requestId: string;
+  /** The caller's trace, where it sent a valid `traceparent`. */
+  readonly traceparent?: string | undefined;
+  /** Set where its spans are sent to a collector. */
+  readonly trace?: RequestTrace | undefined;
+  readonly caller: Caller;
+  /** Inner UUID of the card program; empty for operations outside card programs. */
+  readonly programId: string;
+  /** Path parameters as sent. */
+  readonly params: Readonly<Record<string, string>>;
+  /** The body as sent, for the fingerprint of an idempotency key. */
+  readonly sent: JsonValue;
+  readonly idempotencyKey: string | null;
+  /** Set where the caller asked for a stream of Server-Sent Events, and the operation has one. */
+  readonly stream?: StreamRequest | undefined;
+  /** When the caller must have a response, by `performance.now()`, in milliseconds. */
+  readonly deadline: number;
+  /**
+   * Whether nobody is known to wait for the response: the caller has disconnected, has ended its input, which hardly anybody
+   * does who still reads, or was told that the response comes too late. Omitted where that cannot be.
+   */
+  readonly isGone?: (() => boolean) | undefined;
+};
+
+/** What a request for a stream contains besides its query. */
+export type StreamRequest = {
+  /** The Last-Event-ID header: where to resume. */
+  readonly lastEventId: string | undefined;
+};
+
+/** A request that http has authenticated, parsed and read against the definition of its operation. */
+export type Call<Id extends OperationId> = CallContext & {
+  readonly operation: Id;
+  readonly params: ParamsOf<Id>;
+  readonly query: QueryOf<Id>;
+  readonly body: BodyOf<Id>;
+};
+
+/**
+ * A success. A handler gives the record; http takes the status and the template of `Location` from the definition, and
+ * writes the JSON text.
+ */
+export type Reply<Id extends OperationId> = Id extends MoneyOperationId
+  ? JsonReply<ReplyOf<Id>> & Moved
+  : JsonReply<ReplyOf<Id>> | CsvReply | LiveReply;
+
+/** What an operation that can move money says of that: a replay says what the first response said. */
+export type Moved = { readonly moneyMoved: MoneyMoved };
+
+/** Any success, as http sends it. */
+export type AnyReply = (JsonReply<unknown> & Partial<Moved>) | CsvReply | LiveReply;
+
+/** A success with a JSON body. */
+export type JsonReply<Record> = RecordReply<Record> | SessionReply<Record> | TextReply;
+
+/** A record, with its JSON text where that was written already, to be stored with what it is about. */
+export type RecordReply<Record> = { readonly record: Record; readonly json?: string };
+
+/** A record, and the cookie of a session: its token, or null to remove it. */
+export type SessionReply<Record> = RecordReply<Record> & { readonly sessionToken: string | null };
+
+/** JSON text that was stored before, or has such text in it: parsing it and writing it again could change it. */
+export type TextReply = {
+  readonly json: string;
+  /** Set for the first response to an idempotency key, sent again. */
+  readonly replayed?: boolean;
+  /** Of a replay: the request that used the key first, as its id on the wire. */
+  readonly originalRequestId?: string | undefined;
+  /** The most serious refusal or fault among the rows of a success that has rows, for the error log. */
+  readonly refusedRow?: RefusedRow;
+};
+
+/** An export. */
+export type CsvReply = { readonly csv: CsvExport };
+
+/**
+ * Comma-separated values of any length. What `rest` throws comes too late for an error record: the response is cut off,
+ * so that no client takes it for complete.
+ */
+export type CsvExport = {
+  /** Letters, digits, hyphens and dots. */
+  readonly fileName: string;
+  /** The line of column names and the first records. */
+  readonly first: string;
+  /** The other pieces of text, read one after the other as they are sent; an empty one is allowed. */
+  readonly rest: AsyncIterator<string, void, undefined>;
+};
+
+/** A reply that waits for what has not happened yet. http counts neither as load while nothing happens. */
+export type LiveReply = WaitReply | StreamReply;
+
+/** There is nothing to reply with yet. */
+export type WaitReply = { readonly wait: Wait };
+
+/** A wait for news. It holds no database connection. */
+export type Wait = {
+  /** Resolves when there may be something to reply with, when the time is over, or when `signal` aborts. Never rejects. */
+  readonly forNews: (signal: AbortSignal) => Promise<void>;
+  /** Reads on. With `isOver`, replies at once with what is known, and reads nothing. */
+  readonly resume: (isOver: boolean) => Promise<AnyReply>;
+};
+
+/** A stream of Server-Sent Events without an end. */
+export type StreamReply = { readonly stream: LiveStream };
+
+/** Where a stream is, and how it goes on. */
+export type LiveStream = {
+  /** The text to begin with. What is wrong with the request was found before. */
+  readonly first: string;
+  /** Reads on, and returns the text to send; empty if there is nothing new. After a failure it reads the same again. */
+  readonly read: () => Promise<string>;
+  /** Resolves when there may be something new, after `milliseconds`, or when `signal` aborts. Never rejects. */
+  readonly forNews: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+  /** The text to send when nothing else was sent for a while. */
+  readonly pulse: () => string;
+};
+
+/** A row that failed inside a success. */
+export type RefusedRow = {
+  readonly thrown: unknown;
+  readonly idempotencyKey: string | null;
+  /** Index of the row, from 0, and how many rows were refused or failed. */
+  readonly index: number;
+  readonly refused: number;
+};
+
+/**
+ * One operation as http calls it. Throws a Refusal (domain) for a refusal and {@link OperationFailure} for a fault;
+ * anything else is a bug.
+ */
+export type Handler = (call: AnyCall) => Promise<AnyReply>;
+
+/** A call of any operation. Query and body are read against the definition of the operation that it names. */
+export type AnyCall = CallContext & {
+  readonly query: Readonly<Record<string, unknown>> | undefined;
+  readonly body: Readonly<Record<string, unknown>> | undefined;
+};
+
+/** The refusal `<operation>_schema`: a fault of the form that a schema cannot express. `field` is a JSON pointer. */
+export function schemaRefusal({ operation }: Pick<CallContext, 'operation'>, message: string, field?: string): Refusal {
+  return new Refusal(`${operation}_schema`, message, field === undefined ? {} : { field });
+}
+
+/**
+ * A fault of the service, with its effect on money as far as it is known.
+ * `busy` becomes `service_unavailable` (nothing was begun), everything else `unknown_<operation>`.
+ */
+export class OperationFailure extends Error {
+  override readonly name = 'OperationFailure';
+  readonly busy: boolean;
+  readonly moneyMoved: MoneyMoved;
+  /** Id on the wire of the transfer that may exist, when it is not known whether it does. */
+  readonly transferId: string | undefined;
+
+  constructor(
+    message: string,
+    facts: {
+      readonly busy?: boolean;
+      readonly moneyMoved: MoneyMoved;
+      readonly transferId?: string;
+      readonly cause?: unknown;
+    },
+  ) {
+    super(message, { cause: facts.cause });
+    this.busy = facts.busy ?? false;
+    this.moneyMoved = facts.moneyMoved;
+    this.transferId = facts.transferId;
+  }
+}
+
+/** The caller seems to have gone, so its request was not begun. A caller that still reads gets a 503. */
+export class CallerGone extends OperationFailure {
+  constructor(message: string) {
+    super(message, { busy: true, moneyMoved: 'no' });
+  }
+}
+
+/** What http needs of the rest of the service. `main.ts` builds it. */
+export type Gateway = {
+  readonly mode: 'sandbox' | 'live';
+  /** Whether requests without a key are taken (a sandbox that listens on loopback only). */
+  readonly keyless: boolean;
+  /** How customers reach support, quoted in messages; such as an e-mail address. */
+  readonly supportContact: string;
+  readonly handlers: Readonly<Record<OperationId, Handler>>;
+  /**
+   * The caller of a Bearer key; throws a Refusal `unauthenticated` if the key is invalid. To read the status of the service
+   * while the database fails, an operator's key needs to have been valid lately.
+   */
+  readonly authenticate: (key: string, deadline: number, readsStatus?: boolean) => Caller | Promise<Caller>;
+  /**
+   * The caller of a session of the console; throws a Refusal `unauthenticated` if it has ended. `isActive` says whether
+   * somebody does something, which puts off the end of an idle session.
+   */
+  readonly authenticateSession: (token: string, isActive: boolean) => Promise<Caller>;
+  /** Called for every refused credential, once for each request; must not throw. */
+  readonly onRefusedCredential: (refused: RefusedCredential) => void;
+  /** Inner UUID of the program that a call without a bound key names; throws a Refusal `program_not_found`. */
+  readonly findProgram: (programId: string, deadline: number) => string | Promise<string>;
+  /** Inner UUID of the sandbox's demo program. */
+  readonly demoProgramId: string;
+  /** Whether operations can be served, or why not; never throws. */
+  readonly ready: () => Promise<ReadinessReason>;
+};

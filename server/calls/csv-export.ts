@@ -1,0 +1,72 @@
+import { databaseTime } from '../foundation/database-clock.ts';
+import type { CsvExport } from './call.ts';
+
+/**
+ * The pages of an export, each read when it is requested. The generator receives the maximum number of lines of its next
+ * page; its first has {@link LINES_FIRST}.
+ */
+export type Pages = AsyncGenerator<readonly object[], void, number>;
+
+/** Lines of the first page. */
+export const LINES_FIRST = 250;
+
+/** Maximum number of lines of a page: a statement of some hundredths of a second. */
+const MAX_LINES = 1000;
+
+/** Target length of a page, in characters. Writing a page blocks the process, and lines can be very wide. */
+const PAGE_CHARACTERS = 262_144;
+
+/**
+ * Comma-separated values (RFC 4180): a line with the names of the fields, then a line for each record. The first page is
+ * read before the response begins, so that a fault until then is an ordinary error.
+ */
+export async function writeCsv(
+  name: string,
+  schema: { readonly properties: object },
+  pages: Pages,
+  /** Fields that earlier versions did not have: the last columns, so that those before them stay where they are. */
+  added: readonly string[] = [],
+): Promise<CsvExport> {
+  const columns = [...Object.keys(schema.properties).filter((name) => !added.includes(name)), ...added];
+  const linesOf = (records: readonly object[]): string => records.map((record) => csvLine(record, columns)).join('');
+  const first = await pages.next(LINES_FIRST);
+  const records = first.done === true ? [] : first.value;
+  const text = linesOf(records);
+  const day = new Date(databaseTime()).toISOString().slice(0, 10);
+  return {
+    fileName: `${name}-${day}.csv`,
+    first: `${columns.map(csvField).join(',')}\r\n${text}`,
+    rest: textsOf(pages, linesOf, nextCount(records.length, text)),
+  };
+}
+
+async function* textsOf(
+  pages: Pages,
+  linesOf: (records: readonly object[]) => string,
+  from: number,
+): AsyncGenerator<string, void, undefined> {
+  let count = from;
+  for (let page = await pages.next(count); page.done !== true; page = await pages.next(count)) {
+    const text = linesOf(page.value);
+    count = nextCount(page.value.length, text);
+    yield text;
+  }
+}
+
+/** How many lines of this width make a page. */
+function nextCount(lines: number, text: string): number {
+  if (text === '') return MAX_LINES;
+  return Math.min(MAX_LINES, Math.max(1, Math.floor((lines * PAGE_CHARACTERS) / text.length)));
+}
+
+function csvLine(record: object, columns: readonly string[]): string {
+  const fields: Readonly<Record<string, unknown>> = { ...record };
+  return `${columns.map((column) => csvField(fields[column])).join(',')}\r\n`;
+}
+
+/** Null is an empty field, an object is JSON, and everything else is its text. */
+function csvField(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,60 @@
+import { fromWireId, type IdentifierPrefix, toWireId } from '../../domain/identifier.ts';
+import type { Refusal } from '../../domain/refusal.ts';
+import type { Row, Statement } from '../store/connection/database.ts';
+import { type CallContext, schemaRefusal } from './call.ts';
+import { insistOnProof, readRows } from './read-rows.ts';
+import type { Service } from './service.ts';
+
+/** Default number of items on a page. */
+export const DEFAULT_LIMIT = 20;
+
+/** How one kind of item is listed: by its inner UUID, newest first. */
+export type Listing<Item, Shown> = {
+  /** Prefix of a cursor of this list: the id on the wire of the last item. */
+  readonly prefix: IdentifierPrefix;
+  /** The statement for `count` items after the one with the inner UUID `after`. */
+  readonly statement: (after: string | null, count: number) => Statement;
+  /** Whether what is found proves a change to the caller; see `insistOnProof`. The rows then have `replicated`. */
+  readonly isProof?: boolean;
+  readonly read: (row: Row) => Item;
+  readonly idOf: (item: Item) => string;
+  readonly show: (item: Item) => Shown;
+};
+
+/** The call of a list operation. */
+type ListCall = CallContext & { readonly query: { readonly limit?: number; readonly cursor?: string } };
+
+/**
+ * Reads a page. A cursor is the last item's id, so pages stay right while items are added: new ones come before the
+ * first page, never between two.
+ */
+export async function readPage<Item, Shown>(
+  service: Service,
+  call: ListCall,
+  listing: Listing<Item, Shown>,
+): Promise<{ data: Shown[]; next_cursor: string | null }> {
+  const { limit = DEFAULT_LIMIT, cursor } = call.query;
+  const after = readCursor(call, listing.prefix, cursor);
+  const rows = await readRows(service.database, listing.statement(after, limit + 1));
+  if (listing.isProof === true) await insistOnProof(service.database, call.deadline, rows);
+  const items = rows.slice(0, limit).map(listing.read);
+  const last = items.at(-1);
+  const hasMore = rows.length > limit && last !== undefined;
+  return {
+    data: items.map(listing.show),
+    next_cursor: hasMore ? toWireId(listing.prefix, listing.idOf(last)) : null,
+  };
+}
+
+/** The inner UUID in a cursor that is an id; null without one. */
+export function readCursor(call: CallContext, prefix: IdentifierPrefix, cursor: string | undefined): string | null {
+  if (cursor === undefined) return null;
+  const after = fromWireId(prefix, cursor);
+  if (after !== undefined) return after;
+  throw cursorFault(call);
+}
+
+/** The refusal of a cursor that this list did not give out. */
+export function cursorFault(call: CallContext): Refusal {
+  return schemaRefusal(call, "'cursor' must be the next_cursor of the previous page, unchanged.", '/cursor');
+}

@@ -1,0 +1,39 @@
+import { fromWireId } from '../../domain/identifier.ts';
+import { isCurrency } from '../../domain/ledger/money.ts';
+import { type Program, readProgram, toProgram } from '../store/program.ts';
+import { type CallContext, schemaRefusal } from './call.ts';
+import { programMissing } from './missing.ts';
+import { readRows } from './read-rows.ts';
+import type { Service } from './service.ts';
+
+/** Reads a program by its id on the wire. Throws `program_not_found`. */
+export async function loadProgram({ database }: Pick<Service, 'database'>, sentId: string): Promise<Program> {
+  const programId = fromWireId('prog', sentId);
+  const [row] = programId === undefined ? [] : await readRows(database, readProgram(programId));
+  if (row !== undefined) return toProgram(row);
+  throw programMissing(sentId);
+}
+
+/** The currency of a request, or that of the program. */
+export function currencyFor(call: CallContext, program: Program, sent: string | undefined): string {
+  return sent === undefined ? program.currency : checkCurrency(call, sent);
+}
+
+/** Refuses a currency that ISO 4217 does not have. */
+export function checkCurrency(call: CallContext, sent: string): string {
+  if (isCurrency(sent)) return sent;
+  const message = `'currency' is '${sent}', which is not an ISO 4217 currency code, such as USD, EUR or JPY.`;
+  throw schemaRefusal(call, message, '/currency');
+}
+
+/** The inner UUID of the program in the query, or null. */
+export function readProgramFilter(call: CallContext, programId: string | undefined): string | null {
+  if (programId === undefined) return null;
+  const inner = fromWireId('prog', programId);
+  if (inner !== undefined) return inner;
+  throw schemaRefusal(
+    call,
+    `'program_id' is '${programId}', which is not a program id (prog_ and 32 hex digits).`,
+    '/program_id',
+  );
+}

@@ -1,0 +1,44 @@
+import { toWireId } from '../../../domain/identifier.ts';
+import type { StoredEvent } from '../../store/events/read-events.ts';
+
+/** Version of the API in which the records of events are written. */
+export const EVENT_VERSION = 'v0.1';
+
+/** What is written as an event: a thin one, whose payload is null, has no `data`. */
+export type WrittenEvent = Omit<StoredEvent, 'payload'> & { readonly payload: string | null };
+
+/**
+ * An event as JSON text. `data` is the text that was stored with the event: parsing it and writing it again could change
+ * it, and every reader of the event is to get the same bytes.
+ */
+export function writeEvent(event: WrittenEvent): string {
+  return `{${fieldsOf(event)}}`;
+}
+
+/** The same with `number`, for operators. An event for every program is of none, and has no place of its own. */
+export function writeOperatorEvent(event: WrittenEvent): string {
+  if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null })},"number":null}`;
+  return `{${fieldsOf(event)},"number":${event.number}}`;
+}
+
+type ShownEvent = Omit<WrittenEvent, 'position'> & { readonly position: number | null };
+
+function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, payload }: ShownEvent): string {
+  const fields = {
+    event_id: toWireId('evt', eventId),
+    type,
+    position,
+    program_id: programId === null ? null : toWireId('prog', programId),
+    subject_id: subjectId,
+    created_at: createdAt.toISOString(),
+    version: EVENT_VERSION,
+  };
+  const text = JSON.stringify(fields).slice(1, -1);
+  return payload === null ? text : `${text},"data":${payload}`;
+}
+
+/** An event of a stream of Server-Sent Events. */
+export function writeMessage(id: number, type: string, data: string): string {
+  // A line break can only be white space between the parts of the JSON text, which readers put together again.
+  return `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
+}

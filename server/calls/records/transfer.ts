@@ -1,0 +1,90 @@
+import type { ErrorRecord } from '../../../contract/errors/record.ts';
+import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
+import type { TransferRecord } from '../../../contract/transfers.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { toWire } from '../../../domain/ledger/money.ts';
+import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
+import { NO_API_KEY, type Transfer } from '../../../domain/transfers/transfer.ts';
+import { currentCode } from '../../store/renamed-codes.ts';
+import type { Caller } from '../call.ts';
+
+/** A transfer as the contract shows it. */
+export function toTransferRecord(transfer: Transfer): TransferRecord {
+  return {
+    transfer_id: toWireId('tr', transfer.transferId),
+    program_id: toWireId('prog', transfer.programId),
+    card_id: transfer.cardName,
+    destination_card_id: transfer.destinationCardName,
+    type: transfer.type,
+    amount: toWire(transfer.amount),
+    captured_amount: toWire(transfer.capturedAmount),
+    reversed_amount: toWire(transfer.reversedAmount),
+    currency: transfer.currency,
+    status: transfer.status,
+    outcome: transfer.outcome,
+    capture: transfer.capture,
+    expires_at: toMoment(transfer.expiresAt),
+    scheduled_for: toMoment(transfer.scheduledFor),
+    description: transfer.description,
+    reference: transfer.reference,
+    metadata: { ...transfer.metadata },
+    request_id: toWireId('req', transfer.requestId),
+    idempotency_key: transfer.idempotencyKey,
+    created_by: toCreator(transfer.createdBy),
+    error: toErrorRecord(transfer.error),
+    created_at: formatTime(transfer.createdAt),
+    updated_at: formatTime(transfer.updatedAt),
+    completed_at: toMoment(transfer.completedAt),
+  };
+}
+
+/** Who created a transfer, by the names that the audit log has for callers. */
+function toCreator(createdBy: string | null): string | null {
+  if (createdBy === null) return null;
+  return createdBy === NO_API_KEY ? 'sandbox' : toWireId('key', createdBy);
+}
+
+/**
+ * The error of a failed transfer with its fields in their order, which `jsonb` does not keep (specification, 2.1). An
+ * earlier version that is still running may store an old code.
+ */
+function toErrorRecord(error: object | null): ErrorRecord | null {
+  if (error === null) return null;
+  const { Message, Status, Code, Type } = error as ErrorRecord;
+  return { Message, Status, Code: currentCode(Code), Type };
+}
+
+/** A reversal as the contract shows it. */
+export function toReversalRecord(reversal: Reversal): ReversalRecord {
+  return {
+    reversal_id: toWireId('rev', reversal.reversalId),
+    transfer_id: toWireId('tr', reversal.transferId),
+    program_id: toWireId('prog', reversal.programId),
+    amount: toWire(reversal.amount),
+    currency: reversal.currency,
+    status: 'completed',
+    description: reversal.description,
+    created_at: formatTime(reversal.createdAt),
+  };
+}
+
+function toMoment(time: number | null): string | null {
+  return time === null ? null : formatTime(time);
+}
+
+let lastTime = 0;
+let lastTimeText = new Date(lastTime).toISOString();
+
+/** The time of a record. All transfers of a group have the time of their decision, which is formatted once. */
+function formatTime(time: number): string {
+  if (time !== lastTime) {
+    lastTimeText = new Date(time).toISOString();
+    lastTime = time;
+  }
+  return lastTimeText;
+}
+
+/** Whom a transfer names as the one who created it: the inner UUID of the API key. */
+export function creatorOf(caller: Caller): string {
+  return 'keyId' in caller ? caller.keyId : NO_API_KEY;
+}

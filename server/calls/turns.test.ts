@@ -1,0 +1,134 @@
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
+import { expect, test, vi } from 'vitest';
+import { CallerGone, type OperationFailure } from './call.ts';
+import { forEachPiece, type TurnCall, Turns } from './turns.ts';
+
+const LIMITS = { waitingOfOne: 10, waitingOfAll: 20 };
+const MINUTE = 60_000;
+
+const callOf = (programId: string, isGone?: () => boolean): TurnCall => ({
+  programId,
+  isGone,
+  deadline: performance.now() + MINUTE,
+});
+
+const BUSY = expect.objectContaining({ name: 'OperationFailure', busy: true, moneyMoved: 'no' }) as OperationFailure;
+
+/** Work that is done when it is told to, and the order in which pieces of it began. */
+function bench() {
+  const began: string[] = [];
+  const ends: (() => void)[] = [];
+  const work = (name: string) => (): Promise<string> => {
+    began.push(name);
+    return new Promise((resolve) => ends.push(() => resolve(name)));
+  };
+  /** Ends the piece that has run for longest. */
+  const end = async (): Promise<void> => {
+    ends.shift()?.();
+    await turnOfLoop();
+  };
+  return { began, work, end };
+}
+
+test('so many run at a time, and the programs that wait take turns', async () => {
+  const turns = new Turns({ atOnce: 2, ...LIMITS });
+  const { began, work, end } = bench();
+  const all = [
+    ...Array.from({ length: 6 }, (_, at) => turns.take(callOf('many'), work(`many ${at}`))),
+    turns.take(callOf('few'), work('few 0')),
+    turns.take(callOf('few'), work('few 1')),
+    turns.take(callOf('one'), work('one 0')),
+  ];
+  await turnOfLoop();
+  expect(began).toEqual(['many 0', 'many 1']);
+  for (let ended = 0; ended < 9; ended += 1) await end();
+  expect(began.slice(2)).toEqual(['many 2', 'few 0', 'one 0', 'many 3', 'few 1', 'many 4', 'many 5']);
+  expect(await Promise.all(all)).toHaveLength(9);
+});
+
+test('work that fails gives its turn on', async () => {
+  const turns = new Turns({ atOnce: 1, ...LIMITS });
+  const failing = turns.take(callOf('a'), () => Promise.reject(new Error('no')));
+  const next = turns.take(callOf('b'), () => Promise.resolve('done'));
+  await expect(failing).rejects.toThrow('no');
+  expect(await next).toBe('done');
+  expect(await turns.take(callOf('c'), () => Promise.resolve('free again'))).toBe('free again');
+});
+
+test('what nobody waits for any more does not begin, and whoever comes after it is served at once', async () => {
+  const turns = new Turns({ atOnce: 1, ...LIMITS });
+  const { began, work, end } = bench();
+  let hasGone = false;
+  const running = turns.take(callOf('a'), work('running'));
+  const gone = Promise.allSettled(
+    Array.from({ length: 9 }, (_, at) =>
+      turns.take(
+        callOf('a', () => hasGone),
+        work(`gone ${at}`),
+      ),
+    ),
+  );
+  const other = turns.take(callOf('b'), work('other'));
+  const last = turns.take(callOf('a'), work('last'));
+  hasGone = true;
+  await end();
+  expect(await gone).toEqual(Array(9).fill({ status: 'rejected', reason: expect.any(CallerGone) }));
+  await end();
+  await end();
+  expect(began).toEqual(['running', 'last', 'other']);
+  expect(await Promise.all([running, other, last])).toEqual(['running', 'other', 'last']);
+  await expect(
+    turns.take(
+      callOf('a', () => true),
+      work('never'),
+    ),
+  ).rejects.toBeInstanceOf(CallerGone);
+  expect(began).toHaveLength(3);
+});
+
+test('more than may wait is refused, for one program and for all; those who have gone do not count', async () => {
+  const turns = new Turns({ atOnce: 1, waitingOfOne: 2, waitingOfAll: 3 });
+  const { began, work, end } = bench();
+  let hasGone = false;
+  const all = [
+    turns.take(callOf('a'), work('running')),
+    turns
+      .take(
+        callOf('a', () => hasGone),
+        work('leaves'),
+      )
+      .catch((error: unknown) => error),
+    turns.take(callOf('a'), work('a')),
+  ];
+  await expect(turns.take(callOf('a'), work('too many'))).rejects.toEqual(BUSY);
+  all.push(turns.take(callOf('b'), work('b')));
+  await expect(turns.take(callOf('c'), work('too many'))).rejects.toEqual(BUSY);
+  hasGone = true;
+  all.push(turns.take(callOf('c'), work('c')));
+  await expect(turns.take(callOf('a'), work('too many'))).rejects.toEqual(BUSY);
+  for (let ended = 0; ended < 4; ended += 1) await end();
+  expect(began).toEqual(['running', 'a', 'b', 'c']);
+  expect((await Promise.all(all))[1]).toBeInstanceOf(CallerGone);
+});
+
+test('what waits until its deadline is refused then, and does not begin', async () => {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+  try {
+    const turns = new Turns({ atOnce: 1, ...LIMITS });
+    const { began, work, end } = bench();
+    const call = forEachPiece(callOf('a'));
+    const running = turns.take(call, work('running'));
+    const late = expect(turns.take(call, work('late'))).rejects.toEqual(BUSY);
+    vi.advanceTimersByTime(MINUTE / 2);
+    const next = turns.take(call, work('next'));
+    vi.advanceTimersByTime(MINUTE / 2);
+    await late;
+    await end();
+    await end();
+    expect([began, await running, await next]).toEqual([['running', 'next'], 'running', 'next']);
+    await expect(turns.take({ ...callOf('a'), deadline: performance.now() }, work('never'))).rejects.toEqual(BUSY);
+    expect([began.length, vi.getTimerCount()]).toEqual([2, 0]);
+  } finally {
+    vi.useRealTimers();
+  }
+});

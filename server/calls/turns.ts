@@ -1,0 +1,157 @@
+import { type CallContext, CallerGone, OperationFailure } from './call.ts';
+
+/** For whom work waits: the card program whose turn it needs, until when, and whether it is still wanted. */
+export type TurnCall = Pick<CallContext, 'programId' | 'deadline' | 'isGone'>;
+
+/** How much runs at the same time, and how much may wait for one card program and for all. */
+export type TurnLimits = { readonly atOnce: number; readonly waitingOfOne: number; readonly waitingOfAll: number };
+
+/** Work that waits. */
+type Place = {
+  readonly call: TurnCall;
+  readonly begin: () => void;
+  readonly refuse: (reason: Error) => void;
+  timer: NodeJS.Timeout | undefined;
+};
+
+/**
+ * Limits how much work runs at the same time. The rest waits in one line for each card program, and the programs take
+ * turns, so that a program with a thousand requests delays only its own. Work that nobody waits for any more, and work that
+ * has waited until its deadline, does not begin.
+ */
+export class Turns {
+  readonly #limits: TurnLimits;
+  #free: number;
+  /** Waiting work by program, the next program first. */
+  readonly #lines = new Map<string, Place[]>();
+  #waiting = 0;
+
+  constructor(limits: TurnLimits) {
+    this.#limits = limits;
+    this.#free = limits.atOnce;
+  }
+
+  /**
+   * Runs work when it is the program's turn.
+   *
+   * @throws {OperationFailure} busy, where too much waits or the deadline has passed; {@link CallerGone}
+   */
+  async take<Value>(call: TurnCall, work: () => Promise<Value>): Promise<Value> {
+    if (isGone(call)) throw gone();
+    if (call.deadline <= performance.now()) throw tooLate();
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#queue(call);
+    try {
+      return await work();
+    } finally {
+      this.#release();
+    }
+  }
+
+  #queue(call: TurnCall): Promise<void> {
+    if (this.#isFull(call.programId)) {
+      this.#dropGone();
+      if (this.#isFull(call.programId)) throw tooMany();
+    }
+    return new Promise((begin, refuse) => {
+      const place: Place = { call, begin, refuse, timer: undefined };
+      const line = this.#lines.get(call.programId);
+      if (line === undefined) this.#lines.set(call.programId, [place]);
+      else line.push(place);
+      this.#waiting += 1;
+      if (call.deadline === Number.POSITIVE_INFINITY) return;
+      place.timer = setTimeout(() => this.#expire(place), call.deadline - performance.now());
+    });
+  }
+
+  #isFull(programId: string): boolean {
+    const { waitingOfOne, waitingOfAll } = this.#limits;
+    return this.#waiting >= waitingOfAll || (this.#lines.get(programId)?.length ?? 0) >= waitingOfOne;
+  }
+
+  /** Makes room: those who have gone are otherwise noticed when it would be their turn. */
+  #dropGone(): void {
+    for (const [programId, line] of this.#lines) {
+      const isLeft = line.filter((place) => !this.#dropIfGone(place));
+      if (isLeft.length > 0) this.#lines.set(programId, isLeft);
+      else this.#lines.delete(programId);
+    }
+  }
+
+  #expire(place: Place): void {
+    const { programId } = place.call;
+    const line = this.#lines.get(programId) ?? [];
+    line.splice(line.indexOf(place), 1);
+    if (line.length === 0) this.#lines.delete(programId);
+    this.#leave(place);
+    place.refuse(isGone(place.call) ? gone() : tooLate());
+  }
+
+  #release(): void {
+    for (const [programId, line] of this.#lines) {
+      let place = line.shift();
+      while (place !== undefined && this.#dropIfGone(place)) place = line.shift();
+      // Moves the program behind all others, or removes it until it has work again.
+      this.#lines.delete(programId);
+      if (line.length > 0) this.#lines.set(programId, line);
+      if (place === undefined) continue;
+      this.#leave(place);
+      place.begin();
+      return;
+    }
+    this.#free += 1;
+  }
+
+  #dropIfGone(place: Place): boolean {
+    if (!isGone(place.call)) return false;
+    this.#leave(place);
+    place.refuse(gone());
+    return true;
+  }
+
+  #leave({ timer }: Place): void {
+    clearTimeout(timer);
+    this.#waiting -= 1;
+  }
+}
+
+function isGone({ isGone }: TurnCall): boolean {
+  return isGone?.() === true;
+}
+
+const gone = (): Error => new CallerGone('The caller has gone.');
+
+function tooLate(): Error {
+  return new OperationFailure('the request waited too long for its turn', { busy: true, moneyMoved: 'no' });
+}
+
+function tooMany(): Error {
+  return new OperationFailure('too many requests wait for their turn', { busy: true, moneyMoved: 'no' });
+}
+
+/**
+ * The same call for work that it needs again and again, such as the pages of an export: each piece may take as long as the
+ * first.
+ */
+export function forEachPiece({ programId, deadline, isGone }: TurnCall): TurnCall {
+  const milliseconds = deadline - performance.now();
+  return {
+    programId,
+    isGone,
+    get deadline() {
+      return performance.now() + milliseconds;
+    },
+  };
+}
+
+/**
+ * How many long reads, that is exports and searches for rare rows, may run at the same time. They must leave database
+ * connections to other requests. Two that take a few hundredths of a second each begin some 250 others before the deadline
+ * of a request that waits.
+ */
+const longReaders = new Turns({ atOnce: 2, waitingOfOne: 256, waitingOfAll: 2048 });
+
+/** Runs one statement of a long read, when it is the card program's turn. It must not wait for another turn itself. */
+export function readInTurn<Value>(call: TurnCall, read: () => Promise<Value>): Promise<Value> {
+  return longReaders.take(call, read);
+}

@@ -1,0 +1,29 @@
+import type { CallContext } from '../calls/call.ts';
+import { readRows } from '../calls/read-rows.ts';
+import type { Service } from '../calls/service.ts';
+import { newId } from '../foundation/ids.ts';
+import { createFundingAccounts, readFundingAccount } from '../store/ledger/account.ts';
+import { lockProgram } from '../store/program.ts';
+import { transact } from './transaction.ts';
+
+/** Inner UUID of the program's funding account in a currency, which is created for the first use of the currency. */
+export async function ensureFunding(
+  service: Service,
+  call: Pick<CallContext, 'deadline'>,
+  programId: string,
+  currency: string,
+): Promise<string> {
+  const find = async (): Promise<string | undefined> =>
+    (await readRows(service.database, readFundingAccount(programId, currency)))[0]?.account_id as string | undefined;
+  const found = await find();
+  if (found !== undefined) return found;
+  const accountIds = { funding: newId(), world: newId() };
+  // Locked, so that no change of the program writes an event without the new account after money has moved on it.
+  await transact(service.database, call.deadline, { lock: lockProgram(programId) }, () => ({
+    result: undefined,
+    writes: [createFundingAccounts(programId, currency, accountIds)],
+  }));
+  const created = await find();
+  if (created === undefined) throw new Error('a funding account was created and does not exist');
+  return created;
+}

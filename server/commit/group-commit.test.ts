@@ -1,0 +1,112 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { RequestTrace } from '../calls/trace.ts';
+import type { ChainedSteps, Database, Work } from '../store/connection/database.ts';
+import type { ChainPlace } from '../store/connection/work.ts';
+import type { CommitObserver } from './commit-observer.ts';
+import { GroupCommit } from './group-commit.ts';
+import { Blocked } from './group-work.ts';
+
+/** A database that commits everything, and lists what it has committed. */
+function committing(): { readonly committed: number[]; readonly database: Database } {
+  const committed: number[] = [];
+  const transact = async ({ batchId, decide }: Work<readonly number[], never>): Promise<readonly number[]> => {
+    const { result } = decide({}, batchId);
+    committed.push(...result);
+    return result;
+  };
+  const transactChained = async (
+    { batchId, decide }: ChainedSteps<readonly number[], never> & { readonly batchId: string },
+    place: ChainPlace,
+  ): Promise<readonly number[]> => {
+    const { result } = decide({}, batchId);
+    place.onDecided();
+    await place.baseCommitted();
+    committed.push(...result);
+    return result;
+  };
+  const database = { transact, transactChained, forProgram: () => database } as unknown as Database;
+  return { committed, database };
+}
+
+const fail = (): never => {
+  throw new Error('a listener has a bug');
+};
+
+const FAILING_OBSERVER: CommitObserver = { onGroup: fail, onBreak: fail, onSettled: fail, onUnknown: fail };
+const FAILING_GROUP = { loaded: fail, decided: fail, ended: fail };
+const FAILING_TRACES: readonly (readonly [string, RequestTrace])[] = [
+  ['a request', { submitted: fail, beginGroup: fail, end: fail }],
+  ['a group', { submitted: () => undefined, beginGroup: () => FAILING_GROUP, end: fail }],
+];
+
+describe.for([
+  ['chained', true],
+  ['locking', false],
+] as const)('a %s group that is committed stays so, and is committed once, though its', ([, isChained]) => {
+  async function submitFive(observer?: CommitObserver, trace?: RequestTrace, onCommitted?: () => void) {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+    onTestFinished(() => warn.mockRestore());
+    const { committed, database } = committing();
+    const decided = (items: readonly number[]) => ({ result: items, writes: [] });
+    const stepsOf = (items: readonly number[]) => ({ load: {}, decide: () => decided(items) });
+    const chained = {
+      begin: () => (items: readonly number[]) => ({
+        load: {},
+        decide: () => ({ result: items, early: [], late: [], check: null, readsOnly: false }),
+      }),
+      changeOf: () => undefined,
+    };
+    const lane = new GroupCommit<number, number, never>(
+      database,
+      {
+        stepsOf,
+        programOf: () => 'program',
+        needsOf: () => [],
+        transferOf: () => undefined,
+        traceOf: () => trace,
+        ...(onCommitted === undefined ? {} : { onCommitted }),
+        ...(isChained ? { chained } : {}),
+      },
+      undefined,
+      observer,
+    );
+    const items = [1, 2, 3, 4, 5];
+    const outcomes = await Promise.all(items.map((item) => lane.submit(item, performance.now() + 3_600_000)));
+    expect(outcomes).toEqual(items);
+    expect(committed).toEqual(items);
+    await expect.poll(() => warn.mock.calls.flat().map(String)).toContain('Error: a listener has a bug');
+  }
+
+  test('observer throws', () => submitFive(FAILING_OBSERVER));
+
+  test('outcomes are listened to by what throws', () => submitFive(undefined, undefined, fail));
+
+  test.for(FAILING_TRACES)('trace of %s throws', ([, trace]) => submitFive(undefined, trace));
+});
+
+test('items that wait for what others hold count towards the bound of a lane, also between two attempts', async () => {
+  const { database } = committing();
+  let attempts = 0;
+  let isHeld = true;
+  const work = {
+    stepsOf: (items: readonly string[]) => ({
+      load: {},
+      decide: () => {
+        attempts += 1;
+        return { result: items.map((item) => (isHeld ? new Blocked(item) : item)), writes: [] };
+      },
+    }),
+    programOf: () => 'program',
+    needsOf: (item: string) => [item],
+    transferOf: () => undefined,
+    traceOf: () => undefined,
+  };
+  const lane = new GroupCommit<string, string, never>(database, work, { batch: 10, waiting: 2 });
+  const submit = (item: string) => lane.submit(item, performance.now() + 3_600_000);
+  const both = Promise.all([submit('a'), submit('b')]);
+  await expect.poll(() => attempts).toBeGreaterThan(5);
+  await expect(submit('c')).rejects.toMatchObject({ busy: true, moneyMoved: 'no' });
+  isHeld = false;
+  expect(await both).toEqual(['a', 'b']);
+  await expect.poll(() => lane.waiting).toBe(0);
+});

@@ -1,0 +1,296 @@
+import { closeSync, constants, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { access, chmod, mkdir, open, realpath, stat } from 'node:fs/promises';
+import { hostname, userInfo } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from './startup-problem.ts';
+
+/** An exclusive lock on a data directory, held until `release` is called or the process ends. */
+export type DataDirectoryLock = { release(): void };
+
+/** The process that holds a lock. `task` is the command that it runs; null for the service. */
+export type LockOwner = { readonly processId: number; readonly host: string; readonly task: string | null };
+
+/** Another process has locked the data directory. `owner` is undefined when it is not known. */
+export class DataDirectoryInUse extends StartupProblem {
+  readonly owner: LockOwner | undefined;
+
+  constructor(shownAs: string, owner: LockOwner | undefined, cause: unknown) {
+    super('data-directory-in-use', describeUse(shownAs, owner), { cause });
+    this.owner = owner;
+  }
+}
+
+const LOCK_FILE = 'lock';
+const OWNER_FILE = 'lock-owner.json';
+const SQLITE_BUSY = 5;
+
+/**
+ * A new owner records itself right after taking the lock, and {@link isLocked} holds the lock briefly without recording
+ * itself. So a lock without a recorded owner is retried for this long before it counts as taken.
+ */
+const OWNER_WAIT_MILLISECONDS = 1_000;
+const RETRY_MILLISECONDS = 20;
+
+/** Keeps the handles of held locks reachable: garbage collection would close a handle and release its lock. */
+const heldLocks = new Set<DatabaseSync>();
+
+/**
+ * Makes a data directory if it is missing and proves that this process can work in it.
+ *
+ * @param openToOthers whether directories made here let other users pass (never list), which a server that runs as
+ *   another user needs. Directories that exist already keep their permissions.
+ * @returns the real path, free of symbolic links.
+ * @throws StartupProblem when it is no directory, or cannot be made, read or written.
+ */
+export async function openDataDirectory(asked: string, openToOthers: boolean): Promise<string> {
+  const path = resolve(asked);
+  try {
+    await makeDirectories(path, openToOthers ? 0o711 : 0o700);
+    if (!(await stat(path)).isDirectory()) throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    return await realpath(path);
+  } catch (error) {
+    if (isDiskFull(error)) throw diskFullProblem(`The data directory ${asked} cannot be created`, error);
+    throw new StartupProblem('data-directory-unusable', describeUnusable(asked, codeOf(error)), { cause: error });
+  }
+}
+
+/** The real path that a directory has, or will have when it is made. */
+export async function realPathOf(asked: string): Promise<string> {
+  const path = resolve(asked);
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    return join(await realPathOf(dirname(path)), basename(path));
+  }
+}
+
+/**
+ * Makes a directory and those above it that are missing, each with exactly this mode, whatever the umask; those that
+ * exist are left as they are. (Node's recursive `mkdir` never returns where the system answers ENOENT, as /proc does.)
+ */
+export async function makeDirectories(path: string, mode: number): Promise<void> {
+  if (await stat(path).catch(() => undefined)) return;
+  const isMade = await makeOne(path, mode);
+  if (isMade) return;
+  await makeDirectories(dirname(path), mode);
+  if (!(await makeOne(path, mode))) throw Object.assign(new Error(`${path} cannot be created`), { code: 'ENOENT' });
+}
+
+/** False when the directory above is missing. */
+async function makeOne(path: string, mode: number): Promise<boolean> {
+  try {
+    await mkdir(path, { mode });
+    await chmod(path, mode);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false;
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+  return true;
+}
+
+/** Why a data directory cannot be used, by the code of the operating system. */
+export function describeUnusable(directory: string, code: string | undefined): string {
+  const user = userName();
+  const advice = 'Set DATA_DIR to another directory.';
+  if (code === 'ENOTDIR' || code === 'EEXIST') {
+    return `The data directory ${directory} cannot be used: it, or a part of its path, is not a directory. ${advice}`;
+  }
+  if (code === 'EACCES' || code === 'EPERM') {
+    const problem = `The user ${user} cannot read and write the data directory ${directory}`;
+    return `${problem}. Give that user access to it, or set DATA_DIR to another directory.`;
+  }
+  if (code === 'EROFS') return `The data directory ${directory} is on a read-only file system. ${advice}`;
+  return `The data directory ${directory} cannot be used (${code ?? 'unknown error'}). ${advice}`;
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? 'unknown');
+  }
+}
+
+/**
+ * Makes this process the owner of a data directory, until `release` or the process's death, however sudden.
+ *
+ * The lock is the kernel's lock on a file, taken through SQLite, because Node has no call for one: the kernel grants
+ * it to one of two simultaneous starters, drops it when its holder dies, and sees through containers that share a
+ * volume but not their process ids. A file with a process id in it does none of the three. The file next to it only
+ * tells people who the owner is; nothing is decided by it.
+ *
+ * Nothing else in this process may open the lock file: POSIX drops a process's locks on a file when the process closes
+ * any handle to that file.
+ *
+ * @param directory an existing directory.
+ * @param shownAs how messages name it, as the operator wrote it.
+ * @param task the command that wants it, for the message to the next process; null for the service.
+ * @throws StartupProblem, {@link DataDirectoryInUse} when another process, or another part of this one, owns it.
+ */
+export async function lockDataDirectory(
+  directory: string,
+  shownAs: string,
+  task: string | null = null,
+): Promise<DataDirectoryLock> {
+  const path = join(directory, LOCK_FILE);
+  const ownerPath = join(directory, OWNER_FILE);
+  const deadline = performance.now() + OWNER_WAIT_MILLISECONDS;
+  for (;;) {
+    try {
+      return takeLock(path, ownerPath, task);
+    } catch (error) {
+      if (!isBusy(error)) throw describeLockRefusal(error, path, shownAs);
+      const owner = parseOwner(ownerPath);
+      // A dead process of this machine has left its name; the one that has the lock now has not written its own yet.
+      const elsewhere = owner !== undefined && owner.host !== hostname();
+      const isNamed = owner !== undefined && !elsewhere && processExists(owner.processId);
+      const isLate = performance.now() > deadline;
+      if (isNamed || isLate) throw new DataDirectoryInUse(shownAs, isNamed || elsewhere ? owner : undefined, error);
+    }
+    await sleep(RETRY_MILLISECONDS);
+  }
+}
+
+function takeLock(path: string, ownerPath: string, task: string | null): DataDirectoryLock {
+  let handle: DatabaseSync | undefined;
+  try {
+    createPrivately(path);
+    handle = new DatabaseSync(path, { timeout: 0 });
+    handle.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    writeOwner(ownerPath, task);
+  } catch (error) {
+    if (handle?.isOpen) handle.close();
+    throw error;
+  }
+  const held = handle;
+  heldLocks.add(held);
+  return {
+    release() {
+      if (!heldLocks.delete(held)) return;
+      rmSync(ownerPath, { force: true });
+      held.close();
+    },
+  };
+}
+
+/**
+ * The process that has a directory locked, undefined when none has; nothing is made or changed. Only for directories
+ * that no part of this process has locked: see {@link lockDataDirectory}.
+ *
+ * @throws the error of the operating system when it cannot be seen.
+ */
+export function findLockOwner(directory: string): LockOwner | 'unknown' | undefined {
+  const path = join(directory, LOCK_FILE);
+  try {
+    // SQLite says only that it cannot open the file, and not why.
+    closeSync(openSync(path, 'r'));
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  if (!isLocked(path)) return undefined;
+  return parseOwner(join(directory, OWNER_FILE)) ?? 'unknown';
+}
+
+/** Takes the lock of readers for a moment. */
+function isLocked(path: string): boolean {
+  const handle = new DatabaseSync(path, { readOnly: true, timeout: 0 });
+  try {
+    handle.exec('SELECT count(*) FROM sqlite_schema');
+    return false;
+  } catch (error) {
+    if (isBusy(error)) return true;
+    throw error;
+  } finally {
+    handle.close();
+  }
+}
+
+/** Whether a lock was refused because another process has it. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof Error && Reflect.get(error, 'errcode') === SQLITE_BUSY;
+}
+
+/** Without this SQLite would make the file readable by all, and any user could then hold a lock on it. */
+function createPrivately(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}
+
+/** Whether a process with this id exists, including processes of other users and zombies. */
+export function processExists(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
+}
+
+function writeOwner(path: string, task: string | null): void {
+  const temporary = `${path}.new`;
+  rmSync(temporary, { force: true });
+  const owner: LockOwner = { processId: process.pid, host: hostname(), task };
+  writeFileSync(temporary, `${JSON.stringify(owner)}\n`, { mode: 0o644, flag: 'wx' });
+  renameSync(temporary, path);
+}
+
+function describeUse(shownAs: string, owner: LockOwner | undefined): string {
+  const where = owner === undefined || owner.host === hostname() ? '' : ` on ${owner.host}`;
+  const who = owner === undefined ? 'another process' : `process ${owner.processId}${where}`;
+  const task = owner?.task ?? null;
+  if (task === null) {
+    const advice = 'Stop it first, or set DATA_DIR to another directory.';
+    return `The data directory ${shownAs} is in use by ${who}. ${advice}`;
+  }
+  return `The data directory ${shownAs} is in use by ${who}, which runs the command ${task}. Try again when the command has finished.`;
+}
+
+/** The problem of a lock that cannot be acquired although no process has it; `path` is the file of the lock. */
+export function describeLockRefusal(error: unknown, path: string, shownAs: string): StartupProblem {
+  if (isDiskFull(error)) return diskFullProblem(`The data directory ${shownAs} cannot be locked`, error);
+  const reason = error instanceof Error ? error.message : String(error);
+  return new StartupProblem(
+    'data-directory-unusable',
+    `The data directory ${shownAs} cannot be locked by the user ${userName()} (${reason}${belongsTo(path)}). ` +
+      'Start the service as the user who started it there before, or set DATA_DIR to another directory.',
+    { cause: error },
+  );
+}
+
+function belongsTo(path: string): string {
+  try {
+    return `; ${path} belongs to the user with id ${statSync(path).uid}`;
+  } catch {
+    return '';
+  }
+}
+
+function parseOwner(path: string): LockOwner | undefined {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    if (typeof value !== 'object' || value === null || !('processId' in value) || !('host' in value)) return undefined;
+    if (typeof value.processId !== 'number' || typeof value.host !== 'string') return undefined;
+    const task = 'task' in value && typeof value.task === 'string' ? value.task : null;
+    return { processId: value.processId, host: value.host, task };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A rename is on disk only when its directory is. */
+export async function flushDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

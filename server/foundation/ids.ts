@@ -1,0 +1,76 @@
+import { randomFillSync } from 'node:crypto';
+import { databaseTime } from './database-clock.ts';
+
+// Invariant: The time in an id is the database's time at the decision, whatever the process's clock
+// Tested by: `test/api/clocks.test.ts`
+
+// Lists are sorted by id, and an id begins with its time. All ids use one clock, the database's, so that a process with a
+// wrong clock does not sort its rows into the past or future.
+
+/** `place` is used modulo this. */
+const MAX_SEQUENCE = 4096;
+
+/** A UUIDv7 of now, for ids that are needed before a transaction begins. */
+export function newId(): string {
+  return idAt(databaseTime());
+}
+
+/**
+ * The id of a transaction. Its last 16 bits are zero: those of an event of the transaction are the place of the event, so
+ * no two transactions may have all other bits in common, which the key of `write_batch` then ensures.
+ */
+export function newBatchId(): string {
+  return `${newId().slice(0, -4)}0000`;
+}
+
+/** Random bytes for many ids: to ask for those of each would take longer than the rest. */
+const randomBytes = Buffer.alloc(8192);
+let nextRandomByte = randomBytes.length;
+
+/** The place in {@link randomBytes} of so many that no other id has. */
+function takeRandomBytes(count: number): number {
+  if (nextRandomByte + count > randomBytes.length) {
+    randomFillSync(randomBytes);
+    nextRandomByte = 0;
+  }
+  nextRandomByte += count;
+  return nextRandomByte - count;
+}
+
+const DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
+
+/** The characters of the last id; those of the time stay until the next millisecond. */
+const characters = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1');
+let momentOfCharacters = 0;
+
+/** The places of the last 15 digits of a UUID, which are random. */
+const RANDOM_PLACES = Uint8Array.of(20, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35);
+
+/**
+ * A UUIDv7 of a moment, in milliseconds since 1970. Rows get the time of their transaction's decision, so that ids and
+ * `created_at` agree; `place` orders the ids of one moment.
+ */
+export function idAt(moment: number, place?: number): string {
+  if (moment !== momentOfCharacters) {
+    const time = moment.toString(16).padStart(12, '0');
+    characters.write(`${time.slice(0, 8)}-${time.slice(8)}`, 0, 'latin1');
+    momentOfCharacters = moment;
+  }
+  const at = takeRandomBytes(10);
+  const sequence = place === undefined ? randomBytes.readUInt16BE(at) : place % MAX_SEQUENCE;
+  characters[15] = digitOf(sequence >> 8);
+  characters[16] = digitOf(sequence >> 4);
+  characters[17] = digitOf(sequence);
+  // The first two bits of this digit are the variant of RFC 9562.
+  characters[19] = digitOf(((randomBytes[at + 2] as number) & 0x3) | 0x8);
+  for (let index = 0; index < RANDOM_PLACES.length; index += 1) {
+    const byte = randomBytes[at + 2 + ((index + 1) >> 1)] as number;
+    characters[RANDOM_PLACES[index] as number] = digitOf(index % 2 === 0 ? byte >> 4 : byte);
+  }
+  return characters.toString('latin1');
+}
+
+/** The hexadecimal digit of the lowest four bits. */
+function digitOf(bits: number): number {
+  return DIGITS[bits & 0xf] as number;
+}

@@ -1,0 +1,197 @@
+import { REDACTED, redactCardNumbers } from '../../domain/cards/card-number.ts';
+import { withoutUrlEncoding } from '../../domain/cards/url-text.ts';
+import { withoutUrlCredentials } from './url-credentials.ts';
+
+/** A value of JSON. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+
+/** One link of the chain of causes, the outermost first. `stack` has the frames only. */
+export type Cause = { readonly name: string; readonly message: string; readonly stack: string | null };
+
+/** Maximum characters of one text; the longest field of any operation has a quarter of this. */
+const MAX_TEXT_LENGTH = 2_000;
+
+const MAX_STACK_LENGTH = 4_000;
+
+/** Maximum length of a chain of causes. */
+const MAX_CAUSES = 6;
+
+const OMITTED = '[omitted]';
+
+/** An API key, also a mistyped, truncated or partly masked one: everything after the prefix is redacted. */
+const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
+/** The secret of a webhook. */
+const WEBHOOK_SECRET = /whsec_[\w+/=-]{8,}/gi;
+const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
+
+/** A password after its name. */
+const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
+
+/** Cheap tests whether a text can contain a key or a password. */
+const MARKS = /ts_|bearer|whsec_/i;
+const PASSWORD_MARK = /password/i;
+
+/**
+ * Text without card numbers, API keys, passwords and characters that PostgreSQL cannot store, truncated to `most`
+ * characters: safe for the error log and the log of the process.
+ */
+export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
+  // A little more than the result, so that a number at its end is redacted before it is cut.
+  const considered = text.length > most ? text.slice(0, most + 100) : text;
+  let cleaned = redactEncoded(redactCardNumbers(considered));
+  if (MARKS.test(cleaned)) {
+    cleaned = cleaned.replaceAll(KEY, REDACTED).replaceAll(WEBHOOK_SECRET, REDACTED);
+    cleaned = cleaned.replaceAll(BEARER, `Bearer ${REDACTED}`);
+  }
+  cleaned = withoutUrlCredentials(cleaned);
+  if (PASSWORD_MARK.test(cleaned)) cleaned = cleaned.replaceAll(PASSWORD, `$1${REDACTED}`);
+  if (cleaned.includes('\0')) cleaned = cleaned.replaceAll('\0', '\ufffd');
+  if (!cleaned.isWellFormed()) cleaned = cleaned.toWellFormed();
+  return cleaned.length > most ? `${cleaned.slice(0, most)}…` : cleaned;
+}
+
+/** A URL can have card numbers in its encoding. Where it has, it is shown without its encoding. */
+function redactEncoded(text: string): string {
+  if (!/[%+]/.test(text)) return text;
+  const plain = withoutUrlEncoding(text);
+  const redacted = redactCardNumbers(plain);
+  return redacted === plain ? text : redacted;
+}
+
+/**
+ * A value as JSON with all texts {@link withoutSecrets}. `budget` limits the total characters and `depth` the nesting; the
+ * rest is replaced by a marker. Errors become their causes, without further properties: those of PostgreSQL quote rows.
+ */
+export function jsonWithoutSecrets(value: unknown, budget: { left: number }, depth: number): Json {
+  if (value === null || typeof value === 'boolean') return value;
+  if (budget.left <= 0) return OMITTED;
+  if (typeof value === 'number' && Number.isFinite(value) && Math.abs(value) < 1e12) return value;
+  if (typeof value !== 'object') {
+    const text = withoutSecrets(String(value));
+    budget.left -= text.length + 2;
+    return text;
+  }
+  if (isAmount(value)) return jsonWithoutSecrets(value.source, budget, depth);
+  if (value instanceof Error) return causesOf(value, true);
+  if (depth === 0) return OMITTED;
+  if (Array.isArray(value)) return value.slice(0, 100).map((item) => jsonWithoutSecrets(item, budget, depth - 1));
+  const cleaned: Record<string, Json> = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    const shown = withoutSecrets(name, 100);
+    budget.left -= shown.length + 8;
+    cleaned[shown] = jsonWithoutSecrets(member, budget, depth - 1);
+  }
+  return cleaned;
+}
+
+/** An amount, which is shown as it was sent. */
+function isAmount(value: object): value is { readonly source: string } {
+  return 'source' in value && 'quoted' in value && typeof value.source === 'string';
+}
+
+/** The chain of causes of an error, the outermost first: names, messages and stacks, without secrets. */
+export function causesOf(thrown: unknown, stacks: boolean): readonly Cause[] {
+  const causes: Cause[] = [];
+  const seen = new Set<unknown>();
+  const waiting: unknown[] = [thrown];
+  while (waiting.length > 0 && causes.length < MAX_CAUSES) {
+    const next = waiting.shift();
+    if (seen.has(next)) continue;
+    seen.add(next);
+    try {
+      causes.push(causeOf(next, stacks));
+      if (next instanceof AggregateError) waiting.push(...next.errors);
+      if (next instanceof Error && next.cause !== undefined && next.cause !== null) waiting.push(next.cause);
+    } catch {
+      // Anything can be thrown, also what throws when it is looked at.
+      causes.push({ name: 'unknown', message: 'What was thrown cannot be read.', stack: null });
+    }
+  }
+  return causes;
+}
+
+function causeOf(thrown: unknown, stacks: boolean): Cause {
+  if (!(thrown instanceof Error)) return { name: typeof thrown, message: withoutSecrets(String(thrown)), stack: null };
+  const { code } = thrown as { readonly code?: unknown };
+  const said = typeof code === 'string' ? `${thrown.message} (${code})`.trim() : thrown.message;
+  return {
+    name: withoutSecrets(thrown.name, 100),
+    message: withoutSecrets(said),
+    stack: stacks ? stackOf(thrown) : null,
+  };
+}
+
+/** The frames only; the lines above them repeat name and message. */
+function stackOf({ stack = '' }: Error): string | null {
+  const frames = stack.search(/^ {4}at /m);
+  return frames === -1 ? null : withoutSecrets(stack.slice(frames), MAX_STACK_LENGTH);
+}
+
+/** Digits in a row that are shown; longer runs can be part of a card number. */
+const MAX_DIGITS = 7;
+
+/** Separators between two digits of one number: "4111 - 1111" is one number. */
+const MAX_SEPARATOR_LENGTH = 3;
+
+/**
+ * Caller text for a message, header or report: at most `maxLength` characters, printable ASCII, and no run of eight or
+ * more digits, also when grouped by blanks, dots or dashes, because it could be part of a card number.
+ */
+export function maskedText(text: string, maxLength = 40): string {
+  const shown = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
+  const visible = shown.replaceAll(/[^\x20-\x7e…]/g, '?');
+  return maskLongNumbers(visible);
+}
+
+/** Replaces every long run of digits by an ellipsis. */
+export function maskLongNumbers(text: string): string {
+  let result = '';
+  let copied = 0;
+  let at = 0;
+  while (at < text.length) {
+    if (!isDigit(text.charCodeAt(at))) {
+      at += 1;
+      continue;
+    }
+    const run = digitRun(text, at);
+    if (run.digits > MAX_DIGITS) {
+      result += `${text.slice(copied, at)}…`;
+      copied = run.end;
+    }
+    at = run.end;
+  }
+  return copied === 0 ? text : result + text.slice(copied);
+}
+
+/** Masks the long numbers of a path, also where it is escaped once or several times. A path without one is returned as it was sent. */
+export function maskPath(path: string): string {
+  const decoded = path.replaceAll(/%(?:25)*([2-7][0-9a-f])/gi, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  const shown = maskLongNumbers(decoded);
+  return shown === decoded ? path : shown;
+}
+
+function digitRun(text: string, start: number): { readonly digits: number; readonly end: number } {
+  let digits = 0;
+  let end = start;
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isDigit(code)) {
+      digits += 1;
+      end = at + 1;
+    } else if (!isSeparator(code) || at - end >= MAX_SEPARATOR_LENGTH) {
+      break;
+    }
+  }
+  return { digits, end };
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+function isSeparator(code: number): boolean {
+  return code === 0x20 || code === 0x2d || code === 0x2e;
+}

@@ -1,0 +1,96 @@
+import { IS_CLONE, ROOT } from '../../installation.mjs';
+
+// Invariant: Every problem, state and alert leads to a page of the runbook, and a message is found in its index
+// Tested by: `server/host/start/runbook.test.ts`; `test/harness/process.ts` follows each refusal that a test causes
+
+/**
+ * The pages of the runbook: the name of the file in docs/runbook/, without `.md`, and its title. One for each kind of
+ * problem that prevents a start, each alert, and each state that the readiness or the status names.
+ */
+export const RUNBOOK = {
+  'archiving-failing': 'The write-ahead log cannot be archived',
+  'audit-log-changed': 'The audit log was changed',
+  'backup-directory-taken': 'The directory for backups belongs to another ledger',
+  'backup-directory-unusable': 'The directory for backups cannot be used',
+  'backup-failed': 'No copy of the ledger could be taken',
+  'backup-of-own-database': 'The service does not back up your own database',
+  'backup-overdue': 'The last backup is old',
+  'books-not-balanced': 'The books do not balance',
+  'books-not-verified': 'The books were not verified lately',
+  'connections-waiting': 'Requests wait for database connections',
+  'data-directory-in-use': 'The data directory is in use',
+  'data-directory-unusable': 'The data directory cannot be used',
+  'database-address': 'The address of the database is refused',
+  'database-encoding': 'The database has the wrong encoding',
+  'database-read-only': 'The database is read-only',
+  'database-refused-statement': 'PostgreSQL refused a statement',
+  'database-rights': 'The user of the database lacks a right',
+  'database-silent': 'The database does not respond',
+  'database-starting': 'The database is starting',
+  'database-stopped': 'The database of the sandbox was stopped',
+  'database-unreachable': 'The database cannot be reached',
+  'database-user-settings': 'The user of the database has unsafe settings',
+  'database-version': 'The database server is too old',
+  'delivery-off': 'A process does not deliver to webhooks',
+  'disk-full': 'The disk is full',
+  'due-transfers-late': 'Due transfers are late',
+  'durability-off': 'The database server can lose what it confirmed',
+  'embedded-postgres-failed': 'The embedded PostgreSQL does not start',
+  'embedded-postgres-unavailable': 'The embedded PostgreSQL cannot run on this machine',
+  'error-budget': 'Too many requests fail',
+  'error-spool-filling': 'Errors wait for the database',
+  'errors-dropped': 'Errors are missing in the error log',
+  'event-loop-delayed': 'The event loop of a service is late',
+  'few-connections': 'Too few database connections',
+  'figures-old': 'The figures of the database are old',
+  'funding-low': 'The funding of a card program is low',
+  'invalid-command': 'A command was called with wrong arguments',
+  'invalid-setting': 'A setting is invalid',
+  'latency-budget': 'Too many requests are slow',
+  'ledger-access': 'The ledger cannot be accessed',
+  'ledger-location': 'The location of the ledger is not clear',
+  'ledger-missing': 'There is no ledger',
+  'ledger-mode': 'The ledger is of the other mode',
+  'ledger-version': 'The ledger is of another version of PostgreSQL',
+  'migration-changed': 'A migration was changed after it was applied',
+  'migration-locked': 'A migration waits for a lock',
+  'money-unknown': 'It is not known whether money moved',
+  'not-ready': 'A service is not ready',
+  'operator-key-missing': 'There is no operator key',
+  'pooled-connection': 'A connection pooler is in the way',
+  'port-unavailable': 'The port cannot be used',
+  'relay-late': 'Events get their positions late',
+  'replication-late': 'A standby is behind',
+  'restore-incomplete': 'The WAL of a backup is damaged or ends too early',
+  'restore-refused': 'A ledger cannot be restored',
+  'retention-failing': 'Old rows are not deleted',
+  'schema-behind': 'The schema is older than the service',
+  'schema-newer': 'The schema is of a newer version of the service',
+  'schema-taken': 'The schema belongs to something else',
+  'schema-too-new': 'The schema is too new for the service',
+  'service-closing': 'The service is closing',
+  'service-disabled': 'Transfers are disabled by the switch',
+  'service-down': 'A service cannot be scraped',
+  'standby-missing': 'No synchronous standby is connected',
+  'webhook-key': 'The key of webhooks is missing or wrong',
+  'webhooks-failing': 'Webhooks fail or are paused',
+  'webhooks-late': 'A webhook is behind',
+  'writes-failing': 'The database fails to write',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type RunbookPage = keyof typeof RUNBOOK;
+
+/** Where a page is, from the root of the project. */
+export function runbookPath(page: RunbookPage): string {
+  return `docs/runbook/${page}.md`;
+}
+
+/**
+ * The line that follows the message of a problem. Whoever reads it in a terminal or a log has a clone, from whose root the
+ * service is usually started; or the package, which may be anywhere, or in a container whose files nobody can open.
+ */
+export function runbookLine(page: RunbookPage, directory = process.cwd(), isClone = IS_CLONE): string {
+  const path = runbookPath(page);
+  if (!isClone) return `Runbook: transfer-service runbook ${page}, or ${ROOT}/${path}`;
+  return `Runbook: ${directory === ROOT ? path : `${ROOT}/${path}`}`;
+}

@@ -1,0 +1,20 @@
+/** How often a start or a command that waits says what it waits for. */
+const SAY_EVERY_MILLISECONDS = 5_000;
+
+/**
+ * Does what a start or a command waits for. It may take as long as it takes; meanwhile `say` is called at intervals, with
+ * the whole seconds so far, to tell the operator what is being waited for.
+ */
+export async function sayWhileWaiting<Result>(
+  say: (seconds: number) => void,
+  work: () => Promise<Result>,
+  everyMilliseconds: number = SAY_EVERY_MILLISECONDS,
+): Promise<Result> {
+  const begun = performance.now();
+  const timer = setInterval(() => say(Math.round((performance.now() - begun) / 1000)), everyMilliseconds);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}

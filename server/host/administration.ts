@@ -1,0 +1,200 @@
+import { constants, hostname } from 'node:os';
+import { KEY_SCOPES } from '../../contract/scope.ts';
+import { readConfiguration, readDataDirectory } from '../foundation/configuration/configuration.ts';
+import { showConfiguration } from '../foundation/configuration/show.ts';
+import { newId } from '../foundation/ids.ts';
+import { withoutSecrets } from '../foundation/redaction.ts';
+import { runbookLine } from '../foundation/runbook.ts';
+import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
+import { findRunningServices, type RunningService } from '../postgres/running-services.ts';
+import { wasCutOff } from '../store/connection/failure.ts';
+import { explainStartFailure } from '../store/connection/start-failure.ts';
+import { migrate } from '../store/migrations/migrate.ts';
+import { verifyAudit } from '../subjects/audit/verify-audit.ts';
+import { createKey } from '../subjects/keys/create-key.ts';
+import { drawUpTrialBalance } from '../subjects/programs/get-trial-balance.ts';
+import { backUp, listBackups } from './commands/back-up.ts';
+import { examineHost } from './commands/doctor.ts';
+import { resetSandbox } from './commands/reset-sandbox.ts';
+import { restore } from './commands/restore.ts';
+import { endOnCrash } from './crash.ts';
+import {
+  type Command,
+  type CommandDatabase,
+  openDatabaseForCommand,
+  requireMode,
+  requireSafeConnection,
+  requireSchema,
+  waitForDatabase,
+} from './open-database.ts';
+
+// What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
+// command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name> |
+// backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor.
+
+const [task, name, from = '', timeline = ''] = process.argv.slice(2);
+endOnCrash();
+endOnSignal();
+try {
+  if (task === 'config') printConfiguration();
+  else if (task === 'migrate') await withDatabase({ task, use: 'write', mayCreate: true }, applyMigrations);
+  else if (task === 'operator-key' && name !== undefined)
+    await withDatabase({ task: 'operator-key create', use: 'write', mayCreate: false }, (opened) =>
+      printOperatorKey(opened, name),
+    );
+  else if (task === 'verify-books') await withDatabase({ task, use: 'read', mayCreate: false }, verifyBooks);
+  else if (task === 'verify-audit')
+    await withDatabase({ task: 'audit verify', use: 'read', mayCreate: false }, (opened) =>
+      verifyAuditLog(opened, name),
+    );
+  else if (task === 'backup') await backUp(readConfiguration());
+  else if (task === 'backup-list') await listBackups(readConfiguration());
+  else if (task === 'restore' && name !== undefined) await restore(readConfiguration(), { to: name, from, timeline });
+  else if (task === 'doctor') await examineHost();
+  else if (task === 'sandbox-reset') await resetSandbox(readConfiguration(), name === 'sure');
+  else
+    throw new StartupProblem(
+      'invalid-command',
+      'The command is missing: migrate, config, verify-books, verify-audit, operator-key <name>, backup, backup-list, restore <to>, sandbox-reset, or doctor.',
+    );
+} catch (error) {
+  const problem = explainStartFailure(error);
+  if (!(problem instanceof StartupProblem)) throw problem;
+  process.stderr.write(`${withoutSecrets(problem.message)}\n${runbookLine(problem.page)}\n`);
+  process.exitCode = 1;
+}
+
+/** A PostgreSQL that this process started ends with it; it does so on `exit`, which a signal alone does not bring. */
+function endOnSignal(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  }
+}
+
+/**
+ * The settings of the services that run with the data directory. When none does: those that a start from this shell would
+ * have, and what it would say to them.
+ */
+function printConfiguration(): void {
+  const { dataDirectory, dataDirectoryOrigin } = readDataDirectory();
+  const services = findServices(dataDirectory, dataDirectoryOrigin);
+  if (services.length > 0) {
+    process.stdout.write(`${services.map(describeService).join('\n\n')}\n`);
+    return;
+  }
+  const configuration = readConfiguration();
+  process.stdout.write(
+    `# No service runs with the data directory ${dataDirectory} (${dataDirectoryOrigin}).\n` +
+      `# With the settings of this shell, a service would have:\n${showConfiguration(configuration)}\n`,
+  );
+  requireSafeConnection(configuration);
+}
+
+function findServices(dataDirectory: string, origin: string): readonly RunningService[] {
+  try {
+    return findRunningServices(dataDirectory);
+  } catch (error) {
+    const reason = codeOf(error) ?? String(error);
+    throw new StartupProblem(
+      'data-directory-unusable',
+      `The services that use the data directory ${dataDirectory} (${origin}) cannot be listed (${reason}). ` +
+        'Run the command as the user of the service.',
+      { cause: error },
+    );
+  }
+}
+
+function describeService({ processId, host, startedAt, port, settings }: RunningService): string {
+  const where = host === hostname() ? '' : ` on ${host}`;
+  return [`# In force in process ${processId}${where}, started at ${startedAt}, on port ${port}:`, ...settings].join(
+    '\n',
+  );
+}
+
+async function withDatabase(command: Command, run: (opened: CommandDatabase) => Promise<void>): Promise<void> {
+  const configuration = readConfiguration();
+  const complain = (line: string): void => void process.stderr.write(`${line}\n`);
+  const opened = await openDatabaseForCommand(configuration, command, { onProgress: complain, onServerExit: complain });
+  const { databases, place } = opened;
+  try {
+    const wait = { what: `running ${command.task}`, settings: databases.settings, onProgress: complain };
+    await waitForDatabase(wait, async () => {
+      await requireMode(databases, configuration.mode);
+      if (!command.mayCreate) await requireSchema(databases, place);
+      await run(opened);
+    });
+  } catch (error) {
+    if (!wasCutOff(error)) throw error;
+    throw new StartupProblem(
+      'database-unreachable',
+      `The connection to ${place} was lost before ${command.task} completed, because the database ` +
+        'or the service that runs it was stopped. Run the command again when it is available.',
+      { cause: error },
+    );
+  } finally {
+    await opened.close();
+  }
+}
+
+async function applyMigrations({ databases }: CommandDatabase): Promise<void> {
+  const print = (line: string): void => void process.stdout.write(`${line}\n`);
+  const applied = await migrate(databases.settings, {
+    onApplied: (name, milliseconds) => print(`Applied ${name} in ${Math.round(milliseconds)} ms.`),
+    onWait: (sentence) => void process.stderr.write(`${sentence}\n`),
+    onNewer: (names) => print(`The schema is newer, and this version can use it. Unknown here: ${names.join(', ')}.`),
+  });
+  if (applied.length === 0) print('The schema is up to date.');
+}
+
+async function printOperatorKey({ databases }: CommandDatabase, keyName: string): Promise<void> {
+  const reply = await createKey(
+    { database: databases.background },
+    {
+      operation: 'create_key',
+      requestId: newId(),
+      caller: { kind: 'host' },
+      programId: '',
+      params: {},
+      query: undefined,
+      body: { name: keyName, all_programs: true, scopes: [...KEY_SCOPES] },
+      sent: {},
+      idempotencyKey: null,
+      deadline: performance.now() + 5000,
+    },
+  );
+  if (!('record' in reply)) throw new Error('a request without an idempotency key was replayed');
+  const { key } = reply.record;
+  process.stderr.write(
+    `This operator key can act in all card programs, with every scope: ${KEY_SCOPES.join(', ')}.\n` +
+      (process.stdout.isTTY
+        ? 'It is shown only once:\n'
+        : 'It was written to standard output, and is shown only once.\n'),
+  );
+  process.stdout.write(`${key}\n`);
+}
+
+/** Every balance against every posting, however long it takes. */
+async function verifyBooks({ databases }: CommandDatabase): Promise<void> {
+  const books = await drawUpTrialBalance(databases.background, 0);
+  process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
+  if (!books.balanced) throw new StartupProblem('books-not-balanced', 'The books do not balance.');
+}
+
+/** Every row of the audit log against the one before it, and one of them against a hash that was noted elsewhere. */
+async function verifyAuditLog({ databases }: CommandDatabase, expected: string | undefined): Promise<void> {
+  if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
+    throw new StartupProblem('invalid-command', `The hash must have 64 hex digits, but it is '${expected}'.`);
+  }
+  const { entries, position, head, problems } = await verifyAudit(databases.background, expected);
+  for (const problem of problems) process.stdout.write(`${problem}\n`);
+  process.stdout.write(`entries:  ${entries}\nposition: ${position}\nhead:     ${head}\n`);
+  if (problems.length > 0)
+    throw new StartupProblem('audit-log-changed', 'The audit log was changed after it was written.');
+  const bounds =
+    expected === undefined
+      ? 'To detect entries that were removed at the end, pass a head that you noted earlier with --expect.\n'
+      : 'It contains the expected entry.\n';
+  process.stdout.write(
+    `The audit log is intact. ${bounds}Store the position and the head outside this database for the next verification.\n`,
+  );
+}

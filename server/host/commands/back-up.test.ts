@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import type { BackupSurvey } from '../../postgres/backup/restore-plan.ts';
+import { describeReach } from './back-up.ts';
+
+const ENDED_AT = '2030-01-31T12:00:10.000Z';
+const manifest = {
+  format: 1,
+  systemIdentifier: '1',
+  postgresVersion: 18,
+  timeline: 1,
+  startPosition: '0/2000028',
+  stopPosition: '0/2000158',
+  startedAt: '2030-01-31T12:00:05.000Z',
+  endedAt: ENDED_AT,
+  bytes: 1,
+  directories: [],
+  files: [],
+} as const;
+
+/** What can be restored from one copy, with a last archived file, and what the service has noted about the archive. */
+function reachOf(lastNumber: number, coveredUntil: string | null): readonly string[] {
+  const last = { timeline: 1, number: lastNumber };
+  const candidate = {
+    copy: { name: '20300131T120005Z', path: '/backups/base/20300131T120005Z', manifest, problem: undefined },
+    manifest,
+    chain: { last, isBroken: false, missing: { timeline: 1, number: lastNumber + 1 } },
+  };
+  const state: BackupSurvey['state'] = {
+    format: 1,
+    systemIdentifier: '1',
+    owner: '1',
+    host: 'host',
+    dataDirectory: '/data',
+    seenAt: null,
+    timeline: 1,
+    coveredUntil,
+    coveredSegment: null,
+  };
+  return describeReach({ candidates: [candidate], state });
+}
+
+test('the range of times begins with the end of the copy and never ends before it', () => {
+  const [before, after] = ['2030-01-31T12:00:00.000Z', '2030-01-31T12:01:00.000Z'];
+  expect(reachOf(2, after)).toEqual([`Any time from ${ENDED_AT} to ${after} can be restored.`]);
+  expect(reachOf(2, before)).toEqual([`Any time from ${ENDED_AT} on, as soon as it is archived, can be restored.`]);
+  expect(reachOf(2, null)).toEqual([`Any time from ${ENDED_AT} on can be restored.`]);
+  // The WAL of the copy itself is not archived yet.
+  expect(reachOf(1, before)).toEqual(['Nothing can be restored yet.']);
+});

@@ -1,0 +1,95 @@
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Configuration } from '../../foundation/configuration/configuration.ts';
+import { StartupProblem } from '../../foundation/startup-problem.ts';
+import { listArchive } from '../../postgres/backup/archive.ts';
+import { findBackupDirectory } from '../../postgres/backup/backup-directory.ts';
+import { inMegabytes, lockCopies, takeCopy } from '../../postgres/backup/base-copy.ts';
+import { findIncompleteFile, findUnfinished, segmentsOf } from '../../postgres/backup/manifest.ts';
+import { type BackupSurvey, surveyBackups } from '../../postgres/backup/restore-plan.ts';
+import { removeSurplus } from '../../postgres/backup/retention.ts';
+import { segmentName } from '../../postgres/backup/wal-files.ts';
+import { openLedgerForCommand } from '../../postgres/command-access.ts';
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** Takes a copy of the ledger now, beside the service where it runs. */
+export async function backUp(configuration: Configuration): Promise<void> {
+  const { dataDirectory, dataDirectoryOrigin: origin, backupRetentionDays } = configuration;
+  const backupDirectory = requireBackupDirectory(configuration);
+  const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
+  const access = await openLedgerForCommand({
+    dataDirectory,
+    backupDirectory,
+    existing: { origin },
+    task: 'backup',
+    onProgress,
+  });
+  try {
+    const { wal, base } = await findBackupDirectory(backupDirectory, 'BACKUP_DIR');
+    const source = { socketDirectory: access.connection.host, dataDirectory, wal, base };
+    const { name, manifest } = await takeCopy(source, { fast: true, onProgress });
+    say(`The copy ${name} is complete: ${inMegabytes(manifest.bytes)} MB in ${join(base, name)}.`);
+    say(`Any time from ${manifest.endedAt} on can be restored from it.`);
+    const lock = await lockCopies(dataDirectory);
+    const removed = await removeSurplus({ wal, base }, backupRetentionDays, new Date()).finally(() => lock.release());
+    if (removed > 0) say(`Deleted ${removed} older: they are not needed for the last ${backupRetentionDays} days.`);
+  } finally {
+    await access.close();
+  }
+}
+
+function requireBackupDirectory({ backupDirectory }: Configuration): string {
+  if (backupDirectory !== null) return backupDirectory;
+  throw new StartupProblem(
+    'backup-directory-unusable',
+    'BACKUP_DIR is not set. Set it to the directory for backups, for this command and for the service, and restart the service.',
+  );
+}
+
+/** Prints the copies, what can be restored from them, and what is wrong. Changes nothing. */
+export async function listBackups(configuration: Configuration): Promise<void> {
+  const { path, wal, base } = await findBackupDirectory(requireBackupDirectory(configuration), 'BACKUP_DIR');
+  const survey = await surveyBackups({ path, wal, base });
+  const problems: string[] = [];
+  for (const copy of survey.copies) {
+    const missing = await findIncompleteFile(copy);
+    const problem =
+      copy.problem ?? (missing === undefined ? undefined : `the file ${missing} is missing or incomplete`);
+    if (problem !== undefined) problems.push(`${copy.name} cannot be restored: ${problem}.`);
+    const size = `${inMegabytes(copy.manifest?.bytes ?? 0)} MB`.padStart(12);
+    say(`${copy.name}  ${size}  ${problem === undefined ? 'complete' : 'NOT USABLE'}`);
+  }
+  for (const { startedAt, bytes } of await findUnfinished(base)) {
+    say(`A copy was begun at ${startedAt} and has ${inMegabytes(bytes)} MB so far. It is listed when it is complete.`);
+  }
+  if (survey.copies.length === 0) say('There is no complete copy yet.');
+  const names = await listArchive(wal);
+  const { bavail, bsize } = await statfs(wal);
+  say(`WAL: ${names.size} files. Free on the disk: ${inMegabytes(bavail * bsize)} MB.`);
+  for (const line of describeReach(survey)) say(line);
+  problems.push(...findGaps(survey));
+  if (problems.length > 0) throw new StartupProblem('restore-incomplete', problems.join('\n'));
+}
+
+/** Which times can be restored. */
+export function describeReach({ candidates, state }: Pick<BackupSurvey, 'candidates' | 'state'>): readonly string[] {
+  const [first] = candidates.filter(({ manifest, chain }) => (chain.last?.number ?? -1) >= segmentsOf(manifest).last);
+  if (first === undefined) return ['Nothing can be restored yet.'];
+  const { endedAt } = first.manifest;
+  const until = state?.coveredUntil ?? undefined;
+  if (until === undefined) return [`Any time from ${endedAt} on can be restored.`];
+  // A service that has just started has noted what it archived before its first copy, and nothing since.
+  if (Date.parse(until) < Date.parse(endedAt)) {
+    return [`Any time from ${endedAt} on, as soon as it is archived, can be restored.`];
+  }
+  return [`Any time from ${endedAt} to ${until} can be restored.`];
+}
+
+/** Of each copy: a gap that a later copy is behind concerns only the times before that one. */
+function findGaps({ candidates }: BackupSurvey): readonly string[] {
+  const missing = candidates.filter(({ chain }) => chain.isBroken).map(({ chain }) => segmentName(chain.missing));
+  return [...new Set(missing)].map(
+    (name) => `The WAL file ${name} is missing: times after it, until the next copy, cannot be restored.`,
+  );
+}

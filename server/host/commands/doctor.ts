@@ -1,0 +1,260 @@
+import { constants } from 'node:fs';
+import { access, statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Configuration,
+  readConfiguration,
+  readDataDirectory,
+} from '../../foundation/configuration/configuration.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import { type RunbookPage, runbookPath } from '../../foundation/runbook.ts';
+import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
+import { hasOperatorKey } from '../../observe/readiness.ts';
+import { findRunningServices, type RunningService } from '../../postgres/running-services.ts';
+import { readDatabaseFacts } from '../../store/connection/database-facts.ts';
+import { explainStartFailure } from '../../store/connection/start-failure.ts';
+import {
+  type CommandDatabase,
+  type DatabaseReports,
+  openDatabaseForCommand,
+  requireMode,
+  requireSchema,
+} from '../open-database.ts';
+
+/** What one check of the host came to, as the command line prints it. */
+type Check = {
+  readonly name: string;
+  readonly outcome: 'ok' | 'warning' | 'problem';
+  readonly message: string;
+  /** The page of the runbook, from the root of the project. */
+  readonly runbook: string | null;
+};
+
+/** With less than this left, a disk is nearly full: the WAL of a busy hour can take as much. */
+const LITTLE_SPACE_BYTES = 2_000_000_000;
+/** PostgreSQL stops soon after. */
+const NO_SPACE_BYTES = 200_000_000;
+/** Much longer than a PostgreSQL that is well takes to start or to respond: a busy machine is not what is looked for. */
+const DATABASE_MILLISECONDS = 60_000;
+
+/**
+ * Checks what a service with the settings of this shell has on this host, and prints the findings as JSON for the command
+ * line: the port is checked there. Nothing is made or changed.
+ */
+export async function examineHost(): Promise<void> {
+  const print = (report: object): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
+  const { dataDirectory } = readDataDirectory();
+  let services: readonly RunningService[] = [];
+  const checks: Check[] = [];
+  let configuration: Configuration | undefined;
+  try {
+    configuration = readConfiguration();
+    const { mode, hosts, port } = configuration;
+    checks.push(ok('settings', `valid: ${mode} mode, port ${port}, on ${hosts.join(' and ')}`));
+  } catch (error) {
+    checks.push(problemOf('settings', error));
+  }
+  try {
+    services = findRunningServices(dataDirectory);
+  } catch (error) {
+    checks.push(problemOf('services', error));
+  }
+  checks.push(await examineDirectory(dataDirectory, services.length > 0));
+  if (configuration !== undefined) {
+    checks.push(...(await examineDatabase(configuration, services.length > 0)));
+    checks.push(await examineBackups(configuration), ...examineAddress(configuration));
+  }
+  print({
+    port: configuration?.port ?? null,
+    hosts: configuration?.hosts ?? [],
+    services: services.map(({ processId, host, port }) => ({ process_id: processId, host, port })),
+    checks,
+  });
+  // A database that does not respond would keep this process.
+  process.exit();
+}
+
+function ok(name: string, message: string): Check {
+  return { name, outcome: 'ok', message, runbook: null };
+}
+
+function warning(name: string, message: string, page: RunbookPage | null): Check {
+  return { name, outcome: 'warning', message, runbook: page === null ? null : runbookPath(page) };
+}
+
+function problem(name: string, message: string, page: RunbookPage): Check {
+  return { name, outcome: 'problem', message: withoutSecrets(message), runbook: runbookPath(page) };
+}
+
+/** What a start would have said. Throws what is a bug. */
+function problemOf(name: string, error: unknown): Check {
+  const explained = explainStartFailure(error);
+  if (explained instanceof StartupProblem) return problem(name, explained.message, explained.page);
+  const code = codeOf(error);
+  if (code === undefined) throw error;
+  return problem(name, `It cannot be examined (${code}). Run the command as the user of the service.`, 'ledger-access');
+}
+
+async function examineDirectory(directory: string, isInUse: boolean): Promise<Check> {
+  const name = 'data directory';
+  const existing = await firstExisting(directory);
+  try {
+    await access(existing, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    return problem(
+      name,
+      `This user cannot write to ${existing} (${codeOf(error)}). Give the user of the service access, or set DATA_DIR.`,
+      'data-directory-unusable',
+    );
+  }
+  const { bavail, bsize } = await statfs(existing);
+  const free = bavail * bsize;
+  const where = existing === directory ? `${directory} is writable` : `${directory} will be made by the first start`;
+  const space = `${(free / 1e9).toFixed(1)} GB are free`;
+  if (free < NO_SPACE_BYTES) return problem(name, `${where}, but only ${space}. Free up space.`, 'disk-full');
+  if (free < LITTLE_SPACE_BYTES) return warning(name, `${where}, but only ${space}. Free up space.`, 'disk-full');
+  return ok(name, `${where}, ${space}${isInUse ? '; a service uses it' : ''}`);
+}
+
+async function firstExisting(directory: string): Promise<string> {
+  try {
+    await access(directory, constants.F_OK);
+    return directory;
+  } catch (error) {
+    const parent = dirname(resolve(directory));
+    return codeOf(error) === 'ENOENT' && parent !== directory ? firstExisting(parent) : directory;
+  }
+}
+
+/** The database, or that it has not responded: unlike other commands this one does not wait for it, because that is a finding. */
+export async function examineDatabase(
+  configuration: Configuration,
+  isRunning: boolean,
+  milliseconds: number = DATABASE_MILLISECONDS,
+): Promise<readonly Check[]> {
+  let progress = '';
+  const onProgress = (line: string): void => {
+    progress = ` ${line}`;
+    // Standard output is for the command line.
+    process.stderr.write(`${line}\n`);
+  };
+  const end = new AbortController();
+  const late = sleep(milliseconds, undefined, { signal: end.signal }).then(
+    () => {
+      const page = configuration.databaseUrl === null && !isRunning ? 'database-starting' : 'database-silent';
+      return [problem('database', `It could not be examined within ${milliseconds / 1000} s.${progress}`, page)];
+    },
+    () => [],
+  );
+  const examined = readDatabase(configuration, isRunning, { onProgress, onServerExit: onProgress });
+  return Promise.race([examined, late]).finally(() => end.abort());
+}
+
+async function readDatabase(
+  configuration: Configuration,
+  isRunning: boolean,
+  reports: DatabaseReports,
+): Promise<readonly Check[]> {
+  const { mode, databaseUrl } = configuration;
+  let opened: CommandDatabase;
+  try {
+    opened = await openDatabaseForCommand(configuration, { task: 'doctor', use: 'read', mayCreate: false }, reports);
+  } catch (error) {
+    const isMissing = error instanceof StartupProblem && error.page === 'ledger-missing';
+    if (isMissing && mode === 'sandbox') return [ok('database', 'there is no ledger yet: the first start makes it')];
+    return [problemOf('database', error)];
+  }
+  const checks: Check[] = [];
+  try {
+    const { version, user, megabytes } = await readDatabaseFacts(opened.databases.settings);
+    const what = databaseUrl === null ? `the embedded PostgreSQL ${version}` : `PostgreSQL ${version}, user ${user}`;
+    const state = databaseUrl === null && !isRunning ? ', started for this check' : '';
+    checks.push(ok('database', `${what}, ${megabytes} MB${state}`));
+    await requireMode(opened.databases, mode);
+    const isReady = await examineSchema(opened, mode, checks);
+    if (isReady) checks.push(await examineKeys(opened, mode));
+  } catch (error) {
+    checks.push(problemOf('ledger', error));
+  } finally {
+    await opened.close();
+  }
+  return checks;
+}
+
+/** Whether the schema is one that the rest can be read from. */
+async function examineSchema({ databases, place }: CommandDatabase, mode: string, checks: Check[]): Promise<boolean> {
+  try {
+    await requireSchema(databases, place);
+    checks.push(ok('schema', 'current, and the roles of the service can be used'));
+    return true;
+  } catch (error) {
+    const isOld = error instanceof StartupProblem && ['schema-behind', 'ledger-missing'].includes(error.page);
+    // A sandbox migrates when it starts.
+    if (isOld && mode === 'sandbox') checks.push(ok('schema', 'the next start brings it up to date'));
+    else checks.push(problemOf('schema', error));
+    return false;
+  }
+}
+
+async function examineKeys({ databases }: CommandDatabase, mode: string): Promise<Check> {
+  const name = 'operator key';
+  if (await hasOperatorKey(databases.background)) return ok(name, 'there is one');
+  if (mode === 'sandbox') return ok(name, 'none, and a sandbox on this machine needs none');
+  return problem(
+    name,
+    'There is none, and live mode needs one. Create it: npx transfer-service operator-key create --name <name>',
+    'operator-key-missing',
+  );
+}
+
+async function examineBackups({ mode, databaseUrl, backupDirectory }: Configuration): Promise<Check> {
+  const name = 'backups';
+  if (backupDirectory === null) {
+    if (mode === 'sandbox') return ok(name, 'none, as BACKUP_DIR is not set: a sandbox needs none');
+    return databaseUrl === null
+      ? warning(name, 'None: set BACKUP_DIR to a directory on another disk, and restart the service.', 'backup-overdue')
+      : warning(name, 'Not checked: back up the database of DATABASE_URL as the guide "Backups" says.', null);
+  }
+  try {
+    await access(backupDirectory, constants.R_OK | constants.W_OK | constants.X_OK);
+    return ok(name, `into ${backupDirectory}, which is writable`);
+  } catch (error) {
+    return problem(
+      name,
+      `This user cannot write to ${backupDirectory} (${codeOf(error)}), which BACKUP_DIR names.`,
+      'backup-directory-unusable',
+    );
+  }
+}
+
+/** Whether callers reach the service over TLS, and are told apart. */
+function examineAddress({ mode, loopbackOnly, hosts, trustedProxies }: Configuration): readonly Check[] {
+  const name = 'TLS';
+  if (!loopbackOnly && mode === 'live') {
+    return [
+      warning(
+        name,
+        `HOST is ${hosts.join(' ')}, and the service itself has no TLS: put a proxy with TLS in front of it ` +
+          '(guide "Go live"), and let only that reach this port.',
+        null,
+      ),
+    ];
+  }
+  if (!loopbackOnly) {
+    return [
+      warning(name, `HOST is ${hosts.join(' ')}: other machines reach this sandbox over HTTP, and need a key.`, null),
+    ];
+  }
+  if (mode === 'sandbox') return [ok(name, 'not needed: only this machine can reach the sandbox')];
+  return trustedProxies > 0
+    ? [ok(name, `a proxy on this machine terminates it; TRUSTED_PROXIES is ${trustedProxies}`)]
+    : [
+        warning(
+          name,
+          'TRUSTED_PROXIES is 0: if a proxy on this machine terminates TLS, set it to 1. Otherwise all callers count as ' +
+            'one address for RATE_LIMIT_PER_ADDRESS.',
+          null,
+        ),
+      ];
+}

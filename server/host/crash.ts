@@ -1,0 +1,52 @@
+import { writeSync } from 'node:fs';
+import { causesOf } from '../foundation/redaction.ts';
+import type { LogEvent } from '../observe/log/log-events.ts';
+
+/** Maximum time to write the last record when the reader of standard error is slow. */
+const WRITE_TIMEOUT_MILLISECONDS = 500;
+
+/** Log level `fatal`, as pino writes it. */
+const FATAL = 60;
+
+/**
+ * Ends the process on an uncaught exception, after a `flush` of the lines that wait, with status 1 and one redacted record on standard error, at every log level.
+ * Node would print all properties of the error, and those of PostgreSQL quote rows, those of a URL its password.
+ *
+ * The process cannot continue, because its state is undefined. Transactions in progress roll back or have committed; their
+ * callers find out by their idempotency keys, as after a crash.
+ */
+export function endOnCrash(flush: () => void = () => undefined): void {
+  process.on('uncaughtException', (thrown) => {
+    const time = new Date().toISOString();
+    const record = {
+      level: FATAL,
+      time,
+      event: 'crash' satisfies LogEvent,
+      causes: causesOf(thrown, true),
+      msg: 'a bug ends the process',
+    };
+    try {
+      flush();
+    } catch {
+      // The last line matters more than those before it.
+    }
+    writeLast(`${JSON.stringify(record)}\n`);
+    process.exit(1);
+  });
+  // A closed standard output or error must not end the process.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
+}
+
+/** Writes synchronously, because the process is ending. What cannot be written in time is lost. */
+function writeLast(text: string): void {
+  const end = performance.now() + WRITE_TIMEOUT_MILLISECONDS;
+  let rest = Buffer.from(text);
+  while (rest.length > 0 && performance.now() < end) {
+    try {
+      rest = rest.subarray(writeSync(2, rest));
+    } catch (error) {
+      // Only a full pipe is retried; after other errors nobody reads it.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return;
+    }
+  }
+}

@@ -1,0 +1,333 @@
+import type { Configuration } from '../foundation/configuration/configuration.ts';
+import type { RunbookPage } from '../foundation/runbook.ts';
+import { sayWhileWaiting } from '../foundation/say-while-waiting.ts';
+import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
+import { shownDatabaseUrl } from '../foundation/url-credentials.ts';
+import { openLedgerForCommand } from '../postgres/command-access.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../postgres/embedded-postgres.ts';
+import { findConnectionProblem } from '../store/connection/connection-problem.ts';
+import {
+  type ConnectionSettings,
+  consult,
+  MIN_CONNECTIONS,
+  type Patience,
+  probe,
+  readConnectionLimits,
+  STARTS,
+} from '../store/connection/connections.ts';
+import { type DatabaseUse, findDatabaseProblem } from '../store/connection/database-problem.ts';
+import { type Databases, openDatabases } from '../store/connection/databases.ts';
+import { mayWaitForLock, readLockHolder } from '../store/connection/lock-holder.ts';
+import {
+  findDurabilityProblem,
+  findPoolingProblem,
+  findRefusedOptions,
+  findUserProblem,
+  USE_SESSIONS,
+} from '../store/connection/server-problem.ts';
+import { DEFAULT_SCHEMA } from '../store/connection/session-settings.ts';
+import { pageOf } from '../store/connection/start-failure.ts';
+import { claimLedger, type LedgerMode, readLedgerMode } from '../store/ledger-mode.ts';
+import { migrate, pendingMigrations } from '../store/migrations/migrate.ts';
+import { preparePartitions } from '../store/partition.ts';
+
+/** The database that the configuration names, open, with the server when it is the embedded one. */
+export type OpenDatabase = {
+  readonly databases: Databases;
+  readonly embedded: EmbeddedPostgres | undefined;
+  /** How many connections this process may open, and whether it is set to more. */
+  readonly connections: { readonly max: number; readonly isLimited: boolean };
+  /** Closes connections and stops the embedded server, in that order. */
+  readonly close: () => Promise<void>;
+};
+
+/** What a start or a command does in a database, and what is called while it waits. */
+export type DatabaseWait = {
+  /** As in "Still preparing the schema". */
+  readonly what: string;
+  readonly settings: ConnectionSettings;
+  readonly onProgress: (line: string) => void;
+  readonly everyMilliseconds?: number | undefined;
+};
+
+/** Does what a start or a command does in the database, however long it takes, and says at intervals what is waited for, and for whom. */
+export function waitForDatabase<Result>(
+  { what, settings, onProgress, everyMilliseconds }: DatabaseWait,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  let isOver = false;
+  const tell = async (seconds: number): Promise<void> => {
+    const holder = mayWaitForLock() ? await consult(settings, readLockHolder).catch(() => undefined) : undefined;
+    if (!isOver) onProgress(`Still ${what} (${seconds} s)${holder === undefined ? '' : `: ${holder}`}.`);
+  };
+  return sayWhileWaiting((seconds) => void tell(seconds), work, everyMilliseconds).finally(() => {
+    isOver = true;
+  });
+}
+
+/** Told what is going on, in sentences for people. */
+export type DatabaseReports = {
+  readonly onProgress: (line: string) => void;
+  readonly onServerExit: (description: string) => void;
+  /** Called for problems that do not prevent the start; if omitted, they are not checked. */
+  readonly onWarning?: (sentence: string) => void;
+};
+
+/**
+ * Opens the database for the service and verifies that it responds and that the service can use it. Throws
+ * {@link StartupProblem} when not. In live mode a ledger that is not there is one: it is the command `migrate` that
+ * creates it, so that a mistyped DATA_DIR does not. The schema is left alone: see {@link prepareSchema}.
+ */
+export async function openDatabase(configuration: Configuration, reports: DatabaseReports): Promise<OpenDatabase> {
+  const {
+    databaseUrl,
+    databaseSchema: schema,
+    databaseConnections,
+    dataDirectory,
+    dataDirectoryOrigin,
+    mode,
+  } = configuration;
+  if (databaseUrl !== null) {
+    const { most = databaseConnections, ...opened } = await openByUrl(configuration, databaseUrl, 'write', reports);
+    return { ...opened, embedded: undefined, connections: { max: most, isLimited: most < databaseConnections } };
+  }
+  const existing = mode === 'live' ? { existing: { origin: dataDirectoryOrigin } } : {};
+  const { backupDirectory } = configuration;
+  const embedded = await startEmbeddedPostgres({ dataDirectory, backupDirectory, ...existing, ...reports });
+  const settings = { ...embedded.connection, schema };
+  const own = { settings, use: 'write', letGo: () => embedded.stop(), max: databaseConnections } as const;
+  const opened = await openOwn(own, reports);
+  return { ...opened, embedded, connections: { max: databaseConnections, isLimited: false } };
+}
+
+/** The database as a command has it. */
+export type CommandDatabase = Pick<OpenDatabase, 'databases' | 'close'> & {
+  /** What was opened, and the setting that named it. */
+  readonly place: string;
+};
+
+/** What a command is called, and what it does to the database. */
+export type Command = { readonly task: string; readonly use: DatabaseUse; readonly mayCreate: boolean };
+
+/**
+ * Opens the database for a command, beside the service where it runs. Only with `mayCreate` is an embedded ledger made
+ * where there is none. Throws {@link StartupProblem} when it cannot be opened.
+ */
+export async function openDatabaseForCommand(
+  configuration: Configuration,
+  { task, use, mayCreate }: Command,
+  reports: DatabaseReports,
+): Promise<CommandDatabase> {
+  const { databaseUrl, databaseSchema: schema, dataDirectory, dataDirectoryOrigin: origin } = configuration;
+  if (databaseUrl !== null) {
+    const place = `the database of DATABASE_URL, ${shownDatabaseUrl(databaseUrl)},`;
+    const { databases, close } = await openByUrl(configuration, databaseUrl, use, reports, STARTS);
+    return { databases, close, place };
+  }
+  const visit = await openLedgerForCommand({
+    dataDirectory,
+    // What a command writes while no service runs belongs into the archive as well.
+    backupDirectory: configuration.backupDirectory,
+    task,
+    ...(mayCreate ? {} : { existing: { origin } }),
+    ...reports,
+  });
+  const place = `the ledger in ${dataDirectory} (${origin})`;
+  const own = { settings: { ...visit.connection, schema }, use, letGo: visit.close, patience: STARTS };
+  return { ...(await openOwn(own, reports)), place };
+}
+
+async function openByUrl(
+  configuration: Configuration,
+  databaseUrl: string,
+  use: DatabaseUse,
+  { onProgress, onWarning }: DatabaseReports,
+  patience?: Patience,
+): Promise<Pick<OpenDatabase, 'databases' | 'close'> & { readonly most: number | undefined }> {
+  requireSafeConnection(configuration);
+  const settings = { connectionString: databaseUrl, schema: configuration.databaseSchema };
+  const asked = configuration.databaseConnections;
+  const examine = async (): Promise<number | undefined> => {
+    await requireUsableDatabase(settings, use);
+    await probe(settings);
+    refuse('pooled-connection', await findPoolingProblem(settings));
+    refuse('database-user-settings', await findUserProblem(settings));
+    return onWarning && requireConnections(settings, asked, onWarning);
+  };
+  const what = 'waiting for the database of DATABASE_URL to respond';
+  const most = await waitForDatabase({ what, settings, onProgress }, examine).catch(refuseUnusable);
+  const databases = openDatabases(settings, most, patience);
+  return { databases, close: once(() => databases.close()), most };
+}
+
+/** The embedded PostgreSQL, as it is to be opened. */
+type OwnDatabase = {
+  readonly settings: ConnectionSettings;
+  readonly use: DatabaseUse;
+  readonly letGo: () => Promise<void>;
+  readonly max?: number;
+  readonly patience?: Patience;
+};
+
+/** Opens the embedded PostgreSQL, and lets go of it when it cannot be used. */
+async function openOwn(
+  { settings, use, letGo, max, patience }: OwnDatabase,
+  { onProgress }: DatabaseReports,
+): Promise<Pick<OpenDatabase, 'databases' | 'close'>> {
+  try {
+    const what = 'waiting for PostgreSQL to respond';
+    await waitForDatabase({ what, settings, onProgress }, () => requireUsableDatabase(settings, use));
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
+  const databases = openDatabases(settings, max, patience);
+  const close = once(async () => {
+    await databases.close();
+    await letGo();
+  });
+  return { databases, close };
+}
+
+/** A start that is stopped while it fails closes the database from both sides. */
+function once(close: () => Promise<void>): () => Promise<void> {
+  let closing: Promise<void> | undefined;
+  return () => {
+    closing ??= close();
+    return closing;
+  };
+}
+
+/** Throws a {@link StartupProblem} when the database cannot be used as it is. */
+async function requireUsableDatabase(settings: ConnectionSettings, use: DatabaseUse): Promise<void> {
+  const problem = await findDatabaseProblem(settings, use);
+  if (problem !== undefined) throw problem;
+}
+
+function refuse(page: RunbookPage, problem: string | undefined): void {
+  if (problem !== undefined) throw new StartupProblem(page, problem);
+}
+
+/**
+ * How many connections this process may open. Throws a {@link StartupProblem} where the role, the database or the server
+ * allows fewer than a process needs, and warns if it allows, or has left, fewer than requested.
+ */
+async function requireConnections(
+  settings: ConnectionSettings,
+  asked: number,
+  onWarning: (sentence: string) => void,
+): Promise<number> {
+  const { lowest, tightest } = await readConnectionLimits(settings);
+  const howMany = `${lowest.whose} allows ${lowest.max} connections`;
+  if (lowest.max < MIN_CONNECTIONS) {
+    throw new StartupProblem(
+      'few-connections',
+      `${howMany}, but a process of the service needs at least ${MIN_CONNECTIONS}. Raise the limit (${lowest.raise}).`,
+    );
+  }
+  const most = Math.min(asked, lowest.max);
+  const advice = 'set DATABASE_CONNECTIONS to the share of each process';
+  if (most < asked) {
+    onWarning(
+      `${howMany}, so this process opens at most ${most} of its ${asked}. Raise the limit (${lowest.raise}), ` +
+        `or ${advice} if several processes use the database.`,
+    );
+  } else if (tightest.free < most) {
+    onWarning(
+      `${tightest.whose} has ${tightest.free} connections left, and this process opens up to ${most}: requests that find ` +
+        `none are refused with 503. Raise the limit (${tightest.raise}), or ${advice}.`,
+    );
+  }
+  return most;
+}
+
+/**
+ * Throws a {@link StartupProblem} when the database that the configuration names must not be connected to: in live mode
+ * it has to be on this machine, or behind TLS. Nothing is connected for it.
+ */
+export function requireSafeConnection({ databaseUrl, mode }: Configuration): void {
+  if (databaseUrl === null) return;
+  let problem: string | undefined;
+  try {
+    problem = findConnectionProblem({ connectionString: databaseUrl }, mode === 'live');
+  } catch (error) {
+    refuseUnusable(error);
+  }
+  if (problem !== undefined) throw new StartupProblem('database-address', problem);
+}
+
+function refuseUnusable(error: unknown): never {
+  if (error instanceof StartupProblem) throw error;
+  refuse('pooled-connection', findRefusedOptions(error));
+  const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
+  throw new StartupProblem(
+    pageOf(codeOf(error) ?? ''),
+    `The database of DATABASE_URL cannot be used: ${reason}. Check the address and the user, and that PostgreSQL is running.`,
+  );
+}
+
+/**
+ * Brings the schema up to date in a sandbox; in live mode a schema that is behind is a {@link StartupProblem}, because
+ * when to change the schema of real books is the operator's decision.
+ */
+export async function prepareSchema(
+  databases: Databases,
+  mode: LedgerMode,
+  onProgress?: (line: string) => void,
+): Promise<void> {
+  await requireMode(databases, mode);
+  if (mode === 'sandbox') await migrate(databases.settings, onProgress && { onWait: onProgress });
+  else refuse('durability-off', await findDurabilityProblem(databases.settings));
+  await requireSchema(databases);
+  refuseOtherMode(await claimLedger(databases.background, mode), mode);
+  await preparePartitions(databases.background);
+}
+
+/** Throws a {@link StartupProblem} when the ledger is one of the other mode. */
+export async function requireMode({ settings }: Databases, mode: LedgerMode): Promise<void> {
+  refuseOtherMode(await readLedgerMode(settings), mode);
+}
+
+function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void {
+  if (ledger === undefined || ledger === mode) return;
+  throw new StartupProblem(
+    'ledger-mode',
+    ledger === 'live'
+      ? 'This is a live ledger, but the mode is sandbox, which moves money without keys. ' +
+          'Set MODE=live, or DATABASE_URL or DATA_DIR to another ledger.'
+      : 'This is a sandbox ledger: its clock may have been moved, and its keys were created without authorization. ' +
+          'For live mode, set DATABASE_URL or DATA_DIR to another ledger.',
+  );
+}
+
+/**
+ * Throws a {@link StartupProblem} that names the `place` when the schema is behind, or when the user of the database may not act under the roles
+ * of the service.
+ */
+export async function requireSchema({ settings, findRoleProblem }: Databases, place = 'the database'): Promise<void> {
+  const pending = await pendingMigrations(settings);
+  if (pending.length > 0) {
+    const isEmpty = pending[0]?.startsWith('0001_') === true;
+    const lacking = isEmpty ? 'has no ledger' : `lacks the migrations ${pending.join(', ')}`;
+    throw new StartupProblem(
+      isEmpty ? 'ledger-missing' : 'schema-behind',
+      `${place.replace(/^t/, 'T')} ${lacking} in its schema ${settings.schema ?? DEFAULT_SCHEMA}. ` +
+        'If that is the right place, run "npx transfer-service migrate" with the same settings first.',
+    );
+  }
+  const problem = await findRoleProblem();
+  if (problem === undefined) return;
+  await requireUsableDatabase(settings, 'read');
+  if ('differing' in problem) {
+    throw new StartupProblem(
+      'pooled-connection',
+      `The connections of DATABASE_URL do not preserve the settings of the service: ${problem.differing}. ${USE_SESSIONS}`,
+    );
+  }
+  throw new StartupProblem(
+    'database-rights',
+    `The user of DATABASE_URL cannot assume the roles of the service: ${problem.refused}. ` +
+      'If a role is missing or was not granted, run as a superuser: GRANT transfer_service_application, ' +
+      'transfer_service_background, transfer_service_authentication TO <that user>;',
+  );
+}

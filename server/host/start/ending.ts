@@ -1,0 +1,31 @@
+/** What ends the parts of a service, as far as they have begun. */
+export class Ending {
+  readonly #steps: (() => unknown)[] = [];
+  #run: Promise<void> | undefined;
+
+  /** Notes how to end a part that has begun, or is about to. */
+  add(end: () => unknown): void {
+    this.#steps.push(end);
+  }
+
+  /**
+   * Ends every part, one after the other, the last one first: a part may need those that began before it. One that fails
+   * keeps no other from its end; the first failure is thrown when all have ended. Repeated calls share one run.
+   */
+  run(): Promise<void> {
+    this.#run ??= this.#runOnce();
+    return this.#run;
+  }
+
+  async #runOnce(): Promise<void> {
+    const failures: unknown[] = [];
+    for (let end = this.#steps.pop(); end !== undefined; end = this.#steps.pop()) {
+      try {
+        await end();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}

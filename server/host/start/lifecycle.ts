@@ -1,0 +1,54 @@
+import { performance } from 'node:perf_hooks';
+import { VERSION } from '../../../installation.mjs';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import type { LineWriter } from '../../observe/log/line-writer.ts';
+import type { Log } from '../../observe/log/log.ts';
+
+/** Writes the lines of the log that tell of the process itself. */
+export class Lifecycle {
+  readonly #lines: Pick<LineWriter, 'flush'>;
+  readonly #beganAt = performance.now();
+  #log: Log | undefined;
+
+  constructor(lines: Pick<LineWriter, 'flush'>) {
+    this.#lines = lines;
+  }
+
+  /**
+   * Nothing prevents the start any more. One that is refused has no line: the reason is on standard error, for people.
+   */
+  start(
+    log: Log,
+    about: { readonly mode: string; readonly port: number; readonly migration: string | undefined },
+  ): void {
+    this.#log = log;
+    const fields = { event: 'service_start', version: VERSION, processId: process.pid, ...about } as const;
+    log.info(fields, `the service starts, version ${VERSION}`);
+  }
+
+  /** Requests are taken, and everything else runs. */
+  ready(port: number): void {
+    const milliseconds = Math.round(performance.now() - this.#beganAt);
+    this.#log?.info({ event: 'service_ready', port, milliseconds }, 'the service takes requests');
+  }
+
+  /** Runs what stops the service, and writes the last line. Rejects with what the stop rejects with. */
+  async stop(reason: string, stop: () => Promise<void>): Promise<void> {
+    const beganAt = performance.now();
+    const fields = () => ({
+      event: 'service_stop' as const,
+      reason,
+      milliseconds: Math.round(performance.now() - beganAt),
+      uptimeSeconds: Math.round((performance.now() - this.#beganAt) / 1000),
+    });
+    try {
+      await stop();
+      this.#log?.info(fields(), 'the service has stopped');
+    } catch (error) {
+      this.#log?.error({ ...fields(), cause: withoutSecrets(String(error)) }, 'the service did not stop cleanly');
+      throw error;
+    } finally {
+      this.#lines.flush();
+    }
+  }
+}

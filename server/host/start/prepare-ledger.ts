@@ -1,0 +1,65 @@
+import { readDatabaseClock } from '../../background/jobs/database-clock.ts';
+import type { Configuration } from '../../foundation/configuration/configuration.ts';
+import { StartupProblem } from '../../foundation/startup-problem.ts';
+import { hasOperatorKey } from '../../observe/readiness.ts';
+import { STARTS } from '../../store/connection/connections.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { openDatabases } from '../../store/connection/databases.ts';
+import { newestMigration } from '../../store/migrations/newest-migration.ts';
+import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
+import { resealSecrets } from '../../subjects/webhooks/reseal-secrets.ts';
+import { openWebhookKeys, type WebhookKeys } from '../../subjects/webhooks/webhook-keys.ts';
+import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-database.ts';
+
+/** The longest that a timer of Node waits, 24 days: a start has no deadline. */
+const NO_DEADLINE_MILLISECONDS = 2 ** 31 - 1;
+
+/** What a start has found and done in the ledger. */
+export type PreparedLedger = {
+  readonly webhookKeys: WebhookKeys;
+  /** By how many milliseconds the clock of this machine is ahead of the database's. */
+  readonly aheadMilliseconds: number;
+  /** The newest one that the database has. */
+  readonly migration: string | undefined;
+};
+
+/**
+ * Does everything that a start does in the ledger before requests are taken, on connections without limits of time: a slow
+ * machine makes a start slow, and does not end it.
+ *
+ * @throws StartupProblem when the service must not run on the ledger.
+ */
+export async function prepareLedger(
+  { mode, webhookKeys: keys, dataDirectory }: Configuration,
+  { databases: { settings }, connections }: Pick<OpenDatabase, 'databases' | 'connections'>,
+  onProgress: (line: string) => void,
+  everyMilliseconds?: number,
+): Promise<PreparedLedger> {
+  const databases = openDatabases(settings, connections.max, STARTS);
+  const { background } = databases;
+  const step = <Result>(what: string, work: () => Promise<Result>): Promise<Result> =>
+    waitForDatabase({ what, settings, onProgress, everyMilliseconds }, work);
+  try {
+    await step('preparing the schema', () => prepareSchema(databases, mode, onProgress));
+    const aheadMilliseconds = await step("reading the database's clock", () => readDatabaseClock(background));
+    if (mode === 'sandbox') {
+      const deadline = performance.now() + NO_DEADLINE_MILLISECONDS;
+      await step('filling the sandbox', () => seedSandbox(background, deadline));
+    } else await step('looking for an operator key', () => requireOperatorKey(background));
+    const webhookKeys = openWebhookKeys(keys, dataDirectory);
+    await step('reading the secrets of webhooks', () => resealSecrets(background, webhookKeys));
+    const migration = await step('reading the newest migration', () => newestMigration(settings));
+    return { webhookKeys, aheadMilliseconds, migration };
+  } finally {
+    await databases.close();
+  }
+}
+
+async function requireOperatorKey(database: Database): Promise<void> {
+  if (await hasOperatorKey(database)) return;
+  throw new StartupProblem(
+    'operator-key-missing',
+    'Live mode requires an operator key, and none exists. ' +
+      'Create one with "npx transfer-service operator-key create --name <name>" and the same settings.',
+  );
+}

@@ -1,0 +1,69 @@
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { readMessageIndex } from '../../../test/harness/runbook.ts';
+import { RUNBOOK, runbookLine, runbookPath } from '../../foundation/runbook.ts';
+
+// A message names its page, so the page must be there, and be the one that is about the message.
+
+const root = resolve(import.meta.dirname, '../../..');
+const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');
+const pages = Object.keys(RUNBOOK) as (keyof typeof RUNBOOK)[];
+
+test('every page exists, and begins with its title', () => {
+  const files = readdirSync(resolve(root, 'docs/runbook')).filter((file) => file !== 'README.md');
+  expect(files.sort()).toEqual(pages.map((page) => basename(runbookPath(page))).sort());
+  for (const page of pages) expect(read(runbookPath(page)).split('\n')[0]).toBe(`# ${RUNBOOK[page]}`);
+});
+
+test('every page is used, by a problem, a state or an alert', () => {
+  const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !/runbook\.ts$|\.test\.ts$/.test(path));
+  const alerts = globSync('ops/*.yml', { cwd: root });
+  const text = [...code, ...alerts].map(read).join('\n');
+  const isUsed = (page: string): boolean => text.includes(`'${page}'`) || text.includes(`docs/runbook/${page}.md`);
+  expect(pages.filter((page) => !isUsed(page))).toEqual([]);
+});
+
+test('the index lists every page with its title', () => {
+  const index = read('docs/runbook/README.md');
+  for (const page of pages) expect(index).toContain(`[${RUNBOOK[page]}](${page}.md)`);
+});
+
+test('every page has the same parts', () => {
+  for (const page of pages) {
+    const parts = read(runbookPath(page)).match(/^## .*$/gm);
+    expect(parts, page).toEqual([
+      '## What it means',
+      '## Is money at risk',
+      '## What to do',
+      '## How to see that it is solved',
+    ]);
+  }
+});
+
+test('the parts of messages in the index are those of the source', () => {
+  const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'));
+  // Texts that are divided over lines in the source.
+  const text = code
+    .map(read)
+    .join('\n')
+    .replaceAll(/['`"] \+\s+['`"]/g, '')
+    .replaceAll("\\'", "'");
+  const rows = readMessageIndex();
+  expect(rows.length).toBeGreaterThan(60);
+  expect(rows.flatMap(({ pieces }) => pieces).filter((piece) => !text.includes(piece))).toEqual([]);
+});
+
+test('every page that a problem names is found by a part of its message', () => {
+  const code = globSync('server/**/*.ts', { cwd: root }).map(read).join('\n');
+  const named = new Set([...code.matchAll(/StartupProblem\(\s*'([a-z-]+)'/g)].map(([, page]) => page ?? ''));
+  const found = new Set(readMessageIndex().map(({ page }) => page));
+  expect([...named].filter((page) => !found.has(page))).toEqual([]);
+});
+
+test('the line of a page is right where it is printed: in a clone, beside one, and in the package or a container', () => {
+  const path = resolve(root, 'docs/runbook/disk-full.md');
+  expect(runbookLine('disk-full', root)).toBe('Runbook: docs/runbook/disk-full.md');
+  expect(runbookLine('disk-full', '/')).toBe(`Runbook: ${path}`);
+  expect(runbookLine('disk-full', root, false)).toBe(`Runbook: transfer-service runbook disk-full, or ${path}`);
+});

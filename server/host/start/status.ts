@@ -1,0 +1,66 @@
+import { READINESS } from '../../../domain/readiness.ts';
+import { VERSION } from '../../../installation.mjs';
+import { runbookOf } from '../../calls/readiness.ts';
+import type { Configuration } from '../../foundation/configuration/configuration.ts';
+import type { Log } from '../../observe/log/log.ts';
+import { openReadiness, type ReadinessCheck } from '../../observe/readiness.ts';
+import type { BackupJob } from '../../postgres/backup/backup-job.ts';
+import { findSchemaState } from '../../store/migrations/compatibility.ts';
+import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES } from '../../subjects/errors/error-recorder.ts';
+import type { StatusSources } from '../../subjects/status/sources.ts';
+import type { OpenDatabase } from '../open-database.ts';
+
+/** What the parts of the process know of themselves. */
+type ObservedParts = {
+  readonly delivery: { readonly state: StatusSources['delivery'] };
+  readonly backups: BackupJob | undefined;
+  readonly readiness: ReadinessCheck;
+  readonly errorLog: () => Pick<ErrorRecorder, 'figures'>;
+};
+
+/** What get_status says of this process. */
+export function statusOf(
+  { mode }: Configuration,
+  { databases, embedded, connections: { max } }: OpenDatabase,
+  { readiness, delivery, backups, errorLog }: ObservedParts,
+): StatusSources {
+  return {
+    version: VERSION,
+    mode,
+    readiness,
+    embedded: embedded?.state,
+    connections: () => {
+      const pools = databases.pools();
+      const sum = (value: (pool: (typeof pools)[number]) => number): number =>
+        pools.reduce((total, pool) => total + value(pool), 0);
+      const inUse = sum(({ lent }) => lent);
+      return { max, inUse, idle: databases.health().idle, waiting: sum(({ waiting }) => waiting) };
+    },
+    delivery: delivery.state,
+    backups: backups?.readStatus,
+    errors: () => {
+      const { spoolBytes, dropped } = errorLog().figures();
+      let count = 0;
+      // Unauthenticated errors above their budget are not meant to be recorded.
+      for (const [reason, dropCount] of dropped) if (reason !== 'unauthenticated') count += dropCount;
+      return { spoolBytes, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, dropped: count };
+    },
+  };
+}
+
+/** Finds out whether the service is ready, and logs each change. */
+export function watchReadiness({ databases, embedded, connections }: OpenDatabase, log: Log): ReadinessCheck {
+  return openReadiness({
+    databases,
+    ...(embedded === undefined ? {} : { embedded: () => (embedded.isDiskFull() ? 'disk_full' : embedded.state()) }),
+    isLimited: connections.isLimited,
+    findSchema: () => findSchemaState(databases.background),
+    onChange: (reason, before) => {
+      const { isReady, sentence } = READINESS[reason];
+      const entry = { event: 'readiness' as const, reason, before, runbook: runbookOf(reason) ?? undefined };
+      if (reason === 'ready') log.info(entry, sentence);
+      else if (isReady) log.warn(entry, sentence);
+      else log.error(entry, sentence);
+    },
+  });
+}

@@ -1,0 +1,48 @@
+import type { Operation } from '../../contract/operation.ts';
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { JsonValue } from '../../contract/reading/json.ts';
+import type { AnyReply, Caller } from '../calls/call.ts';
+import type { ProgramChoice } from './admission/caller.ts';
+import type { RequestContext } from './request-context.ts';
+import type { HttpService } from './service.ts';
+import type { QueryMembers, RequestHead } from './wire/request-head.ts';
+
+/** Query and body as they were sent. */
+export type Sent = { readonly query: QueryMembers; readonly body: JsonValue };
+
+/** A request to an operation on its way through the steps. Each fills in what it finds, and those after it rely on that. */
+export class OperationRequest {
+  readonly service: HttpService;
+  readonly context: RequestContext;
+  readonly id: OperationId;
+  readonly operation: Operation;
+  /** The parameters in its path. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** When the caller and the card program must have been found, by `performance.now()`. */
+  readonly identifiedBy: number;
+  declare head: RequestHead;
+  declare caller: Caller;
+  /** Empty for operations outside card programs; undefined where `Program-Id` is missing, which is a fault of its fields. */
+  declare program: ProgramChoice;
+  /** Undefined for an operation without a body. */
+  declare body: Buffer | undefined;
+  declare idempotencyKey: string | null;
+  declare sent: Sent;
+  declare fields: Readonly<Record<string, unknown>>;
+  /** What the handler gave, unless the request was abandoned before. */
+  declare reply: AnyReply;
+
+  constructor(
+    service: HttpService,
+    context: RequestContext,
+    id: OperationId,
+    parameters: Readonly<Record<string, string>>,
+  ) {
+    this.service = service;
+    this.context = context;
+    this.id = id;
+    this.operation = OPERATIONS[id];
+    this.parameters = parameters;
+    this.identifiedBy = performance.now() + service.settings.operationTimeoutMilliseconds;
+  }
+}

@@ -1,0 +1,114 @@
+import findMyWay from 'find-my-way';
+import type { OperationId } from '../../contract/operations.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import type { RequestContext } from './request-context.ts';
+import { noRouteMessage } from './stray-requests.ts';
+import { splitTarget } from './wire/request-head.ts';
+
+/** The longest path parameter; no id is longer. */
+const MAX_PARAMETER_LENGTH = 255;
+
+/** A method that routes are made for. */
+export type Method = 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST';
+
+export type Parameters = Readonly<Record<string, string>>;
+
+/** What is at a path. */
+export type Route = {
+  /** As the log and the metrics name it, with the names of parameters instead of values. */
+  readonly pattern: string;
+  /** Undefined for pages. */
+  readonly operation?: OperationId;
+  /** Serves a request, to its response. Must not throw. */
+  readonly serve: (context: RequestContext, parameters: Parameters) => void;
+};
+
+type Found = { readonly route: Route; readonly parameters: Parameters };
+
+/** Refuses a path that cannot be decoded. */
+function refuseBadPath(): never {
+  throw new Refusal('malformed_request', "The path contains a '%' that is not part of a valid UTF-8 escape.");
+}
+
+function refuseLongParameter(): never {
+  throw new Refusal('uri_too_long', `A segment of the path is longer than ${MAX_PARAMETER_LENGTH} characters.`);
+}
+
+/** A path of the same route that nothing refuses: not in absolute form, with parameters that can be read. */
+function withoutFaults(path: string): string {
+  const segments = splitTarget(path).target.split('/').map((segment) => segment.slice(0, MAX_PARAMETER_LENGTH));
+  return segments.join('/').replaceAll('%', '_');
+}
+
+/** The router of the library only finds routes; it calls nothing. */
+const NOT_CALLED = (): void => undefined;
+
+/** Finds the route of a request by its method and path, before anything of its body is read. */
+export class Router {
+  readonly #routes = findMyWay({
+    ignoreTrailingSlash: true,
+    maxParamLength: MAX_PARAMETER_LENGTH,
+    // The operation reads its query, so that the error names the parameter.
+    querystringParser: () => ({}),
+    onBadUrl: refuseBadPath,
+    onMaxParamLength: refuseLongParameter,
+  });
+  readonly #methods = new Set<Method>();
+  /** Routes whose path has no parameter, by method and path. */
+  readonly #plain = new Map<string, Found>();
+
+  /** Adds a route; in its pattern a parameter is written `{name}`, and `*` stands for the rest of a path. */
+  add(methods: readonly Method[], route: Route): void {
+    const { pattern } = route;
+    for (const method of methods) {
+      this.#methods.add(method);
+      if (!/[{:*]/.test(pattern)) this.#plain.set(`${method} ${pattern}`, { route, parameters: {} });
+    }
+    this.#routes.on([...methods], pattern.replaceAll(/\{([a-z_]+)\}/g, ':$1'), NOT_CALLED, route);
+  }
+
+  /**
+   * The route of a method and a target, with the parameters in its path.
+   *
+   * @throws {Refusal} malformed_request, uri_too_long
+   */
+  find(method: string, target: string): Found | undefined {
+    const plain = this.#plain.get(`${method} ${target}`);
+    if (plain !== undefined) return plain;
+    if (target === '*') return undefined;
+    // A method without any route: what is wrong with the path is found all the same.
+    const known = this.#methods.has(method as Method) ? (method as Method) : undefined;
+    const found = this.#routes.find(known ?? 'GET', target);
+    // It throws what is wrong with the path.
+    if (found?.store === null) found.handler(NO_MESSAGE, NO_MESSAGE, {}, null, {});
+    if (found === null || known === undefined) return undefined;
+    // An empty segment is no id.
+    const isWhole = Object.entries(found.params).every(([name, value]) => value !== '' || name === '*');
+    return isWhole ? { route: found.store as Route, parameters: found.params as Parameters } : undefined;
+  }
+
+  /** The operation of a method and path, also for a request whose path is refused, or that was refused before. */
+  operationOf(method: string, path: string): OperationId | undefined {
+    return this.find(method, withoutFaults(path))?.route.operation;
+  }
+
+  /** The methods of a path, sorted; empty where there is no such path. */
+  methodsOf(path: string): readonly Method[] {
+    return this.allMethods().filter((method) => this.find(method, withoutFaults(path)) !== undefined);
+  }
+
+  /** The methods of all paths, sorted. */
+  allMethods(): readonly Method[] {
+    return [...this.#methods].sort();
+  }
+}
+
+const NO_MESSAGE = undefined as never;
+
+/** The refusal of a request without a route: wrong method or wrong path. */
+export function noRoute(router: Router, context: RequestContext): Refusal {
+  const methods = context.path === '*' ? router.allMethods() : router.methodsOf(context.path);
+  if (methods.length === 0) return new Refusal('route_not_found', noRouteMessage(context.path));
+  context.allow = methods.join(', ');
+  return new Refusal('method_not_allowed', `This path supports only ${context.allow}.`);
+}

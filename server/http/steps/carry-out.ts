@@ -1,0 +1,54 @@
+import { performance } from 'node:perf_hooks';
+import type { AnyCall, StreamRequest } from '../../calls/call.ts';
+import { storedKeyOf } from '../../calls/stored-key.ts';
+import { prefersToJson } from '../../pages/page-response.ts';
+import { beginWaiting, endWaiting } from '../admission/timeouts.ts';
+import type { OperationRequest } from '../operation-request.ts';
+import type { RequestContext } from '../request-context.ts';
+import { closingRefusal } from '../service.ts';
+import { EVENT_STREAM } from '../wire/event-stream.ts';
+import { sendError } from '../wire/reply.ts';
+
+/** Carries out the operation, unless the service is stopping. After the time limit the caller gets an error, and the reply is dropped. */
+export async function carryOut(request: OperationRequest): Promise<void> {
+  const { service, context, id } = request;
+  const { gateway, settings } = service;
+  const call = callOf(request);
+  if (service.isRefusing) throw closingRefusal();
+  context.begun = true;
+  beginWaiting(context, settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds, (reason) => {
+    endWaiting(context);
+    context.isAbandoned = true;
+    void sendError(service, context, reason);
+  });
+  const reply = await gateway.handlers[id](call);
+  if (endWaiting(context)) request.reply = reply;
+}
+
+/** What the handler gets. */
+function callOf(request: OperationRequest): AnyCall {
+  const { service, context, operation, body, sent, fields, idempotencyKey } = request;
+  return {
+    operation: request.id,
+    requestId: context.requestId,
+    traceparent: context.traceparent,
+    trace: context.trace,
+    caller: request.caller,
+    programId: request.program ?? '',
+    params: request.parameters,
+    query: operation.query === undefined ? undefined : fields,
+    body: operation.body === undefined ? undefined : fields,
+    sent: body === undefined ? sent.query : sent.body,
+    idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
+    deadline: performance.now() + service.settings.operationTimeoutMilliseconds,
+    isGone: () => context.isGone,
+    stream: operation.stream === undefined ? undefined : readStreamRequest(context),
+  };
+}
+
+/** What is asked for with `Accept: text/event-stream`; undefined where JSON is. */
+function readStreamRequest({ request }: RequestContext): StreamRequest | undefined {
+  const { accept, 'last-event-id': lastEventId } = request.headers;
+  if (!prefersToJson(accept, [EVENT_STREAM])) return undefined;
+  return { lastEventId: lastEventId === undefined || lastEventId === '' ? undefined : String(lastEventId) };
+}

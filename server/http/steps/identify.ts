@@ -1,0 +1,59 @@
+import { performance } from 'node:perf_hooks';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { Caller } from '../../calls/call.ts';
+import { chooseProgram, identifyCaller, type ProgramChoice, requireScope } from '../admission/caller.ts';
+import { refuseClearText } from '../admission/session-cookie.ts';
+import { withTimeout } from '../admission/timeouts.ts';
+import type { OperationRequest } from '../operation-request.ts';
+
+/** Finds who is calling; a refused credential counts towards the limits of its address. */
+export function findCaller(request: OperationRequest): Promise<void> | undefined {
+  const { service, context, head, identifiedBy } = request;
+  const accept = (caller: Caller): void => {
+    request.caller = caller;
+    context.caller = caller;
+  };
+  const refuse = (error: unknown): never => {
+    if (error instanceof Refusal && error.code === 'unauthenticated') service.limits.chargeRefusedCredential(context);
+    throw error;
+  };
+  let caller: Caller | Promise<Caller>;
+  try {
+    caller = identifyCaller(service, context, head, identifiedBy);
+  } catch (error) {
+    return refuse(error);
+  }
+  if (!(caller instanceof Promise)) {
+    accept(caller);
+    return undefined;
+  }
+  return withTimeout(context, timeLeft(request), caller.then(accept, refuse));
+}
+
+/** Refuses what the caller may not do; a session begins over TLS only. */
+export function checkScope({ service, context, head, caller, operation }: OperationRequest): undefined {
+  requireScope(service, context, head, caller, operation);
+  if (operation.id !== 'create_session') return;
+  refuseClearText(context, head, service.settings.trustedProxies);
+  service.limits.admitSignIn(caller);
+}
+
+/** Finds the card program of the request. */
+export function findProgram(request: OperationRequest): Promise<void> | undefined {
+  const { service, context, caller, operation, head, identifiedBy } = request;
+  const accept = (program: ProgramChoice): void => {
+    request.program = program;
+    context.programId = program === '' ? undefined : program;
+  };
+  const program = chooseProgram(service.gateway, caller, operation, head, identifiedBy);
+  if (!(program instanceof Promise)) {
+    accept(program);
+    return undefined;
+  }
+  return withTimeout(context, timeLeft(request), program.then(accept));
+}
+
+/** How long the caller and the program may still be looked for, in milliseconds. */
+function timeLeft({ service, identifiedBy }: OperationRequest): number {
+  return Math.max(0, identifiedBy + service.settings.operationGraceMilliseconds - performance.now());
+}

@@ -1,0 +1,28 @@
+import { Refusal } from '../../../domain/refusal.ts';
+import type { OperationRequest } from '../operation-request.ts';
+import { type BodyLabel, type ReceivedBody, readBodyLabel, receiveBody, refuseForm } from '../wire/body.ts';
+
+/** Receives the body, and refuses a form and what is too large. */
+export function takeBody(request: OperationRequest): Promise<void> | undefined {
+  const { context, operation, head } = request;
+  if (operation.body === undefined) return undefined;
+  const label = readBodyLabel(head, operation.method);
+  // Node reports the head before it has read the body, which usually came with it.
+  if (!context.request.complete) return Promise.resolve().then(() => receive(request, label));
+  return receive(request, label);
+}
+
+function receive(request: OperationRequest, label: BodyLabel): Promise<void> | undefined {
+  const { service, context, operation } = request;
+  const maxBodyBytes = operation.maxBodyBytes ?? service.settings.maxBodyBytes;
+  const check = ({ bytes, received, overflow }: ReceivedBody): void => {
+    service.limits.chargeBody(context, received);
+    refuseForm(label, bytes);
+    if (overflow) throw new Refusal('payload_too_large', `The body has more than ${maxBodyBytes} bytes.`);
+    request.body = bytes;
+  };
+  const body = receiveBody(context, maxBodyBytes, service.settings.maxDiscardedBytes);
+  if (body instanceof Promise) return body.then(check);
+  check(body);
+  return undefined;
+}

@@ -1,0 +1,94 @@
+import type { Operation } from '../../../contract/operation.ts';
+import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { findInQuery, findKeyBesideHeader, type Problem, readFields } from '../../../contract/reading/read-fields.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { programMissing } from '../admission/caller.ts';
+import type { OperationRequest, Sent } from '../operation-request.ts';
+import type { RequestContext } from '../request-context.ts';
+import { QueryFault, readIdempotencyKey, readQuery } from '../wire/request-head.ts';
+import { JsonFault, parseStrictJson } from '../wire/strict-json.ts';
+
+/** Reads the idempotency key. */
+export function takeIdempotencyKey(request: OperationRequest): undefined {
+  const { context, head, operation } = request;
+  request.idempotencyKey = readIdempotencyKey(head, operation.idempotency);
+  context.idempotencyKey = request.idempotencyKey ?? undefined;
+}
+
+/** Reads path, query and body against the definition of the operation. */
+export function takeFields(request: OperationRequest): undefined {
+  const { service, context, id, operation, parameters } = request;
+  context.isSandbox = service.gateway.mode === 'sandbox';
+  if (request.program === undefined) throw programMissing(id);
+  refuseControlCharacters(id, parameters);
+  if (operation.csv) refuseOldHttp(id, context);
+  request.sent = readSent(id, context, request.body);
+  request.fields = readAll(id, context, request.sent);
+  context.fields = request.fields;
+}
+
+/** No id has control characters, and PostgreSQL could not even look up some of them. */
+function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(parameters)) {
+    for (let at = 0; at < value.length; at += 1) {
+      const code = value.charCodeAt(at);
+      if (code >= 0x20 && code !== 0x7f) continue;
+      const message = `The '${name}' in the path contains a control character.`;
+      throw new Refusal(`${id}_schema`, message, { field: `/${name}` });
+    }
+  }
+}
+
+/**
+ * An export is sent in chunks, and the last chunk shows that it is complete. HTTP/1.0 has no chunks: there, a response
+ * ends with the connection, and a truncated one would look complete.
+ */
+function refuseOldHttp(id: OperationId, { request }: RequestContext): void {
+  if (request.httpVersion !== '1.0') return;
+  const message =
+    'An export needs HTTP/1.1, because HTTP/1.0 cannot show whether a response is complete. ' +
+    'If your client does not send HTTP/1.0, configure the proxy in between to use HTTP/1.1.';
+  throw new Refusal(`${id}_schema`, message);
+}
+
+function readSent(id: OperationId, context: RequestContext, body: Buffer | undefined): Sent {
+  try {
+    return { query: readQuery(context.target), body: body === undefined ? {} : parseStrictJson(body) };
+  } catch (fault) {
+    if (!(fault instanceof JsonFault) && !(fault instanceof QueryFault)) throw fault;
+    throw schemaRefusal(id, fault.message, fault.field);
+  }
+}
+
+/**
+ * The fields of body or query. Unknown fields are ignored and named, unless they were probably meant for a field that the
+ * operation has.
+ */
+function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly<Record<string, unknown>> {
+  const operation: Operation = OPERATIONS[id];
+  const schema = operation.body ?? operation.query;
+  const unread = operation.query === undefined ? Object.keys(sent.query) : [];
+  if (schema === undefined) {
+    context.ignored = unread;
+    return {};
+  }
+  const isBody = operation.body !== undefined;
+  const source = isBody ? (operation.method === 'PATCH' ? 'patch' : 'body') : 'query';
+  const reading = readFields(schema, isBody ? sent.body : sent.query, source);
+  if ('problem' in reading) throw refusalOf(id, reading.problem);
+  const ignored = [...reading.ignored, ...unread];
+  const problem =
+    (operation.idempotency === 'none' ? undefined : findKeyBesideHeader(ignored)) ??
+    (isBody ? findInQuery(schema, unread) : undefined);
+  if (problem !== undefined) throw refusalOf(id, problem);
+  context.ignored = ignored;
+  return reading.fields;
+}
+
+function refusalOf(id: OperationId, { message, field }: Problem): Refusal {
+  return schemaRefusal(id, message, field);
+}
+
+function schemaRefusal(id: OperationId, message: string, field: string | undefined): Refusal {
+  return new Refusal(`${id}_schema`, message, field === undefined ? {} : { field });
+}

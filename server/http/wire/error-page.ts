@@ -1,0 +1,36 @@
+import { maskPath } from '../../foundation/redaction.ts';
+import { notFoundPage } from '../../pages/not-found-page.ts';
+import { documentOf, PAGE_HEADERS } from '../../pages/page-layout.ts';
+import { prefersPage } from '../../pages/page-response.ts';
+import type { RequestContext } from '../request-context.ts';
+import type { HttpService } from '../service.ts';
+import { isStray } from '../stray-requests.ts';
+import type { ErrorResponse, HeaderList } from './error-response.ts';
+
+/** What people get instead of an error record. */
+export type ErrorPage = { readonly type: string; readonly body: string; readonly headers: HeaderList };
+
+/** Most of a path that a page shows. */
+const MAX_PATH_LENGTH = 200;
+
+/** Paths of data, also where a browser asks for them. */
+const DATA = /\.(?:json|md)$/;
+
+/** Whether the Accept header decides between the record and a page: somebody looks for a page, at a path where nothing is. */
+export function hasErrorPage(context: RequestContext, { report }: ErrorResponse): boolean {
+  const { method } = context.request;
+  const isRead = method === 'GET' || method === 'HEAD';
+  return report.code === 'route_not_found' && isRead && isStray(context, report.code) && !DATA.test(context.path);
+}
+
+/** The page for people, where the request asks for one. */
+export function errorPage(
+  { version, supportContact, gateway }: HttpService,
+  { path, request }: RequestContext,
+  { record }: ErrorResponse,
+): ErrorPage | undefined {
+  if (!prefersPage(request.headers.accept)) return undefined;
+  const page = notFoundPage(maskPath(path).slice(0, MAX_PATH_LENGTH), record.Message);
+  const body = documentOf(page, { version, mode: gateway.mode, supportContact });
+  return { type: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS };
+}

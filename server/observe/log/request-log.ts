@@ -1,0 +1,85 @@
+import { toWireId } from '../../../domain/identifier.ts';
+import type { RequestLog } from '../../foundation/configuration/settings.ts';
+import type { ResponseEntry } from '../../http/response-entry.ts';
+import type { LineWriter } from './line-writer.ts';
+import type { LogEvent } from './log-events.ts';
+
+/** Log level `info`, as pino writes it. */
+const INFO = 30;
+
+const EVENT: LogEvent = 'request';
+
+/** The beginning of every line. */
+const START = `{"level":${INFO},"time":"`;
+
+/** Paths as JSON: the patterns of the routes, so there are few. */
+const QUOTED = new Map<string, string>();
+
+/**
+ * What writes the lines of requests; undefined where there are none. They need no redaction: every value is an id, a
+ * number, or one of a closed set.
+ */
+export function openRequestLog(which: RequestLog, lines: Pick<LineWriter, 'add'>): Listener | undefined {
+  if (which === 'off') return undefined;
+  const isAll = which === 'all';
+  return (entry) => {
+    const { status, code } = entry;
+    if (isAll || code !== undefined || status === undefined || status >= 400) lines.add(lineOf(entry));
+  };
+}
+
+type Listener = (entry: ResponseEntry) => void;
+
+/** One listener in place of several, each of which may be missing. */
+export function onEachOf(...listeners: readonly (Listener | undefined)[]): Listener | undefined {
+  return listeners.reduce((before, next) => {
+    if (before === undefined || next === undefined) return before ?? next;
+    return (entry) => {
+      before(entry);
+      next(entry);
+    };
+  }, undefined);
+}
+
+/** The trace id of a `traceparent`. */
+export function traceIdOf(traceparent: string): string {
+  return traceparent.slice(3, 35);
+}
+
+let lastTime = 0;
+let lastTimeText = '';
+
+/** The time as text, written once for all requests of a millisecond. */
+function timeText(): string {
+  const now = Date.now();
+  if (now !== lastTime) {
+    lastTime = now;
+    lastTimeText = new Date(now).toISOString();
+  }
+  return lastTimeText;
+}
+
+function lineOf(entry: ResponseEntry): string {
+  const { operation, method, path, code, status, programId, keyId, moneyMoved, traceparent } = entry;
+  let line = `${START}${timeText()}","event":"${EVENT}","requestId":"${toWireId('req', entry.requestId)}"`;
+  if (operation !== undefined) line += `,"operation":"${operation}"`;
+  if (method !== undefined) line += `,"method":"${method}"`;
+  if (path !== undefined) line += `,"path":${quoted(path)}`;
+  if (code !== undefined) line += `,"code":"${code}"`;
+  if (status !== undefined) line += `,"status":${status}`;
+  line += `,"milliseconds":${Math.round(entry.milliseconds * 1000) / 1000}`;
+  if (programId !== undefined) line += `,"program":"${toWireId('prog', programId)}"`;
+  if (keyId !== undefined) line += `,"key":"${toWireId('key', keyId)}"`;
+  if (moneyMoved !== undefined) line += `,"moneyMoved":"${moneyMoved}"`;
+  if (traceparent !== undefined) line += `,"traceId":"${traceIdOf(traceparent)}"`;
+  return `${line}}\n`;
+}
+
+function quoted(path: string): string {
+  let text = QUOTED.get(path);
+  if (text === undefined) {
+    text = JSON.stringify(path);
+    QUOTED.set(path, text);
+  }
+  return text;
+}

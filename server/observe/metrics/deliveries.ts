@@ -1,0 +1,23 @@
+import type { Deliveries } from '../../background/delivery/worker-messages.ts';
+import type { Metrics } from './registry.ts';
+
+/** Counts what the thread of the webhooks tells. */
+export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => void {
+  const attempts = metrics.counter({
+    name: 'webhook_attempts_total',
+    help: 'Attempts to send an event to a webhook, by how they ended.',
+    labels: ['outcome'],
+  });
+  const succeeded = attempts('succeeded');
+  const failed = attempts('failed');
+  const timedOut = attempts('timed_out');
+  for (const count of [succeeded, failed, timedOut]) count.inc(0);
+  const inFlight = metrics.gauge({ name: 'webhook_requests_in_flight', help: 'Requests to webhooks in flight.' })();
+  inFlight.set(0);
+  return (deliveries) => {
+    succeeded.inc(deliveries.succeeded);
+    failed.inc(deliveries.failed);
+    timedOut.inc(deliveries.timedOut);
+    inFlight.set(deliveries.inFlight);
+  };
+}

@@ -1,0 +1,161 @@
+import { statfs } from 'node:fs/promises';
+import type { Figures } from '../../background/jobs/read-figures.ts';
+import type { LedgerFigures, ServerFigures, WebhookFigures } from '../../store/figures.ts';
+import type { Level, Metrics } from './registry.ts';
+
+/** What is nothing, such as the age of the oldest of none, is 0: a gap in a graph would look like a failure. */
+const orZero = (value: number | null): number => value ?? 0;
+
+/** What shows figures of the database, and what else is looked at in each round. */
+export type ShownFigures = {
+  readonly onFigures: <Part extends keyof Figures>(part: Part, figures: Figures[Part]) => void;
+  readonly lookAround: () => Promise<void>;
+};
+
+/**
+ * Shows what the job that reads figures has read. Nothing is shown that was never read. `directories` has one on each disk
+ * that must not become full, by a name from a closed set.
+ */
+export function showFigures(metrics: Metrics, directories: Readonly<Record<string, string>>): ShownFigures {
+  const shown = {
+    ledger: showLedger(metrics),
+    webhooks: showWebhooks(metrics),
+    server: showServer(metrics),
+  };
+  const readAt = metrics.gauge({
+    name: 'figures_read_timestamp_seconds',
+    help: 'When the figures of a part (ledger, webhooks, server) were last read from the database.',
+    labels: ['part'],
+  });
+  const levels = { ledger: readAt('ledger'), webhooks: readAt('webhooks'), server: readAt('server') };
+  // A part that was never read is overdue from the start on.
+  for (const level of Object.values(levels)) level.set(Math.round(performance.timeOrigin) / 1000);
+  return {
+    onFigures: (part, figures) => {
+      shown[part](figures as never);
+      levels[part].set(Date.now() / 1000);
+    },
+    lookAround: showDisks(metrics, directories),
+  };
+}
+
+function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
+  const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
+  const relayLag = gauge('relay_lag_seconds', 'Age of the oldest transaction whose events have no position.');
+  const due = gauge('due_seconds', 'How late the oldest transfer is that is due, or whose hold has expired.');
+  const disabled = metrics.gauge({
+    name: 'switch_disabled',
+    help: 'What is disabled by the switch: 1 for the whole service, and the number of programs that are in whole or in part.',
+    labels: ['scope'],
+  });
+  const [service, programs] = [disabled('service'), disabled('program')];
+  const watched = gauge('funding_watched', 'Card programs with a funding_low_threshold.');
+  const low = gauge('funding_low', 'Card programs whose available funding is below their funding_low_threshold.');
+  const verified = gauge('books_verified_timestamp_seconds', 'When the last verification of the books ended.');
+  const duration = gauge('books_verification_seconds', 'How long the last verification of the books took.');
+  const balanced = gauge('books_balanced', 'Whether the books balanced at the last verification, 1 or 0.');
+  return (figures) => {
+    relayLag.set(orZero(figures.relayLagSeconds));
+    due.set(orZero(figures.dueLateSeconds));
+    service.set(Math.min(1, figures.serviceDisabled));
+    programs.set(figures.programsDisabled);
+    watched.set(figures.fundingWatched);
+    low.set(figures.fundingLow);
+    const { booksVerifiedAt, booksVerificationSeconds, booksBalanced } = figures;
+    // Before the first verification there is nothing to show.
+    if (booksVerifiedAt === null) return;
+    verified.set(booksVerifiedAt / 1000);
+    duration.set(orZero(booksVerificationSeconds));
+    balanced.set(booksBalanced === true ? 1 : 0);
+  };
+}
+
+function showWebhooks(metrics: Metrics): (figures: WebhookFigures) => void {
+  const webhooks = metrics.gauge({
+    name: 'webhooks',
+    help: 'Webhooks by status: enabled, paused after failures, disabled.',
+    labels: ['status'],
+  });
+  const byStatus = [webhooks('enabled'), webhooks('paused'), webhooks('disabled')] as const;
+  const failing = metrics.gauge({
+    name: 'webhooks_failing',
+    help: 'Webhooks that are not disabled and whose last attempts have all failed.',
+  })();
+  const lag = metrics.gauge({
+    name: 'webhook_oldest_undelivered_seconds',
+    help: 'Age of the oldest event that a webhook was not sent yet, by the status of the webhook.',
+    labels: ['status'],
+  });
+  const [enabledLag, pausedLag] = [lag('enabled'), lag('paused')];
+  const stored = metrics.gauge({
+    name: 'webhook_failed_events',
+    help: 'Events that failed: waiting to be sent again, or given up (dead); counted up to 10,000 each.',
+    labels: ['state'],
+  });
+  const [waiting, dead] = [stored('waiting'), stored('dead')];
+  return (figures) => {
+    byStatus[0].set(figures.enabled);
+    byStatus[1].set(figures.paused);
+    byStatus[2].set(figures.disabled);
+    failing.set(figures.failing);
+    enabledLag.set(orZero(figures.enabledLagSeconds));
+    pausedLag.set(orZero(figures.pausedLagSeconds));
+    waiting.set(figures.retrying);
+    dead.set(figures.dead);
+  };
+}
+
+function showServer(metrics: Metrics): (figures: ServerFigures) => void {
+  const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
+  const bytes = gauge('database_bytes', 'Size of the database.');
+  const connections = gauge('database_connections', 'Connections of everybody to the database server.');
+  const maxConnections = gauge('database_max_connections', 'Connections that the database server allows.');
+  const waits = gauge('synchronous_replication', 'Whether commits wait for a standby, 1 or 0.');
+  const standbys = metrics.gauge({
+    name: 'standbys',
+    help: 'Connected standbys, and those of them that commits wait for; absent without the right to see them (pg_monitor).',
+    labels: ['kind'],
+  });
+  const lag = gauge(
+    'replication_lag_bytes',
+    'WAL that the standby furthest behind has not replayed; absent without the right to see standbys.',
+  );
+  const archives = gauge('archiving', 'Whether the database server archives its WAL, 1 or 0.');
+  const failed = gauge('archive_failures', 'Attempts to archive a WAL file that failed, since the statistics began.');
+  const lastArchived = gauge('last_archived_timestamp_seconds', 'When a WAL file was last archived.');
+  const lastFailed = gauge('last_archive_failure_timestamp_seconds', 'When archiving a WAL file last failed.');
+  return (figures) => {
+    bytes.set(figures.databaseBytes);
+    connections.set(figures.connections);
+    maxConnections.set(figures.maxConnections);
+    waits.set(figures.waitsForStandby ? 1 : 0);
+    // Without the right to see standbys, none would be a false figure.
+    if (figures.standbys !== null) {
+      standbys('connected').set(figures.standbys);
+      standbys('synchronous').set(orZero(figures.synchronousStandbys));
+      lag.set(orZero(figures.replicationLagBytes));
+    }
+    archives.set(figures.archives ? 1 : 0);
+    failed.set(figures.archiveFailedCount);
+    lastArchived.set(orZero(figures.lastArchivedAt) / 1000);
+    lastFailed.set(orZero(figures.lastArchiveFailedAt) / 1000);
+  };
+}
+
+/** The disks of some directories. One that does not exist yet is left out. */
+function showDisks(metrics: Metrics, directories: Readonly<Record<string, string>>): () => Promise<void> {
+  const labels = ['directory'];
+  const free = metrics.gauge({ name: 'disk_free_bytes', help: 'Free space on the disk of a directory.', labels });
+  const size = metrics.gauge({ name: 'disk_size_bytes', help: 'Size of the disk of a directory.', labels });
+  const bound = Object.entries(directories).map(
+    ([name, path]): readonly [string, Level, Level] => [path, free(name), size(name)] as const,
+  );
+  return async () => {
+    for (const [path, freeBytes, sizeBytes] of bound) {
+      const found = await statfs(path).catch(() => undefined);
+      if (found === undefined) continue;
+      freeBytes.set(found.bavail * found.bsize);
+      sizeBytes.set(found.blocks * found.bsize);
+    }
+  };
+}

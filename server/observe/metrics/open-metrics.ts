@@ -1,0 +1,82 @@
+import { VERSION } from '../../../installation.mjs';
+import type { Deliveries } from '../../background/delivery/worker-messages.ts';
+import { startReadingFigures } from '../../background/jobs/read-figures.ts';
+import type { CommitObserver } from '../../commit/commit-observer.ts';
+import type { Configuration } from '../../foundation/configuration/configuration.ts';
+import type { ResponseEntry } from '../../http/response-entry.ts';
+import type { Databases } from '../../store/connection/databases.ts';
+import type { ErrorRecorder } from '../../subjects/errors/error-recorder.ts';
+import type { TransferLane } from '../../subjects/transfers/lane.ts';
+import type { ReadinessCheck } from '../readiness.ts';
+import { countCommits } from './commits.ts';
+import { countDeliveries } from './deliveries.ts';
+import { showFigures } from './figures.ts';
+import { countJobFailures, type Job } from './jobs.ts';
+import { type MetricsPage, serveMetrics } from './page.ts';
+import { type BackupFigures, showBackups, showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
+import { showProcess } from './process.ts';
+import { Metrics } from './registry.ts';
+import { countRequests } from './requests.ts';
+
+/** The parts of a running service that are shown. */
+export type ObservedParts = {
+  readonly databases: Pick<Databases, 'background' | 'pools' | 'health'>;
+  readonly transfers: TransferLane;
+  readonly errors: Pick<ErrorRecorder, 'figures'>;
+  readonly maxSpoolBytes: number;
+  /** The job of the backups; undefined without BACKUP_DIR. */
+  readonly backups: { readonly status: BackupFigures } | undefined;
+  readonly readiness: Pick<ReadinessCheck, 'latest'>;
+  /** Called for the first of several failures in a row to read figures. */
+  readonly onFailure: (error: unknown) => void;
+};
+
+/** The metrics of a process: what counts, given to the parts that are observed, and the page. */
+export type ServiceMetrics = {
+  readonly onResponse: (entry: ResponseEntry) => void;
+  readonly commits: CommitObserver;
+  readonly onDeliveries: (deliveries: Deliveries) => void;
+  /** Counts a failure of a job. */
+  readonly onJobFailure: (job: Job) => void;
+  /**
+   * Begins to read figures and listens on METRICS_PORT; resolves to the URL of the page. Throws a StartupProblem where that
+   * is impossible.
+   */
+  readonly start: (parts: ObservedParts) => Promise<string>;
+  readonly stop: () => Promise<void>;
+};
+
+/** The settings that the metrics depend on. */
+export type MetricsSettings = Pick<Configuration, 'metricsHost' | 'mode' | 'dataDirectory'> & {
+  readonly metricsPort: number;
+};
+
+/** Opens the metrics of a process that has METRICS_PORT. */
+export function openMetrics({ metricsPort, metricsHost, mode, dataDirectory }: MetricsSettings): ServiceMetrics {
+  const metrics = new Metrics();
+  let page: MetricsPage | undefined;
+  let ends: readonly (() => Promise<void> | void)[] = [];
+  return {
+    onResponse: countRequests(metrics),
+    commits: countCommits(metrics),
+    onDeliveries: countDeliveries(metrics),
+    onJobFailure: countJobFailures(metrics),
+    start: async ({ databases, transfers, errors, maxSpoolBytes, readiness, backups, onFailure }) => {
+      showLane(metrics, transfers);
+      showReadiness(metrics, readiness);
+      showConnections(metrics, databases);
+      showErrorLog(metrics, errors, maxSpoolBytes);
+      showBackups(metrics, backups && (() => backups.status));
+      const figures = showFigures(metrics, { data: dataDirectory });
+      page = await serveMetrics(metrics, metricsHost, metricsPort);
+      const ofProcess = showProcess(metrics, { version: VERSION, mode });
+      const reading = startReadingFigures(databases.background, { ...figures, onFailure });
+      ends = [reading.stop, ofProcess.stop];
+      return page.url;
+    },
+    stop: async () => {
+      await page?.close();
+      for (const end of ends) await end();
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import { READINESS, READINESS_REASONS } from '../../../domain/readiness.ts';
+import type { BackupStatus } from '../../postgres/backup/backup-job.ts';
+import type { Databases } from '../../store/connection/databases.ts';
+import { DROP_REASONS } from '../../store/error.ts';
+import type { ErrorRecorder } from '../../subjects/errors/error-recorder.ts';
+import type { TransferLane } from '../../subjects/transfers/lane.ts';
+import type { ReadinessCheck } from '../readiness.ts';
+import type { Count, Level, Metrics } from './registry.ts';
+
+/** A counter of what this process counts itself: it takes over the difference whenever the page is rendered. */
+export function follow(count: Count): (total: number) => void {
+  let known = 0;
+  count.inc(0);
+  return (total) => {
+    if (total > known) count.inc(total - known);
+    known = Math.max(known, total);
+  };
+}
+
+/** Transfers that wait in the lanes. */
+export function showLane(metrics: Metrics, lane: TransferLane): void {
+  const waiting = metrics.gauge({ name: 'lane_waiting', help: 'Transfers that wait to be committed.' })();
+  metrics.beforePage(() => waiting.set(lane.waiting));
+}
+
+/** The state of the service, as `/health/ready` has last found it. */
+export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 'latest'>): void {
+  const ready = metrics.gauge({
+    name: 'ready',
+    help: 'Whether operations can be served, 1 or 0, as /health/ready last found.',
+  })();
+  const states = metrics.gauge({
+    name: 'readiness',
+    help: 'The state of the service: 1 for one reason, 0 for the others.',
+    labels: ['reason'],
+  });
+  const byReason = READINESS_REASONS.map((reason) => [reason, states(reason)] as const);
+  metrics.beforePage(() => {
+    const { reason: latest } = readiness.latest();
+    ready.set(READINESS[latest].isReady ? 1 : 0);
+    for (const [reason, level] of byReason) level.set(reason === latest ? 1 : 0);
+  });
+}
+
+/** The connections of this process to the database. */
+export function showConnections(metrics: Metrics, databases: Pick<Databases, 'pools' | 'health'>): void {
+  const labels = ['role', 'kind'];
+  const define = (name: string, help: string) => metrics.gauge({ name, help, labels });
+  const waiting = define('pool_waiting', 'Requests that wait for a database connection.');
+  const lent = define('pool_in_use', 'Database connections in use.');
+  const open = define('pool_open', 'Database connections that are open.');
+  const max = define('pool_max', 'Database connections that this process may open.');
+  const losses = follow(
+    metrics.counter({
+      name: 'connection_losses_total',
+      help: 'Idle database connections that the server closed, or that broke.',
+    })(),
+  );
+  const bound = databases.pools().map(({ role, kind }): readonly Level[] => {
+    return [waiting, lent, open, max].map((gauge) => gauge(role, kind));
+  });
+  metrics.beforePage(() => {
+    losses(databases.health().losses);
+    for (const [index, pool] of databases.pools().entries()) {
+      const values = [pool.waiting, pool.lent, pool.open, pool.max];
+      for (const [place, level] of (bound[index] ?? []).entries()) level.set(values[place] ?? 0);
+    }
+  });
+}
+
+/** The error log of this process. */
+export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figures'>, maxSpoolBytes: number): void {
+  const queued = metrics.gauge({ name: 'errors_queued', help: 'Errors in memory that are not stored yet.' })();
+  const spool = metrics.gauge({
+    name: 'spool_bytes',
+    help: 'Bytes of errors on this machine that wait for the database.',
+  })();
+  const max = metrics.gauge({ name: 'spool_max_bytes', help: 'Bytes that may wait there.' })();
+  const dropped = metrics.counter({
+    name: 'errors_dropped_total',
+    help: 'Error responses that are not in the error log, by reason.',
+    labels: ['reason'],
+  });
+  const byReason = DROP_REASONS.map((reason) => [reason, follow(dropped(reason))] as const);
+  metrics.beforePage(() => {
+    const figures = errors.figures();
+    queued.set(figures.queued);
+    spool.set(figures.spoolBytes);
+    max.set(maxSpoolBytes);
+    for (const [reason, take] of byReason) take(figures.dropped.get(reason) ?? 0);
+  });
+}
+
+/** How the backups of the embedded server stand. */
+export type BackupFigures = Pick<BackupStatus, 'lastCopyAt' | 'failures' | 'coveredUntil' | 'isCopying'>;
+
+/** The backups of the embedded server. Without BACKUP_DIR there is nothing to show, and nothing is wrong with that. */
+export function showBackups(metrics: Metrics, read: (() => BackupFigures) | undefined): void {
+  const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
+  const isOn = gauge('backup_enabled', 'Whether the service takes backups itself (BACKUP_DIR), 1 or 0.');
+  const last = gauge('last_backup_timestamp_seconds', 'When the last complete copy of the ledger was finished.');
+  const covered = gauge('backup_covered_timestamp_seconds', 'What was committed until then can be restored.');
+  const copying = gauge('backup_copying', 'Whether a copy is being taken, 1 or 0.');
+  const failures = follow(
+    metrics.counter({ name: 'backup_failures_total', help: 'Failures of copies, or of the care for the archive.' })(),
+  );
+  isOn.set(read === undefined ? 0 : 1);
+  if (read === undefined) return;
+  metrics.beforePage(() => {
+    const { lastCopyAt, failures: failed, coveredUntil, isCopying } = read();
+    // Before the first copy the time is 0, which is too old: a service that starts takes one at once.
+    last.set((lastCopyAt?.getTime() ?? 0) / 1000);
+    covered.set((coveredUntil?.getTime() ?? 0) / 1000);
+    copying.set(isCopying ? 1 : 0);
+    failures(failed);
+  });
+}

@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { ERRORS } from '../../../contract/errors/catalogue.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
+import { READINESS_REASONS } from '../../../domain/readiness.ts';
+import { DROP_REASONS } from '../../store/error.ts';
+import { countCommits } from './commits.ts';
+import { countDeliveries } from './deliveries.ts';
+import { showFigures } from './figures.ts';
+import { countJobFailures } from './jobs.ts';
+import { showBackups, showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
+import { showProcess } from './process.ts';
+import { Metrics } from './registry.ts';
+import { CODES_WITHOUT_OPERATION, codesOf, countRequests, REQUEST_KINDS } from './requests.ts';
+
+// Labels come from closed sets, so there is a worst case. A Prometheus keeps every series in memory.
+
+const entry = {
+  path: undefined,
+  milliseconds: 1,
+  moneyMoved: undefined,
+  operation: undefined,
+  code: undefined,
+  isStray: false,
+} as const;
+
+/** Everything that can be on the page: every operation with every one of its codes, every state and role. */
+function fill(metrics: Metrics): void {
+  const count = countRequests(metrics);
+  for (const operation of OPERATION_IDS) {
+    count({ ...entry, operation, status: OPERATIONS[operation].status });
+    count({ ...entry, operation, status: undefined });
+    for (const code of codesOf(operation)) count({ ...entry, operation, code, status: ERRORS[code].status });
+    // Exports that are cut off, and rows of batches.
+    count({ ...entry, operation, code: `unknown_${operation}`, status: 200 });
+    count({ ...entry, operation, code: 'card_not_found', status: 404 });
+  }
+  for (const code of codesOf('create_transfer_batch')) {
+    count({ ...entry, operation: 'create_transfer_batch', code, status: 200 });
+  }
+  for (const path of ['/health/ready', '/errors', undefined]) {
+    for (const code of CODES_WITHOUT_OPERATION) count({ ...entry, path, code, status: ERRORS[code].status });
+    count({ ...entry, path, code: 'route_not_found', status: 404, isStray: true });
+    for (const status of [200, 304, 404, 503, undefined]) count({ ...entry, path, status });
+  }
+  countDeliveries(metrics)({ succeeded: 1, failed: 1, timedOut: 1, inFlight: 1 });
+  countJobFailures(metrics)('books');
+  const { onGroup, onSettled } = countCommits(metrics);
+  onGroup('chained', 1, 1);
+  onGroup('locking', 1, 1);
+  onSettled('unknown');
+  showLane(metrics, { waiting: 1, submit: () => Promise.reject(new Error('none')) });
+  const pools = (['application', 'background', 'authentication'] as const).flatMap((role) =>
+    (['readers', 'writers'] as const).map((kind) => ({ role, kind, lent: 1, open: 1, waiting: 1, max: 1, idle: 0 })),
+  );
+  const health = { losses: 1 } as ReturnType<Parameters<typeof showConnections>[1]['health']>;
+  showConnections(metrics, { pools: () => pools, health: () => health });
+  showErrorLog(metrics, { figures: () => ({ queued: 1, spoolBytes: 1, dropped: new Map([[DROP_REASONS[0], 1]]) }) }, 1);
+  showReadiness(metrics, { latest: () => ({ reason: READINESS_REASONS[0] ?? 'ready', since: new Date() }) });
+  const lastCopyAt = new Date();
+  showBackups(metrics, () => ({ lastCopyAt, coveredUntil: lastCopyAt, failures: 1, isCopying: true }));
+  showProcess(metrics, { version: '1.0.0', mode: 'live' }).stop();
+  const { onFigures } = showFigures(metrics, { data: '/', backup: '/' });
+  onFigures('ledger', {
+    relayLagSeconds: 1,
+    dueLateSeconds: 1,
+    serviceDisabled: 1,
+    programsDisabled: 1,
+    fundingWatched: 1,
+    fundingLow: 1,
+    booksVerifiedAt: 1,
+    booksVerificationSeconds: 1,
+    booksBalanced: true,
+  });
+}
+
+test('has fewer than 2,500 series in the worst case', async () => {
+  const metrics = new Metrics();
+  fill(metrics);
+  const text = await metrics.render();
+  const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  expect(series.length).toBeLessThan(2_500);
+  expect(new Set(series.map((line) => line.slice(0, line.lastIndexOf(' ')))).size).toBe(series.length);
+});
+
+test('an operation gets one series for what it cannot respond with', async () => {
+  const metrics = new Metrics();
+  const count = countRequests(metrics);
+  for (const code of ['card_not_found', 'limit_exceeded', 'insufficient_funds'] as const) {
+    count({ ...entry, operation: 'get_switch', code, status: 409 });
+  }
+  const text = await metrics.render();
+  expect(text).toContain(
+    'transfer_service_requests_total{operation="get_switch",kind="read",code="other",status="409"} 3',
+  );
+  expect(text).not.toContain('operation="get_switch",kind="read",code="card_not_found"');
+});
+
+test('a response that cannot say whether money moved is counted, and no other one', async () => {
+  const metrics = new Metrics();
+  const count = countRequests(metrics);
+  const create = { ...entry, operation: 'create_transfer', code: 'unknown_create_transfer', status: 500 } as const;
+  for (const moneyMoved of ['no', 'yes', 'unknown', undefined] as const) count({ ...create, moneyMoved });
+  const text = await metrics.render();
+  expect(text).toMatch(/^transfer_service_money_unknown_total 1$/m);
+  expect(text).toContain('code="unknown_create_transfer",status="500"} 4');
+});
+
+test('a request that its caller gave up is counted as such', async () => {
+  const metrics = new Metrics();
+  countRequests(metrics)({ ...entry, operation: 'get_card', status: undefined });
+  expect(await metrics.render()).toContain('operation="get_card",kind="read",code="disconnected",status="none"} 1');
+});
+
+test('every kind of request has its time', async () => {
+  const metrics = new Metrics();
+  const count = countRequests(metrics);
+  for (const operation of OPERATION_IDS) count({ ...entry, operation, status: 200 });
+  for (const path of ['/health/live', '/docs']) count({ ...entry, path, status: 200 });
+  count({ ...entry, code: 'route_not_found', status: 404 });
+  count({ ...entry, code: 'route_not_found', status: 404, isStray: true });
+  const text = await metrics.render();
+  const counts = [...text.matchAll(/request_seconds_count\{kind="(\w+)"\} (\d+)/g)].map(([, kind, n]) => [
+    kind,
+    Number(n),
+  ]);
+  expect(counts.map(([kind]) => kind).sort()).toEqual([...REQUEST_KINDS].sort());
+  expect(counts.reduce((sum, [, n]) => sum + Number(n), 0)).toBe(OPERATION_IDS.length + 4);
+});

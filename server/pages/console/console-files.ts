@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { Refusal } from '../../../domain/refusal.ts';
+import { placeOf } from '../../../installation.mjs';
+
+/** One file of the console, as it is sent. */
+export type ConsoleFile = {
+  readonly type: string;
+  readonly bytes: Buffer;
+  /** The same, compressed with gzip when it was built. */
+  readonly compressed: Buffer;
+  readonly tag: string;
+  /** Whether its name contains a hash of its content, so that it never changes. */
+  readonly isHashed: boolean;
+};
+
+/** What the build says about itself: setup/console/build.ts. */
+type Build = { readonly files: readonly string[]; readonly failure?: string };
+
+/** The folder that the build writes. */
+export const BUILT_CONSOLE = placeOf('console/built');
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+};
+
+const PAGE = 'index.html';
+
+/**
+ * What the build of the console has made. Its files are read once, all together, when the first is asked for: a build under
+ * way never mixes with the one before, and no request waits for a disk after that.
+ */
+export class ConsoleFiles {
+  readonly #folder: string;
+  #files: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /**
+   * The file at a path below /console: an asset, or else the page, which shows the screen of the path.
+   *
+   * @throws {Refusal} route_not_found, if there is no such asset or the console is not built
+   */
+  async find(path: string): Promise<ConsoleFile> {
+    this.#files ??= readAll(this.#folder);
+    const files = await this.#files.catch((error: unknown) => {
+      // Not remembered: it may be built while the service runs.
+      this.#files = undefined;
+      throw error;
+    });
+    const isAsset = path.startsWith('assets/');
+    const file = files.get(isAsset ? path : PAGE);
+    if (file !== undefined) return file;
+    throw new Refusal(
+      'route_not_found',
+      'The console has no such file. Reload the page: it may be of another version.',
+    );
+  }
+}
+
+async function readAll(folder: string): Promise<ReadonlyMap<string, ConsoleFile>> {
+  const { files, failure } = await readBuild(folder);
+  if (failure !== undefined) {
+    throw new Refusal('route_not_found', `The console could not be built when the service was started: ${failure}`);
+  }
+  return new Map(await Promise.all(files.map(async (name) => [name, await readOne(folder, name)] as const)));
+}
+
+async function readBuild(folder: string): Promise<Build> {
+  try {
+    return JSON.parse(await readFile(join(folder, 'build.json'), 'utf8')) as Build;
+  } catch {
+    throw new Refusal(
+      'route_not_found',
+      'The console is not built. Start the service with "npm start", which builds it.',
+    );
+  }
+}
+
+async function readOne(folder: string, name: string): Promise<ConsoleFile> {
+  const [bytes, compressed] = await Promise.all([readFile(join(folder, name)), readFile(join(folder, `${name}.gz`))]);
+  return {
+    type: TYPES[extname(name)] ?? 'application/octet-stream',
+    bytes,
+    compressed,
+    tag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+    isHashed: name.startsWith('assets/'),
+  };
+}

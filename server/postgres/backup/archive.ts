@@ -1,0 +1,85 @@
+import { constants } from 'node:fs';
+import { chown, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf } from '../../foundation/startup-problem.ts';
+import type { BackupDirectory } from './backup-directory.ts';
+import { SEGMENT_BYTES } from './wal-files.ts';
+
+/** Files of the archiver that are older than this belong to an attempt that failed. */
+const ABANDONED_MILLISECONDS = 120_000;
+
+/** The least that is worth a new file. */
+const MIN_HOLE_BYTES = 1_048_576;
+
+const TAIL_CHUNK_BYTES = 131_072;
+
+/** The names of the files of the WAL and of its histories in the archive. */
+export async function listArchive(wal: string): Promise<ReadonlySet<string>> {
+  return new Set(await readdir(wal));
+}
+
+/** What the archiver leaves of attempts that failed, such as on a full disk. */
+export async function removeAbandoned(wal: string): Promise<void> {
+  for (const name of await readdir(wal)) {
+    if (!name.startsWith('archtemp.') && !name.startsWith('.')) continue;
+    const path = join(wal, name);
+    const found = await stat(path).catch(() => undefined);
+    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MILLISECONDS) await rm(path, { force: true });
+  }
+}
+
+/**
+ * Gives back the disk space of the zeros at the end of a file of the WAL. A file that PostgreSQL has ended early, as it
+ * does at least once a minute, has 16 MB like all others, and most of them are zeros. Its content stays the same.
+ */
+export async function punchHole({ wal, user }: BackupDirectory, name: string): Promise<void> {
+  const path = join(wal, name);
+  const temporary = join(wal, `.sparse-${name}`);
+  // PostgreSQL's user owns the directory: a link there must not lead to files of the service's user.
+  const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const { size, mtime, atime } = await source.stat();
+    if (size !== SEGMENT_BYTES) return;
+    const end = await findEndOfContent(source, size);
+    if (size - end < MIN_HOLE_BYTES) return;
+    await rm(temporary, { force: true });
+    const target = await open(temporary, 'wx', 0o600);
+    try {
+      const { buffer } = await source.read(Buffer.alloc(end), 0, end, 0);
+      await target.writeFile(buffer);
+      await target.truncate(size);
+      await target.utimes(atime, mtime);
+      await target.sync();
+    } finally {
+      await target.close();
+    }
+    if (user.differs) await chown(temporary, user.uid, user.gid);
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    // Removed meanwhile, or no room for the new file: the old one is as good.
+    if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOSPC') throw error;
+  } finally {
+    await source.close();
+  }
+}
+
+async function findEndOfContent(source: Awaited<ReturnType<typeof open>>, size: number): Promise<number> {
+  const zeros = Buffer.alloc(TAIL_CHUNK_BYTES);
+  const buffer = Buffer.alloc(TAIL_CHUNK_BYTES);
+  let end = size;
+  while (end > 0) {
+    const begin = Math.max(0, end - TAIL_CHUNK_BYTES);
+    const { bytesRead } = await source.read(buffer, 0, end - begin, begin);
+    if (buffer.subarray(0, bytesRead).compare(zeros, 0, bytesRead) !== 0) return end;
+    end = begin;
+  }
+  return 0;
+}
+
+export function isArchived(wal: string, name: string): Promise<boolean> {
+  return stat(join(wal, name)).then(
+    () => true,
+    () => false,
+  );
+}

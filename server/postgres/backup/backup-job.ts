@@ -1,0 +1,293 @@
+import { once } from 'node:events';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { programAt } from '../../../installation.mjs';
+import { connectAsSuperuser } from '../postgres-server.ts';
+import { isArchived, listArchive, punchHole, removeAbandoned } from './archive.ts';
+import type { BackupDirectory } from './backup-directory.ts';
+import { CopyInProgress, lockCopies } from './base-copy.ts';
+import { isCopyDue } from './copy-due.ts';
+import type { CopyOutcome, CopyTask } from './copy-worker.ts';
+import { listCopies } from './manifest.ts';
+import { type ArchiveState, readArchiveState, writeArchiveState } from './ownership.ts';
+import { removeSurplus } from './retention.ts';
+import { parsePosition, parseSegment, segmentAt, segmentName } from './wal-files.ts';
+
+/** What the job knows about the backups, for metrics and for the status. */
+export type BackupStatus = {
+  /** When the last good copy was finished. */
+  readonly lastCopyAt: Date | undefined;
+  /** When a copy, or the care for the archive, last failed, and why; kept after a later success. */
+  readonly lastFailureAt: Date | undefined;
+  readonly lastFailure: string | undefined;
+  /** Failures since the process began. */
+  readonly failures: number;
+  /** Everything that was committed until then can be restored; about half a minute ago when all is well. */
+  readonly coveredUntil: Date | undefined;
+  readonly isCopying: boolean;
+};
+
+/** Where the job works. */
+export type BackupJobParts = {
+  readonly directory: BackupDirectory;
+  /** The state as the start of the server left it. */
+  readonly state: ArchiveState;
+  readonly socketDirectory: string;
+  readonly dataDirectory: string;
+  readonly retentionDays: number;
+  readonly onCopy: (name: string) => void;
+  /** Called for the first of several failures in a row that say the same. */
+  readonly onFailure: (problem: string) => void;
+};
+
+/**
+ * How often what was written is handed to the archiver. Two such intervals, with the time that a file takes to get there,
+ * are less than the minute that may be lost at most.
+ */
+const INTERVAL_MILLISECONDS = 25_000;
+
+/** How often copies and the whole archive are looked at, which may have a hundred thousand files. */
+const CARE_MILLISECONDS = 600_000;
+
+const DAY_MILLISECONDS = 86_400_000;
+
+/** The archiver stores a file at once, unless it fails: then it tries again after a minute. */
+const ARCHIVER_MILLISECONDS = 5_000;
+const LOOK_MILLISECONDS = 200;
+const LATE_MILLISECONDS = 60_000;
+const STALE_MILLISECONDS = 600_000;
+
+/** For the thread to remove an unfinished copy. */
+const STOP_MILLISECONDS = 1_500;
+
+/** Takes care of the backups while the service runs: copies, the archive, and what is too old. */
+export class BackupJob {
+  readonly #parts: BackupJobParts;
+  readonly #end = new AbortController();
+  #state: ArchiveState;
+  #status: BackupStatus;
+  #worker: Worker | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+  #copying: Promise<unknown> = Promise.resolve();
+  #nextCare = 0;
+  #nextRetention = 0;
+  /** What was last handed over, until it is in the archive. */
+  #handedOver: { readonly time: Date; readonly segment: string } | undefined;
+  /** Number of the first file whose hole has not been punched. */
+  #shrunk: number | undefined;
+  #failing: string | undefined;
+
+  constructor(parts: BackupJobParts) {
+    this.#parts = parts;
+    this.#state = parts.state;
+    this.#status = {
+      lastCopyAt: undefined,
+      lastFailureAt: undefined,
+      lastFailure: undefined,
+      failures: 0,
+      coveredUntil: parts.state.coveredUntil === null ? undefined : new Date(parts.state.coveredUntil),
+      isCopying: false,
+    };
+  }
+
+  get status(): BackupStatus {
+    return this.#status;
+  }
+
+  readonly readStatus = (): BackupStatus => this.#status;
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort();
+    this.#worker?.postMessage('stop');
+    const late = sleep(STOP_MILLISECONDS, undefined, { ref: false });
+    await Promise.race([Promise.all([this.#running, this.#copying]), late]);
+    await this.#worker?.terminate();
+    // A ledger that was restored need not wait then. Where it cannot be written, it waits.
+    await writeArchiveState(this.#parts.directory.path, { ...this.#state, seenAt: null }).catch(() => undefined);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#end.signal.aborted) {
+      try {
+        await this.#turn();
+        this.#failing = undefined;
+      } catch (error) {
+        if (!this.#end.signal.aborted) this.#fail(error instanceof Error ? error.message : String(error));
+      }
+      await sleep(INTERVAL_MILLISECONDS, undefined, { ref: false, signal: this.#end.signal }).catch(() => undefined);
+    }
+  }
+
+  async #turn(): Promise<void> {
+    if (this.#handedOver === undefined) await this.#handOver();
+    await this.#awaitArchiver();
+    await this.#noteArchived();
+    if (this.#handedOver !== undefined) await removeAbandoned(this.#parts.directory.wal);
+    if (Date.now() >= this.#nextCare && !this.#status.isCopying) {
+      await this.#care();
+      this.#nextCare = Date.now() + CARE_MILLISECONDS;
+    }
+    this.#requireArchived();
+  }
+
+  async #care(): Promise<void> {
+    const { directory, retentionDays, dataDirectory } = this.#parts;
+    await removeAbandoned(directory.wal);
+    const names = await listArchive(directory.wal);
+    const copies = await listCopies(directory.base);
+    const last = copies.findLast(({ manifest }) => manifest !== undefined);
+    const lastCopyAt = last?.manifest === undefined ? undefined : new Date(last.manifest.endedAt);
+    this.#status = { ...this.#status, lastCopyAt };
+    if (isCopyDue(last, names, this.#state.timeline, new Date())) {
+      if (await this.#hasCopyElsewhere()) return;
+      // The first copy comes soon, because until then there is no backup.
+      this.#copying = this.#copy(last === undefined);
+    } else if (Date.now() >= this.#nextRetention) {
+      if (await this.#hasCopyElsewhere()) return;
+      const lock = await lockCopies(dataDirectory);
+      try {
+        await removeSurplus(directory, retentionDays, new Date());
+      } finally {
+        lock.release();
+      }
+      this.#nextRetention = Date.now() + DAY_MILLISECONDS;
+    }
+  }
+
+  /** Whether the command `backup` is at work: then there is nothing to do, and nothing has failed. */
+  async #hasCopyElsewhere(): Promise<boolean> {
+    try {
+      (await lockCopies(this.#parts.dataDirectory)).release();
+      return false;
+    } catch (error) {
+      if (error instanceof CopyInProgress) return true;
+      throw error;
+    }
+  }
+
+  /** Ends the current file of the WAL, where anything is in it, unless the archiver still has earlier ones to store. */
+  async #handOver(): Promise<void> {
+    const client = await connectAsSuperuser(this.#parts.socketDirectory);
+    try {
+      const clock = await client.query<{ now: Date }>('select clock_timestamp() as now');
+      const { rows } = await client.query<{ position: string; timeline: number }>(
+        'select pg_switch_wal()::text as position, (select timeline_id from pg_control_checkpoint()) as timeline',
+      );
+      const [row] = rows;
+      const now = clock.rows[0]?.now;
+      if (row === undefined || now === undefined) return;
+      // The position after the last byte; where nothing was written, that is the beginning of the file after.
+      const number = segmentAt(parsePosition(row.position) - 1n);
+      this.#handedOver = { time: now, segment: segmentName({ timeline: row.timeline, number }) };
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  /** It takes a moment as a rule; when it fails, the next turn looks again. */
+  async #awaitArchiver(): Promise<void> {
+    const handedOver = this.#handedOver;
+    if (handedOver === undefined) return;
+    const deadline = performance.now() + ARCHIVER_MILLISECONDS;
+    while (!(await isArchived(this.#parts.directory.wal, handedOver.segment))) {
+      if (performance.now() > deadline) break;
+      await sleep(LOOK_MILLISECONDS, undefined, { ref: false, signal: this.#end.signal });
+    }
+    // Its file was deleted with those that no copy needs.
+    if (Date.now() - handedOver.time.getTime() > STALE_MILLISECONDS) this.#handedOver = undefined;
+  }
+
+  /** Throws when the archiver has not stored a file for as long as it waits before it tries again. */
+  #requireArchived(): void {
+    const handedOver = this.#handedOver;
+    if (handedOver === undefined || Date.now() - handedOver.time.getTime() < LATE_MILLISECONDS) return;
+    throw new Error(
+      `PostgreSQL has not archived the WAL file ${handedOver.segment} in ${this.#parts.directory.wal} since ` +
+        `${handedOver.time.toISOString()}; its log says why. Is the disk of the backups full, or its directory gone?`,
+    );
+  }
+
+  /** Says in the directory of backups until when everything is there, and that this ledger is. */
+  async #noteArchived(): Promise<void> {
+    this.#end.signal.throwIfAborted();
+    const { directory } = this.#parts;
+    const found = await readArchiveState(directory.path);
+    if (found !== undefined && found.owner !== this.#state.owner) {
+      throw new Error(
+        `another ledger, in ${found.dataDirectory} on ${found.host}, archives into ${directory.path} as well`,
+      );
+    }
+    const handedOver = this.#handedOver;
+    const isStored = handedOver !== undefined && (await isArchived(directory.wal, handedOver.segment));
+    const seenAt = new Date().toISOString();
+    this.#state = { ...this.#state, host: hostname(), seenAt };
+    if (isStored) {
+      const timeline = parseSegment(handedOver.segment)?.timeline ?? this.#state.timeline;
+      const coveredUntil = handedOver.time.toISOString();
+      this.#state = { ...this.#state, timeline, coveredUntil, coveredSegment: handedOver.segment };
+    }
+    await writeArchiveState(directory.path, this.#state);
+    if (!isStored) return;
+    this.#status = { ...this.#status, coveredUntil: handedOver.time };
+    this.#handedOver = undefined;
+    await this.#shrink(handedOver.segment);
+  }
+
+  /** Of the files since the last call; those that a killed process has not come to stay as they are. */
+  async #shrink(name: string): Promise<void> {
+    const segment = parseSegment(name);
+    if (segment === undefined) return;
+    for (let number = this.#shrunk ?? segment.number; number <= segment.number; number += 1) {
+      if (this.#end.signal.aborted) return;
+      // Whatever is wrong with one file must not hold up those after it.
+      this.#shrunk = number + 1;
+      await punchHole(this.#parts.directory, segmentName({ timeline: segment.timeline, number }));
+    }
+  }
+
+  async #copy(isFirst: boolean): Promise<void> {
+    const { directory, socketDirectory, dataDirectory, onCopy } = this.#parts;
+    this.#status = { ...this.#status, isCopying: true };
+    const source = { socketDirectory, dataDirectory, wal: directory.wal, base: directory.base };
+    const task: CopyTask = { source, fast: isFirst };
+    try {
+      const worker = new Worker(programAt('server/postgres/backup/copy-worker'), {
+        workerData: task,
+      });
+      this.#worker = worker;
+      let outcome: CopyOutcome | undefined;
+      worker.on('message', (message: CopyOutcome) => {
+        outcome = message;
+      });
+      await once(worker, 'exit');
+      if (this.#end.signal.aborted) return;
+      if (outcome !== undefined && 'name' in outcome) {
+        this.#status = { ...this.#status, lastCopyAt: new Date() };
+        this.#nextRetention = 0;
+        this.#nextCare = 0;
+        onCopy(outcome.name);
+      } else this.#fail(outcome?.problem ?? 'the thread that takes copies ended');
+    } catch (error) {
+      this.#fail(error instanceof Error ? error.message : String(error));
+    } finally {
+      this.#worker = undefined;
+      this.#status = { ...this.#status, isCopying: false };
+    }
+  }
+
+  #fail(problem: string): void {
+    this.#status = {
+      ...this.#status,
+      failures: this.#status.failures + 1,
+      lastFailureAt: new Date(),
+      lastFailure: problem,
+    };
+    if (this.#failing !== problem) this.#parts.onFailure(problem);
+    this.#failing = problem;
+  }
+}

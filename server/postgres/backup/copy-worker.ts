@@ -1,0 +1,25 @@
+// Takes a copy of the ledger in a thread of its own, so that reading and summing up gigabytes delays no request.
+import { parentPort, workerData } from 'node:worker_threads';
+import { StartupProblem } from '../../foundation/startup-problem.ts';
+import { type CopySource, takeCopy } from './base-copy.ts';
+
+/** What the thread is started with. */
+export type CopyTask = { readonly source: CopySource; readonly fast: boolean };
+
+/** What it reports at its end. */
+export type CopyOutcome = { readonly name: string } | { readonly problem: string };
+
+const { source, fast } = workerData as CopyTask;
+const stopping = new AbortController();
+parentPort?.once('message', () => stopping.abort());
+try {
+  const { name } = await takeCopy(source, { fast, signal: stopping.signal });
+  report({ name });
+} catch (error) {
+  if (!stopping.signal.aborted) report({ problem: error instanceof StartupProblem ? error.message : String(error) });
+}
+parentPort?.close();
+
+function report(outcome: CopyOutcome): void {
+  parentPort?.postMessage(outcome);
+}

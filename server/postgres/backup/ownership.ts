@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import { chown, copyFile, open, readdir, rename, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { StartupProblem } from '../../foundation/startup-problem.ts';
+import { type BackupDirectory, readIfThere, writeWhole } from './backup-directory.ts';
+import { parseHistoryName, parseSegment } from './wal-files.ts';
+
+// Invariant: Two ledgers never archive into one directory
+// Kept by: an id for each data directory, and timelines (`backup/ownership.ts`)
+// Tested by: `test/embedded/backups.test.ts`
+
+// Two ledgers that archive into one directory would each spoil the backups of the other. Ledgers that were restored from
+// the same backup have the same PostgreSQL identifier, so each data directory also has an id of its own.
+
+/** What the ledger that archives writes down in the directory of backups. */
+export type ArchiveState = {
+  readonly format: 1;
+  readonly systemIdentifier: string;
+  /** The id of the data directory that archives, and for people where that is. */
+  readonly owner: string;
+  readonly host: string;
+  readonly dataDirectory: string;
+  /** When the owner was last here, RFC 3339; null when it was stopped and gave the directory back. */
+  readonly seenAt: string | null;
+  readonly timeline: number;
+  /** Everything that was committed until then is in the archive; null before the first file. RFC 3339. */
+  readonly coveredUntil: string | null;
+  /** The last file of the WAL that this takes. */
+  readonly coveredSegment: string | null;
+};
+
+/** What a data directory writes down about itself. */
+type Owner = { readonly id: string; readonly directory: string };
+
+const STATE_FILE = 'archive.json';
+const OWNER_FILE = 'backup-owner.json';
+
+/** Three times the interval in which an owner says that it is there. */
+const ALIVE_MILLISECONDS = 90_000;
+
+/** Offsets in global/pg_control of PostgreSQL 18. */
+const TIMELINE_OFFSET = 48;
+
+export async function readArchiveState(path: string): Promise<ArchiveState | undefined> {
+  const text = await readIfThere(join(path, STATE_FILE));
+  // Only this service writes it, and never in part.
+  return text === undefined ? undefined : (JSON.parse(text) as ArchiveState);
+}
+
+export async function writeArchiveState(path: string, state: ArchiveState): Promise<void> {
+  await writeWhole(join(path, STATE_FILE), `${JSON.stringify(state, null, 2)}\n`);
+}
+
+/** The identifier and the timeline of PostgreSQL's files, of a server that has been stopped. */
+export async function readControlFile(
+  ledger: string,
+): Promise<{ readonly systemIdentifier: string; readonly timeline: number }> {
+  const handle = await open(join(ledger, 'global', 'pg_control'), 'r');
+  try {
+    const { buffer } = await handle.read(Buffer.alloc(TIMELINE_OFFSET + 4), 0, TIMELINE_OFFSET + 4, 0);
+    return { systemIdentifier: buffer.readBigUInt64LE().toString(), timeline: buffer.readUInt32LE(TIMELINE_OFFSET) };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Throws {@link StartupProblem} where a new ledger would be made although there are backups of one. */
+export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: string): Promise<void> {
+  if ((await readArchiveState(path)) === undefined) return;
+  throw new StartupProblem(
+    'backup-directory-taken',
+    `BACKUP_DIR, ${path}, has the backups of a ledger, but there is no ledger in ${dataDirectory}. ` +
+      'To restore it there, run "npx transfer-service restore --to latest". If DATA_DIR is wrong, set it to the data ' +
+      'directory of the ledger. For a new ledger, set BACKUP_DIR to an empty directory.',
+  );
+}
+
+/**
+ * Makes a ledger the owner of a directory of backups. Its server does not run yet.
+ *
+ * @param dataDirectory real path of the data directory.
+ * @param ledger real path of PostgreSQL's files.
+ * @throws StartupProblem when it has the backups of another ledger, or of another copy of this one that still archives.
+ */
+export async function claimBackupDirectory(
+  directory: BackupDirectory,
+  dataDirectory: string,
+  ledger: string,
+): Promise<ArchiveState> {
+  const { path } = directory;
+  const { systemIdentifier, timeline } = await readControlFile(ledger);
+  const state = await readArchiveState(path);
+  const ownerFile = join(dataDirectory, OWNER_FILE);
+  const ownerText = await readIfThere(ownerFile);
+  const known = ownerText === undefined ? undefined : (JSON.parse(ownerText) as Owner);
+  if (state === undefined) {
+    if (known?.directory === path) throw describeEmptied(path, ownerFile);
+  } else if (state.systemIdentifier !== systemIdentifier) {
+    throw new StartupProblem(
+      'backup-directory-taken',
+      `BACKUP_DIR, ${path}, has the backups of another ledger. Set BACKUP_DIR to the directory of this ledger's backups, or to an empty one.`,
+    );
+  } else if (state.owner !== known?.id) {
+    await requireFree(directory, state, timeline, dataDirectory);
+  }
+  const owner: Owner = { id: known?.id ?? randomUUID(), directory: path };
+  await copyHistories(directory, ledger);
+  if (known?.directory !== path) await writeWhole(ownerFile, `${JSON.stringify(owner)}\n`);
+  const isSame = state !== undefined && state.timeline === timeline;
+  const claimed: ArchiveState = {
+    format: 1,
+    systemIdentifier,
+    owner: owner.id,
+    host: hostname(),
+    dataDirectory,
+    // The job of the service says that it is there; a command leaves nothing that others would wait for.
+    seenAt: null,
+    timeline,
+    coveredUntil: isSame ? state.coveredUntil : null,
+    coveredSegment: isSame ? state.coveredSegment : null,
+  };
+  await writeArchiveState(path, claimed);
+  return claimed;
+}
+
+function describeEmptied(path: string, ownerFile: string): StartupProblem {
+  return new StartupProblem(
+    'backup-directory-unusable',
+    `BACKUP_DIR, ${path}, has no backups, but this ledger has archived into it before. Mount its disk, or restore its ` +
+      `files. If the backups are gone, remove ${ownerFile}: the next start begins anew with a first copy.`,
+  );
+}
+
+/** A ledger that was restored takes the place of the one before, unless that one is still there. */
+async function requireFree(
+  { path, wal }: BackupDirectory,
+  { seenAt, host, dataDirectory: other }: ArchiveState,
+  timeline: number,
+  dataDirectory: string,
+): Promise<void> {
+  const ago = seenAt === null ? Number.POSITIVE_INFINITY : Date.now() - Date.parse(seenAt);
+  if (ago < ALIVE_MILLISECONDS) {
+    throw new StartupProblem(
+      'backup-directory-taken',
+      `BACKUP_DIR, ${path}, is in use by the ledger in ${other} on ${host}, which archived into it ${Math.max(0, Math.round(ago / 1000))} s ago. ` +
+        `If the ledger in ${dataDirectory} is to take its place, stop the service of the other one and start again; if it was killed, wait ${ALIVE_MILLISECONDS / 1000} s. ` +
+        'Otherwise set BACKUP_DIR to another directory, or unset it for a trial.',
+    );
+  }
+  const names = await readdir(wal);
+  if (!names.some((name) => parseSegment(name)?.timeline === timeline)) return;
+  throw new StartupProblem(
+    'backup-directory-taken',
+    `BACKUP_DIR, ${path}, already has the WAL that the ledger in ${other} on ${host} wrote on timeline ${timeline}, and the ledger ` +
+      `in ${dataDirectory} is another one on the same timeline. Set BACKUP_DIR to an empty directory; or, if it is the same ledger ` +
+      `and was moved, copy ${OWNER_FILE} from its former data directory.`,
+  );
+}
+
+/** PostgreSQL archives the history of a timeline when that begins, and a restore begins it without archiving. */
+async function copyHistories({ wal, user }: BackupDirectory, ledger: string): Promise<void> {
+  const source = join(ledger, 'pg_wal');
+  for (const name of await readdir(source)) {
+    if (parseHistoryName(name) === undefined) continue;
+    const [own, archived] = [await readIfThere(join(source, name)), await readIfThere(join(wal, name))];
+    if (own === archived) continue;
+    if (archived !== undefined) {
+      throw new StartupProblem(
+        'backup-directory-taken',
+        `BACKUP_DIR already has another ${name}, of another ledger that was restored from the same backup. ` +
+          'Set BACKUP_DIR to an empty directory, or restore again: a restore begins a timeline that is not in the backup.',
+      );
+    }
+    const temporary = join(wal, `.${name}.new`);
+    await rm(temporary, { force: true });
+    await copyFile(join(source, name), temporary);
+    if (user.differs) await chown(temporary, user.uid, user.gid);
+    await rename(temporary, join(wal, name));
+  }
+}

@@ -1,0 +1,121 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDiskFull } from '../../foundation/startup-problem.ts';
+import {
+  connectAsSuperuser,
+  lastWords,
+  type ServerProcess,
+  type ServerSetup,
+  spawnServer,
+  waitUntilAccepting,
+  writeAccessRules,
+} from '../postgres-server.ts';
+import type { RestoreTime } from './restore-plan.ts';
+import { parsePosition, segmentAt } from './wal-files.ts';
+
+/** How a recovery is to be made. */
+export type RecoveryTask = {
+  readonly setup: ServerSetup;
+  readonly wal: string;
+  readonly timeline: number;
+  /** The last commit that is wanted; undefined for all. */
+  readonly time: RestoreTime;
+  readonly onProgress: (line: string) => void;
+};
+
+/** How a recovery ended. */
+export type Recovery =
+  | {
+      readonly kind: 'recovered';
+      readonly server: ServerProcess;
+      /** Time of the last transaction that was replayed; undefined when there was none after the copy. */
+      readonly lastTransactionAt: Date | undefined;
+      /** Number of the file of the WAL that has the last record. */
+      readonly lastSegment: number | undefined;
+      /** What PostgreSQL said about a record that it could not read. */
+      readonly damage: string | undefined;
+    }
+  | {
+      /** The WAL ended before the time that was asked for. */
+      readonly kind: 'ended early';
+      readonly lastTransactionAt: string | undefined;
+      readonly damage: string | undefined;
+    }
+  | { readonly kind: 'failed'; readonly reason: string; readonly isDiskFull: boolean };
+
+/** What PostgreSQL logs about a record that is not as it was written. At the regular end of an archive it logs nothing. */
+const DAMAGE =
+  /(?:incorrect resource manager data checksum|invalid magic number|invalid info bits|unexpected pageaddr|invalid record (?:offset|length)|invalid resource manager ID|record with incorrect prev-link|invalid contrecord length|there is no contrecord flag|out-of-sequence timeline ID|WAL file is from different database system|archive file ".*" has wrong size)[^\n]*/;
+const TOO_EARLY = /recovery ended before configured recovery target was reached/;
+
+/**
+ * Replays the WAL on a copy that lies in the server's data directory, and lets the server run when it accepts connections,
+ * on a new timeline.
+ */
+export async function recover(task: RecoveryTask): Promise<Recovery> {
+  const { setup, onProgress } = task;
+  await writeFile(setup.serverLog, '', { mode: 0o600 });
+  await writeAccessRules(setup.dataDirectory, setup.user);
+  const server = spawnServer({ ...setup, settings: settingsOf(task) });
+  const gone = new AbortController();
+  const endWithProcess = (): void => void server.child.kill('SIGQUIT');
+  process.on('exit', endWithProcess);
+  void server.exited.then(() => {
+    process.off('exit', endWithProcess);
+    gone.abort();
+  });
+  const report = (): void => void readLog(setup).then((log) => onProgress(describeProgress(log)));
+  const waiting = { signal: gone.signal, isPatient: true, onProgress: report };
+  const isAccepting = await waitUntilAccepting(setup.socketDirectory, waiting);
+  const log = await readLog(setup);
+  const damage = DAMAGE.exec(log)?.[0];
+  const lastAt = /last completed transaction was at log time (.+)/.exec(log)?.[1];
+  if (isAccepting) {
+    const lastRecord = /redo done at ([0-9A-F]+\/[0-9A-F]+)/.exec(log)?.[1];
+    const lastSegment = lastRecord === undefined ? undefined : segmentAt(parsePosition(lastRecord));
+    const lastTransactionAt = await readLastTransaction(setup.socketDirectory);
+    return { kind: 'recovered', server, lastTransactionAt, lastSegment, damage };
+  }
+  const ending = await server.exited;
+  if (TOO_EARLY.test(log)) return { kind: 'ended early', lastTransactionAt: lastAt, damage };
+  return { kind: 'failed', reason: damage ?? lastWords(log) ?? ending, isDiskFull: isDiskFull(log) };
+}
+
+/** PostgreSQL reads the target before it knows names of zones, even `Z`. */
+function settingsOf({ wal, timeline, time }: RecoveryTask): Record<string, string> {
+  return {
+    // The shell is told the path as it is, and PostgreSQL replaces what follows a percent sign.
+    restore_command: `cp '${wal.replaceAll("'", "'\\''").replaceAll('%', '%%')}/%f' '%p'`,
+    recovery_target_timeline: String(timeline),
+    ...(time === undefined ? {} : { recovery_target_time: time.toISOString().replace('T', ' ').replace('Z', '+00') }),
+    recovery_target_inclusive: 'on',
+    recovery_target_action: 'promote',
+    // Nobody is to read the books before recovery has ended.
+    hot_standby: 'off',
+    archive_mode: 'off',
+  };
+}
+
+function readLog({ serverLog }: ServerSetup): Promise<string> {
+  return readFile(serverLog, 'utf8').catch(() => '');
+}
+
+function describeProgress(log: string): string {
+  const file = [...log.matchAll(/restored log file "([0-9A-F]{24})"/g)].at(-1)?.[1];
+  return file === undefined ? 'Waiting for PostgreSQL to begin the recovery.' : `Replaying the WAL: at ${file}.`;
+}
+
+async function readLastTransaction(socketDirectory: string): Promise<Date | undefined> {
+  const client = await connectAsSuperuser(socketDirectory);
+  try {
+    const { rows } = await client.query<{ time: Date | null }>('select pg_last_xact_replay_timestamp() as time');
+    return rows[0]?.time ?? undefined;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** Tells PostgreSQL that the files are a copy to be recovered. */
+export async function markForRecovery(dataDirectory: string): Promise<void> {
+  await writeFile(join(dataDirectory, 'recovery.signal'), '', { flag: 'wx', mode: 0o600 });
+}

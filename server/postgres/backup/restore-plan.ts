@@ -1,0 +1,132 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StartupProblem } from '../../foundation/startup-problem.ts';
+import { listArchive } from './archive.ts';
+import { type Copy, listCopies, type Manifest, segmentsOf } from './manifest.ts';
+import { type ArchiveState, readArchiveState } from './ownership.ts';
+import {
+  type Branch,
+  type Chain,
+  followChain,
+  historyName,
+  parseHistory,
+  parseHistoryName,
+  parsePosition,
+  parseSegment,
+  segmentName,
+} from './wal-files.ts';
+
+/** The time to restore to; undefined for everything that the backup has. */
+export type RestoreTime = Date | undefined;
+
+/** A copy that can be the beginning of a restore. */
+export type Candidate = { readonly copy: Copy; readonly manifest: Manifest; readonly chain: Chain };
+
+/** What a restore is made from. */
+export type RestorePlan = {
+  /** Newest first: the next is taken when one turns out to be damaged. */
+  readonly candidates: readonly Candidate[];
+  readonly timeline: number;
+  readonly state: ArchiveState | undefined;
+};
+
+/** Which seconds can be restored, from a copy until the WAL that follows it ends. */
+export type BackupSurvey = {
+  readonly copies: readonly Copy[];
+  readonly timeline: number;
+  readonly state: ArchiveState | undefined;
+  readonly candidates: readonly Candidate[];
+};
+
+/** Reads what there is in a directory of backups for a timeline, by default that of the ledger which archived last. */
+export async function surveyBackups(
+  { path, wal, base }: { readonly path: string; readonly wal: string; readonly base: string },
+  asked?: number,
+): Promise<BackupSurvey> {
+  const [copies, names, state] = await Promise.all([listCopies(base), listArchive(wal), readArchiveState(path)]);
+  const timeline = asked ?? state?.timeline ?? newestTimeline(copies, names);
+  const branches = await readBranches(wal, timeline);
+  const candidates = copies.flatMap((copy) => {
+    const { manifest } = copy;
+    if (manifest === undefined || !isOnTheWay(manifest, timeline, branches)) return [];
+    return [{ copy, manifest, chain: followChain(names, segmentsOf(manifest).first, timeline, branches) }];
+  });
+  return { copies, timeline, state, candidates };
+}
+
+function newestTimeline(copies: readonly Copy[], names: ReadonlySet<string>): number {
+  const histories = [...names].map((name) => parseHistoryName(name) ?? 0);
+  return Math.max(1, ...histories, ...copies.map(({ manifest }) => manifest?.timeline ?? 0));
+}
+
+async function readBranches(wal: string, timeline: number): Promise<readonly Branch[]> {
+  if (timeline === 1) return [];
+  try {
+    return parseHistory(await readFile(join(wal, historyName(timeline)), 'utf8'));
+  } catch (error) {
+    throw new StartupProblem(
+      'restore-incomplete',
+      `The file ${join(wal, historyName(timeline))} is missing or cannot be read. It says where timeline ${timeline} began, and ` +
+        'without it nothing on that timeline can be restored. Get it from another copy of the backup.',
+      { cause: error },
+    );
+  }
+}
+
+/** Whether recovery from a copy comes to a timeline. */
+function isOnTheWay(manifest: Manifest, timeline: number, branches: readonly Branch[]): boolean {
+  if (manifest.timeline === timeline) return true;
+  const branch = branches.find((one) => one.timeline === manifest.timeline);
+  return branch !== undefined && parsePosition(manifest.stopPosition) <= branch.end;
+}
+
+/** Throws {@link StartupProblem} that says what can be restored, when the time cannot. */
+export function planRestore({ copies, timeline, state, candidates }: BackupSurvey, time: RestoreTime): RestorePlan {
+  const usable = candidates.filter(({ manifest, chain }) => (chain.last?.number ?? -1) >= segmentsOf(manifest).last);
+  const [oldest] = usable;
+  if (oldest === undefined) throw describeNothing(copies, candidates, timeline);
+  if (time === undefined) {
+    const newest = usable.at(-1) ?? oldest;
+    if (newest.chain.isBroken) throw describeGap(newest, state);
+    return { candidates: usable.toReversed(), timeline, state };
+  }
+  if (time.getTime() > Date.now()) {
+    throw new StartupProblem('restore-refused', `--to ${time.toISOString()} is in the future. Use "--to latest".`);
+  }
+  const before = usable.filter(({ manifest }) => Date.parse(manifest.endedAt) <= time.getTime());
+  if (before.length === 0) {
+    throw new StartupProblem(
+      'restore-refused',
+      `--to ${time.toISOString()} is before the first copy that can be restored: the earliest time is ${oldest.manifest.endedAt}.`,
+    );
+  }
+  return { candidates: before.toReversed(), timeline, state };
+}
+
+function describeNothing(copies: readonly Copy[], candidates: readonly Candidate[], timeline: number): StartupProblem {
+  const [first] = candidates;
+  if (first !== undefined) {
+    const missing = segmentName(first.chain.missing);
+    return new StartupProblem(
+      'restore-incomplete',
+      `No copy can be restored, because the WAL file ${missing}, which is part of one, is missing in the directory wal. Get it from another copy of the backup.`,
+    );
+  }
+  const reasons = copies.map(({ name, problem }) => `${name}: ${problem ?? `it is not on timeline ${timeline}`}`);
+  const found = reasons.length === 0 ? 'there is none' : reasons.join('; ');
+  return new StartupProblem(
+    'restore-refused',
+    `No copy of the ledger in the directory base can be restored: ${found}.`,
+  );
+}
+
+function describeGap({ chain: { last, missing } }: Candidate, state: ArchiveState | undefined): StartupProblem {
+  const before = last === undefined ? 'the copy' : segmentName(last);
+  const covered = parseSegment(state?.coveredSegment ?? '');
+  const all = covered === undefined ? '' : ' Later files are there, but cannot be used without it.';
+  return new StartupProblem(
+    'restore-incomplete',
+    `The WAL file ${segmentName(missing)} is missing in the directory wal.${all} Get it from another copy of the backup. ` +
+      `Otherwise only what is before it can be restored: give "--to" a time before ${before} was archived.`,
+  );
+}

@@ -1,0 +1,322 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, chown, mkdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { flushDirectory, lockDataDirectory, openDataDirectory } from '../../foundation/data-directory.ts';
+import { diskFullProblem, isDiskFull, StartupProblem } from '../../foundation/startup-problem.ts';
+import { findBinaries } from '../binaries.ts';
+import {
+  chooseServerUser,
+  claimSocketDirectory,
+  findObstacle,
+  openSystemDirectory,
+  type Placement,
+  placeLedger,
+  recordLocation,
+  type ServerUser,
+  SYSTEM_DIRECTORY,
+} from '../ledger-location.ts';
+import { SERVER_PORT, SERVICE_NAME, type ServerProcess } from '../postgres-server.ts';
+import { inMegabytes } from './base-copy.ts';
+import { copyOne, Pace } from './copy-files.ts';
+import { FILES_DIRECTORY, segmentsOf } from './manifest.ts';
+import { markForRecovery, type Recovery, recover } from './recovery.ts';
+import type { Candidate, RestorePlan, RestoreTime } from './restore-plan.ts';
+import { removeUnfinishedRestores } from './unfinished-restores.ts';
+import { parseSegment, segmentName } from './wal-files.ts';
+
+// Invariant: A restore to a time has what was acknowledged before it and nothing that was sent after it, or it says
+//   what is missing and leaves nothing
+// Kept by: the commit times of PostgreSQL, and checks before the ledger gets its name
+// Tested by: `test/torture/rows/point-in-time.ts`, `test/embedded/backup-failures.test.ts`
+
+/** A ledger that was recovered under a temporary name. Its server runs, for the books to be verified. */
+export type RecoveredLedger = {
+  readonly connection: { host: string; port: number; user: string; database: string };
+  /** The copy that it began with. */
+  readonly copyName: string;
+  /** When that copy was finished. */
+  readonly copyEndedAt: string;
+  readonly lastTransactionAt: Date | undefined;
+  /** Stops the server and puts the ledger in its place. Gives the path of PostgreSQL's files. */
+  readonly keep: () => Promise<string>;
+  /** Stops the server and removes everything. */
+  readonly discard: () => Promise<void>;
+};
+
+export type RestoreOptions = {
+  /** Where the ledger is to be, made when missing. There must be none. */
+  readonly dataDirectory: string;
+  readonly source: { readonly wal: string; readonly base: string };
+  readonly plan: RestorePlan;
+  readonly time: RestoreTime;
+  readonly onProgress: (line: string) => void;
+  readonly systemDirectory?: string;
+};
+
+/** While one waits for the disk, others are read. */
+const FILES_AT_ONCE = 4;
+
+/** For the WAL of a recovery, besides the files of the copy. */
+const SPARE_BYTES = 128 * 1_048_576;
+
+/**
+ * Restores a ledger to a time, into a data directory that has none. Until `keep` is called it is under a temporary name,
+ * which no service takes for a ledger.
+ *
+ * @throws StartupProblem when there is a ledger, or the backup does not have what is needed.
+ */
+export async function restoreLedger(options: RestoreOptions): Promise<RecoveredLedger> {
+  const { dataDirectory, systemDirectory = SYSTEM_DIRECTORY, onProgress } = options;
+  const user = await chooseServerUser();
+  const asked = await openDataDirectory(dataDirectory, user.differs);
+  const locks = [await lockDataDirectory(asked, dataDirectory, 'restore')];
+  const release = (): void => {
+    for (const lock of locks.toReversed()) lock.release();
+  };
+  try {
+    const placement = await placeLedger(asked, user, systemDirectory);
+    if (placement.exists) throw describeExisting(placement);
+    if (placement.moved) locks.push(await lockDataDirectory(placement.home, dataDirectory, 'restore'));
+    await removeUnfinishedRestores(placement.home, onProgress);
+    await requireReadable(options.source.wal, options.plan.candidates, user);
+    const copies = async (): Promise<string> =>
+      user.differs ? await openSystemDirectory(systemDirectory, user) : asked;
+    const binaries = await findBinaries(user, copies, onProgress);
+    const socketDirectory = await claimSocketDirectory(placement, user);
+    const temporary = join(placement.home, `postgresql.restore-${randomBytes(6).toString('hex')}`);
+    const serverLog = join(asked, 'restore.log');
+    const setup = { binaries, dataDirectory: temporary, socketDirectory, user, serverLog };
+    const remove = async (): Promise<void> => {
+      await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
+      await rmdir(socketDirectory).catch(() => undefined);
+    };
+    try {
+      const { candidate, recovery } = await recoverFirstGood(options, setup);
+      return describeRecovered({ asked, placement, setup, candidate, recovery, remove, release });
+    } catch (error) {
+      await remove();
+      if (isDiskFull(error)) throw diskFullProblem(`The ledger cannot be restored into ${placement.home}`, error);
+      throw error;
+    }
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** PostgreSQL reads the WAL as its own user, and files that were fetched from elsewhere often belong to another one. */
+async function requireReadable(wal: string, candidates: readonly Candidate[], user: ServerUser): Promise<void> {
+  const segments = candidates.flatMap(({ manifest, chain: { last } }) => [
+    { timeline: manifest.timeline, number: segmentsOf(manifest).first },
+    ...(last === undefined ? [] : [last]),
+  ]);
+  const obstacle = await findObstacle(wal, user);
+  const files = obstacle === undefined ? segments.map((segment) => join(wal, segmentName(segment))) : [];
+  for (const path of [...(obstacle === undefined ? [] : [obstacle]), ...files]) {
+    if (path !== obstacle && (await isReadableBy(path, user))) continue;
+    throw new StartupProblem(
+      'restore-refused',
+      `PostgreSQL runs as ${user.name}, who cannot read ${path}. ` +
+        `Run 'chown -R ${user.uid}:${user.gid} ${wal}', and 'chmod o+x' for the directories above it.`,
+    );
+  }
+}
+
+async function isReadableBy(path: string, user: ServerUser): Promise<boolean> {
+  if (!user.differs) {
+    return access(path, constants.R_OK).then(
+      () => true,
+      () => false,
+    );
+  }
+  const { mode, uid, gid } = await stat(path);
+  const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0;
+  return ((mode >> shift) & 0o4) !== 0;
+}
+
+function describeExisting({ dataDirectory }: Placement): StartupProblem {
+  return new StartupProblem(
+    'restore-refused',
+    `There is a ledger in ${dataDirectory} already, and a restore never writes over one. Set DATA_DIR to a new directory.`,
+  );
+}
+
+type Setup = Parameters<typeof recover>[0]['setup'];
+type Recovered = Extract<Recovery, { kind: 'recovered' }>;
+
+/** From the newest copy that is not damaged. */
+async function recoverFirstGood(
+  options: RestoreOptions,
+  setup: Setup,
+): Promise<{ candidate: Candidate; recovery: Recovered }> {
+  const { plan, source, onProgress } = options;
+  const damaged: string[] = [];
+  for (const candidate of plan.candidates) {
+    await requireRoom(setup.dataDirectory, candidate.manifest.bytes);
+    onProgress(
+      `Copying the files of the copy ${candidate.copy.name}, ${inMegabytes(candidate.manifest.bytes)} MB, to ${setup.dataDirectory}.`,
+    );
+    const bad = await copyBack(candidate, setup.dataDirectory, setup.user);
+    if (bad === undefined) return { candidate, recovery: await recoverFrom(candidate, options, setup) };
+    damaged.push(`${candidate.copy.name}: ${bad}`);
+    onProgress(`The copy ${candidate.copy.name} is damaged: ${bad}. Trying the copy before it.`);
+    await rm(setup.dataDirectory, { recursive: true, force: true, maxRetries: 3 });
+  }
+  throw new StartupProblem(
+    'restore-incomplete',
+    `No copy in ${source.base} from before that time is as it was stored (${damaged.join('; ')}). Get the damaged files from another copy of the backup.`,
+  );
+}
+
+async function requireRoom(target: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(join(target, '..'));
+  const free = bavail * bsize;
+  if (free >= bytes + SPARE_BYTES) return;
+  throw diskFullProblem(
+    `The restored ledger needs ${inMegabytes(bytes + SPARE_BYTES)} MB at ${join(target, '..')}, which has ${inMegabytes(free)} MB free`,
+  );
+}
+
+/** Copies the files of a copy, and compares them with its manifest. Gives what is wrong with them. */
+async function copyBack({ copy, manifest }: Candidate, target: string, user: ServerUser): Promise<string | undefined> {
+  const own = async (path: string): Promise<void> => {
+    if (user.differs) await chown(path, user.uid, user.gid);
+  };
+  await mkdir(target, { mode: 0o700 });
+  await own(target);
+  for (const directory of manifest.directories) {
+    await mkdir(join(target, directory), { mode: 0o700 });
+    await own(join(target, directory));
+  }
+  const pace = new Pace(Number.POSITIVE_INFINITY);
+  const left = manifest.files.values();
+  let problem: string | undefined;
+  const copyAll = async (): Promise<void> => {
+    for (const [file, bytes, sha256] of left) {
+      const copied = await copyOne(join(copy.path, FILES_DIRECTORY, file), join(target, file), pace);
+      if (copied === undefined) problem ??= `the file ${file} is missing`;
+      else if (copied.bytes !== bytes) problem ??= `the file ${file} has ${copied.bytes} bytes instead of ${bytes}`;
+      else if (copied.sha256 !== sha256) problem ??= `the content of the file ${file} was changed`;
+      if (problem !== undefined) return;
+      await own(join(target, file));
+    }
+  };
+  await Promise.all(Array.from({ length: FILES_AT_ONCE }, copyAll));
+  if (problem !== undefined) return problem;
+  await markForRecovery(target);
+  await own(join(target, 'recovery.signal'));
+  for (const directory of manifest.directories) await flushDirectory(join(target, directory));
+  await flushDirectory(target);
+  return undefined;
+}
+
+async function recoverFrom(candidate: Candidate, options: RestoreOptions, setup: Setup): Promise<Recovered> {
+  const { plan, source, time, onProgress } = options;
+  const task = { setup, wal: source.wal, timeline: plan.timeline, onProgress };
+  onProgress(`Replaying the WAL in ${source.wal}.`);
+  let recovery = await recover({ ...task, time });
+  const isCovered = time !== undefined && isCoveredUntil(time, candidate, plan);
+  // Nothing was committed between that time and the end of the WAL, so all of it is what was asked for.
+  const isToItsEnd = time === undefined || (recovery.kind === 'ended early' && isCovered);
+  if (time !== undefined && isToItsEnd) recovery = await recover({ ...task, time: undefined });
+  if (recovery.kind === 'recovered') {
+    const end = candidate.chain.last?.number ?? 0;
+    const isWhole = recovery.damage === undefined && (recovery.lastSegment ?? end) >= end;
+    if (!isToItsEnd || isWhole) return recovery;
+    const at = recovery.lastTransactionAt?.toISOString();
+    await endServer(recovery.server);
+    throw describeEarlyEnd(
+      candidate,
+      time,
+      at,
+      recovery.damage ?? `it ends before ${segmentName(candidate.chain.last ?? candidate.chain.missing)}`,
+    );
+  }
+  if (recovery.kind === 'ended early') {
+    throw describeEarlyEnd(candidate, time, recovery.lastTransactionAt, recovery.damage);
+  }
+  if (recovery.isDiskFull) throw diskFullProblem(`The ledger cannot be restored in ${setup.dataDirectory}`);
+  throw new StartupProblem(
+    'restore-incomplete',
+    `PostgreSQL could not recover the copy ${candidate.copy.name}: ${recovery.reason}. See its log, ${setup.serverLog}.`,
+  );
+}
+
+/** Whether the service has noted that everything until then is in the archive, and it still is. */
+function isCoveredUntil(time: Date, { chain }: Candidate, { state, timeline }: RestorePlan): boolean {
+  if (state === undefined || state.coveredUntil === null || state.timeline !== timeline) return false;
+  const covered = parseSegment(state.coveredSegment ?? '');
+  if (covered === undefined || chain.last === undefined || chain.isBroken) return false;
+  return time.getTime() <= Date.parse(state.coveredUntil) && chain.last.number >= covered.number;
+}
+
+function describeEarlyEnd(
+  { chain, copy }: Candidate,
+  time: RestoreTime,
+  lastTransactionAt: string | undefined,
+  damage: string | undefined,
+): StartupProblem {
+  const reached =
+    lastTransactionAt === undefined
+      ? `no transaction after the copy ${copy.name} could be replayed`
+      : `the last transaction that could be replayed is of ${lastTransactionAt}`;
+  const asked = time === undefined ? '' : ` before ${time.toISOString()}`;
+  if (damage !== undefined) {
+    return new StartupProblem(
+      'restore-incomplete',
+      `The WAL of the backup is damaged${asked}: ${damage}; ${reached}. Get the file from another copy of the backup, or give "--to" a time up to then.`,
+    );
+  }
+  if (chain.isBroken) {
+    return new StartupProblem(
+      'restore-incomplete',
+      `The WAL file ${segmentName(chain.missing)} is missing${asked}; ${reached}. Get the file from another copy of the backup, or give "--to" a time up to then.`,
+    );
+  }
+  return new StartupProblem(
+    'restore-refused',
+    `The backup ends${asked}: ${reached}. Use "--to latest", or give "--to" a time up to then.`,
+  );
+}
+
+type Parts = {
+  readonly asked: string;
+  readonly placement: Placement;
+  readonly setup: Setup;
+  readonly candidate: Candidate;
+  readonly recovery: Recovered;
+  readonly remove: () => Promise<void>;
+  readonly release: () => void;
+};
+
+function describeRecovered(parts: Parts): RecoveredLedger {
+  const { asked, placement, setup, candidate, recovery, remove, release } = parts;
+  const { server } = recovery;
+  return {
+    connection: { host: setup.socketDirectory, port: SERVER_PORT, user: SERVICE_NAME, database: SERVICE_NAME },
+    copyName: candidate.copy.name,
+    copyEndedAt: candidate.manifest.endedAt,
+    lastTransactionAt: recovery.lastTransactionAt,
+    async keep() {
+      await endServer(server);
+      await rename(setup.dataDirectory, placement.dataDirectory);
+      await flushDirectory(placement.home);
+      await recordLocation(asked, placement);
+      await rmdir(setup.socketDirectory).catch(() => undefined);
+      release();
+      return placement.dataDirectory;
+    },
+    async discard() {
+      await endServer(server);
+      await remove();
+      release();
+    },
+  };
+}
+
+/** However long its last checkpoint takes. */
+async function endServer({ child, exited }: ServerProcess): Promise<void> {
+  child.kill('SIGINT');
+  await exited;
+}

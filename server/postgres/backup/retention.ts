@@ -1,0 +1,65 @@
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { listArchive } from './archive.ts';
+import { type Copy, findIncompleteFile, listCopies, segmentsOf, UNFINISHED } from './manifest.ts';
+import { parseSegment } from './wal-files.ts';
+
+// Invariant: Nothing is deleted that a second of the retention, or the last good copy, needs
+// Kept by: `backup/retention.ts`
+// Tested by: `server/postgres/backup/retention.test.ts`
+
+/** What is no longer needed to restore any second since `keptFrom`. */
+export type Surplus = { readonly copies: readonly Copy[]; readonly wal: readonly string[] };
+
+const DAY_MILLISECONDS = 86_400_000;
+
+/**
+ * Chooses what can be deleted. The last good copy before the window stays, because every second at its beginning is
+ * restored from that copy; so does the last good copy there is, however old. Copies that cannot be used are deleted only
+ * when a good one that is newer stays.
+ *
+ * @param good whether a copy is as it was stored.
+ */
+export function findSurplus(
+  copies: readonly Copy[],
+  names: Iterable<string>,
+  keptFrom: Date,
+  good: (copy: Copy) => boolean,
+): Surplus {
+  const usable = copies.filter((copy) => copy.manifest !== undefined && good(copy));
+  const isBefore = ({ manifest }: Copy): boolean => Date.parse(manifest?.endedAt ?? '') <= keptFrom.getTime();
+  const oldest = usable.findLast(isBefore) ?? usable[0];
+  if (oldest?.manifest === undefined) return { copies: [], wal: [] };
+  const { first } = segmentsOf(oldest.manifest);
+  const { timeline } = oldest.manifest;
+  const isSurplus = (name: string): boolean => {
+    // The notes that PostgreSQL archives for each backup begin with the name of a file.
+    const segment = parseSegment(name.replace(/\.[0-9A-F]{8}\.backup$/, ''));
+    return segment !== undefined && segment.timeline <= timeline && segment.number < first;
+  };
+  return { copies: copies.filter(({ name }) => name < oldest.name), wal: [...names].filter(isSurplus) };
+}
+
+/**
+ * Deletes copies that are older than the window, and the WAL that only they need. The caller holds the lock of copies.
+ * Returns the number of copies.
+ */
+export async function removeSurplus(
+  { base, wal }: { readonly base: string; readonly wal: string },
+  retentionDays: number,
+  now: Date,
+): Promise<number> {
+  const copies = await listCopies(base);
+  const incomplete = new Set<Copy>();
+  for (const copy of copies) if ((await findIncompleteFile(copy)) !== undefined) incomplete.add(copy);
+  const keptFrom = new Date(now.getTime() - retentionDays * DAY_MILLISECONDS);
+  const surplus = findSurplus(copies, await listArchive(wal), keptFrom, (copy) => !incomplete.has(copy));
+  for (const { name, path } of surplus.copies) {
+    // Renamed first: what a kill leaves is not taken for a copy.
+    const temporary = join(base, `${UNFINISHED}${name}`);
+    await rename(path, temporary);
+    await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
+  }
+  for (const name of surplus.wal) await rm(join(wal, name), { force: true });
+  return surplus.copies.length;
+}

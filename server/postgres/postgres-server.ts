@@ -1,0 +1,283 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { chown, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { flushDirectory } from '../foundation/data-directory.ts';
+import { sayWhileWaiting } from '../foundation/say-while-waiting.ts';
+import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../foundation/startup-problem.ts';
+import type { PostgresBinaries } from './binaries.ts';
+import type { ServerUser } from './ledger-location.ts';
+
+/** All that one PostgreSQL server needs to be started again and again. */
+export type ServerSetup = {
+  binaries: PostgresBinaries;
+  dataDirectory: string;
+  socketDirectory: string;
+  user: ServerUser;
+  serverLog: string;
+  /** Settings besides those of every server, or in their place. */
+  settings?: Readonly<Record<string, string>>;
+};
+
+/** A server process and the two moments of its life that matter. */
+export type ServerProcess = {
+  child: ChildProcess;
+  /** Resolves, never rejects, when the process has ended or could not be spawned; the text says how. */
+  exited: Promise<string>;
+};
+
+/** The name of the service's role and of its database. */
+export const SERVICE_NAME = 'transfer_service';
+/** Part of the socket's file name; nothing listens on a network. */
+export const SERVER_PORT = 5432;
+const SUPERUSER = 'postgres';
+const IDENTITY_MAP = 'transfer_service';
+const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
+
+/** SQLSTATEs of a server that is alive but not ready: starting, recovering or shutting down. */
+const NOT_READY_CODES = new Set(['57P03', 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']);
+/** SQLSTATE of a server whose connections are all taken, as happens when the pools come back first. */
+const TOO_MANY_CONNECTIONS = '53300';
+
+/**
+ * The server's settings, each with its reason. They go on the command line: there they follow every upgrade of the
+ * service, and neither postgresql.conf nor ALTER SYSTEM can weaken what keeps committed money on disk.
+ */
+function settingsFor(socketDirectory: string): Record<string, string> {
+  return {
+    // Only processes of this machine, through the private directory of the socket, get to the server.
+    listen_addresses: '',
+    unix_socket_directories: `"${socketDirectory}"`,
+    unix_socket_permissions: '0700',
+    port: String(SERVER_PORT),
+    // Confirmed transfers survive a power failure: never trade these for speed.
+    fsync: 'on',
+    synchronous_commit: 'on',
+    full_page_writes: 'on',
+    // Enough for backups and a standby, without a restart when an operator adds one.
+    wal_level: 'replica',
+    // Holds the hot part of the ledger; small enough for a machine with 1 GB.
+    shared_buffers: '256MB',
+    // As before PostgreSQL 18, each process reads for itself. With its workers, which gain little where the pages are in memory,
+    // a recovery after a crash was once seen to wait for ever (docs/decisions.md).
+    io_method: 'sync',
+    // In containers that cap huge pages, trying them can end in SIGBUS; 256 MB gain nothing from them.
+    huge_pages: 'off',
+    // The pools of three service processes at once (27 each, at most), the loops, and a person with psql.
+    max_connections: '100',
+    // A checkpoint makes each page go to the log whole once more, so load must not force one every few seconds ...
+    max_wal_size: '4GB',
+    // ... and these pages are not compressed: this build only has pglz, which costs more time than the writing.
+    wal_compression: 'off',
+    // What was written since the last checkpoint is replayed after a crash, while the service returns errors.
+    checkpoint_timeout: '5min',
+    // Compiling a statement takes longer than any statement of the service.
+    jit: 'off',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    // The collector rotates by size but never removes or truncates; the supervisor bounds the one file instead.
+    log_destination: 'stderr',
+    logging_collector: 'off',
+    log_line_prefix: '%m [%p] ',
+    // The detail of a failed statement quotes the row, and rows hold what customers wrote: none of it is logged.
+    log_error_verbosity: 'terse',
+    log_parameter_max_length_on_error: '0',
+    lc_messages: 'C',
+    // Tells several servers apart in the list of processes.
+    cluster_name: 'transfer-service',
+  };
+}
+
+/** Starts the server process. Its group is its own, so that Ctrl-C in a terminal reaches the service alone. */
+export function spawnServer(setup: ServerSetup): ServerProcess {
+  const settings = Object.entries({ ...settingsFor(setup.socketDirectory), ...setup.settings }).flatMap(
+    ([name, value]) => ['-c', `${name}=${value}`],
+  );
+  const log = openSync(setup.serverLog, 'a', 0o600);
+  try {
+    const child = spawn(setup.binaries.postgres, ['-D', setup.dataDirectory, ...settings], {
+      cwd: '/',
+      detached: true,
+      env: ENVIRONMENT,
+      stdio: ['ignore', log, log],
+      ...setup.user.spawnAs,
+    });
+    const exited = new Promise<string>((resolve) => {
+      child.once('error', (error) => resolve(`PostgreSQL could not be started: ${error.message}`));
+      child.once('exit', (code, signal) => {
+        const how = signal ? `was ended by ${signal}` : `ended with status ${code}`;
+        resolve(`PostgreSQL (process ${child.pid}) ${how}`);
+      });
+    });
+    return { child, exited };
+  } finally {
+    closeSync(log);
+  }
+}
+
+/**
+ * Makes the data directory of a new ledger, whole or not at all: `initdb` works under a temporary name.
+ *
+ * @param home directory that holds it, locked by the caller.
+ * @throws StartupProblem with the last words of `initdb` when it fails.
+ */
+export async function createDataDirectory(home: string, binaries: PostgresBinaries, user: ServerUser): Promise<void> {
+  const temporary = join(home, `postgresql.new-${randomBytes(6).toString('hex')}`);
+  try {
+    await mkdir(temporary, { mode: 0o700 });
+    if (user.differs) await chown(temporary, user.uid, user.gid);
+    const locale = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--encoding=UTF8'];
+    const access = ['--auth-local=peer', '--auth-host=reject', '--username', SUPERUSER];
+    const settings = ['--data-checksums', '--set', 'huge_pages=off', '--set', 'timezone=UTC'];
+    await promisify(execFile)(binaries.initdb, ['--pgdata', temporary, ...locale, ...access, ...settings], {
+      cwd: '/',
+      env: ENVIRONMENT,
+      ...user.spawnAs,
+    });
+    await rename(temporary, join(home, 'postgresql'));
+    await flushDirectory(home);
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
+    const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
+    if (isDiskFull(error) || isDiskFull(output))
+      throw diskFullProblem(`A new ledger cannot be created in ${home}`, error);
+    const words = lastWords(output);
+    const reason = words ?? codeOf(error) ?? String(error);
+    const advice = 'Fix this, set DATA_DIR to another directory, or set DATABASE_URL.';
+    throw new StartupProblem(
+      'embedded-postgres-failed',
+      `A new ledger cannot be created in ${home}: ${reason}. ${advice}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Removes what starts that were killed in the middle of `initdb` left. The caller holds the lock of `home`. */
+export async function removeUnfinishedDataDirectories(home: string): Promise<void> {
+  for (const entry of await readdir(home)) {
+    if (!/^postgresql\.new-[0-9a-f]{12}$/.test(entry)) continue;
+    await rm(join(home, entry), { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/**
+ * Writes who may log in: processes of the service's user and of the server's user, as any role, as the kernel vouches
+ * for them. There is no password to lose.
+ */
+export async function writeAccessRules(dataDirectory: string, user: ServerUser): Promise<void> {
+  const heading = '# Written by the Transfer Service at each start of PostgreSQL.';
+  const names = [...new Set([user.serviceName, user.name])];
+  const identities = names.map((name) => `${IDENTITY_MAP} "${name}" all`);
+  const rules = { 'pg_hba.conf': [`local all all peer map=${IDENTITY_MAP}`], 'pg_ident.conf': identities };
+  for (const [name, lines] of Object.entries(rules)) {
+    const path = join(dataDirectory, name);
+    // Never written in place: as root that would follow a link that the server's user may have put there.
+    await rm(`${path}.new`, { force: true });
+    await writeFile(`${path}.new`, `${[heading, ...lines].join('\n')}\n`, { flag: 'wx', mode: 0o644 });
+    await chown(`${path}.new`, user.uid, user.gid);
+    await rename(`${path}.new`, path);
+  }
+}
+
+/**
+ * Connects as the superuser, which the access rules let the service's user be. A server that is slow is waited for: one that
+ * ends closes its socket, and with it the attempt.
+ */
+export async function connectAsSuperuser(socketDirectory: string, database: string = SUPERUSER): Promise<Client> {
+  const client = new Client({
+    host: socketDirectory,
+    port: SERVER_PORT,
+    user: SUPERUSER,
+    database,
+    ssl: false,
+    application_name: 'transfer-service launcher',
+  });
+  // Without a listener, Node ends the service when the server drops this connection.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+  } catch (error) {
+    await client.end().catch(() => undefined);
+    throw error;
+  }
+  return client;
+}
+
+/** How to wait for a server. */
+export type Waiting = {
+  /** Ends the waiting, without an error, when the server process has gone or is no longer wanted. */
+  signal: AbortSignal;
+  /** Whether every error means "not yet". Only a first start gains from giving up; later ones must end well. */
+  isPatient: boolean;
+  onProgress: (line: string) => void;
+  everyMilliseconds?: number;
+};
+
+/**
+ * Waits until the server accepts connections, however long its recovery takes.
+ *
+ * @returns whether it accepts.
+ * @throws what the server answered when that was something else than "not yet", unless the waiting is patient.
+ */
+export async function waitUntilAccepting(socketDirectory: string, waiting: Waiting): Promise<boolean> {
+  const say = (seconds: number): void => waiting.onProgress(`PostgreSQL is still starting (${seconds} s).`);
+  return sayWhileWaiting(say, () => tryUntilAccepting(socketDirectory, waiting), waiting.everyMilliseconds);
+}
+
+async function tryUntilAccepting(socketDirectory: string, { signal, isPatient }: Waiting): Promise<boolean> {
+  const begun = performance.now();
+  while (!signal.aborted) {
+    try {
+      const client = await connectAsSuperuser(socketDirectory);
+      await client.end();
+      return true;
+    } catch (error) {
+      if (codeOf(error) === TOO_MANY_CONNECTIONS) return true;
+      if (!isPatient && !meansNotYet(error) && !signal.aborted) throw error;
+    }
+    const waited = performance.now() - begun;
+    await sleep(waited < 1_000 ? 20 : 200, undefined, { signal }).catch(() => undefined);
+  }
+  return false;
+}
+
+/** Errors of a connection attempt that ran out of time or was dropped carry no code, only words. */
+function meansNotYet(error: unknown): boolean {
+  if (NOT_READY_CODES.has(codeOf(error) ?? '')) return true;
+  return error instanceof Error && /timeout|terminated/i.test(error.message);
+}
+
+/**
+ * Makes the service's role and database where they are missing; a kill between any two of its steps does no harm.
+ *
+ * The role is no superuser; it may create the roles that the service's own parts work under.
+ */
+export async function provision(socketDirectory: string): Promise<void> {
+  const client = await connectAsSuperuser(socketDirectory);
+  try {
+    const roles = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [SERVICE_NAME]);
+    if (roles.rowCount === 0) await client.query(`CREATE ROLE ${SERVICE_NAME} LOGIN NOSUPERUSER CREATEROLE`);
+    const databases = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [SERVICE_NAME]);
+    if (databases.rowCount === 0) await client.query(`CREATE DATABASE ${SERVICE_NAME} OWNER ${SERVICE_NAME}`);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** What a starting or stopping server logs about clients that come too early or too late. */
+const ANSWER_TO_IMPATIENCE = /FATAL: +the database system is /;
+
+/** The last line of a log that says why: the last fatal one if there is one, without its prefix. */
+export function lastWords(log: string): string | undefined {
+  const lines = log
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !ANSWER_TO_IMPATIENCE.test(line));
+  const fatal = lines.findLast((line) => /\b(FATAL|PANIC): /.test(line));
+  const telling = fatal ?? lines.findLast((line) => /\berror\b/i.test(line)) ?? lines.at(-1);
+  return telling?.replace(/^.*\b(FATAL|PANIC|ERROR|LOG):\s+/, '').replace(/\.$/, '');
+}

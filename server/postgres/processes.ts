@@ -1,0 +1,152 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { processExists } from '../foundation/data-directory.ts';
+import { codeOf } from '../foundation/startup-problem.ts';
+
+/** One step of ending processes: the signal, and the wait before the next step. */
+export type EndingStep = { signal: NodeJS.Signals; waitMilliseconds: number };
+
+/** PostgreSQL's three shutdowns: fast (disconnects clients, writes a checkpoint), immediate (recovers later), none. */
+const END_ORPHAN: readonly EndingStep[] = [
+  { signal: 'SIGINT', waitMilliseconds: 3_000 },
+  { signal: 'SIGQUIT', waitMilliseconds: 2_000 },
+  { signal: 'SIGKILL', waitMilliseconds: 2_000 },
+];
+
+/** Backends without a parent have nothing left to save, and SIGINT would only cancel their statement. */
+const END_LEFTOVERS: readonly EndingStep[] = [
+  { signal: 'SIGQUIT', waitMilliseconds: 1_000 },
+  { signal: 'SIGKILL', waitMilliseconds: 2_000 },
+];
+
+/**
+ * Whether a process still runs. A zombie does not: where process 1 does not reap its children (many containers), the
+ * end of an orphan leaves one for ever.
+ */
+export function isAlive(processId: number): boolean {
+  if (!processExists(processId)) return false;
+  if (process.platform !== 'linux') return true;
+  try {
+    const status = readFileSync(`/proc/${processId}/stat`, 'utf8');
+    return !/^[ZX]/.test(status.slice(status.lastIndexOf(')') + 2));
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Stops every PostgreSQL process that still works on a data directory, and removes traces that would wrongly block a
+ * new server. The caller holds the lock of the data directory, so whatever runs there has lost its service; it must
+ * end before a new server starts, or a transaction of the dead service could still commit after its fate was settled.
+ *
+ * @param dataDirectory real path of PostgreSQL's files.
+ * @param socketDirectory the private socket directory, of which nothing survives.
+ */
+export async function clearLeftovers(
+  dataDirectory: string,
+  socketDirectory: string,
+  onProgress: (line: string) => void,
+): Promise<void> {
+  await endServerOf(dataDirectory, onProgress);
+  const pidFile = join(dataDirectory, 'postmaster.pid');
+  const remaining = await readProcessId(pidFile);
+  // PostgreSQL takes any process with the recorded id for a server and gives up, though the id may belong to another
+  // program by now. With a dead id the file stays: PostgreSQL then checks the shared memory it names.
+  if (remaining !== undefined && processExists(remaining) && !(await isPostgresOf(remaining, dataDirectory))) {
+    await rm(pidFile, { force: true });
+  }
+  for (const entry of await readdir(socketDirectory)) await rm(join(socketDirectory, entry), { force: true });
+}
+
+/** Stops every PostgreSQL process that works on a data directory. The caller holds the lock that its service lost. */
+export async function endServerOf(dataDirectory: string, onProgress: (line: string) => void): Promise<void> {
+  const recorded = await readProcessId(join(dataDirectory, 'postmaster.pid'));
+  if (recorded !== undefined && (await isPostgresOf(recorded, dataDirectory))) {
+    onProgress(`Stopping the PostgreSQL that a previous service left running (process ${recorded}).`);
+    await endProcesses([recorded], END_ORPHAN);
+  }
+  const leftovers = await postgresProcessesOf(dataDirectory);
+  if (leftovers.length > 0) await endProcesses(leftovers, END_LEFTOVERS);
+}
+
+/** What PostgreSQL records in its data directory while it runs. */
+export type RunningPostgres = { readonly processId: number; readonly socketDirectory: string };
+
+/** The PostgreSQL that works on a data directory; undefined when none does. Rejects when the files may not be read. */
+export async function findRunningPostgres(dataDirectory: string): Promise<RunningPostgres | undefined> {
+  let text: string;
+  try {
+    text = await readFile(join(dataDirectory, 'postmaster.pid'), 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  // One fact a line: process, data directory, start, port, socket directory. It is written line by line.
+  const [processId = '', , , , socketDirectory = ''] = text.split('\n');
+  const running = { processId: Number.parseInt(processId, 10), socketDirectory };
+  if (!(running.processId > 0) || socketDirectory === '') return undefined;
+  return (await isPostgresOf(running.processId, dataDirectory)) ? running : undefined;
+}
+
+async function readProcessId(pidFile: string): Promise<number | undefined> {
+  try {
+    const processId = Number.parseInt(await readFile(pidFile, 'utf8'), 10);
+    return processId > 0 ? processId : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Sends each step's signal to those that still run; ends as soon as none does. */
+async function endProcesses(processIds: readonly number[], steps: readonly EndingStep[]): Promise<void> {
+  for (const { signal, waitMilliseconds } of steps) {
+    for (const processId of processIds.filter(isAlive)) {
+      try {
+        process.kill(processId, signal);
+      } catch {
+        // It ended in between, or is not ours to end; the wait below tells which.
+      }
+    }
+    const deadline = performance.now() + waitMilliseconds;
+    while (processIds.some(isAlive) && performance.now() < deadline) await sleep(15);
+    if (!processIds.some(isAlive)) return;
+  }
+}
+
+async function isPostgresOf(processId: number, dataDirectory: string): Promise<boolean> {
+  if (!isAlive(processId)) return false;
+  if (process.platform === 'linux') return await worksIn(processId, dataDirectory);
+  try {
+    const { stdout } = await promisify(execFile)('/bin/ps', ['-ww', '-o', 'command=', '-p', String(processId)]);
+    const program = stdout.split(' -D ')[0] ?? '';
+    return basename(program.trim()) === 'postgres' && stdout.includes(` -D ${dataDirectory} `);
+  } catch {
+    return false;
+  }
+}
+
+/** Every process of a PostgreSQL server keeps the data directory as its working directory. */
+async function worksIn(processId: number, dataDirectory: string): Promise<boolean> {
+  try {
+    const name = (await readFile(`/proc/${processId}/comm`, 'utf8')).trim();
+    return name === 'postgres' && (await readlink(`/proc/${processId}/cwd`)) === dataDirectory;
+  } catch {
+    return false;
+  }
+}
+
+/** Empty where there is no /proc: there PostgreSQL's own check of its shared memory makes the new server wait. */
+async function postgresProcessesOf(dataDirectory: string): Promise<number[]> {
+  if (process.platform !== 'linux') return [];
+  const found: number[] = [];
+  for (const entry of await readdir('/proc')) {
+    if (/^\d+$/.test(entry) && (await worksIn(Number.parseInt(entry, 10), dataDirectory))) {
+      found.push(Number.parseInt(entry, 10));
+    }
+  }
+  return found;
+}

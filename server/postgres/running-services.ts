@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import {
+  DataDirectoryInUse,
+  type DataDirectoryLock,
+  findLockOwner,
+  lockDataDirectory,
+  makeDirectories,
+} from '../foundation/data-directory.ts';
+import { codeOf } from '../foundation/startup-problem.ts';
+
+/** What a running service publishes for commands on its host. */
+export type RunningService = {
+  readonly processId: number;
+  readonly host: string;
+  /** RFC 3339. */
+  readonly startedAt: string;
+  readonly port: number;
+  /** `NAME=value`, without secrets. */
+  readonly settings: readonly string[];
+};
+
+/**
+ * Each process has a numbered directory of its own in here, locked for as long as it lives. Several can share a data
+ * directory, since those with a DATABASE_URL keep only errors in it.
+ */
+const DIRECTORY = 'running';
+const FILE = 'settings.json';
+
+/** Publishes that this process serves, with its settings. Returns the function that removes this again. */
+export async function announceService(
+  dataDirectory: string,
+  facts: Pick<RunningService, 'port' | 'settings'>,
+): Promise<() => Promise<void>> {
+  const { directory, lock } = await lockNumber(join(dataDirectory, DIRECTORY));
+  const file = join(directory, FILE);
+  const service = { processId: process.pid, host: hostname(), startedAt: new Date().toISOString(), ...facts };
+  try {
+    // Written to a temporary file and renamed, so that readers never see a partial file.
+    await rm(`${file}.new`, { force: true });
+    await writeFile(`${file}.new`, `${JSON.stringify(service, null, 2)}\n`, { flag: 'wx', mode: 0o600 });
+    await rename(`${file}.new`, file);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+  return async () => {
+    await rm(file, { force: true });
+    lock.release();
+  };
+}
+
+async function lockNumber(parent: string): Promise<{ readonly directory: string; readonly lock: DataDirectoryLock }> {
+  // This may create the data directory, and PostgreSQL's user must be able to traverse it.
+  await makeDirectories(parent, 0o711);
+  for (let number = 1; ; number += 1) {
+    const directory = join(parent, String(number));
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await chmod(directory, 0o700);
+    try {
+      return { directory, lock: await lockDataDirectory(directory, directory) };
+    } catch (error) {
+      if (!(error instanceof DataDirectoryInUse)) throw error;
+    }
+  }
+}
+
+/**
+ * The services that run with a data directory, by what they wrote down. Nothing is made or changed. Must not be called
+ * by a process that has announced itself.
+ *
+ * @throws the error of the operating system when this user may not see it.
+ */
+export function findRunningServices(dataDirectory: string): readonly RunningService[] {
+  const parent = join(dataDirectory, DIRECTORY);
+  const services: RunningService[] = [];
+  for (const name of namesIn(parent)) {
+    const directory = join(parent, name);
+    const owner = findLockOwner(directory);
+    if (owner === undefined || owner === 'unknown') continue;
+    const service = read(join(directory, FILE));
+    // The file of a killed process remains until the next one that takes the number writes its own.
+    if (service?.processId === owner.processId && service.host === owner.host) services.push(service);
+  }
+  return services;
+}
+
+function namesIn(parent: string): readonly string[] {
+  try {
+    return readdirSync(parent).filter((name) => /^[0-9]+$/.test(name));
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return [];
+    throw error;
+  }
+}
+
+function read(file: string): RunningService | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  // Only this service writes it, and never in part.
+  return JSON.parse(text) as RunningService;
+}

@@ -1,0 +1,297 @@
+import { copyFile, open, stat, statfs, truncate } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../foundation/startup-problem.ts';
+import { restoreSocketDirectory } from './ledger-location.ts';
+import {
+  lastWords,
+  type ServerProcess,
+  type ServerSetup,
+  spawnServer,
+  waitUntilAccepting,
+  writeAccessRules,
+} from './postgres-server.ts';
+import { clearLeftovers } from './processes.ts';
+
+/** `failed` means that the last attempt to start it again failed; the next one follows within two seconds. */
+export type SupervisorState = 'running' | 'starting' | 'stopped' | 'failed';
+
+export type SupervisorReports = {
+  onProgress: (line: string) => void;
+  /** Called each time the server ended unexpectedly, and each time it could not be restarted. */
+  onServerExit: (description: string) => void;
+};
+
+/** Fast, immediate, killed: 3.8 s at most. An immediate shutdown loses nothing, it moves work to the next start. */
+const END_SERVER = [
+  { signal: 'SIGINT', waitMilliseconds: 2_500 },
+  { signal: 'SIGQUIT', waitMilliseconds: 800 },
+  { signal: 'SIGKILL', waitMilliseconds: 500 },
+] as const;
+
+/** The first restart is immediate; then the delay doubles up to the last. Restarts never stop: a full disk can recover. */
+const FIRST_BACKOFF_MILLISECONDS = 100;
+const LAST_BACKOFF_MILLISECONDS = 2_000;
+/** A server that ran this long was healthy: its next restart is immediate again. */
+const HEALTHY_MILLISECONDS = 10_000;
+
+/** Temporary errors of a start shortly after a server was killed. */
+const PASSING_TROUBLE = /pre-existing shared memory block|lock file ".*" already exists/;
+const PASSING_TROUBLE_MILLISECONDS = 15_000;
+
+const STOPPED_MEANWHILE = 'PostgreSQL was stopped before it accepted connections.';
+
+/** The log and its predecessor together stay below about twice this, whatever happens for however long. */
+const MAX_LOG_BYTES = 8 * 1_024 * 1_024;
+const LOG_CHECK_MILLISECONDS = 30_000;
+/** Less than a server writes to its log and its lock file while it starts. */
+const MIN_FREE_BYTES = 65_536;
+/** How much of the log's end is read to find out why the server ended. */
+const LOG_TAIL_BYTES = 16_384;
+
+/**
+ * Keeps one PostgreSQL server running.
+ *
+ *     stopped --begin--> starting --accepts--> running --ends--> starting | failed --accepts--> running ...
+ *     any --pause--> stopped, until begin
+ *
+ * One loop at a time does all the starting; `pause` withdraws the wish, ends the process and waits for the loop.
+ */
+export class Supervisor {
+  readonly #setup: ServerSetup;
+  readonly #reports: SupervisorReports;
+  readonly #logTimer: NodeJS.Timeout;
+  #state: SupervisorState = 'stopped';
+  #isDiskFull = false;
+  /** What was requested last; `#wanted` is what the current loop uses. */
+  #wish: 'run' | 'rest' = 'rest';
+  #wanted = false;
+  #loop: Promise<void> | undefined;
+  #accepting = Promise.withResolvers<void>();
+  #interruption = new AbortController();
+  #server: ServerProcess | undefined;
+
+  constructor(setup: ServerSetup, reports: SupervisorReports) {
+    this.#setup = setup;
+    this.#reports = reports;
+    this.#logTimer = setInterval(() => void this.#boundLog(), LOG_CHECK_MILLISECONDS);
+    this.#logTimer.unref();
+    process.on('exit', this.#onProcessExit);
+  }
+
+  /** A service that ends without `stop`, through an uncaught error say, still takes its server along. */
+  readonly #onProcessExit = (): void => {
+    this.#server?.child.kill('SIGINT');
+  };
+
+  get state(): SupervisorState {
+    return this.#state;
+  }
+
+  /** Whether the last start failed because the disk is full. */
+  get isDiskFull(): boolean {
+    return this.#isDiskFull && this.#state === 'failed';
+  }
+
+  get processId(): number | undefined {
+    return this.#state === 'stopped' ? undefined : this.#server?.child.pid;
+  }
+
+  /**
+   * Starts the server and resolves when it accepts connections; from then on it is started again whenever it ends.
+   *
+   * @param persistent whether to go on trying when it fails before it ever accepted.
+   * @throws StartupProblem with the server's last words when it failed and `persistent` is false, or when it was
+   *   stopped meanwhile.
+   */
+  async begin(persistent: boolean): Promise<void> {
+    this.#wish = 'run';
+    while (!this.#wanted && this.#loop) await this.#loop;
+    if (this.#isToRest()) throw new StartupProblem('embedded-postgres-failed', STOPPED_MEANWHILE);
+    if (!this.#wanted) {
+      this.#wanted = true;
+      this.#accepting = Promise.withResolvers();
+      this.#accepting.promise.catch(() => undefined);
+      this.#interruption = new AbortController();
+      this.#loop = this.#keepRunning(persistent).finally(() => {
+        this.#loop = undefined;
+      });
+    }
+    await this.#accepting.promise;
+  }
+
+  /** A call, because a `pause` may have come while `begin` waited. */
+  #isToRest(): boolean {
+    return this.#wish === 'rest';
+  }
+
+  /** Ends the server and keeps it ended until `begin`. Resolves when its process has gone. */
+  async pause(): Promise<void> {
+    this.#wish = 'rest';
+    this.#wanted = false;
+    this.#interruption.abort();
+    if (this.#server) await endServer(this.#server);
+    await this.#loop;
+  }
+
+  /** `pause` for good. */
+  async end(): Promise<void> {
+    clearInterval(this.#logTimer);
+    await this.pause();
+    process.off('exit', this.#onProcessExit);
+  }
+
+  async #keepRunning(persistent: boolean): Promise<void> {
+    const begun = performance.now();
+    let mayGiveUp = !persistent;
+    let backoff = 0;
+    while (this.#wanted) {
+      const { accepted, ranMilliseconds, description } = await this.#runOnce(!mayGiveUp);
+      if (!this.#wanted) break;
+      if (accepted) mayGiveUp = false;
+      const passes = PASSING_TROUBLE.test(description) && performance.now() - begun < PASSING_TROUBLE_MILLISECONDS;
+      if (mayGiveUp && !passes) {
+        this.#wanted = false;
+        this.#state = 'stopped';
+        this.#accepting.reject(this.#describeFailedStart(description));
+        return;
+      }
+      this.#state = accepted ? 'starting' : 'failed';
+      this.#isDiskFull = isDiskFull(description);
+      if (!mayGiveUp) this.#reports.onServerExit(description);
+      if (ranMilliseconds > HEALTHY_MILLISECONDS) backoff = 0;
+      await sleep(backoff, undefined, { signal: this.#interruption.signal }).catch(() => undefined);
+      backoff = Math.min(Math.max(FIRST_BACKOFF_MILLISECONDS, backoff * 2), LAST_BACKOFF_MILLISECONDS);
+    }
+    this.#state = 'stopped';
+    this.#accepting.reject(new StartupProblem('embedded-postgres-failed', STOPPED_MEANWHILE));
+  }
+
+  #describeFailedStart(description: string): StartupProblem {
+    const { dataDirectory, serverLog } = this.#setup;
+    if (isDiskFull(description)) return diskFullProblem(`PostgreSQL cannot start in ${dataDirectory}`);
+    const problem = `PostgreSQL did not start in ${dataDirectory}: ${description}.`;
+    return new StartupProblem('embedded-postgres-failed', `${problem} See its log, ${serverLog}.`);
+  }
+
+  /** One life of the server, from the clearing of its predecessor's remains to its end. Never throws. */
+  async #runOnce(isPatient: boolean): Promise<{ accepted: boolean; ranMilliseconds: number; description: string }> {
+    const { dataDirectory, socketDirectory, serverLog, user } = this.#setup;
+    if (this.#state === 'stopped') this.#state = 'starting';
+    let accepted = false;
+    let acceptedAt = performance.now();
+    let trouble: string | undefined;
+    let logBegin = 0;
+    let ending = 'PostgreSQL could not be started';
+    try {
+      await restoreSocketDirectory(socketDirectory, user);
+      await clearLeftovers(dataDirectory, socketDirectory, this.#reports.onProgress);
+      await writeAccessRules(dataDirectory, user);
+      await this.#boundLog();
+      logBegin = await sizeOf(serverLog);
+      // Withdrawn meanwhile: `pause` has found no process to end, so none may come after it.
+      if (!this.#wanted) return { accepted, ranMilliseconds: 0, description: ending };
+      const server = spawnServer(this.#setup);
+      this.#server = server;
+      try {
+        accepted = await this.#awaitAccepting(server, isPatient);
+        acceptedAt = performance.now();
+      } catch (error) {
+        trouble = error instanceof Error ? error.message : String(error);
+        await endServer(server);
+      }
+      ending = await server.exited;
+    } catch (error) {
+      trouble = error instanceof Error ? error.message : String(error);
+    } finally {
+      this.#server = undefined;
+      if (this.#state === 'running') this.#state = 'starting';
+    }
+    const words = trouble ?? (await this.#findReason(logBegin, accepted));
+    const ranMilliseconds = accepted ? performance.now() - acceptedAt : 0;
+    return { accepted, ranMilliseconds, description: words === undefined ? ending : `${ending}: ${words}` };
+  }
+
+  /** Why the server has ended, as its log tells, or the disk under it when that has no room for a log. */
+  async #findReason(logBegin: number, accepted: boolean): Promise<string | undefined> {
+    const { serverLog } = this.#setup;
+    const tail = await readTail(serverLog, logBegin);
+    const words = lastWords(tail);
+    // A start that fails for it says so in the middle of its log; a server that has run may have got over it.
+    if (!accepted && (isDiskFull(tail) || (words === undefined && (await hasNoRoom(serverLog)))))
+      return 'the disk is full';
+    return words;
+  }
+
+  async #awaitAccepting(server: ServerProcess, isPatient: boolean): Promise<boolean> {
+    const gone = new AbortController();
+    void server.exited.then(() => gone.abort());
+    const signal = AbortSignal.any([gone.signal, this.#interruption.signal]);
+    const { onProgress } = this.#reports;
+    const accepted = await waitUntilAccepting(this.#setup.socketDirectory, { signal, isPatient, onProgress });
+    if (accepted && this.#wanted) {
+      this.#state = 'running';
+      this.#accepting.resolve();
+    }
+    return accepted;
+  }
+
+  /** The server appends, so the file can be emptied under it; what it writes during the copy may be lost. */
+  async #boundLog(): Promise<void> {
+    const { serverLog } = this.#setup;
+    try {
+      if ((await stat(serverLog)).size <= MAX_LOG_BYTES) return;
+      await copyFile(serverLog, `${serverLog}.1`);
+      await truncate(serverLog);
+    } catch (error) {
+      // A full disk must not keep the log from being emptied.
+      if (codeOf(error) === 'ENOSPC') await truncate(serverLog).catch(() => undefined);
+    }
+  }
+}
+
+async function endServer(server: ServerProcess): Promise<void> {
+  let ended = false;
+  const exited = server.exited.then(() => {
+    ended = true;
+  });
+  for (const { signal, waitMilliseconds } of END_SERVER) {
+    server.child.kill(signal);
+    const patience = new AbortController();
+    const timer = sleep(waitMilliseconds, undefined, { signal: patience.signal }).catch(() => undefined);
+    await Promise.race([exited, timer]);
+    patience.abort();
+    if (ended) return;
+  }
+}
+
+/** Whether a log stays empty because its disk is full: then nothing else says why the server has ended. */
+async function hasNoRoom(path: string): Promise<boolean> {
+  try {
+    const { bavail, bsize } = await statfs(dirname(path));
+    return bavail * bsize < MIN_FREE_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.size ?? 0;
+}
+
+/** The end of what was added to a file since it had a size; all of its end when it has been emptied since. */
+async function readTail(path: string, sizeBefore: number): Promise<string> {
+  try {
+    const handle = await open(path, 'r');
+    try {
+      const { size } = await handle.stat();
+      const begin = Math.max(size - LOG_TAIL_BYTES, size < sizeBefore ? 0 : sizeBefore);
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - begin), 0, size - begin, begin);
+      return buffer.subarray(0, bytesRead).toString('utf8');
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,77 @@
+import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
+import { HOLDER_FIELDS } from '../../../domain/cards/erase-card-holder.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import type { CallContext, Caller } from '../../calls/call.ts';
+import { type AuditNote, insertAuditEntries } from '../../store/audit.ts';
+import type { Statement } from '../../store/connection/database.ts';
+
+// Invariant: The audit log has no values about the holder of a card
+// Kept by: `withoutHolderValues`
+// Tested by: `test/api/erasure`, `test/security/audit.test.ts`
+
+// Invariant: Every change by an operator has its row in the audit chain
+// Kept by: the same transaction; the trigger of `audit_entry`
+// Tested by: `test/security/audit.test.ts`
+
+/** What an action was about, for the audit log. */
+export type Audited = {
+  /** Inner UUID of the card program, or null. */
+  readonly programId: string | null;
+  /** Id on the wire. */
+  readonly subjectId: string | null;
+  /** JSON text: the subject after the action, never with a secret. */
+  readonly details: string;
+};
+
+/** Actions in the audit log that are no operations. */
+export const OTHER_ACTIONS = ['refuse_credential', 'seed_sandbox'] as const;
+
+/** Operations that write an entry to the audit log, in the same transaction. */
+export const AUDITED_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'always');
+
+/** Operations of card programs, which write an entry when an operator calls them; a batch writes one for each transfer. */
+export const AUDITED_OF_OPERATORS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'operator');
+
+/** The actor of an entry: `sandbox`, `host`, or the id of the key. */
+export function actorOf(caller: Caller): string {
+  return caller.kind === 'sandbox' || caller.kind === 'host' ? caller.kind : toWireId('key', caller.keyId);
+}
+
+/**
+ * The entry for an action, if the definition of its operation asks for one: always, or only for an operator. It must be
+ * the last of the writes: it locks the head of the chain, and that lock comes after all others.
+ */
+export function auditOf({ operation, caller, requestId }: CallContext, audited: Audited): readonly Statement[] {
+  const { audit } = OPERATIONS[operation];
+  if (audit === 'none' || (audit === 'operator' && caller.kind !== 'operator_key')) return [];
+  return [insertAuditEntries([{ ...audited, actor: actorOf(caller), action: operation, requestId }])];
+}
+
+/**
+ * A card, a transfer or a reversal, or a change of one, for the audit log. The log is kept for ever, so it says which fields
+ * about the holder of a card had a value (`omitted`), and not which value.
+ */
+export function withoutHolderValues(record: object): object {
+  return withoutValues(record, HOLDER_FIELDS);
+}
+
+/** A card program, a deposit or a withdrawal for the audit log: what callers attach as metadata is not kept for ever there. */
+export function withoutMetadata(record: object): object {
+  return withoutValues(record, ['metadata']);
+}
+
+function withoutValues(record: object, names: readonly string[]): object {
+  const isKept = ([name, value]: [string, unknown]): boolean =>
+    !names.includes(name) || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+  const members: [string, unknown][] = Object.entries(record);
+  const omitted = members.filter((member) => !isKept(member)).map(([name]) => name);
+  return { ...Object.fromEntries(members.filter(isKept)), ...(omitted.length === 0 ? {} : { omitted }) };
+}
+
+/** The entry for something that no request caused. */
+export function auditOther(
+  action: (typeof OTHER_ACTIONS)[number],
+  note: Omit<AuditNote, 'action' | 'requestId'>,
+): Statement {
+  return insertAuditEntries([{ ...note, action, requestId: null }]);
+}

@@ -1,0 +1,106 @@
+import type { AuditPortion } from '../../../contract/audit.ts';
+import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import type { Service } from '../../calls/service.ts';
+import { BEFORE_ALL_ENTRIES, READ_AUDIT_HEAD, readAuditChain, toAuditEntry, toAuditHead } from '../../store/audit.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { ChainWalk } from './chain-walk.ts';
+
+/** Entries read with one statement. */
+const PORTION = 1000;
+
+/** The result of a verification: the length of the chain, its last entry, and every deviation. */
+export type AuditVerdict = {
+  readonly entries: number;
+  /** The number of the last entry; 0 if there is none. To be noted elsewhere, with its hash. */
+  readonly position: bigint;
+  /** 64 hex digits: the hash of the last entry, by which a later verification finds it again. */
+  readonly head: string;
+  /** Sentences; none if the chain is intact. */
+  readonly problems: readonly string[];
+};
+
+/**
+ * Reads the whole chain and recomputes every hash. Entries can be added meanwhile: the head is read first, and later
+ * entries are checked against each other.
+ *
+ * `expected` is a hash that was noted elsewhere before. A chain that was rewritten as a whole, or truncated before that
+ * entry, does not contain it. Without `expected`, a chain that was truncated together with its head passes.
+ */
+export async function verifyAudit(database: Database, expected?: string): Promise<AuditVerdict> {
+  const [headRow] = await database.read(READ_AUDIT_HEAD);
+  const head = toAuditHead(headRow);
+  const walk = new ChainWalk({ expected });
+  let from = BEFORE_ALL_ENTRIES;
+  for (;;) {
+    const rows = (await database.read(readAuditChain(from, PORTION))).map(toAuditEntry);
+    for (const entry of rows) walk.take(entry, head?.position);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PORTION) break;
+    from = last.position + 1n;
+  }
+  const headAfter = toAuditHead((await database.read(READ_AUDIT_HEAD))[0]);
+  if (head === undefined || headAfter === undefined) {
+    walk.missHead();
+  } else {
+    walk.end(head, headAfter.position);
+  }
+  const problems = walk.problems.map(({ message }) => message);
+  if (expected !== undefined && !walk.found) {
+    problems.push(`No entry has the hash ${expected}, which was noted earlier: the log was truncated or rewritten.`);
+  }
+  return { entries: walk.count, position: walk.next - 1n, head: walk.last.toString('hex'), problems };
+}
+
+/** How many entries one request verifies: some 20 ms of reading and hashing, between which other requests have their turn. */
+const ENTRIES_PER_REQUEST = 1000;
+
+/**
+ * verify_audit: a portion of the chain, from the entry after `after` on. Whoever begins without `after` and goes on with
+ * `next_after` has verified the whole log.
+ */
+export async function verifyAuditPortion(service: Service, call: Call<'verify_audit'>): Promise<Reply<'verify_audit'>> {
+  const { after = 0 } = call.query;
+  const record = await verifyPortion(service.database, after, ENTRIES_PER_REQUEST);
+  if (record.head !== null && after > record.head.position) {
+    const message = `'after' is ${after}, but the last entry of the audit log is entry ${record.head.position}.`;
+    throw schemaRefusal(call, message, '/after');
+  }
+  return { record };
+}
+
+/**
+ * Verifies up to `count` entries after the entry `after`. That entry is read again, so that the first one of the portion is
+ * compared with it.
+ */
+export async function verifyPortion(database: Database, after: number, count: number): Promise<AuditPortion> {
+  const head = await readHead(database);
+  const from = after === 0 ? BEFORE_ALL_ENTRIES : BigInt(after);
+  const rows = await readRows(database, readAuditChain(from, count + 1));
+  const entries = rows.map(toAuditEntry);
+  const base = after > 0 && entries[0]?.position === from ? entries.shift() : undefined;
+  const walk = new ChainWalk({ base });
+  // The entry that was the last one of the portion before is missing now.
+  if (after > 0 && base === undefined) walk.next = from;
+  for (const entry of entries) walk.take(entry, head?.position);
+  const isLast = rows.length <= count;
+  const headAfter = isLast ? await readHead(database) : head;
+  if (head === undefined || headAfter === undefined) walk.missHead();
+  else if (isLast) walk.end(head, headAfter.position);
+  const [broken] = walk.problems;
+  const position = Number(walk.next - 1n);
+  return {
+    intact: broken === undefined,
+    verified: walk.count,
+    position,
+    hash: walk.last.toString('hex'),
+    next_after: isLast ? null : position,
+    head: head === undefined ? null : { position: Number(head.position), hash: head.hash.toString('hex') },
+    first_broken: broken === undefined ? null : { position: Number(broken.position), message: broken.message },
+  };
+}
+
+async function readHead(database: Database) {
+  const [row] = await readRows(database, READ_AUDIT_HEAD);
+  return toAuditHead(row);
+}

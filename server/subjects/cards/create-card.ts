@@ -1,0 +1,107 @@
+import type { Card } from '../../../domain/cards/card.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { readLimits } from '../../calls/limits.ts';
+import { currencyFor, loadProgram } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import type { Service } from '../../calls/service.ts';
+import { ensureFunding } from '../../commit/ensure-funding.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import { idAt } from '../../foundation/ids.ts';
+import {
+  type CardDetails,
+  insertCard,
+  insertCardMetadata,
+  readCardDetails,
+  readCards,
+  toCardDetails,
+} from '../../store/card.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { createCardAccount } from '../../store/ledger/account.ts';
+import { auditOf, withoutHolderValues } from '../audit/audit.ts';
+import { toCardRecord } from './record.ts';
+
+type CreateCall = Call<'create_card'>;
+
+/** create_card: the card, or `duplicate_card` when the caller's own id is taken. */
+export async function createCard(service: Service, call: CreateCall): Promise<Reply<'create_card'>> {
+  const { programId, body } = call;
+  const limits = readLimits(call, body.limits);
+  const program = await loadProgram(service, toWireId('prog', programId));
+  const currency = currencyFor(call, program, body.currency);
+  const ownName = readOwnId(call);
+  const sent: Omit<Card, 'cardId' | 'name' | 'accountId'> = {
+    programId,
+    status: body.status ?? 'active',
+    currency,
+    fundingAccountId: await ensureFunding(service, call, programId, currency),
+    expiresOn: body.expires_on ?? null,
+    limits,
+  };
+  // A name that the service gives is never taken.
+  const own = ownName === undefined ? undefined : { programId, name: ownName };
+  return transactUnderKey(service, call, {
+    programId,
+    names: own === undefined ? [] : [{ ...own, kind: 'card' }],
+    load: { existing: own === undefined ? null : readCards([own]) },
+    decide: ({ existing }, { batchId, now }) => {
+      const cardId = idAt(now, 0);
+      const name = ownName ?? toWireId('card', cardId);
+      const card: Card = { ...sent, cardId, name, accountId: idAt(now, 1) };
+      if (existing.length > 0) {
+        const message = `The card program already has a card '${name}'.`;
+        throw new Refusal('duplicate_card', message, { field: '/card_id' });
+      }
+      const details = emptyCard(card, body, program.today, new Date(now));
+      const record = toCardRecord(details);
+      const json = JSON.stringify(record);
+      const event = { type: 'card.created' as const, programId, subjectId: name, payload: json };
+      const writes = [
+        createCardAccount(programId, card.accountId, card.cardId, card.currency),
+        insertCard(details),
+        ...insertCardMetadata(card, details.metadata),
+        insertEvents(batchId, [event], now, call),
+        ...auditOf(call, { programId, subjectId: name, details: JSON.stringify(withoutHolderValues(record)) }),
+      ];
+      return { record, json, eventIndex: 0, subjectId: card.cardId, writes };
+    },
+    recall: async (cardId) => {
+      const name = body.card_id ?? toWireId('card', cardId);
+      const [row] = await readRows(service.database, readCardDetails(programId, name));
+      if (row === undefined) throw new Error('the card of a stored response does not exist');
+      return toCardRecord(toCardDetails(row));
+    },
+  });
+}
+
+/** The caller's own id for the card. Ids in the form of the service's own are reserved. */
+function readOwnId(call: CreateCall): string | undefined {
+  const { card_id: own } = call.body;
+  if (own === undefined || fromWireId('card', own) === undefined) return own;
+  const message = "'card_id' looks like an id that the service gives. Choose another, or omit it.";
+  throw schemaRefusal(call, message, '/card_id');
+}
+
+function emptyCard(card: Card, body: CreateCall['body'], today: string, now: Date): CardDetails {
+  return {
+    card,
+    today,
+    account: {
+      programId: card.programId,
+      accountId: card.accountId,
+      kind: 'card',
+      currency: card.currency,
+      balance: 0n,
+      held: 0n,
+      incoming: 0n,
+      floor: 0n,
+      sequence: 0n,
+    },
+    holderReference: body.holder_reference ?? null,
+    lastFour: body.last_four ?? null,
+    metadata: body.metadata ?? {},
+    createdAt: now,
+    updatedAt: now,
+  };
+}

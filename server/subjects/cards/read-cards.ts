@@ -1,0 +1,52 @@
+import { toWireId } from '../../../domain/identifier.ts';
+import type { Call, Reply } from '../../calls/call.ts';
+import { readPair } from '../../calls/metadata.ts';
+import { cardMissing } from '../../calls/missing.ts';
+import { DEFAULT_LIMIT, readCursor } from '../../calls/page.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import type { Service } from '../../calls/service.ts';
+import { readSifted } from '../../calls/sifted-page.ts';
+import { readCardDetails, toCardDetails } from '../../store/card.ts';
+import {
+  type CardFilter,
+  isCardSifted,
+  listCards as listStatement,
+  toCardStretch,
+} from '../../store/cards/card-list.ts';
+import { toCardRecord } from './record.ts';
+
+/** get_card: the card with its balance, or `card_not_found`. */
+export async function getCard(service: Service, call: Call<'get_card'>): Promise<Reply<'get_card'>> {
+  const { card_id: name } = call.params;
+  const [row] = await readRows(service.database, readCardDetails(call.programId, name));
+  if (row === undefined) throw cardMissing(name);
+  return { record: toCardRecord(toCardDetails(row)) };
+}
+
+/**
+ * list_cards: a page, newest first; in the order of their ids where they are looked up by the beginning of one. A page of
+ * something very rare can be short, or empty, with a cursor to continue from.
+ */
+export async function listCards(service: Service, call: Call<'list_cards'>): Promise<Reply<'list_cards'>> {
+  const { programId, query } = call;
+  const { limit = DEFAULT_LIMIT, cursor } = query;
+  const filter: CardFilter = {
+    status: query.status ?? null,
+    lastFour: query.last_four ?? null,
+    holderReference: query.holder_reference ?? null,
+    prefix: query.card_id_prefix ?? null,
+    metadata: readPair(call),
+  };
+  const { items, next } = await readSifted({
+    call,
+    limit,
+    after: readCursor(call, 'card', cursor),
+    isSifted: isCardSifted(filter),
+    read: async (after, count, look) => {
+      const stretch = { after, count, look };
+      return toCardStretch(await readRows(service.database, listStatement(programId, filter, stretch)), stretch);
+    },
+    idOf: ({ card }) => card.cardId,
+  });
+  return { record: { data: items.map(toCardRecord), next_cursor: next === null ? null : toWireId('card', next) } };
+}

@@ -1,0 +1,196 @@
+import { constants, type FileHandle, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  DataDirectoryInUse,
+  type DataDirectoryLock,
+  lockDataDirectory,
+  makeDirectories,
+} from '../../foundation/data-directory.ts';
+
+/** Some lines of a spool, and the offset of the next; `torn` counts lines that a killed process left incomplete. */
+export type SpoolPart = { readonly values: readonly unknown[]; readonly torn: number; readonly next: number };
+
+const FILE = 'error-spool.jsonl';
+
+/** Maximum bytes per read. Lines are shorter: the longest error is a third of this. */
+const MAX_READ_BYTES = 262_144;
+
+const NEW_LINE = 0x0a;
+
+/**
+ * A file of JSON lines that stores errors while the database is unavailable. Lines are appended, read from the beginning,
+ * and the file is emptied when all were read. It survives a crash of the process, but is not synced to disk: a power
+ * failure can lose the last seconds.
+ *
+ * Each process has its own spool in a numbered directory, which the kernel locks while the process lives. So a new process
+ * finds the spools of dead processes, and never touches that of a living one.
+ */
+export class ErrorSpool {
+  readonly directory: string;
+  readonly #file: FileHandle;
+  readonly #lock: DataDirectoryLock;
+  readonly #maxBytes: number;
+  #size: number;
+  #read = 0;
+  /** The last operation on the file; they run one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(directory: string, file: FileHandle, lock: DataDirectoryLock, size: number, maxBytes: number) {
+    this.directory = directory;
+    this.#file = file;
+    this.#lock = lock;
+    this.#size = size;
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * Locks and opens the spool in a directory, which is created when missing. Undefined when another process has locked it.
+   * Rejects when the directory cannot be used.
+   */
+  static async open(directory: string, maxBytes: number): Promise<ErrorSpool | undefined> {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const lock = await lockOrUndefined(directory);
+    if (lock === undefined) return undefined;
+    try {
+      const file = await open(join(directory, FILE), constants.O_RDWR | constants.O_CREAT, 0o600);
+      const { size } = await file.stat();
+      return new ErrorSpool(directory, file, lock, await endLine(file, size), maxBytes);
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  /** The size of the file. */
+  get bytes(): number {
+    return this.#size;
+  }
+
+  /** Whether all lines were read. */
+  get isEmpty(): boolean {
+    return this.#read >= this.#size;
+  }
+
+  /**
+   * Appends a line per value, all or none. Returns false when they and `spare` more bytes do not fit. Rejects when the
+   * file cannot be written.
+   */
+  append(values: readonly object[], spare = 0): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
+      if (this.#size + bytes.length + spare > this.#maxBytes) return false;
+      try {
+        await writeAll(this.#file, bytes, this.#size);
+      } catch (error) {
+        // A full disk may have stored part of the bytes; incomplete lines are removed.
+        await this.#file.truncate(this.#size).catch(() => undefined);
+        throw error;
+      }
+      this.#size += bytes.length;
+      return true;
+    });
+  }
+
+  /** Reads the next lines. They stay in the file until {@link advance}. */
+  read(): Promise<SpoolPart> {
+    return this.#inTurn(async () => {
+      const length = Math.min(MAX_READ_BYTES, this.#size - this.#read);
+      const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(length), 0, length, this.#read);
+      const end = buffer.lastIndexOf(NEW_LINE, bytesRead - 1) + 1;
+      // Not one complete line: this part was not written by the service and is skipped.
+      if (end === 0) return { values: [], torn: length === 0 ? 0 : 1, next: this.#read + length };
+      const values: unknown[] = [];
+      let torn = 0;
+      for (const line of buffer.toString('utf8', 0, end - 1).split('\n')) {
+        try {
+          values.push(JSON.parse(line));
+        } catch {
+          torn += 1;
+        }
+      }
+      return { values, torn, next: this.#read + end };
+    });
+  }
+
+  /** Marks everything before `next` as stored in the database. The file is emptied when that is all of it. */
+  advance(next: number): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#read = next;
+      if (this.#read < this.#size) return;
+      await this.#file.truncate(0);
+      this.#size = 0;
+      this.#read = 0;
+    });
+  }
+
+  /** Closes the file and unlocks the directory. Unread lines stay for the next process. */
+  async close(): Promise<void> {
+    await this.#inTurn(() => this.#file.close());
+    this.#lock.release();
+  }
+
+  #inTurn<Result>(step: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(step);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+}
+
+/**
+ * Opens the first spool below a directory that no other process has locked, as this process's own. It may contain errors
+ * of a dead process. Rejects when the directory cannot be used.
+ */
+export async function openOwnSpool(directory: string, maxBytes: number): Promise<ErrorSpool> {
+  // This may create the data directory, and PostgreSQL's user must be able to traverse it.
+  await makeDirectories(directory, 0o711);
+  for (let number = 1; ; number += 1) {
+    const spool = await ErrorSpool.open(join(directory, String(number)), maxBytes);
+    if (spool !== undefined) return spool;
+  }
+}
+
+/** Opens the non-empty spools of dead processes below a directory. */
+export async function openLeftSpools(
+  directory: string,
+  own: ErrorSpool,
+  maxBytes: number,
+): Promise<readonly ErrorSpool[]> {
+  const opened: ErrorSpool[] = [];
+  for (const name of (await readdir(directory)).sort()) {
+    const path = join(directory, name);
+    // Never our own: closing any handle of its lock file would release our lock.
+    if (path === own.directory || !/^[0-9]+$/.test(name)) continue;
+    const found = await stat(join(path, FILE)).catch(() => undefined);
+    if (found === undefined || found.size === 0) continue;
+    const spool = await ErrorSpool.open(path, maxBytes);
+    if (spool !== undefined) opened.push(spool);
+  }
+  return opened;
+}
+
+async function lockOrUndefined(directory: string): Promise<DataDirectoryLock | undefined> {
+  try {
+    return await lockDataDirectory(directory, directory);
+  } catch (error) {
+    // Only a lock of another process leads to the next number; other errors would repeat there.
+    if (error instanceof DataDirectoryInUse) return undefined;
+    throw error;
+  }
+}
+
+/** Terminates a line that a killed process left incomplete. Returns the new size. */
+async function endLine(file: FileHandle, size: number): Promise<number> {
+  if (size === 0) return 0;
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  if (buffer[0] === NEW_LINE) return size;
+  await writeAll(file, Buffer.from('\n'), size);
+  return size + 1;
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  let written = 0;
+  while (written < bytes.length) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
+    written += bytesWritten;
+  }
+}

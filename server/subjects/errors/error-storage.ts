@@ -1,0 +1,239 @@
+import { databaseTime } from '../../foundation/database-clock.ts';
+import { newId } from '../../foundation/ids.ts';
+import type { Database, Statement } from '../../store/connection/database.ts';
+import { StoreFailure } from '../../store/connection/failure.ts';
+import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError } from '../../store/error.ts';
+import { REPORTED_TYPES } from '../../store/error-report.ts';
+import { currentCode, currentDropReason } from '../../store/renamed-codes.ts';
+import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts';
+
+/** Bytes of a spool reserved for the counts of dropped errors. */
+const RESERVED_BYTES = 4_096;
+
+/** Pauses between two reads of a spool, in proportion to the duration of the last; false when it is time to stop. */
+export type Pause = (milliseconds: number) => Promise<boolean>;
+
+/** Where the errors of this process are stored. */
+export type ErrorStorageOptions = {
+  readonly database: Database;
+  /** The directory of the spools of all processes; created when missing. */
+  readonly spoolDirectory: string;
+  /** Maximum size of one spool. */
+  readonly maxSpoolBytes: number;
+  /** Called with a sentence when storing errors starts to fail, or works again. */
+  readonly onProblem: (sentence: string, cause?: unknown) => void;
+  /** Called when errors were stored that events report. */
+  readonly onReportable?: () => void;
+};
+
+/**
+ * Stores errors in the database or, while it is unavailable, in a spool on this machine, which is loaded into the database
+ * later. A statement with an unknown outcome is sent again: the database stores each error, and each count of dropped
+ * errors, once.
+ *
+ * It uses one connection at a time; the others are for transfers.
+ */
+export class ErrorStorage {
+  readonly #options: ErrorStorageOptions;
+  readonly #spool: ErrorSpool | undefined;
+  readonly #drops = new Map<DropReason, Drop>();
+  /** How many errors this process has dropped, stored or not. */
+  readonly #dropped = new Map<DropReason, number>();
+  /** Drops whose statement is in progress, or has an unknown outcome. */
+  #sending: readonly Drop[] = [];
+  #isDown = false;
+  #isSpoolBroken = false;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  private constructor(options: ErrorStorageOptions, spool: ErrorSpool | undefined) {
+    this.#options = options;
+    this.#spool = spool;
+  }
+
+  /** Opens the storage. If the spool directory cannot be used, it reports that and works without a spool. */
+  static async open(options: ErrorStorageOptions): Promise<ErrorStorage> {
+    try {
+      return new ErrorStorage(options, await openOwnSpool(options.spoolDirectory, options.maxSpoolBytes));
+    } catch (error) {
+      options.onProblem(`cannot spool errors in ${options.spoolDirectory} while the database is unavailable`, error);
+      return new ErrorStorage(options, undefined);
+    }
+  }
+
+  /** How many errors this process has dropped so far, by reason. */
+  get dropped(): ReadonlyMap<DropReason, number> {
+    return this.#dropped;
+  }
+
+  /** Bytes in the spool of this process. */
+  get spoolBytes(): number {
+    return this.#spool?.bytes ?? 0;
+  }
+
+  /** Whether the spool or counts of dropped errors are to be loaded into the database. */
+  get hasPending(): boolean {
+    return this.#spool?.isEmpty === false || this.#drops.size > 0 || this.#sending.length > 0;
+  }
+
+  /**
+   * Keeps errors somewhere; false when nothing takes them now. `isCrowded` says that more are waiting than the database
+   * takes in time: then the spool is the better place.
+   */
+  async keep(errors: readonly LoggedError[], isCrowded: boolean): Promise<boolean> {
+    if (this.#isDown || isCrowded) return (await this.#write(errors)) || this.#store(errors);
+    return (await this.#store(errors)) || this.#write(errors);
+  }
+
+  /** Counts errors that cannot be stored; the count itself is stored when that is possible. */
+  drop(reason: DropReason, count: number, now = databaseTime()): void {
+    this.#dropped.set(reason, count + (this.#dropped.get(reason) ?? 0));
+    const before = this.#drops.get(reason);
+    this.#drops.set(reason, {
+      dropId: before?.dropId ?? newId(),
+      reason,
+      count: count + (before?.count ?? 0),
+      since: before?.since ?? now,
+      until: now,
+    });
+  }
+
+  /** Loads pending errors and counts into the database, while it is available. */
+  async load(pause: Pause): Promise<void> {
+    if (!(await this.#storeDrops())) return;
+    if (this.#spool !== undefined) await this.#empty(this.#spool, pause);
+    await this.#storeDrops();
+  }
+
+  /** Loads the spools of dead processes. */
+  async loadAbandoned(pause: Pause): Promise<void> {
+    const { spoolDirectory, maxSpoolBytes } = this.#options;
+    if (this.#spool === undefined || this.#isDown) return;
+    for (const spool of await openLeftSpools(spoolDirectory, this.#spool, maxSpoolBytes)) {
+      try {
+        await this.#empty(spool, pause);
+      } finally {
+        await spool.close();
+      }
+    }
+  }
+
+  /** Stores the counts of dropped errors and closes the spool. Returns the number of dropped errors that were not counted. */
+  async close(): Promise<number> {
+    const lost = (): number => [...this.#sending, ...this.#drops.values()].reduce((sum, { count }) => sum + count, 0);
+    const isStored = !this.#isDown && (await this.#storeDrops());
+    const drops = [...this.#sending, ...this.#drops.values()].map((drop) => ({ drop }));
+    const isWritten = isStored || drops.length === 0 || (await this.#append(drops, 0));
+    await this.#spool?.close().catch(() => undefined);
+    return isWritten ? 0 : lost();
+  }
+
+  async #empty(spool: ErrorSpool, pause: Pause): Promise<void> {
+    while (!spool.isEmpty) {
+      const started = performance.now();
+      const { values, torn, next } = await spool.read();
+      const lines = values.map(readLine);
+      const errors = lines.flatMap((line) => line?.error ?? []);
+      const drops = lines.flatMap((line) => line?.drop ?? []);
+      if (!(await this.#store(errors))) return;
+      const counted = await this.#storeReadDrops(drops);
+      if (counted === undefined) return;
+      const unreadable = torn + lines.filter((line) => line === undefined).length + counted;
+      if (unreadable > 0) this.drop('spool_torn', unreadable);
+      await spool.advance(next);
+      if (!(await pause(performance.now() - started))) return;
+    }
+  }
+
+  /** Stores drops read from a spool. Returns the number of invalid ones, or undefined while the database is unavailable. */
+  async #storeReadDrops(drops: readonly Drop[]): Promise<number | undefined> {
+    if (drops.length === 0) return 0;
+    try {
+      return (await this.#run(insertDrops(drops))) ? 0 : undefined;
+    } catch {
+      return drops.length;
+    }
+  }
+
+  async #storeDrops(): Promise<boolean> {
+    if (this.#sending.length === 0) {
+      this.#sending = [...this.#drops.values()];
+      this.#drops.clear();
+    }
+    if (this.#sending.length === 0) return true;
+    if (!(await this.#run(insertDrops(this.#sending)))) return false;
+    this.#sending = [];
+    return true;
+  }
+
+  /** Stores errors in the database. An error that it refuses is dropped; the others of the batch are stored. */
+  async #store(errors: readonly LoggedError[]): Promise<boolean> {
+    if (errors.length === 0) return true;
+    try {
+      const isStored = await this.#run(insertErrors(errors));
+      if (isStored && errors.some(({ type }) => REPORTED_TYPES.includes(type))) this.#options.onReportable?.();
+      return isStored;
+    } catch (error) {
+      if (errors.length === 1) {
+        this.drop('row_refused', 1);
+        this.#options.onProblem(`the database refused the error of request ${errors[0]?.requestId}`, error);
+        return true;
+      }
+      const middle = Math.ceil(errors.length / 2);
+      return (await this.#store(errors.slice(0, middle))) && this.#store(errors.slice(middle));
+    }
+  }
+
+  /** Runs a statement. False when the database is unavailable; rejects when a row is invalid. */
+  async #run(statement: Statement): Promise<boolean> {
+    const turn = this.#turn.then(() => this.#options.database.read(statement));
+    this.#turn = turn.catch(() => undefined);
+    try {
+      await turn;
+      if (this.#isDown) this.#options.onProblem('errors are stored in the database again');
+      this.#isDown = false;
+      return true;
+    } catch (error) {
+      if (!(error instanceof StoreFailure) || (error.rowAtFault && !error.lockTimeout)) throw error;
+      // A lock or a slow moment is temporary and does not count as unavailable.
+      const isPassing = error.sqlState !== undefined && !error.connectionLost;
+      if (!this.#isDown && !isPassing)
+        this.#options.onProblem('the database is unavailable for errors: they are spooled', error);
+      this.#isDown ||= !isPassing;
+      return false;
+    }
+  }
+
+  #write(errors: readonly LoggedError[]): Promise<boolean> {
+    return this.#append(
+      errors.map((error) => ({ error })),
+      RESERVED_BYTES,
+    );
+  }
+
+  async #append(lines: readonly object[], spare: number): Promise<boolean> {
+    try {
+      const isWritten = (await this.#spool?.append(lines, spare)) ?? false;
+      this.#isSpoolBroken = false;
+      return isWritten;
+    } catch (error) {
+      if (!this.#isSpoolBroken) this.#options.onProblem('cannot write the error spool', error);
+      this.#isSpoolBroken = true;
+      return false;
+    }
+  }
+}
+
+type Line = { readonly error?: LoggedError; readonly drop?: Drop };
+
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A line that this service wrote; undefined for other JSON. */
+function readLine(value: unknown): Line | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { error, drop } = value as { readonly error?: Partial<LoggedError>; readonly drop?: Partial<Drop> };
+  const isTimed = drop === undefined || (Number.isFinite(drop.since) && Number.isFinite(drop.until));
+  if (!isTimed || !ID.test(String(error?.requestId ?? drop?.dropId))) return undefined;
+  const line = value as Line;
+  if (line.error !== undefined) return { error: { ...line.error, code: currentCode(line.error.code) } };
+  return line.drop === undefined ? line : { drop: { ...line.drop, reason: currentDropReason(line.drop.reason) } };
+}

@@ -1,0 +1,177 @@
+import { randomUUIDv7 } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
+import { withoutUrlEncoding } from '../../../domain/cards/url-text.ts';
+import { CURRENCY_EXPONENTS } from '../../../domain/ledger/currency.ts';
+import { formatMoney, MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
+import type { Refusal } from '../../../domain/refusal.ts';
+import type { Seen } from '../../../domain/seen.ts';
+import {
+  examineReceivingAccount,
+  examineSwitch,
+  type Finding,
+  type TransferView,
+} from '../../../domain/transfers/transfer-checks.ts';
+import { toOperatorErrorRecord } from '../../calls/records/error.ts';
+import { type ReportedError, redactedEntryOf } from './redacted-entry.ts';
+
+/** Valid by Luhn, and as long as the largest balance, the milliseconds since 1970, or in between. */
+const CARD_NUMBERS = ['4111111111111111', '4222222222222', '378282246310005'];
+
+const balances = fc.oneof(
+  fc.bigInt(-MAXIMUM_BALANCE, MAXIMUM_BALANCE),
+  fc.constantFrom(...CARD_NUMBERS).map((digits) => BigInt(digits)),
+);
+const currencies = fc.constantFrom(...Object.keys(CURRENCY_EXPONENTS));
+/** Up to the year 9999. */
+const times = fc.oneof(fc.integer({ min: 0, max: 253_402_300_799_999 }), fc.constant(4_222_222_222_222));
+
+function entryOf(change: Partial<ReportedError>) {
+  const report: ReportedError = {
+    requestId: randomUUIDv7(),
+    operation: 'create_transfer',
+    code: 'insufficient_funds',
+    status: 409,
+    type: 'Request Error',
+    message: 'refused',
+    method: 'POST',
+    path: '/api/v0.1/core/transfer',
+    programId: undefined,
+    caller: 'program_key',
+    moneyMoved: 'no',
+    transferId: undefined,
+    saw: undefined,
+    field: undefined,
+    idempotencyKey: undefined,
+    fields: undefined,
+    cause: undefined,
+    ...change,
+  };
+  return redactedEntryOf(report).error;
+}
+
+function refusalOf(finding: Finding): Refusal {
+  if (finding.outcome !== 'failed') throw new Error('the check has passed');
+  return finding.refusal;
+}
+
+describe('what the service writes itself is not redacted by chance', () => {
+  test('any amount and any use of a limit in checks', () => {
+    fc.assert(
+      fc.property(balances, balances, (balance, limit) => {
+        const saw: Seen = { balance, card_in_daily_amount: { used: balance, limit } };
+        expect(entryOf({ saw }).checks).toEqual({
+          balance: String(balance),
+          card_in_daily_amount: `${balance} of ${limit} used`,
+        });
+      }),
+    );
+  });
+
+  test('any amount in a message', () => {
+    fc.assert(
+      fc.property(balances, balances, currencies, (balance, amount, currency) => {
+        const message = `The card 'c' has ${formatMoney(balance, currency)} available; the transfer is for ${formatMoney(amount, currency)}.`;
+        expect(entryOf({ message }).message).toBe(message);
+      }),
+    );
+  });
+
+  test('the checks and the message of a full account', () => {
+    fc.assert(
+      fc.property(fc.bigInt(0n, MAXIMUM_BALANCE), currencies, (balance, currency) => {
+        const card = { name: 'c', limits: { in: {}, out: {}, maximumBalance: balance } } as never;
+        const account = { kind: 'card', balance, incoming: 0n, currency } as never;
+        const { message, details } = refusalOf(examineReceivingAccount(account, card, 1n, { rules: {} as never }));
+        const entry = entryOf({ message, saw: details.saw });
+        expect(entry.message).toBe(message);
+        const checks = {
+          account: 'card',
+          balance: `${balance}`,
+          incoming: '0',
+          amount: '1',
+          maximum_balance: `${balance}`,
+        };
+        expect(entry.checks).toEqual(checks);
+      }),
+    );
+  });
+
+  test('any end of a disabled scope, which is a time in ISO 8601', () => {
+    fc.assert(
+      fc.property(times, (until) => {
+        const setting = {
+          programId: null,
+          transferType: null,
+          disabled: true,
+          reason: 'r',
+          actor: 'a',
+          since: 0,
+          until,
+        };
+        const view: Pick<TransferView, 'programId' | 'switches' | 'now'> = {
+          programId: 'p',
+          switches: [setting],
+          now: -1,
+        };
+        const { saw } = refusalOf(examineSwitch({ type: null }, view)).details;
+        const checks = { disabled: true, scope: 'service', reason: 'r', until: new Date(until).toISOString() };
+        expect(entryOf({ saw }).checks).toEqual(checks);
+      }),
+    );
+  });
+});
+
+test.each(CARD_NUMBERS)('the card number %s in a text of a caller is redacted, whatever the balance is', (number) => {
+  const saw = { reference: number, card_id: `card ${number}`, taken_by: null, balance: BigInt(number) };
+  const entry = entryOf({
+    saw,
+    message: `The reference '${number}' is taken.`,
+    fields: { reference: `${number} JPY` },
+  });
+  expect(entry.checks).toEqual({
+    reference: '[redacted]',
+    card_id: 'card [redacted]',
+    taken_by: null,
+    balance: number,
+  });
+  expect(JSON.stringify({ ...entry, checks: null })).not.toContain(number);
+});
+
+test.each([
+  ['a number', 1_763_841_234_567, '2025-11-22T19:53:54.567Z'],
+  ['digits', '1763841234567', '2025-11-22T19:53:54.567Z'],
+  ['a time', '2025-11-22T19:53:54.567Z', '2025-11-22T19:53:54.567Z'],
+  ['what was redacted', '[redacted]', '[redacted]'],
+  ['no end', null, null],
+])('the end of a disabled scope that is stored as %s is shown', (_, until, shown) => {
+  const stored = { ...entryOf({}), checks: { disabled: true, until } };
+  expect(toOperatorErrorRecord(stored).checks).toEqual({ disabled: true, until: shown });
+});
+
+test.each([
+  'https://a.example/4532%200151%201283%200366',
+  'https://a.example/?card=%22453201511283%2530366%22',
+  'https://a.example/?card=4532+0151+1283+0366',
+])('a card number in the encoding of a URL is not stored: %s', (url) => {
+  const entry = entryOf({
+    operation: 'create_webhook',
+    fields: { url },
+    message: `No '${url}'.`,
+    path: new URL(url).pathname,
+  });
+  expect(withoutUrlEncoding(JSON.stringify(entry))).not.toMatch(/4532[ +]?0151/);
+});
+
+test('the pair of metadata that a list is searched by is not kept, whatever the list', () => {
+  const lists = OPERATION_IDS.filter((id) => 'metadata_name' in (OPERATIONS[id].query?.properties ?? {}));
+  expect(lists).toEqual(expect.arrayContaining(['list_transfers', 'list_cards', 'list_programs']));
+  for (const operation of lists) {
+    const { request } = entryOf({
+      operation,
+      fields: { metadata_name: 'name', metadata_value: 'Ada', limit: 0 },
+    });
+    expect(request, operation).toMatchObject({ metadata_name: '[redacted]', metadata_value: '[redacted]' });
+  }
+});

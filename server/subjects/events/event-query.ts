@@ -1,0 +1,94 @@
+import { EVERY_PROGRAM, isTypeOrGroup, SERVICE_ITSELF } from '../../../domain/event.ts';
+import { fromWireId } from '../../../domain/identifier.ts';
+import { type Call, schemaRefusal } from '../../calls/call.ts';
+import { cursorFault, DEFAULT_LIMIT } from '../../calls/page.ts';
+import { writeEvent, writeOperatorEvent } from '../../calls/records/event.ts';
+import { ALL_EVENTS } from './event-news.ts';
+import type { EventSource } from './event-source.ts';
+
+/** A call that lists events. */
+export type ListCall = Call<'list_events'> | Call<'search_events'>;
+
+/** How a list is read. `after` is a position, or for operators a number. */
+export type EventQuery = {
+  readonly source: EventSource;
+  readonly limit: number;
+  /** Null: newest first. */
+  readonly after: number | null;
+  /** The cursor of the page before: in the order of the list, where to go on. */
+  readonly cursor: number | null;
+  readonly waitMilliseconds: number;
+};
+
+/**
+ * Reads the query of a list. A combination that means nothing and a filter that nothing can match are refused: ignoring the
+ * one, and the empty list of the other, would hide the mistake.
+ */
+export function readEventQuery(call: ListCall): EventQuery {
+  const { limit = DEFAULT_LIMIT, cursor, after, wait } = call.query;
+  if (wait !== undefined && after === undefined && call.stream === undefined) {
+    throw schemaRefusal(
+      call,
+      "'wait' can only be sent together with 'after': one waits for what comes after it.",
+      '/wait',
+    );
+  }
+  if (cursor !== undefined && call.stream !== undefined) {
+    throw schemaRefusal(call, "A stream has no 'cursor'. Send the Last-Event-ID header, or 'after'.", '/cursor');
+  }
+  return {
+    source: readSource(call),
+    limit,
+    after: after ?? null,
+    cursor: readPlaceCursor(call, cursor, after),
+    waitMilliseconds: (wait ?? 0) * 1000,
+  };
+}
+
+/** Where a stream begins: after its last event, or `after`; null for the next event. */
+export function readStart(call: ListCall): number | null {
+  const lastEventId = call.stream?.lastEventId;
+  if (lastEventId === undefined) return call.query.after ?? null;
+  const place = readPlace(lastEventId);
+  if (place !== undefined) return place;
+  const what = call.operation === 'list_events' ? 'position' : 'number';
+  throw schemaRefusal(call, `The Last-Event-ID header is not the ${what} of an event.`);
+}
+
+function readSource(call: ListCall): EventSource {
+  const { type, subject_id: subjectId } = call.query;
+  const filter = { types: type === undefined ? undefined : [readType(call, type)], subjectId };
+  if (call.operation === 'list_events') {
+    const { programId } = call;
+    return { ...filter, programId, headOf: programId, onlyOf: undefined, write: writeEvent };
+  }
+  const onlyOf = readProgram(call, call.query.program_id);
+  return { ...filter, programId: undefined, headOf: ALL_EVENTS, onlyOf, write: writeOperatorEvent };
+}
+
+/** A type, or all types of a subject, such as `transfer.*`. */
+function readType(call: ListCall, sent: string): string {
+  if (isTypeOrGroup(sent)) return sent;
+  const message = `'type' is '${sent}', which is neither a type of event nor a group of types such as 'transfer.*'. All types are at /events.`;
+  throw schemaRefusal(call, message, '/type');
+}
+
+function readProgram(call: ListCall, sent: string | undefined): string | undefined {
+  if (sent === undefined) return undefined;
+  const programId = fromWireId('prog', sent);
+  if (programId !== undefined && programId !== EVERY_PROGRAM && programId !== SERVICE_ITSELF) return programId;
+  const message = `'program_id' is '${sent}', which is not a program id (prog_ and 32 hex digits).`;
+  throw schemaRefusal(call, message, '/program_id');
+}
+
+function readPlaceCursor(call: ListCall, cursor: string | undefined, after: number | undefined): number | null {
+  if (cursor === undefined) return null;
+  const place = readPlace(cursor);
+  if (place === undefined || place < (after ?? 1)) throw cursorFault(call);
+  return place;
+}
+
+function readPlace(text: string): number | undefined {
+  const place = /^(?:0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : undefined;
+  return place !== undefined && Number.isSafeInteger(place) ? place : undefined;
+}

@@ -1,0 +1,78 @@
+import { performance } from 'node:perf_hooks';
+import type { LiveReply, TextReply } from '../../calls/call.ts';
+import { forEachPiece, type TurnCall } from '../../calls/turns.ts';
+import type { EventService } from './event-news.ts';
+import { type EventQuery, type ListCall, readEventQuery } from './event-query.ts';
+import { type EventsRead, readEvents, readHead } from './event-source.ts';
+import { openStream } from './event-stream.ts';
+import { inLiveTurn } from './live-turns.ts';
+import { readAfter } from './read-after.ts';
+
+/** A page of events, or with `wait` or as a stream those that come. */
+export async function readList(service: EventService, call: ListCall): Promise<TextReply | LiveReply> {
+  const query = readEventQuery(call);
+  if (call.stream !== undefined) return openStream(service, call, query);
+  const { after, cursor } = query;
+  if (after === null) return readNewest(service, query);
+  return new Following(service, call, query).read(cursor ?? after, performance.now() + query.waitMilliseconds);
+}
+
+/** A page, newest first. */
+async function readNewest({ database }: EventService, { source, cursor, limit }: EventQuery): Promise<TextReply> {
+  const last = cursor === null ? await readHead(database, source) : cursor - 1;
+  const read = await readEvents(database, source, { before: last + 1 }, limit);
+  return writePage({ source, read, position: last });
+}
+
+/** A list oldest first, which can wait for the next event. */
+class Following {
+  readonly #service: EventService;
+  readonly #call: ListCall;
+  readonly #query: EventQuery;
+  readonly #turns: TurnCall;
+
+  constructor(service: EventService, call: ListCall, query: EventQuery) {
+    this.#service = service;
+    this.#call = call;
+    this.#query = query;
+    this.#turns = forEachPiece(call);
+  }
+
+  /** The page after a position, or if it is empty the wait for it. */
+  async read(after: number, until: number): Promise<TextReply | LiveReply> {
+    const { source, limit } = this.#query;
+    const read = await readAfter(this.#service, this.#call, source, after, limit);
+    const isOver = read.events.length > 0 || read.hasMore || performance.now() >= until;
+    return isOver ? this.#page(read) : this.#wait(read.end, until);
+  }
+
+  #wait(after: number, until: number): LiveReply {
+    const { news } = this.#service;
+    const { source } = this.#query;
+    return {
+      wait: {
+        forNews: (signal) => news.wait(source.headOf, after, until - performance.now(), signal),
+        resume: async (isOver) => {
+          if (isOver || performance.now() >= until) return this.#page({ events: [], end: after, hasMore: false });
+          return inLiveTurn(this.#turns, () => this.read(after, until));
+        },
+      },
+    };
+  }
+
+  #page(read: EventsRead): TextReply {
+    return writePage({ source: this.#query.source, read, position: read.end });
+  }
+}
+
+function writePage(page: {
+  readonly source: EventQuery['source'];
+  readonly read: EventsRead;
+  readonly position: number;
+}): TextReply {
+  const { source, read, position } = page;
+  const data = read.events.map(source.write).join(',');
+  const next = read.hasMore ? `"${read.end}"` : 'null';
+  const name = source.programId === undefined ? 'number' : 'position';
+  return { json: `{"data":[${data}],"next_cursor":${next},"${name}":${position}}` };
+}

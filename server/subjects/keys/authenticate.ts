@@ -1,0 +1,115 @@
+import { hash } from 'node:crypto';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { Caller } from '../../calls/call.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { type ApiKey, readKey, toApiKey } from '../../store/key.ts';
+import { type KeyParts, readKeyParts } from './api-key.ts';
+
+// Invariant: A revoked key is refused in every process within a second
+// Kept by: this file (the status of a service whose database fails is the exception: `docs/health.md`)
+// Tested by: `test/security/keys.test.ts`, `test/start/status.test.ts`
+
+/** How long a key is accepted from the cache, in milliseconds: a revoked key is refused everywhere after it. */
+const CACHED_MILLISECONDS = 1000;
+
+/**
+ * How long a key of an operator is accepted, from its last look-up, for reading the status of a service whose database does
+ * not respond: when it matters most, the status would otherwise be refused for want of a look-up.
+ */
+const OUTAGE_MILLISECONDS = 3_600_000;
+
+/** Maximum number of cached keys; beyond it the cache is cleared. */
+const MAX_CACHED = 10_000;
+
+/** `lastUntil` is when an operator's key is last accepted for the status while the database does not respond. */
+type Known = { readonly caller: Bearing; readonly until: number; readonly lastUntil: number };
+
+/** The bearer of a key. */
+type Bearing = Extract<Caller, { readonly keyId: string }>;
+
+/** A look-up in progress. */
+type LookUp = { readonly startedAt: number; readonly caller: Promise<Bearing> };
+
+/**
+ * Creates the check of Bearer keys: it gives the caller of a key, or throws a Refusal `unauthenticated`. A failure of the
+ * database is a failure of the operation, never a 401.
+ *
+ * A valid key is cached by its hash. Concurrent requests share one look-up, so the key of a busy caller is looked up once
+ * a second. The result counts from the start of the look-up, for the cache and for those who share it: however slow the
+ * database is, a key is refused a second after its revocation.
+ *
+ * With `readsStatus`, the key of an operator that was valid within the last hour is accepted if the database fails.
+ *
+ * `onUse` is called with the id of every accepted key; it must not throw. The check of a cached key throws and returns at
+ * once, that of any other rejects and resolves.
+ */
+export function openAuthentication(
+  database: Database,
+  onUse: (keyId: string) => void = () => undefined,
+): (key: string, deadline?: number, readsStatus?: boolean) => Caller | Promise<Caller> {
+  const cache = new Map<string, Known>();
+  const lookUps = new Map<string, LookUp>();
+  const lookUp = async (parts: KeyParts, digest: string, startedAt: number): Promise<Bearing> => {
+    const [row] = await readRows(database, readKey(parts.publicPart, parts.secretHash));
+    // A key that is refused from now on is not accepted during an outage either.
+    cache.delete(digest);
+    const left = row?.left_ms as bigint | null | undefined;
+    const caller = toCaller(row === undefined ? undefined : toApiKey(row), left);
+    if (cache.size >= MAX_CACHED) cache.clear();
+    const leftMilliseconds = Number(left ?? Number.POSITIVE_INFINITY);
+    cache.set(digest, {
+      caller,
+      until: startedAt + Math.min(CACHED_MILLISECONDS, leftMilliseconds),
+      lastUntil: startedAt + Math.min(OUTAGE_MILLISECONDS, leftMilliseconds),
+    });
+    return caller;
+  };
+  const find = (sent: string): Bearing | Promise<Bearing> => {
+    const digest = hash('sha256', sent, 'base64');
+    const now = performance.now();
+    const known = cache.get(digest);
+    if (known !== undefined && known.until > now) return known.caller;
+    const shared = lookUps.get(digest);
+    if (shared !== undefined && shared.startedAt + CACHED_MILLISECONDS > now) return shared.caller;
+    const parts = readKeyParts(sent);
+    if (parts === undefined)
+      throw refuse('The API key was not issued by this service, or it is misspelled.', 'mistyped');
+    const caller = lookUp(parts, digest, now).finally(() => {
+      if (lookUps.get(digest)?.caller === caller) lookUps.delete(digest);
+    });
+    lookUps.set(digest, { startedAt: now, caller });
+    return caller;
+  };
+  const use = (caller: Bearing): Bearing => {
+    onUse(caller.keyId);
+    return caller;
+  };
+  /** The operator of a key that cannot be looked up; a key that is refused is not one of them. */
+  const findLast = (sent: string, failure: unknown): Bearing => {
+    const known = cache.get(hash('sha256', sent, 'base64'));
+    const isOperator = known?.caller.kind === 'operator_key' && known.lastUntil > performance.now();
+    if (failure instanceof Refusal || !isOperator) throw failure;
+    return known.caller;
+  };
+  return (sent, _deadline, readsStatus = false) => {
+    const caller = find(sent);
+    if (!(caller instanceof Promise)) return use(caller);
+    return (readsStatus ? caller.catch((error: unknown) => findLast(sent, error)) : caller).then(use);
+  };
+}
+
+function toCaller(key: ApiKey | undefined, left: bigint | null | undefined): Bearing {
+  if (key === undefined) throw refuse('The API key is unknown.', 'unknown');
+  const { keyId, programId, scopes } = key;
+  if (key.revokedAt !== null) throw refuse('The API key was revoked.', 'revoked', keyId);
+  if (left !== null && left !== undefined && left <= 0n) throw refuse('The API key has expired.', 'expired', keyId);
+  return programId === null
+    ? { kind: 'operator_key', keyId, scopes }
+    : { kind: 'program_key', keyId, scopes, programId };
+}
+
+function refuse(message: string, reason: string, keyId?: string): Refusal {
+  const details = { saw: { refused_because: reason }, ...(keyId === undefined ? {} : { keyId }) };
+  return new Refusal('unauthenticated', `${message} Send a valid key as "Authorization: Bearer <key>".`, details);
+}

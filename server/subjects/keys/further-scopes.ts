@@ -1,0 +1,25 @@
+import { includesScope, inOrder, isOfOperators } from '../../../contract/scope.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { Caller } from '../../calls/call.ts';
+
+// Invariant: No key gives another a scope of operators that it does not have
+// Tested by: `test/security/roles.test.ts`
+
+/**
+ * Refuses a key whose bearer could do as an operator what the caller cannot: otherwise `keys:write`, alone, would be
+ * every scope of operators. Whoever gets the secret of a rolled key can use it, too, so rolling one counts as much as
+ * making one. Scopes of card programs can be given without having them: whoever makes keys for the servers of a program
+ * needs none that moves its money.
+ *
+ * @throws {Refusal} forbidden
+ */
+export function refuseFurtherScopes(caller: Caller, scopes: readonly string[], doing: 'create' | 'roll'): void {
+  if (!('keyId' in caller)) return;
+  const further = inOrder(scopes).filter((scope) => isOfOperators(scope) && !includesScope(caller.scopes, scope));
+  if (further.length === 0) return;
+  const named = further.map((scope) => `'${scope}'`).join(', ');
+  const message =
+    `This key cannot ${doing} a key with ${named}: a key needs every scope of operators itself that it gives to another. ` +
+    `This key has: ${caller.scopes.join(', ')}.`;
+  throw new Refusal('forbidden', message, { saw: { refused_because: `no scope ${further.join(', ')}` } });
+}

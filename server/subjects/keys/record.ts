@@ -1,0 +1,30 @@
+import type { KeyRecord, NewKeyRecord } from '../../../contract/keys.ts';
+import { inOrder, roleOf } from '../../../contract/scope.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import type { ApiKey } from '../../store/key.ts';
+
+/** A key as the contract shows it, without its secret. */
+export function toKeyRecord(key: ApiKey): KeyRecord {
+  return {
+    key_id: toWireId('key', key.keyId),
+    name: key.name,
+    program_id: key.programId === null ? null : toWireId('prog', key.programId),
+    scopes: inOrder(key.scopes),
+    role: roleOf(key.scopes),
+    shown_as: `ts_${key.publicPart}_…`,
+    created_at: key.createdAt.toISOString(),
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    replaced_by: key.replacedBy === null ? null : toWireId('key', key.replacedBy),
+  };
+}
+
+const KEY_OMITTED =
+  'The secret is in the first response only and is not stored. If that response was lost, roll this key with a new ' +
+  'Idempotency-Key to get a new secret, or revoke it.';
+
+/** A new key as the contract shows it: with its secret once, and without (`secret` null) when the response is replayed. */
+export function toNewKeyRecord(key: ApiKey, secret: string | null): NewKeyRecord {
+  return { ...toKeyRecord(key), key: secret, key_omitted: secret === null ? KEY_OMITTED : null };
+}

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest';
+import type { ErrorCode } from '../../../contract/operations.ts';
+import { RecentRequests, type SeenResponse } from './recent-requests.ts';
+
+const END = new Date('2030-01-31T12:00:00.000Z');
+const transfer = (status: number | undefined, code?: ErrorCode, milliseconds = 4): SeenResponse => ({
+  operation: 'create_transfer',
+  status,
+  code,
+  isStray: false,
+  milliseconds,
+});
+
+/** Requests and the time that passes, second by second. */
+function open() {
+  const requests = new RecentRequests();
+  let at = performance.now();
+  let transfers = 0;
+  const pass = (seconds = 1, made = 0, laneWaiting = 0): void => {
+    for (let second = 0; second < seconds; second += 1) {
+      at += 1000;
+      transfers += made;
+      requests.turn({ transfers, laneWaiting }, at);
+    }
+  };
+  const skip = (seconds: number): void => {
+    at += seconds * 1000;
+  };
+  return { requests, pass, skip };
+}
+
+test('a process that has just started', () => {
+  const { requests } = open();
+  expect(requests.now()).toMatchObject({ seconds: 0, transfers_per_second: 0, requests: 0, success_ratio: null });
+  expect(requests.recent(END)).toMatchObject({ transfers: [], errors: [], ends_at: END.toISOString() });
+});
+
+test('refusals by rules, other errors of callers and faults of the service are told apart', () => {
+  const { requests, pass } = open();
+  for (let count = 0; count < 5; count += 1) requests.note(transfer(201));
+  requests.note(transfer(409, 'insufficient_funds'));
+  requests.note(transfer(424, 'service_disabled'));
+  requests.note(transfer(400, 'create_transfer_schema'));
+  requests.note(transfer(503, 'service_unavailable'));
+  requests.note(transfer(500, 'unknown_create_transfer'));
+  pass(2, 3);
+  expect(requests.now()).toEqual({
+    seconds: 2,
+    transfers_per_second: 3,
+    requests: 10,
+    succeeded: 5,
+    refused: 2,
+    invalid: 1,
+    failed: 2,
+    success_ratio: 0.5,
+    p50_milliseconds: expect.closeTo(4, 0),
+    p99_milliseconds: expect.closeTo(4, 0),
+  });
+});
+
+test('of reads, pages and disconnected callers only the codes are counted; of guesses nothing', () => {
+  const { requests, pass } = open();
+  const seen = { status: 404, isStray: false, milliseconds: 1 } as const;
+  requests.note({ ...seen, operation: 'get_card', code: 'card_not_found' });
+  requests.note({ ...seen, operation: undefined, code: 'route_not_found' });
+  for (let count = 0; count < 3; count += 1) {
+    requests.note({ ...seen, operation: undefined, code: 'method_not_allowed', isStray: true });
+  }
+  requests.note(transfer(undefined));
+  pass(5);
+  expect(requests.now()).toMatchObject({ requests: 0, p50_milliseconds: null });
+  expect(requests.recent(END).errors).toEqual([
+    { code: 'card_not_found', counts: [1] },
+    { code: 'route_not_found', counts: [1] },
+  ]);
+});
+
+test('a minute later it is forgotten for now, and stays in the chart for a quarter of an hour', () => {
+  const { requests, pass } = open();
+  requests.note(transfer(201));
+  pass(60, 1);
+  expect(requests.now()).toMatchObject({ seconds: 60, requests: 1, transfers_per_second: 1 });
+  pass(1);
+  expect(requests.now()).toMatchObject({ seconds: 60, requests: 0 });
+  pass(839);
+  expect(requests.recent(END)).toMatchObject({ interval_seconds: 5 });
+  expect(requests.recent(END).succeeded).toHaveLength(180);
+  expect(requests.recent(END).succeeded[0]).toBe(1);
+  expect(requests.recent(END).transfers.slice(0, 13)).toEqual([...Array<number>(12).fill(5), 0]);
+  pass(5);
+  expect(requests.recent(END).succeeded).toEqual(Array<number>(180).fill(0));
+});
+
+test('a point has the longest lane', () => {
+  const { requests, pass } = open();
+  pass(2, 0, 7);
+  pass(3, 0, 1);
+  expect(requests.recent(END).lane_waiting).toEqual([7]);
+});
+
+test('the most frequent codes have a line each, and the others one together', () => {
+  const { requests, pass } = open();
+  const codes: readonly ErrorCode[] = [
+    'insufficient_funds',
+    'card_not_found',
+    'card_closed',
+    'limit_exceeded',
+    'service_disabled',
+    'unauthenticated',
+    'forbidden',
+    'rate_limited',
+    'route_not_found',
+    'method_not_allowed',
+  ];
+  for (const [index, code] of codes.entries()) {
+    for (let count = 0; count < 20 - index; count += 1) requests.note(transfer(409, code));
+  }
+  pass(5);
+  const { errors } = requests.recent(END);
+  expect(errors.map(({ code }) => code)).toEqual([...codes.slice(0, 8), 'other']);
+  expect(errors.at(-1)?.counts).toEqual([12 + 11]);
+});
+
+test('a process that was stopped for some time shows a gap', () => {
+  const { requests, pass, skip } = open();
+  pass(5, 1);
+  skip(20);
+  pass(5, 1);
+  expect(requests.recent(END).transfers).toEqual([5, 0, 0, 0, 0, 5]);
+});

@@ -1,0 +1,206 @@
+import { ERRORS } from '../../../contract/errors/catalogue.ts';
+import { type ErrorCode, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import type { RecentFigures, RequestFigures } from '../../../contract/service/overview.ts';
+import { Latencies } from './latencies.ts';
+
+/** What is looked at of a response. */
+export type SeenResponse = {
+  readonly operation: OperationId | undefined;
+  /** Undefined when the caller disconnected before a response was written. */
+  readonly status: number | undefined;
+  readonly code: ErrorCode | undefined;
+  /** Whether it is the response to a guess, such as /favicon.ico: no error that a chart should show. */
+  readonly isStray: boolean;
+  readonly milliseconds: number;
+};
+
+/** What the process has counted since it was started, and what waits now. */
+export type Gauges = { readonly transfers: number; readonly laneWaiting: number };
+
+/** The figures of now are about the last minute: fewer seconds have too few requests for a 99th percentile. */
+const NOW_SECONDS = 60;
+
+/** A quarter of an hour in points of five seconds is as much as a chart can show, and six kilobytes of JSON. */
+const POINT_SECONDS = 5;
+const MAX_POINTS = 180;
+
+/** Codes that get a line of their own in the chart; the others are added up. */
+const MAX_CODES = 8;
+
+const OTHER_CODES = 'other';
+
+type Outcomes = { succeeded: number; refused: number; invalid: number; failed: number };
+
+/** One second, or the seconds of a point. Each is used again when it is too old. */
+class Stretch {
+  readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
+  readonly latencies = new Latencies();
+  readonly codes = new Map<string, number>();
+  transfers = 0;
+  laneWaiting = 0;
+  milliseconds = 0;
+
+  clear(): void {
+    Object.assign(this.outcomes, { succeeded: 0, refused: 0, invalid: 0, failed: 0 });
+    this.latencies.clear();
+    this.codes.clear();
+    this.transfers = 0;
+    this.laneWaiting = 0;
+    this.milliseconds = 0;
+  }
+
+  add(other: Stretch): void {
+    for (const name of OUTCOMES) this.outcomes[name] += other.outcomes[name];
+    this.latencies.add(other.latencies);
+    for (const [code, count] of other.codes) this.codes.set(code, count + (this.codes.get(code) ?? 0));
+    this.transfers += other.transfers;
+    this.laneWaiting = Math.max(this.laneWaiting, other.laneWaiting);
+    this.milliseconds += other.milliseconds;
+  }
+}
+
+const OUTCOMES = ['succeeded', 'refused', 'invalid', 'failed'] as const;
+
+type Point = Outcomes & {
+  readonly transfers: number;
+  readonly laneWaiting: number;
+  readonly p50: number | null;
+  readonly p99: number | null;
+  readonly codes: ReadonlyMap<string, number>;
+};
+
+const NOTHING: Point = {
+  succeeded: 0,
+  refused: 0,
+  invalid: 0,
+  failed: 0,
+  transfers: 0,
+  laneWaiting: 0,
+  p50: null,
+  p99: null,
+  codes: new Map(),
+};
+
+/**
+ * Remembers what this process has responded lately: the last minute by seconds, and the last quarter of an hour by points.
+ * Outcomes and latencies are those of requests that move money; codes are those of all
+ * responses but those to guesses.
+ */
+export class RecentRequests {
+  readonly #seconds = Array.from({ length: NOW_SECONDS + 1 }, () => new Stretch());
+  /** Seconds that have ended; the one in progress has this place. */
+  #ended = 0;
+  #points: Point[] = [];
+  #endedAt = performance.now();
+  #pointEndedAt = performance.now();
+  #transfers = 0;
+
+  /** Called for every response. Must not throw, and must cost next to nothing. */
+  readonly note = ({ operation, status, code, isStray, milliseconds }: SeenResponse): void => {
+    const second = this.#second(0);
+    if (code !== undefined && !isStray) second.codes.set(code, 1 + (second.codes.get(code) ?? 0));
+    if (operation === undefined || status === undefined || !OPERATIONS[operation].movesMoney) return;
+    second.outcomes[outcomeOf(status, code)] += 1;
+    second.latencies.note(milliseconds);
+  };
+
+  /** Ends a second; called once in each. */
+  turn({ transfers, laneWaiting }: Gauges, now = performance.now()): void {
+    const second = this.#second(0);
+    second.transfers = transfers - this.#transfers;
+    second.laneWaiting = laneWaiting;
+    second.milliseconds = now - this.#endedAt;
+    this.#transfers = transfers;
+    this.#endedAt = now;
+    this.#ended += 1;
+    this.#second(0).clear();
+    if (this.#ended % POINT_SECONDS === 0) this.#addPoint(now);
+  }
+
+  /** The figures of the last minute; of fewer seconds in a young process. */
+  now(): RequestFigures {
+    const sum = new Stretch();
+    for (let age = 1; age <= Math.min(this.#ended, NOW_SECONDS); age += 1) sum.add(this.#second(age));
+    const { succeeded, refused, invalid, failed } = sum.outcomes;
+    const all = succeeded + refused + invalid + failed;
+    const seconds = sum.milliseconds / 1000;
+    const perSecond = (count: number): number => (seconds === 0 ? 0 : Number((count / seconds).toFixed(1)));
+    return {
+      seconds: Math.round(seconds),
+      transfers_per_second: perSecond(sum.transfers),
+      requests: all,
+      succeeded,
+      refused,
+      invalid,
+      failed,
+      success_ratio: all === 0 ? null : Number((succeeded / all).toFixed(4)),
+      p50_milliseconds: sum.latencies.quantile(0.5),
+      p99_milliseconds: sum.latencies.quantile(0.99),
+    };
+  }
+
+  /** The points of the last quarter of an hour, oldest first. `endedAt` is the moment of the last turn. */
+  recent(endedAt: Date): RecentFigures {
+    const of = <Value>(value: (point: Point) => Value): Value[] => this.#points.map(value);
+    return {
+      ends_at: endedAt.toISOString(),
+      interval_seconds: POINT_SECONDS,
+      transfers: of(({ transfers }) => transfers),
+      succeeded: of(({ succeeded }) => succeeded),
+      refused: of(({ refused }) => refused),
+      invalid: of(({ invalid }) => invalid),
+      failed: of(({ failed }) => failed),
+      p50_milliseconds: of(({ p50 }) => p50),
+      p99_milliseconds: of(({ p99 }) => p99),
+      lane_waiting: of(({ laneWaiting }) => laneWaiting),
+      errors: this.#errors(),
+    };
+  }
+
+  #errors(): RecentFigures['errors'] {
+    const totals = new Map<string, number>();
+    for (const { codes } of this.#points) {
+      for (const [code, count] of codes) totals.set(code, count + (totals.get(code) ?? 0));
+    }
+    const ordered = [...totals].toSorted(([, left], [, right]) => right - left).map(([code]) => code);
+    const shown = ordered.slice(0, MAX_CODES);
+    const errors = shown.map((code) => ({ code, counts: this.#points.map(({ codes }) => codes.get(code) ?? 0) }));
+    if (ordered.length <= MAX_CODES) return errors;
+    const others = this.#points.map(({ codes }) =>
+      [...codes].reduce((sum, [code, count]) => (shown.includes(code) ? sum : sum + count), 0),
+    );
+    return [...errors, { code: OTHER_CODES, counts: others }];
+  }
+
+  /** A second by its age: 0 is in progress. */
+  #second(age: number): Stretch {
+    const place = (this.#ended - age) % (NOW_SECONDS + 1);
+    return this.#seconds[place] as Stretch;
+  }
+
+  #addPoint(now: number): void {
+    // While the process was stopped there were no points, and a chart has to show that.
+    const missed = Math.min(Math.round((now - this.#pointEndedAt) / 1000 / POINT_SECONDS) - 1, MAX_POINTS);
+    for (let count = 0; count < missed; count += 1) this.#points.push(NOTHING);
+    this.#pointEndedAt = now;
+    const sum = new Stretch();
+    for (let age = 1; age <= POINT_SECONDS; age += 1) sum.add(this.#second(age));
+    this.#points.push({
+      ...sum.outcomes,
+      transfers: sum.transfers,
+      laneWaiting: sum.laneWaiting,
+      p50: sum.latencies.quantile(0.5),
+      p99: sum.latencies.quantile(0.99),
+      codes: sum.codes,
+    });
+    this.#points = this.#points.slice(-MAX_POINTS);
+  }
+}
+
+/** 409 is the ledger's answer to a correct request, and so is the switch; other errors of the caller are no such answer. */
+function outcomeOf(status: number, code: ErrorCode | undefined): keyof Outcomes {
+  if (status < 400) return 'succeeded';
+  if (status === 409 || code === 'service_disabled') return 'refused';
+  const isCallers = code === undefined ? status < 500 : ERRORS[code].type === 'Request Error';
+  return isCallers ? 'invalid' : 'failed';
+}

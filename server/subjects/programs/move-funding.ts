@@ -1,0 +1,157 @@
+import type { FundingMovementRecord } from '../../../contract/programs.ts';
+import type { DomainEvent } from '../../../domain/event.ts';
+import { getsLow } from '../../../domain/ledger/funding-low.ts';
+import { type Account, available, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
+import { formatMoney, MAXIMUM_BALANCE, readAmount } from '../../../domain/ledger/money.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { Call, Reply } from '../../calls/call.ts';
+import { currencyFor, loadProgram } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { fundingLowEvent } from '../../calls/records/funding-low-event.ts';
+import type { Service } from '../../calls/service.ts';
+import { ensureFunding } from '../../commit/ensure-funding.ts';
+import { type Done, type Moment, transactUnderKey } from '../../commit/under-key.ts';
+import { idAt } from '../../foundation/ids.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { insertPostings, lockFundingAccounts, toAccount, updateAccounts } from '../../store/ledger/account.ts';
+import {
+  type FundingMovement,
+  insertFundingMovement,
+  readFundingMovement,
+  readMovementReference,
+  toFundingMovement,
+  toReferenceHolder,
+} from '../../store/ledger/funding.ts';
+import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
+import { actorOf, auditOf, withoutMetadata } from '../audit/audit.ts';
+import { movementIdOf, toMovementRecord } from './movement-record.ts';
+
+type MovementCall = Call<'create_deposit' | 'create_withdrawal'>;
+
+/** create_deposit: money from outside to a program's funding. Always under an idempotency key. */
+export function createDeposit(service: Service, call: Call<'create_deposit'>): Promise<Reply<'create_deposit'>> {
+  return moveFunding(service, call, 'deposit');
+}
+
+/** create_withdrawal: money from a program's funding back to the outside. Always under an idempotency key. */
+export function createWithdrawal(
+  service: Service,
+  call: Call<'create_withdrawal'>,
+): Promise<Reply<'create_withdrawal'>> {
+  return moveFunding(service, call, 'withdrawal');
+}
+
+async function moveFunding(
+  service: Service,
+  call: MovementCall,
+  kind: FundingMovement['kind'],
+): Promise<Reply<'create_deposit' | 'create_withdrawal'>> {
+  const { body } = call;
+  const reading = readAmount(body.amount);
+  if ('problem' in reading) throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
+  const program = await loadProgram(service, call.params.program_id);
+  const { programId } = program;
+  const currency = currencyFor(call, program, body.currency);
+  await ensureFunding(service, call, programId, currency);
+  const sent: Omit<FundingMovement, 'movementId'> = {
+    programId,
+    kind,
+    amount: reading.amount,
+    currency,
+    description: body.description ?? null,
+    reference: body.reference ?? null,
+    metadata: body.metadata ?? {},
+    actor: actorOf(call.caller),
+  };
+  const { reference } = sent;
+  const reply = await transactUnderKey(service, call, {
+    programId,
+    names: reference === null ? [] : [{ programId, kind: 'movement_reference', name: reference }],
+    load: {
+      reference: reference === null ? null : readMovementReference(programId, reference),
+      lockAccounts: lockFundingAccounts(programId, currency),
+      // Only the funds in the program's own currency are compared, and a deposit never takes them below anything.
+      threshold: kind === 'withdrawal' && currency === program.currency ? readFundingThreshold(programId) : null,
+    },
+    decide: ({ lockAccounts, threshold, reference: taken }, moment) => {
+      refuseTaken(reference, toReferenceHolder(taken));
+      const movement = { ...sent, movementId: idAt(moment.now) };
+      return decide(call, movement, lockAccounts.map(toAccount), toFundingThreshold(threshold), moment);
+    },
+    recall: async (movementId) => {
+      const [row] = await readRows(service.database, readFundingMovement(programId, movementId));
+      if (row === undefined) throw new Error('the funding movement of a stored response does not exist');
+      return toMovementRecord(toFundingMovement(row));
+    },
+  });
+  return { ...reply, moneyMoved: 'yes' };
+}
+
+function refuseTaken(reference: string | null, holder: ReturnType<typeof toReferenceHolder>): void {
+  if (holder === undefined) return;
+  const takenBy = movementIdOf(holder);
+  const message =
+    `The reference '${reference}' already belongs to the ${holder.kind} ${takenBy}. References of deposits and ` +
+    'withdrawals are unique within a card program.';
+  const saw = { reference, taken_by: takenBy };
+  throw new Refusal('duplicate_reference', message, { field: '/reference', saw });
+}
+
+function decide(
+  call: MovementCall,
+  movement: FundingMovement,
+  accounts: readonly Account[],
+  threshold: bigint | null,
+  { batchId, now }: Moment,
+): Done<FundingMovementRecord> {
+  const { source, destination, posting } = tryToMove(movement, accounts);
+  const { programId, movementId } = movement;
+  const funding = movement.kind === 'deposit' ? destination : source;
+  const record = toMovementRecord({ movement, balance: funding.balance, createdAt: now });
+  const { movement_id: subjectId } = record;
+  const json = JSON.stringify(record);
+  const type = movement.kind === 'deposit' ? ('funding.deposited' as const) : ('funding.withdrawn' as const);
+  const before = accounts.find(({ kind }) => kind === 'funding') ?? funding;
+  const low = lowFunding(before, funding, threshold, subjectId);
+  const writes = [
+    ...insertFundingMovement(movement, now),
+    insertPostings([{ programId, causeId: movementId, ...posting }], now),
+    updateAccounts([source, destination]),
+    insertEvents(batchId, [{ type, programId, subjectId, payload: json }, ...low], now, call),
+    ...auditOf(call, { programId, subjectId, details: JSON.stringify(withoutMetadata(record)) }),
+  ];
+  return { record, json, subjectId: movementId, writes };
+}
+
+function lowFunding(
+  before: Account,
+  after: Account,
+  threshold: bigint | null,
+  movementId: string,
+): readonly DomainEvent[] {
+  if (threshold === null || !getsLow(available(before), available(after), threshold)) return [];
+  const { programId, currency } = after;
+  return [fundingLowEvent({ programId, currency, available: available(after), threshold, movementId })];
+}
+
+function tryToMove(movement: FundingMovement, accounts: readonly Account[]): Posted {
+  const funding = accounts.find((account) => account.kind === 'funding');
+  const world = accounts.find((account) => account.kind === 'world');
+  if (funding === undefined || world === undefined)
+    throw new Error('the funding accounts were created and do not exist');
+  const [source, destination] = movement.kind === 'deposit' ? [world, funding] : [funding, world];
+  const { amount, currency } = movement;
+  if (!canGive(destination, amount) || (source.kind === 'world' && !canTake(source, amount))) {
+    const message =
+      `The ${movement.kind} would exceed the maximum balance of the ${destination.kind} account, ` +
+      `${formatMoney(MAXIMUM_BALANCE, currency)}.`;
+    throw new Refusal('limit_exceeded', message, { field: '/amount' });
+  }
+  if (!canTake(source, amount)) {
+    const message =
+      `The card program's funding account has ${formatMoney(available(source), currency)} available, and the ` +
+      `withdrawal is for ${formatMoney(amount, currency)}.`;
+    throw new Refusal('insufficient_funds', message, { field: '/amount' });
+  }
+  return post({ index: 0, purpose: movement.kind, source, destination, amount });
+}

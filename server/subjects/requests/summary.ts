@@ -1,0 +1,121 @@
+import type { OperationId } from '../../../contract/operations.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { formatMoney } from '../../../domain/ledger/money.ts';
+import type { MoneyMoved } from '../../../domain/refusal.ts';
+import { moneySentence } from '../../../domain/transfers/money-sentence.ts';
+import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
+import type { Transfer } from '../../../domain/transfers/transfer.ts';
+
+/** What a summary is made of. */
+export type RequestFacts = {
+  readonly operation: OperationId | null;
+  /** What failed: of a batch, the most serious of its rows. */
+  readonly failure: {
+    readonly code: string;
+    readonly status: number;
+    readonly message: string;
+    readonly moneyMoved: MoneyMoved | null;
+  } | null;
+  /** The transfers that it created or changed, or the first of them. */
+  readonly transfers: readonly Transfer[];
+  readonly transferCount: number;
+  readonly reversals: readonly Reversal[];
+  /** A deposit or withdrawal, in minor units. */
+  readonly movement: { readonly amount: bigint; readonly currency: string } | null;
+};
+
+/** What became of a request. */
+export type RequestSummary = {
+  readonly outcome: 'succeeded' | 'partly_failed' | 'failed';
+  readonly moneyMoved: MoneyMoved;
+  readonly sentence: string;
+};
+
+/** Says what happened to a request and whether money moved, as of the moment `now` (milliseconds since 1970). */
+export function summarize(facts: RequestFacts, now: number): RequestSummary {
+  const { failure } = facts;
+  const name = facts.operation ?? 'The request';
+  if (failure === null) {
+    const effect = effectOf(facts, now);
+    const sentence =
+      effect === null ? `${name} succeeded. It moves no money.` : `${name} succeeded: ${effect.sentence}`;
+    return { outcome: 'succeeded', moneyMoved: effect?.moneyMoved ?? 'no', sentence };
+  }
+  const what = `${failure.status < 500 ? 'was refused' : 'failed'} with ${failure.code}: ${ended(failure.message)}`;
+  if (facts.operation === 'create_transfer_batch' && facts.transfers.length > 0) {
+    const effect = effectOf(facts, now);
+    const sentence = `${name} created ${transfersIn(facts)}, and other rows failed. One of them ${what} ${effect?.sentence ?? ''}`;
+    return { outcome: 'partly_failed', moneyMoved: effect?.moneyMoved ?? 'no', sentence: sentence.trim() };
+  }
+  return { outcome: 'failed', ...moneyOfFailure(facts, `${name} ${what}`, now) };
+}
+
+function moneyOfFailure(facts: RequestFacts, what: string, now: number): Omit<RequestSummary, 'outcome'> {
+  const moneyMoved = facts.failure?.moneyMoved ?? 'no';
+  if (moneyMoved === 'no') {
+    const says = /no money (?:was |has )?moved/i.test(what);
+    return { moneyMoved, sentence: says ? what : `${what} No money moved.` };
+  }
+  const effect = effectOf(facts, now);
+  if (effect !== null) {
+    return { moneyMoved: effect.moneyMoved, sentence: `${what} It did take effect, though: ${effect.sentence}` };
+  }
+  if (moneyMoved === 'yes') return { moneyMoved, sentence: `${what} Money moved all the same.` };
+  return {
+    moneyMoved,
+    sentence: `${what} Whether money moved is not confirmed: nothing that the request did is stored so far. Send it again with the same idempotency key, or look for its transfer by that key.`,
+  };
+}
+
+type Effect = Omit<RequestSummary, 'outcome'>;
+
+/** What a request did to money; null where it is about none. */
+function effectOf(facts: RequestFacts, now: number): Effect | null {
+  const { operation, transfers, reversals, movement } = facts;
+  const [reversal] = reversals;
+  if (reversal !== undefined) {
+    const money = formatMoney(reversal.amount, reversal.currency);
+    const of = `the transfer ${toWireId('tr', reversal.transferId)}`;
+    return { moneyMoved: 'yes', sentence: `${money} of ${of} was moved back.` };
+  }
+  if (movement !== null) {
+    const what = operation === 'create_withdrawal' ? 'taken out of' : 'paid into';
+    const money = formatMoney(movement.amount, movement.currency);
+    return { moneyMoved: 'yes', sentence: `${money} was ${what} the program's funding.` };
+  }
+  const [transfer] = transfers;
+  // A change of metadata is about a transfer, and not about its money.
+  if (transfer === undefined || operation === 'update_transfer') return null;
+  if (facts.transferCount > 1) return effectOfMany(facts, now);
+  const { moved, sentence } = moneyOf(transfer, now);
+  return { moneyMoved: moved === 'no' || moved === 'held' ? 'no' : 'yes', sentence };
+}
+
+function effectOfMany(facts: RequestFacts, now: number): Effect {
+  const moved = facts.transfers.filter((transfer) => !['no', 'held'].includes(moneyOf(transfer, now).moved));
+  const totals = new Map<string, bigint>();
+  for (const { currency, capturedAmount } of moved) {
+    totals.set(currency, (totals.get(currency) ?? 0n) + capturedAmount);
+  }
+  const sums = [...totals].map(([currency, total]) => formatMoney(total, currency)).join(' and ');
+  const isPart = facts.transfers.length < facts.transferCount;
+  const of = isPart ? `the first ${facts.transfers.length} of ${transfersIn(facts)}` : transfersIn(facts);
+  if (moved.length === 0) return { moneyMoved: 'no', sentence: `No money has moved with ${of}.` };
+  return {
+    moneyMoved: 'yes',
+    sentence: `${sums} moved with ${moved.length === facts.transfers.length ? of : `${moved.length} of ${of}`}.`,
+  };
+}
+
+function moneyOf(transfer: Transfer, now: number) {
+  const { Code: code } = { Code: null, ...transfer.error } as { Code: unknown };
+  return moneySentence({ ...transfer, errorCode: typeof code === 'string' ? code : null }, now);
+}
+
+function transfersIn({ transferCount }: RequestFacts): string {
+  return `${transferCount} ${transferCount === 1 ? 'transfer' : 'transfers'}`;
+}
+
+function ended(message: string): string {
+  return /[.!?]$/.test(message) ? message : `${message}.`;
+}

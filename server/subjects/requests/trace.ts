@@ -1,0 +1,180 @@
+import { performance } from 'node:perf_hooks';
+import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { MAX_SHOWN_OF_REQUEST } from '../../../contract/service/requests.ts';
+import { MAX_BATCH_ROWS } from '../../../contract/transfers.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
+import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import type { CallContext } from '../../calls/call.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { readInTurn } from '../../calls/turns.ts';
+import { type AuditEntry, findAuditEntries, toAuditEntry } from '../../store/audit.ts';
+import type { Database, Row, Statement } from '../../store/connection/database.ts';
+import { type LoggedError, readError, timeOfId, toLoggedError } from '../../store/error.ts';
+import {
+  type CausedEvent,
+  findEvents,
+  findMade,
+  type Made,
+  readClockMoves,
+  type Stretch,
+  toCausedEvent,
+  toMade,
+} from '../../store/requests/find-request.ts';
+import { readReversal, toReversal } from '../../store/transfers/reversal.ts';
+import { readTransfersForChange, toTransfer } from '../../store/transfers/transfer.ts';
+
+/** Everything that is stored about a request. */
+export type RequestTrace = {
+  readonly receivedAt: Date;
+  readonly error: LoggedError | null;
+  readonly entries: readonly AuditEntry[];
+  /** The transfers that it created or changed, the first of them. */
+  readonly transfers: readonly Transfer[];
+  readonly transferCount: number;
+  /** Inner UUIDs of the transfers that it created. */
+  readonly created: ReadonlySet<string>;
+  readonly reversals: readonly Reversal[];
+  readonly events: readonly CausedEvent[];
+  /** Whether everything was searched. */
+  readonly complete: boolean;
+};
+
+/**
+ * The stretches of time, in seconds from the request, in which it can have done something: it has its response after 5 s.
+ * Clocks may differ by a second. The first is where nearly everything is.
+ */
+const STRETCHES = [
+  [-1, 1],
+  [1, 3],
+  [3, 6],
+] as const;
+const WHOLE = [-1, 6] as const;
+
+/** Time to leave for what comes after the search, in milliseconds. */
+const RESERVED_MILLISECONDS = 1500;
+
+/** Reads everything that is stored about a request (inner UUID), in statements that take turns with other long reads. */
+export async function traceRequest(
+  database: Database,
+  requestId: string,
+  { deadline, isGone }: Pick<CallContext, 'deadline' | 'isGone'>,
+): Promise<RequestTrace> {
+  const receivedAt = timeOfId(requestId);
+  const read = (statement: Statement): Promise<readonly Row[]> =>
+    readInTurn({ programId: 'requests', deadline, isGone }, () => readRows(database, statement));
+  const whole = stretchOf(receivedAt, WHOLE, 0);
+  const [row] = await read(readError(requestId, null));
+  const error = row === undefined ? null : toLoggedError(row);
+  const audited = await read(findAuditEntries(requestId, whole.from, whole.to, MAX_SHOWN_OF_REQUEST));
+  const entries = audited.map(toAuditEntry);
+  const nothing = { transfers: [], transferCount: 0, created: new Set<string>(), reversals: [], events: [] };
+  if (error !== null && !canHaveDoneSomething(error)) {
+    return { receivedAt, error, entries, ...nothing, complete: true };
+  }
+  const aheads = toAheads(await read(readClockMoves(whole)), whole);
+  const programId = error?.programId ?? entries.find((entry) => entry.programId !== null)?.programId ?? null;
+  const made: Made[] = [];
+  const events: CausedEvent[] = [];
+  let complete = true;
+  for (const [ahead, stretch] of aheads.flatMap((one) => STRETCHES.map((seconds) => [one, seconds] as const))) {
+    if (performance.now() > deadline - RESERVED_MILLISECONDS) complete = false;
+    if (!complete || made.length > MAX_BATCH_ROWS) break;
+    const found = await read(findMade(requestId, programId, stretchOf(receivedAt, stretch, ahead), MAX_BATCH_ROWS + 1));
+    made.push(...found.map(toMade));
+  }
+  const subjects = made.map(({ id, isTransfer }) => toWireId(isTransfer ? 'tr' : 'rev', id));
+  for (const ahead of complete ? aheads : []) {
+    const found = await read(findEvents(requestId, subjects, whole, ahead, MAX_BATCH_ROWS));
+    events.push(...found.map(toCausedEvent));
+  }
+  return { receivedAt, error, entries, complete, ...(await readSubjects(read, made, events)) };
+}
+
+/** Whether a request that failed may have created or changed something: its commit is unknown, or only a row was refused. */
+function canHaveDoneSomething(error: LoggedError): boolean {
+  return isOfBatch(error) || error.moneyMoved === 'unknown' || error.moneyMoved === 'yes';
+}
+
+/** Whether an error is that of a batch, or of a row of one, whose operation is create_transfer. */
+function isOfBatch({ path }: LoggedError): boolean {
+  return path === OPERATIONS.create_transfer_batch.path;
+}
+
+function stretchOf(receivedAt: Date, [from, to]: readonly [number, number], aheadMilliseconds: number): Stretch {
+  const base = receivedAt.getTime() + aheadMilliseconds;
+  return { from: new Date(base + from * 1000), to: new Date(base + to * 1000) };
+}
+
+/** How far the clock of a sandbox was ahead at the time of a request, in milliseconds: once, unless it was moved then. */
+function toAheads(moves: readonly Row[], { from }: Stretch): readonly number[] {
+  const aheads = moves.map((move) => Number(JSON.parse(String(move.details)).seconds_ahead) * 1000);
+  const isKnown = moves.some((move) => (move.created_at as Date) < from);
+  return [...new Set(isKnown ? aheads : [0, ...aheads])].filter(Number.isFinite);
+}
+
+/** Events of one transaction have one time, and transfers that of the rules of their program. */
+const BIRTH_MILLISECONDS = 1000;
+
+type Read = (statement: Statement) => Promise<readonly Row[]>;
+
+/** Reads the transfers and reversals that were made, and the transfers that the events are about. */
+async function readSubjects(read: Read, made: readonly Made[], events: readonly CausedEvent[]) {
+  const named = new Map<string, { readonly programId: string; readonly transferId: string }>();
+  for (const { programId, id, isTransfer } of made) {
+    if (isTransfer) named.set(id, { programId, transferId: id });
+  }
+  const created = new Set(named.keys());
+  const reversed = made.filter(({ isTransfer }) => !isTransfer).slice(0, MAX_SHOWN_OF_REQUEST);
+  const reversals: Reversal[] = [];
+  for (const { programId, id } of reversed)
+    reversals.push(...(await read(readReversal(programId, id))).map(toReversal));
+  for (const { programId, subjectId, requestId } of events) {
+    const transferId = fromWireId('tr', subjectId);
+    if (programId !== null && requestId !== null && transferId !== undefined) {
+      named.set(transferId, { programId, transferId });
+    }
+  }
+  for (const { programId, transferId } of reversals) named.set(transferId, { programId, transferId });
+  const shown = [...named.values()].slice(0, MAX_SHOWN_OF_REQUEST);
+  const rows = shown.length === 0 ? [] : await read(readTransfersForChange(shown));
+  const transfers = rows.map(toTransfer).sort((one, other) => (one.transferId < other.transferId ? -1 : 1));
+  const births = new Map(transfers.map(({ transferId, createdAt }) => [toWireId('tr', transferId), createdAt]));
+  // An event that names no request is about the creation of a transfer, or of a reversal, if it has the time of that.
+  for (const { reversalId, createdAt } of reversals) births.set(toWireId('rev', reversalId), createdAt);
+  const own = events.filter(({ requestId, subjectId, createdAt }) => {
+    const birth = births.get(subjectId);
+    return requestId !== null || birth === undefined || Math.abs(birth - createdAt.getTime()) < BIRTH_MILLISECONDS;
+  });
+  return { transfers, transferCount: named.size, created, reversals, events: own };
+}
+
+/** The operations of card programs that are known by the type of their event. */
+const OPERATION_OF_EVENT: Readonly<Record<string, OperationId>> = {
+  'card.erased': 'erase_card_holder',
+  'card.updated': 'update_card',
+  'card.created': 'create_card',
+  'transfer.updated': 'update_transfer',
+  'transfer.canceled': 'cancel_transfer',
+  'transfer.completed': 'capture_transfer',
+};
+
+/** The operation of a request; null where nothing that is stored tells. */
+export function operationOf({ error, entries, created, reversals, events }: RequestTrace): OperationId | null {
+  if (error !== null && isOfBatch(error)) return 'create_transfer_batch';
+  if (error !== null && error.operation !== null) return toOperation(error.operation);
+  const [entry] = entries;
+  if (entry !== undefined && created.size <= 1) return toOperation(entry.action);
+  if (reversals.length > 0) return 'reverse_transfer';
+  const types = new Set(events.map(({ type }) => type));
+  // Closing a card can create a transfer, too, so the card comes first.
+  if (types.has('card.updated')) return 'update_card';
+  if (created.size > 1) return 'create_transfer_batch';
+  if (created.size === 1) return 'create_transfer';
+  const known = Object.keys(OPERATION_OF_EVENT).find((type) => types.has(type));
+  return known === undefined ? null : (OPERATION_OF_EVENT[known] ?? null);
+}
+
+function toOperation(text: string): OperationId | null {
+  return Object.hasOwn(OPERATIONS, text) ? (text as OperationId) : null;
+}

@@ -1,0 +1,30 @@
+import type { Call, Reply } from '../../calls/call.ts';
+import type { Service } from '../../calls/service.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import { databaseTime } from '../../foundation/database-clock.ts';
+import { NO_PROGRAM } from '../../store/idempotency.ts';
+import { HOLD_SWITCH } from '../../store/locks.ts';
+import { prepareEventDays } from '../../store/partition.ts';
+import { READ_TIME_OF_DAY, setClockAhead } from '../../store/sandbox-clock.ts';
+import { auditOf } from '../audit/audit.ts';
+
+/**
+ * move_clock: sets how far the sandbox's time is ahead of the time of day. It holds the switch, so that every decision has
+ * one time from beginning to end. The clock can be moved back; what was done in the meantime keeps its later times.
+ */
+export async function moveClock(service: Service, call: Call<'move_clock'>): Promise<Reply<'move_clock'>> {
+  const { seconds_ahead: seconds } = call.body;
+  // Without a partition for them, the events of that time are stored all the same, in the default one.
+  await prepareEventDays(service.database, new Date(databaseTime() + seconds * 1000)).catch(() => undefined);
+  return transactUnderKey(service, call, {
+    hold: HOLD_SWITCH,
+    load: { clock: READ_TIME_OF_DAY },
+    decide: ({ clock }) => {
+      const now = Number(clock[0]?.now) + seconds * 1000;
+      const record = { now: new Date(now).toISOString(), seconds_ahead: seconds };
+      const json = JSON.stringify(record);
+      const audited = auditOf(call, { programId: null, subjectId: null, details: json });
+      return { record, json, subjectId: NO_PROGRAM, writes: [setClockAhead(seconds), ...audited] };
+    },
+  });
+}

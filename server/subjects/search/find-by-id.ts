@@ -1,0 +1,86 @@
+import { toWireId } from '../../../domain/identifier.ts';
+import { toOperationFailure } from '../../calls/read-rows.ts';
+import type { Row } from '../../store/connection/database.ts';
+import { findEvent } from '../../store/events/read-events.ts';
+import {
+  findAuditEntry,
+  findKey,
+  findMovements,
+  findPrograms,
+  findReversals,
+  toFoundAuditEntry,
+  toFoundKey,
+  toFoundMovement,
+  toFoundProgram,
+  toFoundReversal,
+} from '../../store/search/find-others.ts';
+import { findTransfersById } from '../../store/search/find-transfers.ts';
+import { toTransfer } from '../../store/transfers/transfer.ts';
+import { readWebhook, toWebhookDetails } from '../../store/webhooks/webhook.ts';
+import type { Term } from './read-term.ts';
+import type { Sought } from './sought.ts';
+import {
+  type Found,
+  foundAuditEntry,
+  foundEvent,
+  foundKey,
+  foundMovement,
+  foundProgram,
+  foundRequestRecord,
+  foundReversal,
+  foundTransfer,
+  foundWebhook,
+} from './summaries.ts';
+
+/** What an id names: at most one thing. */
+export async function findById(sought: Sought, { prefix, inner }: NonNullable<Term['id']>): Promise<readonly Found[]> {
+  const { programId, programIds, read } = sought;
+  const show = async (rows: Promise<readonly Row[]>, toFound: (row: Row) => Found): Promise<readonly Found[]> =>
+    (await rows).slice(0, 1).map(toFound);
+  switch (prefix) {
+    case 'tr':
+      return show(read(findTransfersById(programIds, [inner], 1)), (row) => foundTransfer(toTransfer(row), 'id'));
+    case 'rev':
+      return show(read(findReversals(programIds, [inner], 1)), (row) => foundReversal(toFoundReversal(row), 'id'));
+    case 'dep':
+    case 'wd':
+      return (
+        await show(read(findMovements(programIds, inner)), (row) => foundMovement(toFoundMovement(row), 'id'))
+      ).filter(({ kind }) => (kind === 'deposit') === (prefix === 'dep'));
+    case 'req':
+      return findOneRequest(sought, inner);
+    case 'prog': {
+      const isSought = programId === null || programId === inner;
+      return show(read(findPrograms(isSought ? [inner] : [], '', 1)), (row) => foundProgram(toFoundProgram(row), 'id'));
+    }
+    case 'key':
+      return show(read(findKey(inner, programId)), (row) => foundKey(toFoundKey(row)));
+    case 'wh':
+      return show(read(readWebhook(inner, programId)), (row) => foundWebhook(toWebhookDetails(row)));
+    case 'aud':
+      return show(read(findAuditEntry(inner, programId)), (row) => foundAuditEntry(toFoundAuditEntry(row)));
+    case 'evt':
+      return findOneEvent(sought, inner);
+    default:
+      return [];
+  }
+}
+
+/** Whether it failed or not. In a program only if it is known to have acted there. */
+async function findOneRequest(
+  { service, findRequest, programId, call }: Sought,
+  requestId: string,
+): Promise<readonly Found[]> {
+  const record = await findRequest(service, requestId, call);
+  if (record === undefined) return [];
+  return programId === null || record.program_id === toWireId('prog', programId) ? [foundRequestRecord(record)] : [];
+}
+
+async function findOneEvent({ service, programId }: Sought, eventId: string): Promise<readonly Found[]> {
+  try {
+    const event = await findEvent(service.database, eventId, programId ?? undefined);
+    return event === undefined ? [] : [foundEvent(event)];
+  } catch (error) {
+    throw toOperationFailure(error);
+  }
+}

@@ -1,0 +1,194 @@
+import { ERRORS, isErrorCode } from '../../../contract/errors/catalogue.ts';
+import { FOUND_KINDS, type FoundRecord, type SearchResults } from '../../../contract/look-up/search.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { readPeriod } from '../../calls/moments.ts';
+import { readProgramFilter } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import type { Service } from '../../calls/service.ts';
+import { storedKeyOf } from '../../calls/stored-key.ts';
+import { readInTurn } from '../../calls/turns.ts';
+import { toCardDetails } from '../../store/card.ts';
+import type { Row, Statement } from '../../store/connection/database.ts';
+import { listErrors, toLoggedError } from '../../store/error.ts';
+import { NO_PROGRAM } from '../../store/idempotency.ts';
+import {
+  findCardsByHolder,
+  findCardsById,
+  findCardsByLastFour,
+  findCardsByName,
+} from '../../store/search/find-cards.ts';
+import {
+  findKeyUses,
+  findMovementsByReference,
+  findPrograms,
+  findReversals,
+  type KeyUse,
+  listProgramIds,
+  toFoundMovement,
+  toFoundProgram,
+  toFoundReversal,
+  toKeyUse,
+} from '../../store/search/find-others.ts';
+import {
+  findTransfersByAmount,
+  findTransfersById,
+  findTransfersByReference,
+} from '../../store/search/find-transfers.ts';
+import { toTransfer } from '../../store/transfers/transfer.ts';
+import { findById } from './find-by-id.ts';
+import { readTerm } from './read-term.ts';
+import type { FindRequest, Sought } from './sought.ts';
+import {
+  type Found,
+  foundCard,
+  foundCode,
+  foundKeyUse,
+  foundMovement,
+  foundProgram,
+  foundRequest,
+  foundReversal,
+  foundTransfer,
+} from './summaries.ts';
+
+/** Card programs that one search looks into: each is probed for every kind of thing. */
+const MAX_PROGRAMS = 1000;
+
+/** Results of each kind. */
+const MAX_RESULTS = 5;
+
+/** One more is read than is shown, to know whether there are more. */
+const COUNT = MAX_RESULTS + 1;
+
+/** Transfers that a search by amount compares with the currencies and the time, over all programs. */
+const MAX_AMOUNTS_LOOKED_AT = 20_000;
+
+/**
+ * search: what a text names, in all card programs or in one. The statements run one after the other and take turns with
+ * other long reads, so that a search never holds more than one connection.
+ */
+export async function search(
+  findRequest: FindRequest,
+  service: Service,
+  call: Call<'search'>,
+): Promise<Reply<'search'>> {
+  const programId = readProgramFilter(call, call.query.program_id);
+  const period = readPeriod(call, call.query);
+  const term = readTerm(call.query.q);
+  if (term.text === '') throw schemaRefusal(call, "'q' must have something besides spaces.", '/q');
+  const turns = { programId: programId ?? '', deadline: call.deadline, isGone: call.isGone };
+  const read = (statement: Statement): Promise<readonly Row[]> =>
+    readInTurn(turns, () => readRows(service.database, statement));
+  const programs =
+    programId === null
+      ? (await read(listProgramIds(MAX_PROGRAMS + 1))).map((row) => row.program_id as string)
+      : [programId];
+  const programIds = programs.slice(0, MAX_PROGRAMS);
+  const sought: Sought = { service, findRequest, term, programId, programIds, period, call, read };
+  const found = term.id === undefined ? await findByText(sought) : await findById(sought, term.id);
+  const record: SearchResults = { data: groupsOf(found), complete: programs.length <= MAX_PROGRAMS };
+  return { record };
+}
+
+function groupsOf(found: readonly Found[]): SearchResults['data'] {
+  return FOUND_KINDS.flatMap((kind) => {
+    const records = new Map<string, FoundRecord>();
+    // What matches in two ways is shown once, as the first.
+    for (const one of found) {
+      const key = `${one.record.program_id} ${one.record.id} ${kind === 'idempotency_key' ? one.record.summary : ''}`;
+      if (one.kind === kind && !records.has(key)) records.set(key, one.record);
+    }
+    if (records.size === 0) return [];
+    return [{ kind, results: [...records.values()].slice(0, MAX_RESULTS), has_more: records.size > MAX_RESULTS }];
+  });
+}
+
+async function findByText(sought: Sought): Promise<readonly Found[]> {
+  const finders = [findCards, findReferences, findKey, findAmounts, findCode, findNames];
+  const found: Found[] = [];
+  for (const find of finders) found.push(...(await find(sought)));
+  return found;
+}
+
+async function findCards({ term, programIds, read }: Sought): Promise<readonly Found[]> {
+  const { text, cardName, lastFour } = term;
+  const named = cardName === undefined ? [] : await read(findCardsByName(programIds, cardName, COUNT));
+  const ending = lastFour === undefined ? [] : await read(findCardsByLastFour(programIds, lastFour, COUNT));
+  const held = await read(findCardsByHolder(programIds, text, COUNT));
+  return [
+    ...named.map((row) => foundCard(toCardDetails(row), row.name === text ? 'id' : 'id_prefix')),
+    ...ending.map((row) => foundCard(toCardDetails(row), 'last_four')),
+    ...held.map((row) => foundCard(toCardDetails(row), 'holder_reference')),
+  ];
+}
+
+async function findReferences({ term, programIds, read }: Sought): Promise<readonly Found[]> {
+  const transfers = await read(findTransfersByReference(programIds, term.text, COUNT));
+  const movements = await read(findMovementsByReference(programIds, term.text, COUNT));
+  return [
+    ...transfers.map((row) => foundTransfer(toTransfer(row), 'reference')),
+    ...movements.map((row) => foundMovement(toFoundMovement(row), 'reference')),
+  ];
+}
+
+const KEYED = OPERATION_IDS.filter((id) => OPERATIONS[id].idempotency !== 'none');
+const isOfProgram = (id: OperationId): boolean =>
+  OPERATIONS[id].reach === 'program' || OPERATIONS[id].path.includes('{program_id}');
+const OF_PROGRAMS = KEYED.filter(isOfProgram);
+const OF_OPERATORS = KEYED.filter((id) => !isOfProgram(id));
+
+/** What a use of a key by these operations is about, if that can be shown itself. */
+const SUBJECTS: Readonly<Record<string, 'transfer' | 'reversal' | 'card'>> = {
+  create_transfer: 'transfer',
+  capture_transfer: 'transfer',
+  cancel_transfer: 'transfer',
+  reverse_transfer: 'reversal',
+  create_card: 'card',
+};
+
+/** What an idempotency key made; the key itself, where it was refused or made something else. */
+async function findKey({ term, programId, programIds, read }: Sought): Promise<readonly Found[]> {
+  const key = storedKeyOf(term.text);
+  const uses = [
+    ...(await read(findKeyUses(programIds, OF_PROGRAMS, key, COUNT))),
+    ...(programId === null ? await read(findKeyUses([NO_PROGRAM], OF_OPERATORS, key, COUNT)) : []),
+  ].map(toKeyUse);
+  const madeBy = (kind: 'transfer' | 'reversal' | 'card'): readonly string[] =>
+    uses.filter((use) => SUBJECTS[use.operation] === kind).flatMap(({ subjectId }) => subjectId ?? []);
+  const [transfers, reversals, cards] = [madeBy('transfer'), madeBy('reversal'), madeBy('card')];
+  const isShown = ({ operation, subjectId }: KeyUse): boolean => subjectId !== null && operation in SUBJECTS;
+  const readAll = async (ids: readonly string[], find: typeof findTransfersById): Promise<readonly Row[]> =>
+    ids.length === 0 ? [] : await read(find([...new Set(uses.map((use) => use.programId))], ids, COUNT));
+  return [
+    ...(await readAll(transfers, findTransfersById)).map((row) => foundTransfer(toTransfer(row), 'idempotency_key')),
+    ...(await readAll(reversals, findReversals)).map((row) => foundReversal(toFoundReversal(row), 'idempotency_key')),
+    ...(await readAll(cards, findCardsById)).map((row) => foundCard(toCardDetails(row), 'idempotency_key')),
+    ...uses.filter((use) => !isShown(use)).map((use) => foundKeyUse(term.text, use)),
+  ];
+}
+
+async function findAmounts({ term, programIds, period, read }: Sought): Promise<readonly Found[]> {
+  const { amounts } = term;
+  if (amounts.length === 0 || programIds.length === 0) return [];
+  const look = Math.max(COUNT, Math.floor(MAX_AMOUNTS_LOOKED_AT / (programIds.length * amounts.length)));
+  const rows = await read(findTransfersByAmount(programIds, { amounts, ...period }, look, COUNT));
+  return rows.map((row) => foundTransfer(toTransfer(row), 'amount'));
+}
+
+/** The page of an error code, and the latest requests that failed with it. */
+async function findCode({ term, programId, period, read }: Sought): Promise<readonly Found[]> {
+  const { text: code } = term;
+  if (!isErrorCode(code)) return [];
+  const filter = { after: null, count: COUNT, programId, codes: [code], operation: null, cardName: null, ...period };
+  const rows = await read(listErrors(filter));
+  return [foundCode(code, ERRORS[code].meaning), ...rows.map((row) => foundRequest(toLoggedError(row), 'error_code'))];
+}
+
+/** Shorter texts are in too many names to mean one of them. */
+const MIN_NAME_LENGTH = 3;
+
+async function findNames({ term, programIds, read }: Sought): Promise<readonly Found[]> {
+  if (term.text.length < MIN_NAME_LENGTH || term.amounts.length > 0) return [];
+  const rows = await read(findPrograms(programIds, term.text, COUNT));
+  return rows.map((row) => foundProgram(toFoundProgram(row), 'name'));
+}

@@ -1,0 +1,141 @@
+import type { FOUND_KINDS, FoundRecord } from '../../../contract/look-up/search.ts';
+import type { RequestRecord } from '../../../contract/service/requests.ts';
+import { cardStatusOn } from '../../../domain/cards/card.ts';
+import { type IdentifierPrefix, toWireId } from '../../../domain/identifier.ts';
+import { formatMoney } from '../../../domain/ledger/money.ts';
+import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import type { CardDetails } from '../../store/card.ts';
+import { type LoggedError, timeOfId } from '../../store/error.ts';
+import type { StoredEvent } from '../../store/events/read-events.ts';
+import { NO_PROGRAM } from '../../store/idempotency.ts';
+import type {
+  KeyUse,
+  toFoundAuditEntry,
+  toFoundKey,
+  toFoundMovement,
+  toFoundProgram,
+  toFoundReversal,
+} from '../../store/search/find-others.ts';
+import type { WebhookDetails } from '../../store/webhooks/webhook.ts';
+
+/** Something that was found, with its kind. */
+export type Found = { readonly kind: (typeof FOUND_KINDS)[number]; readonly record: FoundRecord };
+
+type Match = FoundRecord['matched'];
+
+/** The words of a result: its parts as they are stored become what the contract shows. */
+function found(
+  kind: Found['kind'],
+  id: string,
+  matched: Match,
+  summary: string,
+  { programId, createdAt }: { readonly programId: string | null; readonly createdAt: Date | number | null },
+): Found {
+  const program_id = programId === null || programId === NO_PROGRAM ? null : toWireId('prog', programId);
+  const created_at = createdAt === null ? null : new Date(createdAt).toISOString();
+  return { kind, record: { id, program_id, matched, summary, created_at } };
+}
+
+/** A transfer. */
+export function foundTransfer(transfer: Transfer, matched: Match): Found {
+  const { amount, currency, cardName, destinationCardName, status } = transfer;
+  const money = formatMoney(amount, currency);
+  const what = {
+    load: `Load of ${money} to ${cardName}`,
+    unload: `Unload of ${money} from ${cardName}`,
+    card_to_card: `Transfer of ${money} from ${cardName} to ${destinationCardName}`,
+  }[transfer.type];
+  return found('transfer', toWireId('tr', transfer.transferId), matched, `${what}: ${status}`, transfer);
+}
+
+/** A card. Its line does not say who holds it. */
+export function foundCard(details: CardDetails, matched: Match): Found {
+  const { card, account, lastFour, createdAt } = details;
+  const digits = lastFour === null ? '' : ` ending in ${lastFour}`;
+  const balance = formatMoney(account.balance, card.currency);
+  const summary = `Card${digits}: ${cardStatusOn(card, details.today)}, balance ${balance}`;
+  return found('card', card.name, matched, summary, { programId: card.programId, createdAt });
+}
+
+/** A request that failed. */
+export function foundRequest(error: LoggedError, matched: Match): Found {
+  const { requestId, operation, status, code, programId } = error;
+  const summary = `${operation ?? 'Request'} failed with ${status} ${code}`;
+  return found('request', toWireId('req', requestId), matched, summary, { programId, createdAt: timeOfId(requestId) });
+}
+
+/** What a request did, in the sentence of its page. */
+export function foundRequestRecord({ request_id, program_id, summary, received_at }: RequestRecord): Found {
+  const record = { id: request_id, program_id, matched: 'id', summary, created_at: received_at } as const;
+  return { kind: 'request', record };
+}
+
+/** A reversal. */
+export function foundReversal(reversal: ReturnType<typeof toFoundReversal>, matched: Match): Found {
+  const { reversalId, transferId, amount, currency } = reversal;
+  const summary = `Reversal of ${formatMoney(amount, currency)} of ${toWireId('tr', transferId)}`;
+  return found('reversal', toWireId('rev', reversalId), matched, summary, reversal);
+}
+
+/** A deposit or withdrawal. */
+export function foundMovement(movement: ReturnType<typeof toFoundMovement>, matched: Match): Found {
+  const { kind, movementId, amount, currency } = movement;
+  const [prefix, name] = kind === 'deposit' ? (['dep', 'Deposit'] as const) : (['wd', 'Withdrawal'] as const);
+  return found(kind, toWireId(prefix, movementId), matched, `${name} of ${formatMoney(amount, currency)}`, movement);
+}
+
+/** The prefix of what an operation creates, if the key's line names it. */
+const CREATED: Readonly<Record<string, IdentifierPrefix>> = {
+  create_deposit: 'dep',
+  create_withdrawal: 'wd',
+  create_program: 'prog',
+  create_key: 'key',
+  roll_key: 'key',
+  create_webhook: 'wh',
+  create_operator_webhook: 'wh',
+};
+
+/** A use of an idempotency key that led to no transfer, card or reversal. */
+export function foundKeyUse(key: string, use: KeyUse): Found {
+  const { operation, status, subjectId, code, requestId } = use;
+  const prefix = CREATED[operation];
+  const created = subjectId !== null && prefix !== undefined ? `: ${toWireId(prefix, subjectId)}` : '';
+  const what = code === null ? created : `: refused with ${status} ${code}`;
+  const by = requestId === null ? '' : ` (first sent by ${toWireId('req', requestId)})`;
+  const summary = `Key of ${operation}${what}${by}`;
+  return found('idempotency_key', key, 'idempotency_key', summary, use);
+}
+
+/** An event. */
+export function foundEvent(event: StoredEvent): Found {
+  return found('event', toWireId('evt', event.eventId), 'id', `Event ${event.type} about ${event.subjectId}`, event);
+}
+
+/** A card program. */
+export function foundProgram(program: ReturnType<typeof toFoundProgram>, matched: Match): Found {
+  const { programId, name, currency } = program;
+  return found('program', toWireId('prog', programId), matched, `Card program ${name} in ${currency}`, program);
+}
+
+/** A webhook. Of its URL only the host is shown: the rest can have secrets. */
+export function foundWebhook(webhook: WebhookDetails): Found {
+  const summary = `Webhook to ${new URL(webhook.url).host}: ${webhook.status}`;
+  return found('webhook', toWireId('wh', webhook.webhookId), 'id', summary, webhook);
+}
+
+/** An API key. */
+export function foundKey(key: ReturnType<typeof toFoundKey>): Found {
+  const state = key.revokedAt === null ? '' : ', revoked';
+  return found('api_key', toWireId('key', key.keyId), 'id', `API key ${key.name}${state}`, key);
+}
+
+/** An entry of the audit log. */
+export function foundAuditEntry(entry: ReturnType<typeof toFoundAuditEntry>): Found {
+  const summary = `Audit entry ${entry.position}: ${entry.action} by ${entry.actor}`;
+  return found('audit_entry', toWireId('aud', entry.entryId), 'id', summary, entry);
+}
+
+/** An error code. */
+export function foundCode(code: string, meaning: string): Found {
+  return found('error_code', code, 'error_code', meaning, { programId: null, createdAt: null });
+}

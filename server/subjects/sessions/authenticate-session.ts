@@ -1,0 +1,112 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { Caller } from '../../calls/call.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { type FoundSession, findSession, toFoundSession } from '../../store/session.ts';
+
+// Invariant: A session ends in every process within a second of its key's revocation, expiry or roll, of its own
+//   end, and when it is idle or too old
+// Kept by: this file; the key is locked when a session begins (`create-session.ts`)
+// Tested by: `test/security/sessions.test.ts`, `test/mutants/sessions.ts`
+
+/** How long a session is accepted from the cache: after it, one that was ended is refused everywhere. */
+const CACHED_MILLISECONDS = 1000;
+
+/** Maximum number of cached sessions; beyond it the cache is cleared. */
+const MAX_CACHED = 10_000;
+
+/** 256 random bits in base64url. */
+const FORM = /^[A-Za-z0-9_-]{43}$/;
+
+type Bearing = Extract<Caller, { readonly keyId: string }>;
+
+type Known = { readonly caller: Bearing; readonly until: number };
+
+type LookUp = { readonly startedAt: number; readonly known: Promise<Known> };
+
+/** A new token, and what is stored of it. */
+export function newToken(): { readonly token: string; readonly tokenHash: Buffer } {
+  const token = randomBytes(32).toString('base64url');
+  return { token, tokenHash: hashOf(token) };
+}
+
+function hashOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+/** Whoever is told that a session and its key were used; neither may throw. */
+export type SessionUses = {
+  readonly noteSession: (sessionId: string) => void;
+  readonly noteKey: (keyId: string) => void;
+};
+
+/**
+ * Creates the check of sessions: it gives the caller of a token, or throws a Refusal `unauthenticated`. A failure of the
+ * database is a failure of the operation, never a 401.
+ *
+ * A session is found by the hash of its token, at most once a second. Its end, and the end of its key by revocation,
+ * expiry or roll, are seen within that second, counted from the start of the look-up as for keys.
+ *
+ * With `isActive` somebody does something, which puts off the end of an idle session; a page that only asks what is new
+ * does not.
+ */
+export function openSessionAuthentication(
+  database: Database,
+  uses: SessionUses,
+): (token: string, isActive: boolean) => Promise<Caller> {
+  const cache = new Map<string, Known>();
+  const lookUps = new Map<string, LookUp>();
+  const lookUp = async (digest: string, tokenHash: Buffer, startedAt: number): Promise<Known> => {
+    const [row] = await readRows(database, findSession(tokenHash));
+    cache.delete(digest);
+    const session = row === undefined ? undefined : toFoundSession(row);
+    const caller = toCaller(session);
+    const { keyLeft, idleLeft, left } = session as FoundSession;
+    const lasts = Math.min(CACHED_MILLISECONDS, keyLeft ?? CACHED_MILLISECONDS, idleLeft, left);
+    if (cache.size >= MAX_CACHED) cache.clear();
+    const known = { caller, until: startedAt + lasts };
+    cache.set(digest, known);
+    return known;
+  };
+  const find = (token: string): Known | Promise<Known> => {
+    if (!FORM.test(token)) throw refuse('The session is unknown.', 'session malformed');
+    const tokenHash = hashOf(token);
+    const digest = tokenHash.toString('base64');
+    const now = performance.now();
+    const known = cache.get(digest);
+    if (known !== undefined && known.until > now) return known;
+    const shared = lookUps.get(digest);
+    if (shared !== undefined && shared.startedAt + CACHED_MILLISECONDS > now) return shared.known;
+    const found = lookUp(digest, tokenHash, now).finally(() => {
+      if (lookUps.get(digest)?.known === found) lookUps.delete(digest);
+    });
+    lookUps.set(digest, { startedAt: now, known: found });
+    return found;
+  };
+  return async (token, isActive) => {
+    const { caller } = await find(token);
+    uses.noteKey(caller.keyId);
+    if (isActive && caller.sessionId !== undefined) uses.noteSession(caller.sessionId);
+    return caller;
+  };
+}
+
+function toCaller(session: FoundSession | undefined): Bearing {
+  if (session === undefined) throw refuse('The session is unknown, or it was ended.', 'session unknown');
+  const { sessionId, keyId, programId, scopes } = session;
+  const ended = (how: string): Refusal => refuse(`The session has ended${how}`, 'session ended', keyId);
+  if (session.revokedAt !== null) throw ended(': its API key was revoked.');
+  if (session.replacedBy !== null) throw ended(': its API key was rolled.');
+  if (session.keyLeft !== null && session.keyLeft <= 0) throw ended(': its API key has expired.');
+  if (session.left <= 0) throw ended(', because it is 12 hours old.');
+  if (session.idleLeft <= 0) throw ended(', because it was not used for 15 minutes.');
+  return programId === null
+    ? { kind: 'operator_key', keyId, scopes, sessionId }
+    : { kind: 'program_key', keyId, scopes, programId, sessionId };
+}
+
+function refuse(message: string, reason: string, keyId?: string): Refusal {
+  const details = { saw: { refused_because: reason }, ...(keyId === undefined ? {} : { keyId }) };
+  return new Refusal('unauthenticated', `${message} Sign in again.`, details);
+}

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { CONCERNS, type Concern } from '../../../domain/service-status.ts';
+import { durationOf, type Facts, findConcerns } from './concerns.ts';
+
+const MOMENT = '2030-01-31T12:00:00.000Z';
+
+/** A service that is short of nothing. */
+const WELL: Facts = {
+  version: '1.0.0',
+  mode: 'live',
+  host: 'one',
+  process_id: 1,
+  started_at: MOMENT,
+  uptime_seconds: 100_000,
+  readiness: { ready: true, reason: 'ready', message: '', runbook: null, since: MOMENT },
+  schema: { state: 'current', newest_migration: '0001_ledger.sql' },
+  database: {
+    kind: 'external',
+    state: 'up',
+    version: '15.4',
+    size_bytes: 1,
+    standbys: 2,
+    waits_for_standby: true,
+    replication_lag_bytes: 0,
+  },
+  connections: { max: 27, in_use: 1, idle: 1, waiting: 0 },
+  webhooks: { delivery: 'running', enabled: 3, paused: 0, failing: 0, oldest_undelivered_seconds: 1 },
+  error_log: { spool_bytes: 0, max_spool_bytes: 100, dropped: 0 },
+  relay_lag_seconds: 0.1,
+  due_late_seconds: 0,
+  switch: { service_disabled: false, programs_disabled: 0 },
+  funding_low: 0,
+  books: { verified_at: MOMENT, balanced: true },
+  backups: { last_copy_at: MOMENT, last_archived_at: MOMENT, restorable_until: MOMENT },
+  unverifiedSeconds: 3_000,
+  verificationSeconds: 1,
+  isArchivingFailing: false,
+  uncopiedSeconds: 86_400,
+};
+
+/** What is different of a service that is short of something, and what is said of it. */
+const SHORT: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegExp]>>> = {
+  few_connections: [{ readiness: { ...WELL.readiness, reason: 'few_connections' } }, /It may open 27, 1 are in use/],
+  schema_newer: [{ schema: { state: 'newer_usable', newest_migration: '0002_x.sql' } }, /newer version/],
+  service_disabled: [{ switch: { service_disabled: false, programs_disabled: 1 } }, /^Transfers of 1 card program are/],
+  delivery_off: [{ webhooks: { ...WELL.webhooks, delivery: 'off' } }, /does not deliver/],
+  webhooks_failing: [
+    { webhooks: { ...WELL.webhooks, failing: 2 } },
+    /^2 webhooks failing for 15 minutes or more, 0 paused/,
+  ],
+  error_spool_filling: [{ error_log: { ...WELL.error_log, spool_bytes: 26 } }, /^26 bytes of errors wait/],
+  errors_dropped: [{ error_log: { ...WELL.error_log, dropped: 1 } }, /^1 error could not be recorded/],
+  relay_late: [{ relay_lag_seconds: 61 }, /the oldest for 61 seconds/],
+  due_transfers_late: [{ due_late_seconds: 3_600 }, /is 60 minutes late/],
+  books_not_verified: [{ unverifiedSeconds: 9 * 3_600 }, /last verified 9 hours ago/],
+  books_not_balanced: [{ books: { verified_at: MOMENT, balanced: false } }, /do not balance/],
+  funding_low: [{ funding_low: 2 }, /of 2 card programs is below/],
+  replication_late: [{ database: { ...WELL.database, replication_lag_bytes: 1e9 } }, /1000000000 bytes behind/],
+  archiving_failing: [{ isArchivingFailing: true }, /cannot be archived/],
+  backup_overdue: [{ uncopiedSeconds: 9 * 86_400 }, /last copied 9 days ago/],
+};
+
+test('a service that is short of nothing has no concerns', () => {
+  expect(findConcerns(WELL)).toEqual([]);
+});
+
+test.each(CONCERNS.filter((name) => SHORT[name] !== undefined))('%s', (name) => {
+  const [difference, message] = SHORT[name] ?? [{}, /./];
+  expect(findConcerns({ ...WELL, ...difference })).toEqual([
+    { name, message: expect.stringMatching(message), runbook: expect.stringMatching(/^docs\/runbook\/[a-z-]+\.md$/) },
+  ]);
+});
+
+test('a webhook that was paused a moment ago resumes by itself', () => {
+  expect(findConcerns({ ...WELL, webhooks: { ...WELL.webhooks, paused: 1 } })).toEqual([]);
+});
+
+test('a ledger whose verification takes long is verified less often', () => {
+  expect(findConcerns({ ...WELL, unverifiedSeconds: 9 * 3_600, verificationSeconds: 3_600 })).toEqual([]);
+});
+
+test('what is not known is no concern', () => {
+  const unknown: Facts = {
+    ...WELL,
+    schema: { state: null, newest_migration: null },
+    database: { ...WELL.database, state: 'silent', standbys: null, replication_lag_bytes: null },
+    webhooks: { delivery: 'running', enabled: null, paused: null, failing: null, oldest_undelivered_seconds: null },
+    relay_lag_seconds: null,
+    due_late_seconds: null,
+    switch: { service_disabled: null, programs_disabled: null },
+    funding_low: null,
+    books: { verified_at: null, balanced: null },
+    unverifiedSeconds: null,
+  };
+  expect(findConcerns(unknown)).toEqual([]);
+});
+
+test.each([
+  [1, '1 seconds'],
+  [119, '119 seconds'],
+  [120, '2 minutes'],
+  [7_200, '2 hours'],
+  [172_800, '2 days'],
+])('%d seconds are %s', (seconds, text) => {
+  expect(durationOf(seconds)).toBe(text);
+});

@@ -1,0 +1,141 @@
+import type { ServiceStatus } from '../../../contract/service/status.ts';
+import { READINESS } from '../../../domain/readiness.ts';
+import type { Concern } from '../../../domain/service-status.ts';
+import { type RunbookPage, runbookPath } from '../../foundation/runbook.ts';
+
+/** The page of the runbook for each concern. */
+const PAGES: Readonly<Record<Concern, RunbookPage>> = {
+  few_connections: 'few-connections',
+  schema_newer: 'schema-newer',
+  service_disabled: 'service-disabled',
+  delivery_off: 'delivery-off',
+  webhooks_failing: 'webhooks-failing',
+  error_spool_filling: 'error-spool-filling',
+  errors_dropped: 'errors-dropped',
+  relay_late: 'relay-late',
+  due_transfers_late: 'due-transfers-late',
+  books_not_verified: 'books-not-verified',
+  books_not_balanced: 'books-not-balanced',
+  funding_low: 'funding-low',
+  replication_late: 'replication-late',
+  archiving_failing: 'archiving-failing',
+  backup_overdue: 'backup-overdue',
+};
+
+/** The job runs every second. The limits are those of ops/alerts.yml. */
+const MAX_LATE_SECONDS = 60;
+
+/** The relay runs four times a second at least. */
+const MAX_RELAY_LAG_SECONDS = 30;
+
+/** The oldest event of a webhook that works; a retry takes longer than this only after several failures. */
+const MAX_UNDELIVERED_SECONDS = 300;
+
+/** The books are verified within an hour; where that takes more than two minutes, less often. As in ops/alerts.yml. */
+const MAX_UNVERIFIED_SECONDS = 3_600;
+const MAX_UNVERIFIED_FACTOR = 25;
+
+/** A copy is taken every week, and the first one when the service starts; 100 GB take an hour. */
+const MAX_UNCOPIED_SECONDS = 8 * 86_400;
+const MAX_FIRST_COPY_SECONDS = 2 * 3_600;
+
+/** Four files of the write-ahead log. */
+const MAX_REPLICATION_LAG_BYTES = 64 * 1_048_576;
+
+/** The share of the spool that may be used before there is little left. */
+const MAX_SPOOL_SHARE = 0.2;
+
+/** What is looked at besides the status itself. */
+export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> & Ages;
+
+/** How old some things are. */
+export type Ages = {
+  /** How long the books have not been verified; null where that is not known. */
+  readonly unverifiedSeconds: number | null;
+  /** How long the last verification took. */
+  readonly verificationSeconds: number;
+  /** Whether the last attempt to archive the write-ahead log failed. */
+  readonly isArchivingFailing: boolean;
+  /** How long ago the ledger was last copied; null where the service takes no backups. */
+  readonly uncopiedSeconds: number | null;
+};
+
+/** What a service is short of; nothing of what is not known. */
+export function findConcerns(facts: Facts): ServiceStatus['degraded'] {
+  const found = Object.entries(CHECKS).flatMap(([name, check]) => {
+    const message = check(facts);
+    return message === undefined ? [] : [{ name: name as Concern, message }];
+  });
+  return found.map(({ name, message }) => ({ name, message, runbook: runbookPath(PAGES[name]) }));
+}
+
+const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = {
+  few_connections: ({ readiness, connections: { max, in_use: inUse, waiting } }) =>
+    when(
+      readiness.reason === 'few_connections',
+      `${READINESS.few_connections.sentence} It may open ${max}, ${inUse} are in use, and ${waiting} requests wait for one.`,
+    ),
+  schema_newer: ({ schema }) => when(schema.state === 'newer_usable', READINESS.schema_newer.sentence),
+  service_disabled: ({ switch: { service_disabled: service, programs_disabled: programs } }) =>
+    when(
+      service === true || (programs ?? 0) > 0,
+      service === true
+        ? 'Transfers of the whole service are disabled by the switch.'
+        : `Transfers of ${counted(programs, 'card program')} are disabled by the switch.`,
+    ),
+  delivery_off: ({ webhooks }) => when(webhooks.delivery === 'off', 'This process does not deliver to webhooks.'),
+  webhooks_failing: ({ webhooks: { failing, paused, oldest_undelivered_seconds: oldest } }) =>
+    when(
+      // A webhook is paused after a minute of failures, and resumes by itself.
+      (failing ?? 0) > 0 || (oldest ?? 0) > MAX_UNDELIVERED_SECONDS,
+      `${counted(failing, 'webhook')} failing for 15 minutes or more, ${paused ?? 0} paused; the oldest event that waits for an enabled ` +
+        `webhook is ${durationOf(oldest ?? 0)} old.`,
+    ),
+  error_spool_filling: ({ error_log: { spool_bytes: bytes, max_spool_bytes: max } }) =>
+    when(bytes > MAX_SPOOL_SHARE * max, `${bytes} bytes of errors wait for the database, of ${max} that may wait.`),
+  errors_dropped: ({ error_log: { dropped } }) =>
+    when(dropped > 0, `${counted(dropped, 'error')} could not be recorded since the process was started.`),
+  relay_late: ({ relay_lag_seconds: lag }) =>
+    when((lag ?? 0) > MAX_RELAY_LAG_SECONDS, `Events wait for a position, the oldest for ${durationOf(lag ?? 0)}.`),
+  due_transfers_late: ({ due_late_seconds: late }) =>
+    when((late ?? 0) > MAX_LATE_SECONDS, `The oldest transfer that is due is ${durationOf(late ?? 0)} late.`),
+  books_not_verified: ({ books, unverifiedSeconds, verificationSeconds }) =>
+    when(
+      unverifiedSeconds !== null &&
+        unverifiedSeconds > Math.max(MAX_UNVERIFIED_SECONDS, MAX_UNVERIFIED_FACTOR * verificationSeconds),
+      books.verified_at === null
+        ? 'The books were never verified.'
+        : `The books were last verified ${durationOf(unverifiedSeconds ?? 0)} ago.`,
+    ),
+  books_not_balanced: ({ books }) => when(books.balanced === false, 'The books do not balance.'),
+  funding_low: ({ funding_low: low }) =>
+    when((low ?? 0) > 0, `The funding of ${counted(low, 'card program')} is below its threshold.`),
+  replication_late: ({ database: { replication_lag_bytes: lag } }) =>
+    when((lag ?? 0) > MAX_REPLICATION_LAG_BYTES, `A standby is ${lag} bytes behind.`),
+  archiving_failing: ({ isArchivingFailing }) =>
+    when(isArchivingFailing, 'The write-ahead log cannot be archived, so the latest changes are in no backup.'),
+  backup_overdue: ({ backups, uncopiedSeconds }) =>
+    when(
+      uncopiedSeconds !== null &&
+        uncopiedSeconds > (backups.last_copy_at === null ? MAX_FIRST_COPY_SECONDS : MAX_UNCOPIED_SECONDS),
+      backups.last_copy_at === null
+        ? 'There is no copy of the ledger yet.'
+        : `The ledger was last copied ${durationOf(uncopiedSeconds ?? 0)} ago.`,
+    ),
+};
+
+function when(isSo: boolean, message: string): string | undefined {
+  return isSo ? message : undefined;
+}
+
+function counted(count: number | null, one: string): string {
+  return `${count ?? 0} ${one}${count === 1 ? '' : 's'}`;
+}
+
+/** A time in the largest unit of which there are two. */
+export function durationOf(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} seconds`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} minutes`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} hours`;
+  return `${Math.round(seconds / 86_400)} days`;
+}

@@ -1,0 +1,152 @@
+import { hostname } from 'node:os';
+import type { ServiceStatus } from '../../../contract/service/status.ts';
+import { READINESS, type ReadinessReason } from '../../../domain/readiness.ts';
+import { type DatabaseState, STATUS_PARTS, type StatusPart } from '../../../domain/service-status.ts';
+import type { Reply } from '../../calls/call.ts';
+import { runbookOf } from '../../calls/readiness.ts';
+import type { Service } from '../../calls/service.ts';
+import { databaseTime } from '../../foundation/database-clock.ts';
+import type { Database } from '../../store/connection/database.ts';
+import {
+  type LedgerFigures,
+  readLedgerFigures,
+  readServerFigures,
+  readWebhookFigures,
+  type ServerFigures,
+  type WebhookFigures,
+} from '../../store/figures.ts';
+import { findSchemaState, READ_NEWEST_MIGRATION, type SchemaState } from '../../store/migrations/compatibility.ts';
+import { type Ages, findConcerns } from './concerns.ts';
+import type { StatusSources } from './sources.ts';
+
+/** Time for each part that is read from the database; a part that takes longer is not known. All are read at once. */
+const READ_MILLISECONDS = 2_000;
+
+/** What is read from the database; undefined is what could not be read. */
+type Parts = {
+  readonly ledger: LedgerFigures | undefined;
+  readonly webhooks: WebhookFigures | undefined;
+  readonly server: ServerFigures | undefined;
+  readonly schema: { readonly state: SchemaState; readonly newest: string | null } | undefined;
+};
+
+/**
+ * get_status: what the process knows of itself, and what it reads from the database at once, each part with a limit of
+ * time. Whatever cannot be read is null and named, so that the status is of use when the database is down.
+ */
+export async function getStatus(sources: StatusSources, service: Service): Promise<Reply<'get_status'>> {
+  return { record: await readStatus(sources, service) };
+}
+
+/** The status of this process, as {@link getStatus} shows it. */
+export async function readStatus(sources: StatusSources, { database }: Service): Promise<ServiceStatus> {
+  const [reason, ledger, webhooks, server, schema] = await Promise.all([
+    sources.readiness.find(),
+    inTime(readLedgerFigures(database)),
+    inTime(readWebhookFigures(database)),
+    inTime(readServerFigures(database)),
+    inTime(readSchema(database)),
+  ]);
+  return describe(sources, reason, { ledger, webhooks, server, schema });
+}
+
+async function readSchema(database: Database): Promise<Parts['schema']> {
+  const [state, [row]] = await Promise.all([findSchemaState(database), database.read(READ_NEWEST_MIGRATION)]);
+  return { state, newest: row?.name === null || row === undefined ? null : String(row.name) };
+}
+
+/** Undefined when it fails or takes too long; what then still runs ends by the limits of its connection. */
+async function inTime<Figures>(reading: Promise<Figures>): Promise<Figures | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), READ_MILLISECONDS);
+  });
+  const figures = await Promise.race([reading.catch(() => undefined), tooLate]);
+  clearTimeout(timer);
+  return figures;
+}
+
+function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts): ServiceStatus {
+  const { ledger, webhooks, server, schema } = parts;
+  const { isReady, sentence } = READINESS[reason];
+  const uptimeSeconds = Math.floor(performance.now() / 1000);
+  const { max, inUse, idle, waiting } = sources.connections();
+  const { spoolBytes, maxSpoolBytes, dropped } = sources.errors();
+  const status: Omit<ServiceStatus, 'degraded' | 'unknown'> = {
+    version: sources.version,
+    mode: sources.mode,
+    host: hostname(),
+    process_id: process.pid,
+    started_at: new Date(performance.timeOrigin).toISOString(),
+    uptime_seconds: uptimeSeconds,
+    readiness: {
+      ready: isReady,
+      reason,
+      message: sentence,
+      runbook: runbookOf(reason),
+      since: sources.readiness.latest().since.toISOString(),
+    },
+    schema: { state: schema?.state ?? null, newest_migration: schema?.newest ?? null },
+    database: {
+      kind: sources.embedded === undefined ? 'external' : 'embedded',
+      state: databaseState(sources, reason, parts),
+      version: server?.version ?? null,
+      size_bytes: server?.databaseBytes ?? null,
+      standbys: server?.standbys ?? null,
+      waits_for_standby: server?.waitsForStandby ?? null,
+      replication_lag_bytes: server?.replicationLagBytes ?? null,
+    },
+    connections: { max, in_use: inUse, idle, waiting },
+    webhooks: {
+      delivery: sources.delivery(),
+      enabled: webhooks?.enabled ?? null,
+      paused: webhooks?.paused ?? null,
+      failing: webhooks?.longFailing ?? null,
+      oldest_undelivered_seconds: webhooks?.enabledLagSeconds ?? null,
+    },
+    error_log: { spool_bytes: spoolBytes, max_spool_bytes: maxSpoolBytes, dropped },
+    relay_lag_seconds: ledger === undefined ? null : (ledger.relayLagSeconds ?? 0),
+    due_late_seconds: ledger === undefined ? null : (ledger.dueLateSeconds ?? 0),
+    switch: {
+      service_disabled: ledger === undefined ? null : ledger.serviceDisabled > 0,
+      programs_disabled: ledger?.programsDisabled ?? null,
+    },
+    funding_low: ledger?.fundingLow ?? null,
+    books: { verified_at: toMoment(ledger?.booksVerifiedAt), balanced: ledger?.booksBalanced ?? null },
+    backups: {
+      last_copy_at: sources.backups?.().lastCopyAt?.toISOString() ?? null,
+      last_archived_at: toMoment(server?.lastArchivedAt),
+      restorable_until: sources.backups?.().coveredUntil?.toISOString() ?? null,
+    },
+  };
+  return {
+    ...status,
+    degraded: findConcerns({ ...status, ...agesOf(sources, parts, uptimeSeconds) }),
+    unknown: STATUS_PARTS.filter((part: StatusPart) => parts[part] === undefined),
+  };
+}
+
+/** How old the last verification and the last copy are; since the start of the process where there is none. */
+function agesOf({ backups }: StatusSources, { ledger, server }: Parts, uptimeSeconds: number): Ages {
+  const since = (time: number | null | undefined): number =>
+    time === null || time === undefined ? uptimeSeconds : (databaseTime() - time) / 1000;
+  return {
+    unverifiedSeconds: ledger === undefined ? null : since(ledger.booksVerifiedAt),
+    verificationSeconds: ledger?.booksVerificationSeconds ?? 0,
+    uncopiedSeconds: backups === undefined ? null : since(backups().lastCopyAt?.getTime()),
+    isArchivingFailing: server?.archives === true && (server.lastArchiveFailedAt ?? 0) > (server.lastArchivedAt ?? 0),
+  };
+}
+
+/** A database that has just responded is up, whatever else is wrong; of another one the reason says what is known. */
+function databaseState({ embedded }: StatusSources, reason: ReadinessReason, parts: Parts): DatabaseState {
+  if (STATUS_PARTS.some((part) => parts[part] !== undefined)) return 'up';
+  const state = embedded?.() ?? 'running';
+  if (state !== 'running') return state;
+  if (reason === 'database_starting') return 'starting';
+  return READINESS[reason].isReady ? 'up' : 'silent';
+}
+
+function toMoment(time: number | null | undefined): string | null {
+  return time === null || time === undefined ? null : new Date(time).toISOString();
+}

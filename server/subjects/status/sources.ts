@@ -1,0 +1,28 @@
+import type { ReadinessReason } from '../../../domain/readiness.ts';
+import type { DatabaseState, DeliveryState } from '../../../domain/service-status.ts';
+
+/** What the process knows of itself, without asking the database. */
+export type StatusSources = {
+  readonly version: string;
+  readonly mode: 'sandbox' | 'live';
+  readonly readiness: {
+    readonly find: () => Promise<ReadinessReason>;
+    readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
+  };
+  /** The embedded server, as its supervisor sees it; undefined for another one. */
+  readonly embedded: (() => Exclude<DatabaseState, 'up' | 'silent'> | 'running') | undefined;
+  /** Connections that the process may have, those in use, idle ones, and requests that wait for one. */
+  readonly connections: () => {
+    readonly max: number;
+    readonly inUse: number;
+    readonly idle: number;
+    readonly waiting: number;
+  };
+  readonly delivery: () => DeliveryState;
+  /** The backups of the embedded database; undefined where the service takes none. */
+  readonly backups:
+    | (() => { readonly lastCopyAt: Date | undefined; readonly coveredUntil: Date | undefined })
+    | undefined;
+  /** Errors that wait on this machine, and those that could not be recorded. */
+  readonly errors: () => { readonly spoolBytes: number; readonly maxSpoolBytes: number; readonly dropped: number };
+};

@@ -1,0 +1,101 @@
+import type { SwitchChangeRecord } from '../../../contract/events/access.ts';
+import type { SwitchRecord } from '../../../contract/service/switch.ts';
+import { type DomainEvent, EVERY_PROGRAM } from '../../../domain/event.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { type SwitchSetting, scopeOf } from '../../../domain/switch.ts';
+import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { readFuture } from '../../calls/moments.ts';
+import { loadProgram } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import type { Service } from '../../calls/service.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import { newId } from '../../foundation/ids.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { NO_PROGRAM } from '../../store/idempotency.ts';
+import { HOLD_SWITCH } from '../../store/locks.ts';
+import { READ_WHOLE_SWITCH, toSwitchReading, writeSwitch } from '../../store/switch.ts';
+import { actorOf, auditOf } from '../audit/audit.ts';
+
+// Invariant: After the response to a disable, nothing in its scope completes
+// Kept by: advisory lock on the switch
+// Tested by: `test/store/locks.test.ts`
+
+/** get_switch: every setting, newest first. */
+export async function getSwitch(service: Service): Promise<Reply<'get_switch'>> {
+  const { now, settings } = toSwitchReading(await readRows(service.database, READ_WHOLE_SWITCH));
+  return { record: { data: settings.map((setting) => toSwitchRecord(setting, now)) } };
+}
+
+/**
+ * change_switch: disables or enables a scope. It waits until every transaction that moves money has ended and holds back
+ * new ones, so that nothing in scope completes after the response.
+ */
+export async function changeSwitch(service: Service, call: Call<'change_switch'>): Promise<Reply<'change_switch'>> {
+  const { body } = call;
+  checkBody(call);
+  const { program_id: sentId } = body;
+  const program = sentId === undefined ? undefined : await loadProgram(service, sentId);
+  return transactUnderKey(service, call, {
+    hold: HOLD_SWITCH,
+    load: {},
+    decide: (_, { batchId, now }) => {
+      const setting: SwitchSetting = {
+        programId: program?.programId ?? null,
+        transferType: body.type ?? null,
+        disabled: body.disabled,
+        reason: body.reason ?? null,
+        actor: actorOf(call.caller),
+        since: now,
+        until: readFuture(call, 'until', body.until, now)?.getTime() ?? null,
+      };
+      const record = toSwitchRecord(setting, now);
+      const json = JSON.stringify(record);
+      const { programId } = setting;
+      const subjectId = record.program_id ?? 'service';
+      const writes = [
+        writeSwitch(newId(), setting),
+        insertEvents(batchId, changeEvents(record, programId), now, call),
+        ...auditOf(call, { programId, subjectId, details: json }),
+      ];
+      return { record, json, subjectId: programId ?? NO_PROGRAM, writes };
+    },
+  });
+}
+
+/** One event for operators, and one for the card program, or for every program, without what only operators see. */
+function changeEvents(record: SwitchRecord, programId: string | null): readonly DomainEvent[] {
+  const { reason: _reason, actor: _actor, ...shown }: SwitchChangeRecord & SwitchRecord = record;
+  const event = { type: 'switch.changed' as const, subjectId: record.program_id ?? 'service' };
+  return [
+    { ...event, programId: null, payload: JSON.stringify(record) },
+    { ...event, programId: programId ?? EVERY_PROGRAM, payload: JSON.stringify(shown) },
+  ];
+}
+
+function checkBody(call: Call<'change_switch'>): void {
+  const { disabled, reason, type, program_id: programId, until } = call.body;
+  if (disabled && reason === undefined) {
+    throw schemaRefusal(call, "The required field 'reason' is missing. Say why the service is disabled.", '/reason');
+  }
+  if (type !== undefined && programId === undefined) {
+    const message = "The required field 'program_id' is missing. 'type' disables one transfer type of a card program.";
+    throw schemaRefusal(call, message, '/program_id');
+  }
+  if (!disabled && until !== undefined) {
+    throw schemaRefusal(call, "'until' can only be sent with 'disabled': true.", '/until');
+  }
+}
+
+/** A setting of the switch as the contract shows it. A setting past its end is no longer disabled. */
+export function toSwitchRecord(setting: SwitchSetting, now: number): SwitchRecord {
+  return {
+    scope: scopeOf(setting),
+    program_id: setting.programId === null ? null : toWireId('prog', setting.programId),
+    type: setting.transferType,
+    disabled: setting.disabled && (setting.until === null || setting.until > now),
+    reason: setting.reason,
+    actor: setting.actor,
+    since: new Date(setting.since).toISOString(),
+    until: setting.until === null ? null : new Date(setting.until).toISOString(),
+  };
+}

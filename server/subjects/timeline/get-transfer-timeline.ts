@@ -1,0 +1,42 @@
+import { fromWireId } from '../../../domain/identifier.ts';
+import { moneySentence } from '../../../domain/transfers/money-sentence.ts';
+import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import type { Call, Reply } from '../../calls/call.ts';
+import { transferMissing } from '../../calls/missing.ts';
+import { insistOnProof, readRows } from '../../calls/read-rows.ts';
+import { toTransferRecord } from '../../calls/records/transfer.ts';
+import type { Service } from '../../calls/service.ts';
+import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
+import { readFacts } from './read-facts.ts';
+import { stepsOf, truncationsOf } from './steps.ts';
+
+/**
+ * get_transfer_timeline: the transfer, whether its money moved, what happened to it in order, and what is likely the same
+ * transfer once more; or `transfer_not_found`. Everything is of the transfer as it was read first.
+ */
+export async function getTransferTimeline(
+  service: Service,
+  call: Call<'get_transfer_timeline'>,
+): Promise<Reply<'get_transfer_timeline'>> {
+  const { transfer_id: sentId } = call.params;
+  const transferId = fromWireId('tr', sentId);
+  const rows =
+    transferId === undefined ? [] : await readRows(service.database, readTransfer(call.programId, transferId));
+  await insistOnProof(service.database, call.deadline, rows);
+  const [row] = rows;
+  if (row === undefined) throw transferMissing(sentId);
+  const facts = await readFacts(service.database, call, toTransfer(row));
+  const record = {
+    transfer: toTransferRecord(facts.transfer),
+    money: moneySentence({ ...facts.transfer, errorCode: errorCodeOf(facts.transfer) }, facts.now),
+    steps: stepsOf(facts),
+    likely_duplicates: facts.duplicates.map(toTransferRecord),
+    truncated: truncationsOf(facts),
+  };
+  return { record };
+}
+
+/** The error code of a failed transfer, with the name that it has today. */
+function errorCodeOf(transfer: Transfer): string | null {
+  return toTransferRecord(transfer).error?.Code ?? null;
+}

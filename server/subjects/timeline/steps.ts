@@ -1,0 +1,295 @@
+import type { TimelineStep, TimelineStepKind, TransferTimeline } from '../../../contract/look-up/timeline.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { formatMoney, toWire } from '../../../domain/ledger/money.ts';
+import { endsInWords } from '../../../domain/transfers/money-sentence.ts';
+import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
+import { statusAt, type Transfer } from '../../../domain/transfers/transfer.ts';
+import { type LoggedError, timeOfId } from '../../store/error.ts';
+import type { SubjectEvent } from '../../store/events/events-of-subjects.ts';
+import type { CausedPosting } from '../../store/ledger/postings-of-causes.ts';
+import type { Attempt } from '../../store/webhooks/attempt.ts';
+import type { Wait } from '../../store/webhooks/delivery.ts';
+import { TIMELINE_LIMITS, type TimelineFacts } from './read-facts.ts';
+
+/**
+ * A step, and when it was by the database's clock: the clock of a sandbox can have been moved between two steps, and
+ * requests of webhooks and errors have no other time.
+ */
+type Placed = { readonly step: TimelineStep; readonly order: number };
+
+/** What comes first of what has one time. */
+const RANKS: readonly TimelineStepKind[] = [
+  'request',
+  'scheduled',
+  'hold',
+  'reversal',
+  'posting',
+  'release',
+  'canceled',
+  'expired',
+  'failed',
+  'event',
+  'webhook_attempt',
+  'webhook_waiting',
+  'error',
+];
+
+/** The steps of a timeline, in the order in which they happened. */
+export function stepsOf(facts: TimelineFacts): TimelineStep[] {
+  const placed = [
+    ...beginning(facts),
+    ...executionOf(facts),
+    ...endingOf(facts),
+    ...facts.reversals.flatMap((reversal) => reversalSteps(reversal, facts)),
+    ...facts.events.map((event) => eventStep(event, facts)),
+    ...facts.attempts.map(attemptStep),
+    ...facts.waits.flatMap((wait) => waitStep(wait, facts)),
+    ...facts.errors.map(errorStep),
+  ];
+  return placed
+    .toSorted(
+      (left, right) => left.order - right.order || RANKS.indexOf(left.step.kind) - RANKS.indexOf(right.step.kind),
+    )
+    .map(({ step }) => step);
+}
+
+type Given = Partial<Omit<TimelineStep, 'at' | 'kind' | 'text'>>;
+
+function place(order: number, at: number, kind: TimelineStepKind, text: string, given: Given = {}): Placed {
+  const step: TimelineStep = {
+    at: new Date(at).toISOString(),
+    kind,
+    text,
+    amount: null,
+    balances: [],
+    request_id: null,
+    reversal_id: null,
+    event_id: null,
+    event_type: null,
+    webhook_id: null,
+    attempt_id: null,
+    code: null,
+    status: null,
+    ...given,
+  };
+  return { order, step };
+}
+
+/** The request, the schedule, and the hold of a transfer that began as one. */
+function beginning({ transfer }: TimelineFacts): readonly Placed[] {
+  const { createdAt, requestId, scheduledFor, capture } = transfer;
+  const order = timeOfId(requestId).getTime();
+  const { source, destination } = endsInWords(transfer);
+  const amount = toWire(transfer.amount);
+  const key = transfer.idempotencyKey === null ? '' : `, with the idempotency key '${transfer.idempotencyKey}'`;
+  const request = `The request asked for ${moneyOf(transfer)} from ${source} to ${destination}${key}.`;
+  const steps = [place(order, createdAt, 'request', request, { amount, request_id: toWireId('req', requestId) })];
+  if (scheduledFor !== null) {
+    const text = `The transfer was scheduled for ${momentOf(scheduledFor)}.`;
+    steps.push(place(order, createdAt, 'scheduled', text, { amount }));
+  } else if (capture === 'manual') steps.push(place(order, createdAt, 'hold', holdText(transfer), { amount }));
+  return steps;
+}
+
+/** What became of a scheduled transfer when it was due, if it was held then or refused. */
+function executionOf(facts: TimelineFacts): readonly Placed[] {
+  const { transfer, events } = facts;
+  const { scheduledFor, capture } = transfer;
+  if (scheduledFor === null || capture !== 'manual') return [];
+  const event = events.find(({ type }) => type === 'transfer.pending');
+  // Without its event, a hold that has ended may never have been there.
+  if (event === undefined && transfer.status !== 'pending' && transfer.completedAt === null) return [];
+  const at = event?.createdAt.getTime() ?? scheduledFor;
+  // Without its event nothing tells when the hold began, only that it was before the capture.
+  const captured = events.find(({ type }) => type === 'transfer.completed')?.begunAt.getTime();
+  const order = event?.begunAt.getTime() ?? Math.min(at, captured ?? at);
+  return [place(order, at, 'hold', holdText(transfer), { amount: toWire(transfer.amount) })];
+}
+
+/** The posting of a transfer that was completed, or how it ended without one. */
+function endingOf(facts: TimelineFacts): readonly Placed[] {
+  const { transfer, events, now } = facts;
+  const status = statusAt(transfer, now);
+  if (status === 'completed') return completion(facts);
+  if (status !== 'canceled' && status !== 'expired' && status !== 'failed') return [];
+  const event = events.find(({ type }) => type === `transfer.${status}`);
+  const stored = status === 'expired' ? (transfer.expiresAt ?? transfer.updatedAt) : transfer.updatedAt;
+  const at = event?.createdAt.getTime() ?? stored;
+  const order = event?.begunAt.getTime() ?? at;
+  const isHeld = transfer.capture === 'manual' && transfer.scheduledFor === null;
+  const released = isHeld ? ` and its hold of ${moneyOf(transfer)} was released` : '';
+  if (status === 'failed') {
+    const { Code: code = null, Status: http = null, Message: message = '' } = Object(transfer.error);
+    return [place(order, at, 'failed', `The transfer was refused when it was due: ${message}`, { code, status: http })];
+  }
+  const text = `The transfer ${status === 'canceled' ? 'was canceled' : 'expired'}${released}.`;
+  return [place(order, at, status, text, requestOf(event))];
+}
+
+function completion(facts: TimelineFacts): readonly Placed[] {
+  const { transfer, events } = facts;
+  const { amount, capturedAmount, currency, createdAt, requestId } = transfer;
+  const at = transfer.completedAt ?? transfer.updatedAt;
+  const isAtOnce = transfer.capture === 'automatic' && transfer.scheduledFor === null;
+  const event = isAtOnce ? undefined : events.find(({ type }) => type === 'transfer.completed');
+  const order = isAtOnce && at === createdAt ? timeOfId(requestId).getTime() : (event?.begunAt.getTime() ?? at);
+  const { source, destination } = endsInWords(transfer);
+  const text = `${formatMoney(capturedAmount, currency)} moved from ${source} to ${destination}.`;
+  const posting = facts.postings.find(({ causeId }) => causeId === transfer.transferId);
+  const balances = balancesOf(posting, transfer);
+  const of = isAtOnce ? { request_id: toWireId('req', requestId) } : requestOf(event);
+  const steps = [place(order, at, 'posting', text, { amount: toWire(capturedAmount), balances, ...of })];
+  if (capturedAmount < amount) {
+    const rest = amount - capturedAmount;
+    const released = `The other ${formatMoney(rest, currency)} of the hold was released.`;
+    steps.push(place(order, at, 'release', released, { amount: toWire(rest), ...of }));
+  }
+  return steps;
+}
+
+function reversalSteps(reversal: Reversal, { transfer, postings }: TimelineFacts): readonly Placed[] {
+  const order = timeOfId(reversal.requestId).getTime();
+  const { source, destination } = endsInWords(transfer);
+  const amount = toWire(reversal.amount);
+  const money = formatMoney(reversal.amount, reversal.currency);
+  const reason = reversal.description === null ? '' : `: ${reversal.description}`;
+  const ids = { reversal_id: toWireId('rev', reversal.reversalId), request_id: toWireId('req', reversal.requestId) };
+  const posting = postings.find(({ causeId }) => causeId === reversal.reversalId);
+  const { createdAt } = reversal;
+  return [
+    place(order, createdAt, 'reversal', `${money} was reversed${reason}`, { amount, ...ids }),
+    place(order, createdAt, 'posting', `${money} moved back from ${destination} to ${source}.`, {
+      amount,
+      balances: balancesOf(posting, transfer),
+      ...ids,
+    }),
+  ];
+}
+
+/** The balances of the cards of a transfer before and after a posting; those of the funding account are not shown. */
+function balancesOf(posting: CausedPosting | undefined, transfer: Transfer): TimelineStep['balances'] {
+  if (posting === undefined) return [];
+  const { amount, sourceBalance, destinationBalance } = posting;
+  const { type, cardName, destinationCardName } = transfer;
+  const ends = type === 'load' ? [null, cardName] : [cardName, type === 'unload' ? null : destinationCardName];
+  const [source, destination] = posting.purpose === 'reversal' ? ends.toReversed() : ends;
+  const change = (name: string | null | undefined, before: bigint, after: bigint): TimelineStep['balances'] =>
+    name === null || name === undefined ? [] : [{ card_id: name, before: toWire(before), after: toWire(after) }];
+  return [
+    ...change(source, sourceBalance + amount, sourceBalance),
+    ...change(destination, destinationBalance - amount, destinationBalance),
+  ];
+}
+
+function eventStep(event: SubjectEvent, { transfer, reversals }: TimelineFacts): Placed {
+  const { eventId, type, subjectId, position, createdAt, begunAt } = event;
+  const reversal = reversals.find(({ reversalId }) => toWireId('rev', reversalId) === subjectId);
+  // What created something is stored with that, and not once more with the event.
+  const isFirst = reversal === undefined && createdAt.getTime() === transfer.createdAt;
+  const creator = reversal?.requestId ?? (isFirst ? transfer.requestId : null);
+  const text = `The event ${type} was written, at position ${position}.`;
+  return place(begunAt.getTime(), createdAt.getTime(), 'event', text, {
+    event_id: toWireId('evt', eventId),
+    event_type: type,
+    ...requestOf({ requestId: event.requestId ?? creator }),
+    ...(reversal === undefined ? {} : { reversal_id: subjectId }),
+  });
+}
+
+/** The request that an event says caused it: so a capture or a cancellation is found by its request, too. */
+function requestOf(event: Pick<SubjectEvent, 'requestId'> | undefined): Given {
+  const requestId = event?.requestId ?? null;
+  return requestId === null ? {} : { request_id: toWireId('req', requestId) };
+}
+
+function attemptStep(attempt: Attempt): Placed {
+  const { startedAt, milliseconds, succeeded, status, error } = attempt;
+  const webhookId = toWireId('wh', attempt.webhookId);
+  const answer = status === null ? (error ?? 'no response') : `status ${status}`;
+  const result = succeeded ? 'was delivered' : 'was not delivered';
+  const text = `${attempt.eventType} ${result} to the webhook ${webhookId}: ${answer} after ${milliseconds} ms, attempt ${attempt.try}.`;
+  return place(startedAt, startedAt, 'webhook_attempt', text, {
+    event_id: toWireId('evt', attempt.eventId),
+    event_type: attempt.eventType,
+    webhook_id: webhookId,
+    attempt_id: toWireId('att', attempt.attemptId),
+    status,
+  });
+}
+
+/** An event that waits, from when it was there, or failed last, and the webhook was failing. */
+function waitStep(wait: Wait, { events, attempts }: TimelineFacts): readonly Placed[] {
+  const event = events.find(({ eventId }) => eventId === wait.eventId);
+  if (event === undefined) return [];
+  const tried = attempts
+    .filter(({ webhookId, eventId }) => webhookId === wait.webhookId && eventId === wait.eventId)
+    .map(({ startedAt, milliseconds }) => startedAt + milliseconds);
+  const begunAt = event.begunAt.getTime();
+  const order = Math.max(begunAt, wait.failingSince ?? begunAt, ...tried);
+  const webhookId = toWireId('wh', wait.webhookId);
+  const text = `${event.type} waits for the webhook ${webhookId}, which is ${stateOf(wait)}.`;
+  const ids = { event_id: toWireId('evt', event.eventId), event_type: event.type, webhook_id: webhookId };
+  return [place(order, order === begunAt ? event.createdAt.getTime() : order, 'webhook_waiting', text, ids)];
+}
+
+function stateOf({ status, failingSince, nextProbeAt }: Wait): string {
+  if (status === 'disabled') return 'disabled: nothing is sent to it until it is enabled';
+  const since = failingSince === null ? '' : `: it has failed since ${momentOf(failingSince)}`;
+  return `paused${since}${nextProbeAt === null ? '' : `, and its oldest event is sent again at ${momentOf(nextProbeAt)}`}`;
+}
+
+function errorStep({ requestId, operation, code, status, message }: LoggedError): Placed {
+  const at = timeOfId(requestId).getTime();
+  const text = `${operation ?? 'A request'} ${status < 500 ? 'was refused' : 'failed'}: ${message}`;
+  return place(at, at, 'error', text, { request_id: toWireId('req', requestId), code, status });
+}
+
+/** What a timeline may lack. */
+export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated'] {
+  const { isCutShort, transfer, postings, reversals, events } = facts;
+  const { reversals: mostReversals, duplicates, attempts, waits } = TIMELINE_LIMITS;
+  const found: TransferTimeline['truncated'] = [];
+  const add = (isMissing: boolean, kind: (typeof found)[number]['kind'], text: string): void => {
+    if (isMissing) found.push({ kind, text });
+  };
+  add(
+    isCutShort.reversals,
+    'reversal',
+    `Only the latest ${mostReversals} reversals are shown. list_reversals has all.`,
+  );
+  const isPosted = transfer.completedAt !== null;
+  const expected = isPosted ? 1 + reversals.length : 0;
+  const unfound = 'The balances of some postings were not found. list_postings has those of the card.';
+  add(postings.length < expected, 'posting', unfound);
+  const subjects = new Set(events.map(({ subjectId }) => subjectId));
+  const gone =
+    'Some events were not found: events are deleted when they are old, and one that is new appears within a second.';
+  const isHoldUnknown =
+    isPosted &&
+    transfer.scheduledFor !== null &&
+    transfer.capture === 'manual' &&
+    !events.some(({ type }) => type === 'transfer.pending');
+  add(subjects.size < 1 + reversals.length || isHoldUnknown, 'event', gone);
+  const more = `Only the latest ${attempts} attempts to send events are shown. list_webhook_attempts has all.`;
+  add(isCutShort.attempts, 'webhook_attempt', more);
+  const held = `Only ${waits} events that wait for webhooks are shown.`;
+  add(isCutShort.waits, 'webhook_waiting', held);
+  const unseen = 'There are many errors at that time, and not all were compared. list_errors has those of the card.';
+  add(isCutShort.errors, 'error', unseen);
+  const alike = `Only ${duplicates} transfers of the same type and amount are shown. list_likely_duplicates has all.`;
+  add(isCutShort.duplicates, 'likely_duplicate', alike);
+  return found;
+}
+
+function holdText(transfer: Transfer): string {
+  const { source, destination } = endsInWords(transfer);
+  return `${moneyOf(transfer)} was held on ${source} for ${destination}, until ${momentOf(transfer.expiresAt)}.`;
+}
+
+function moneyOf({ amount, currency }: Transfer): string {
+  return formatMoney(amount, currency);
+}
+
+function momentOf(time: number | null): string {
+  return time === null ? 'its end' : new Date(time).toISOString();
+}

@@ -1,0 +1,45 @@
+import type { Call, Reply } from '../../calls/call.ts';
+import type { TransferService } from './lane.ts';
+import { readOptionalAmount, toChange } from './request.ts';
+import { toReversalReply, toTransferReply } from './respond.ts';
+
+/** capture_transfer: the completed transfer. The part of the hold that was not captured is released. */
+export async function captureTransfer(
+  service: TransferService,
+  call: Call<'capture_transfer'>,
+): Promise<Reply<'capture_transfer'>> {
+  const request = { ...toChange(call), command: 'capture' as const, amount: readOptionalAmount(call.body.amount) };
+  return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'yes');
+}
+
+/** cancel_transfer: the canceled transfer. Its hold is released. Also possible while the service is disabled. */
+export async function cancelTransfer(
+  service: TransferService,
+  call: Call<'cancel_transfer'>,
+): Promise<Reply<'cancel_transfer'>> {
+  const request = { ...toChange(call), command: 'cancel' as const };
+  return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'no');
+}
+
+/**
+ * update_transfer: a merge patch of the metadata. Nothing else of a transfer can be updated. It is committed like what
+ * moves money, so every event of the transfer has both its status and its metadata of that moment.
+ */
+export async function updateTransfer(
+  service: TransferService,
+  call: Call<'update_transfer'>,
+): Promise<Reply<'update_transfer'>> {
+  // A patch can be sent again without harm, so a key would store its response for nothing.
+  const request = { ...toChange(call), key: null, command: 'update' as const, metadata: call.body.metadata };
+  return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'no');
+}
+
+/** reverse_transfer: the reversal. */
+export async function reverseTransfer(
+  service: TransferService,
+  call: Call<'reverse_transfer'>,
+): Promise<Reply<'reverse_transfer'>> {
+  const { amount, description = null } = call.body;
+  const request = { ...toChange(call), command: 'reverse' as const, amount: readOptionalAmount(amount), description };
+  return toReversalReply(service, call, await service.transfers.submit(request, call.deadline));
+}

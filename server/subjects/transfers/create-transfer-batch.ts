@@ -1,0 +1,219 @@
+import { ERRORS, errorRecord, isErrorCode } from '../../../contract/errors/catalogue.ts';
+import { withSupport } from '../../../contract/errors/record.ts';
+import { type ErrorCode, OPERATIONS } from '../../../contract/operations.ts';
+import { findCardNumber, refusalOfCardNumber } from '../../../contract/reading/card-numbers.ts';
+import { isJsonObject, type JsonValue } from '../../../contract/reading/json.ts';
+import { readFields } from '../../../contract/reading/read-fields.ts';
+import { type TransferBatchOutcomes, TransferBatchRow } from '../../../contract/transfers.ts';
+import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
+import { type Call, type Moved, OperationFailure, type RefusedRow, type Reply } from '../../calls/call.ts';
+import { storedKeyOf } from '../../calls/stored-key.ts';
+import { movesLater, readCreateRequest } from './create-transfer.ts';
+import type { TransferService } from './lane.ts';
+import type { CreateRequest } from './request.ts';
+import { type Outcome, toTransferReply } from './respond.ts';
+
+type RowOutcome = TransferBatchOutcomes['data'][number];
+
+const VISIBLE = /^[\x21-\x7e]{1,255}$/;
+
+type BatchCall = Call<'create_transfer_batch'>;
+
+type FailedRow = Omit<RefusedRow, 'refused'>;
+
+/** The outcome of a created row as JSON text, and what the header of the batch says of it. */
+type Shown = Moved & { readonly text: string };
+
+/** Rows that are read before other requests have their turn: some milliseconds of work. */
+const ROWS_AT_ONCE = 250;
+
+/**
+ * create_transfer_batch: every row is a create_transfer with its own key, in the usual scope of that key. The rows are
+ * committed in the same groups as all other transfers, and a refused row does not affect the others. The reply has an
+ * outcome for each row, in their order.
+ */
+export async function createTransferBatch(
+  service: TransferService,
+  call: BatchCall,
+): Promise<Reply<'create_transfer_batch'>> {
+  const rows: Row[] = [];
+  const submitted: Promise<void>[] = [];
+  for (const [index, sent] of call.body.transfers.entries()) {
+    if (index > 0 && index % ROWS_AT_ONCE === 0) await new Promise((resume) => setImmediate(resume));
+    const row = new Row(index, sent);
+    rows.push(row);
+    submitted.push(row.submit(service, call));
+  }
+  await Promise.all(submitted);
+  const texts: string[] = [];
+  const moved = new Set<MoneyMoved>();
+  const failed: FailedRow[] = [];
+  for (const row of rows) {
+    try {
+      const shown = row.show(service, call);
+      const { text, moneyMoved } = shown instanceof Promise ? await shown : shown;
+      texts.push(text);
+      moved.add(moneyMoved);
+    } catch (thrown) {
+      const { index, key } = row;
+      const outcome = outcomeOf(service, call, thrown, index, key);
+      failed.push({ thrown, idempotencyKey: key, index });
+      texts.push(JSON.stringify(outcome));
+      moved.add(outcome.money_moved);
+    }
+  }
+  const json = `{"data":[${texts.join(',')}]}`;
+  const moneyMoved = MOST_CERTAIN.find((one) => moved.has(one)) ?? 'no';
+  const [mostSerious] = failed.toSorted((left, right) => severityOf(right.thrown) - severityOf(left.thrown));
+  if (mostSerious === undefined) return { json, moneyMoved };
+  return { json, moneyMoved, refusedRow: { ...mostSerious, refused: failed.length } };
+}
+
+/** What is said of a whole batch: the first of these that is true of a row. */
+const MOST_CERTAIN: readonly MoneyMoved[] = ['yes', 'unknown', 'no'];
+
+/** Which of several failed rows the error log shows: a fault of the service before a fault of the caller. */
+function severityOf(thrown: unknown): number {
+  const { status } = ERRORS[toFault(thrown).code];
+  return status === 424 ? 599 : status;
+}
+
+/** One row: what was sent, and what has become of it. */
+class Row {
+  readonly index: number;
+  /** The key to name the row by. A key that could be a card number is not repeated: the index names its row. */
+  readonly key: string | null;
+  readonly #sent: JsonValue;
+  readonly #storedKey: string | null;
+  /** Whether it moves money when it is created: a hold or a scheduled transfer does not. */
+  #moneyMoved: MoneyMoved = 'no';
+  #result: { readonly outcome: Outcome } | { readonly thrown: unknown } | undefined = undefined;
+
+  constructor(index: number, sent: JsonValue) {
+    const sentKey = isJsonObject(sent) ? sent.idempotency_key : undefined;
+    const key = typeof sentKey === 'string' && VISIBLE.test(sentKey) ? sentKey : null;
+    this.index = index;
+    this.#sent = sent;
+    this.#storedKey = key === null ? null : storedKeyOf(key);
+    this.key = this.#storedKey === key ? key : null;
+  }
+
+  /** Submits the row, unless it is refused by its form; resolves when it is decided. Never rejects. */
+  submit({ transfers }: TransferService, call: BatchCall): Promise<void> {
+    const fail = (thrown: unknown): void => {
+      this.#result = { thrown };
+    };
+    try {
+      const request = this.#read(call);
+      return transfers.submit(request, call.deadline).then((outcome) => {
+        this.#result = { outcome };
+      }, fail);
+    } catch (thrown) {
+      fail(thrown);
+      return Promise.resolve();
+    }
+  }
+
+  /** The request that create_transfer would have: same operation, same fingerprint, same key. */
+  #read(call: BatchCall): CreateRequest {
+    const reading = readFields(TransferBatchRow, this.#sent, 'body');
+    if ('problem' in reading) {
+      throw new Refusal('create_transfer_schema', reading.problem.message, { field: reading.problem.field });
+    }
+    if (this.#storedKey === null) {
+      const message = "'idempotency_key' must be 1 to 255 visible ASCII characters, such as a UUID.";
+      throw new Refusal('invalid_idempotency_key', message, { field: '/idempotency_key' });
+    }
+    const { fields: body } = reading;
+    const problem = findCardNumber(this.#sent, TransferBatchRow, 'row');
+    if (problem !== undefined) throw refusalOfCardNumber(problem, body.amount);
+    this.#moneyMoved = movesLater(body) ? 'no' : 'yes';
+    return readCreateRequest({
+      operation: 'create_transfer',
+      requestId: call.requestId,
+      traceparent: call.traceparent,
+      trace: call.trace,
+      caller: call.caller,
+      programId: call.programId,
+      deadline: call.deadline,
+      params: NO_PARAMETERS,
+      body,
+      sent: withoutKey(this.#sent),
+      idempotencyKey: this.#storedKey,
+    });
+  }
+
+  /**
+   * The outcome of a created transfer as JSON text; throws what refused it. The transfer is inserted as its stored text, so
+   * that a replay is byte for byte the first response.
+   */
+  show(service: TransferService, call: BatchCall): Shown | Promise<Shown> {
+    const result = this.#result;
+    if (result === undefined) throw new Error('a row was not decided');
+    if ('thrown' in result) throw result.thrown;
+    const reply = toTransferReply(service, call, result.outcome, this.#moneyMoved);
+    return reply instanceof Promise ? reply.then((recalled) => this.#write(recalled)) : this.#write(reply);
+  }
+
+  #write(reply: Awaited<ReturnType<typeof toTransferReply>>): Shown {
+    if (reply.json === undefined) throw new Error('a created transfer has no stored text');
+    const isReplayed = 'replayed' in reply && reply.replayed === true;
+    const { moneyMoved } = reply;
+    // The row says what this request has moved, the header of the batch what the first one has, as of a single transfer.
+    const movedNow: MoneyMoved = isReplayed ? 'no' : moneyMoved;
+    const key = JSON.stringify(this.key);
+    const text = `{"index":${this.index},"idempotency_key":${key},"status":201,"error":null,"replayed":${isReplayed},"money_moved":"${movedNow}","transfer":${reply.json}}`;
+    return { text, moneyMoved };
+  }
+}
+
+const NO_PARAMETERS = {};
+
+/** The fields of a row without its key, which create_transfer takes as a header. */
+function withoutKey(sent: JsonValue): JsonValue {
+  const fields: Record<string, JsonValue> = {};
+  if (!isJsonObject(sent)) return fields;
+  for (const name of Object.keys(sent)) if (name !== 'idempotency_key') fields[name] = sent[name] as JsonValue;
+  return fields;
+}
+
+function outcomeOf(
+  service: TransferService,
+  call: BatchCall,
+  thrown: unknown,
+  index: number,
+  key: string | null,
+): RowOutcome {
+  const { code, message, moneyMoved } = toFault(thrown);
+  const record = errorRecord(code, redactCardNumbers(message));
+  const support = { contact: service.supportContact, requestId: toWireId('req', call.requestId) };
+  const error = record.Type === 'Request Error' ? record : { ...record, Message: withSupport(record.Message, support) };
+  return {
+    index,
+    idempotency_key: key,
+    status: record.Status,
+    transfer: null,
+    error,
+    money_moved: moneyMoved,
+    replayed: thrown instanceof Refusal && thrown.details.replayed === true,
+  };
+}
+
+type Fault = { readonly code: ErrorCode; readonly message: string; readonly moneyMoved: MoneyMoved };
+
+function toFault(thrown: unknown): Fault {
+  if (thrown instanceof Refusal && isErrorCode(thrown.code)) {
+    return { code: thrown.code, message: thrown.message, moneyMoved: 'no' };
+  }
+  if (thrown instanceof OperationFailure && thrown.busy) {
+    const message = 'The service is overloaded and did not process this transfer.';
+    return { code: 'service_unavailable', message, moneyMoved: thrown.moneyMoved };
+  }
+  const moneyMoved = thrown instanceof OperationFailure ? thrown.moneyMoved : 'unknown';
+  const outcome =
+    moneyMoved === 'no' ? 'No money was moved.' : 'The outcome is not confirmed. Send the row again with its key.';
+  const { failure } = OPERATIONS.create_transfer;
+  return { code: 'unknown_create_transfer', message: `${failure}. ${outcome}`, moneyMoved };
+}

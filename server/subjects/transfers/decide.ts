@@ -1,0 +1,368 @@
+import { errorRecord } from '../../../contract/errors/catalogue.ts';
+import type { TransferRecord } from '../../../contract/transfers.ts';
+import type { Card } from '../../../domain/cards/card.ts';
+import type { DomainEvent } from '../../../domain/event.ts';
+import { originalOf, replay, type StoredResponse } from '../../../domain/idempotency.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { getsLow } from '../../../domain/ledger/funding-low.ts';
+import { available } from '../../../domain/ledger/ledger.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import {
+  decideCancel,
+  decideCapture,
+  decideExecution,
+  decideExpiry,
+  decideUpdate,
+  refuseDisabled,
+  type StandingTransfer,
+} from '../../../domain/transfers/change-transfer.ts';
+import { decideTransfer, type TransferPlan } from '../../../domain/transfers/create-transfer.ts';
+import type { Hold } from '../../../domain/transfers/hold.ts';
+import { decideReversal, type Reversal, type ReversalPlan } from '../../../domain/transfers/reverse-transfer.ts';
+import { type Transfer, transferAt } from '../../../domain/transfers/transfer.ts';
+import type { TransferView } from '../../../domain/transfers/transfer-checks.ts';
+import { transferMissing } from '../../calls/missing.ts';
+import { fundingLowEvent } from '../../calls/records/funding-low-event.ts';
+import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer.ts';
+import { type Moment, refusalToStore, storedRefusal, successToStore } from '../../commit/under-key.ts';
+import { idAt } from '../../foundation/ids.ts';
+import type { AuditNote } from '../../store/audit.ts';
+import { toLoadedCard } from '../../store/card.ts';
+import { toErasureOfTransfer } from '../../store/card-erasure.ts';
+import type { Loaded, Statement } from '../../store/connection/database.ts';
+import { type KeyedResponse, toStoredResponses } from '../../store/idempotency.ts';
+import { type CausedPosting, toAccount } from '../../store/ledger/account.ts';
+import { type RulesNow, toRulesNow } from '../../store/program.ts';
+import { toStandingTransfer } from '../../store/transfers/transfer.ts';
+import { withoutHolderValues } from '../audit/audit.ts';
+import { LookedAccounts } from './looked-accounts.ts';
+import { Memory } from './memory.ts';
+import type { ChangeRequest, CreateRequest, DueRequest, TransferRequest } from './request.ts';
+import type { Outcome } from './respond.ts';
+import { type BookChanges, type ChainedWrites, chainedWritesOf, writesOf } from './write.ts';
+
+/**
+ * Statements of a group's load, in the order they are sent: the locks in their global order, then the reads. Accounts that
+ * are not locked are read before all that belongs to them.
+ */
+export type LoadName =
+  | 'lockNames'
+  | 'accounts'
+  | 'rules'
+  | 'cards'
+  | 'cardsOfTransfers'
+  | 'transfers'
+  | 'erasures'
+  | 'responses'
+  | 'references';
+
+/** What the decisions of a group rest on. Each decision changes it for the next. */
+export class Books {
+  readonly #memory: Memory;
+  readonly #rules: ReadonlyMap<string, RulesNow>;
+  readonly #accounts: LookedAccounts;
+  readonly #standing: Map<string, StandingTransfer>;
+  /** Of transfers with a card whose holder was erased: the id of that card on the wire. */
+  readonly #erasedCards: ReadonlyMap<string, string>;
+  readonly #storedResponses: Map<string, StoredResponse>;
+  readonly #references: Map<string, string>;
+  #ids = 0;
+  readonly #changes: BookChanges = {
+    created: [] as Transfer[],
+    changed: new Map<string, Transfer>(),
+    annotated: new Map<string, Transfer>(),
+    opened: new Map<string, Hold>(),
+    ended: new Map<string, Hold>(),
+    reversals: [] as Reversal[],
+    postings: [] as CausedPosting[],
+    responses: [] as KeyedResponse[],
+    events: [] as DomainEvent[],
+    audited: [] as AuditNote[],
+  };
+
+  /** `memory`: what earlier groups have left; empty where the accounts of the group are locked. */
+  constructor(loaded: Loaded<LoadName>, memory: Memory = new Memory()) {
+    this.#memory = memory;
+    this.#accounts = new LookedAccounts(memory);
+    this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
+    const cards = [...loaded.cards, ...loaded.cardsOfTransfers].map(toLoadedCard);
+    const learned = memory.learn(loaded.accounts.map(toAccount), cards);
+    // The counters of a program are those of its funding account in its own currency.
+    for (const { card } of cards) {
+      const found = this.#rules.get(card.programId);
+      if (found?.rules.currency === card.currency && learned.has(card.fundingAccountId)) {
+        memory.learnDays(card.fundingAccountId, found.days);
+      }
+    }
+    const standing = loaded.transfers.map(toStandingTransfer);
+    this.#standing = new Map(standing.map((one) => [transferKey(one.transfer), one]));
+    this.#erasedCards = new Map(
+      loaded.erasures.map(toErasureOfTransfer).map((one) => [transferKey(one), one.cardName]),
+    );
+    this.#storedResponses = toStoredResponses(loaded.responses);
+    this.#references = new Map(
+      loaded.references.map((row) => [`${row.program_id}\n${row.reference}`, row.transfer_id as string]),
+    );
+  }
+
+  /** Whether the accounts of a card are locked for this group, or held by another transaction. */
+  lockedOf(programId: string, name: string, withFunding: boolean): 'unknown' | 'locked' | 'card_held' | 'funding_held' {
+    const card = this.#memory.card(programId, name);
+    if (card === undefined) return 'unknown';
+    if (this.#memory.account(card.accountId) === undefined) return 'card_held';
+    return withFunding && this.#memory.account(card.fundingAccountId) === undefined ? 'funding_held' : 'locked';
+  }
+
+  /** A loaded transfer, after the decisions before this one. */
+  standing(named: { readonly programId: string; readonly transferId: string }): StandingTransfer | undefined {
+    return this.#standing.get(transferKey(named));
+  }
+
+  /** Decides one request. What it changes counts for the next. */
+  decide(request: TransferRequest): Outcome {
+    const stored = this.stored(request);
+    if (stored !== undefined && request.key !== null) return replayOf(stored, request);
+    const plan = this.#decide(request);
+    if (plan === undefined) return this.#unchanged(request);
+    if (!(plan instanceof Refusal)) return this.#carryOut(request, plan);
+    if (request.key !== null) this.#keep(request, refusalToStore(firstWith(request.key, request), plan));
+    return plan;
+  }
+
+  /** Undefined for a change that changes nothing. */
+  #decide(request: TransferRequest): TransferPlan | ReversalPlan | Refusal | undefined {
+    if (request.command !== 'create') return this.#decideChange(request);
+    const { programId, requestId, createdBy, terms, notes } = request;
+    const view = this.view(request);
+    const transferId = this.#newId(view.now);
+    const idempotencyKey = request.key?.key ?? null;
+    const birth = { programId, transferId, requestId, idempotencyKey, createdBy, now: view.now };
+    return decideTransfer({ birth, terms, notes }, view);
+  }
+
+  #decideChange(request: ChangeRequest | DueRequest): TransferPlan | ReversalPlan | Refusal | undefined {
+    const standing = this.standing(request);
+    const view = this.#viewOfTransfer(request, standing?.transfer);
+    if (request.command === 'capture' || request.command === 'reverse') {
+      const disabled = refuseDisabled(standing?.transfer, view);
+      if (disabled !== undefined) return disabled;
+    }
+    if (standing === undefined) return transferMissing('sentId' in request ? request.sentId : '');
+    switch (request.command) {
+      case 'capture':
+        return decideCapture(standing, request.amount, view);
+      case 'cancel':
+        return decideCancel(standing, view);
+      case 'update':
+        return decideUpdate(
+          standing,
+          request.metadata,
+          this.#erasedCards.get(transferKey(standing.transfer)),
+          view.now,
+        );
+      case 'expire':
+        return decideExpiry(standing, view);
+      case 'execute':
+        return withErrorRecord(decideExecution(standing.transfer, view));
+      case 'reverse':
+        return decideReversal(standing.transfer, { ...request, reversalId: this.#newId(view.now) }, view);
+    }
+  }
+
+  /** An id with the time of the decision. The ids of a group are in the order of its decisions. */
+  #newId(now: number): string {
+    this.#ids += 1;
+    return idAt(now, this.#ids);
+  }
+
+  /** The first response to the request's key, if there is one. */
+  stored(request: TransferRequest): StoredResponse | undefined {
+    return request.key === null ? undefined : this.#storedResponses.get(request.key.keyHash);
+  }
+
+  /** What the rules look at for one request, after the decisions before it. */
+  view({ programId, terms }: Pick<CreateRequest, 'programId' | 'terms'>): TransferView {
+    const reference = terms.reference === null ? undefined : this.#references.get(`${programId}\n${terms.reference}`);
+    return {
+      ...this.#viewOfCards(programId, terms.cardName, terms.destinationCardName),
+      referenceTakenBy: reference === undefined ? undefined : toWireId('tr', reference),
+    };
+  }
+
+  #viewOfTransfer({ programId }: ChangeRequest | DueRequest, transfer: Transfer | undefined): TransferView {
+    const names = [transfer?.cardName ?? null, transfer?.destinationCardName ?? null] as const;
+    return { ...this.#viewOfCards(programId, ...names), referenceTakenBy: undefined };
+  }
+
+  #viewOfCards(
+    programId: string,
+    cardName: string | null,
+    destinationCardName: string | null,
+  ): Omit<TransferView, 'referenceTakenBy'> {
+    const found = this.#rules.get(programId);
+    if (found === undefined) throw new Error('the card program of a request does not exist');
+    const { rules, now } = found;
+    return {
+      programId,
+      now,
+      rules,
+      switches: found.switches,
+      card: this.#card(programId, cardName),
+      destinationCard: this.#card(programId, destinationCardName),
+      account: (accountId) => this.#accounts.look(accountId),
+      usage: (accountId, direction) => this.#accounts.usage(accountId, direction, rules.calendar),
+    };
+  }
+
+  /** The statements that write all decisions on locked accounts; none when nothing changes. */
+  writes(batchId: string): readonly Statement[] {
+    const accounts = this.#accounts.changed();
+    return writesOf({ ...this.#changes, accounts, counts: this.#accounts.counts() }, this.#batch(batchId));
+  }
+
+  /** The statements that write all decisions of a group in a chain, which hands on to the next group what it changes. */
+  chainedWrites(batchId: string): ChainedWrites {
+    const decided = this.#accounts.decided();
+    const changes = { ...this.#changes, counts: this.#accounts.counts() };
+    const writes = chainedWritesOf(changes, decided, this.#batch(batchId));
+    if (writes.early.length > 0) this.#accounts.handOn(decided);
+    return writes;
+  }
+
+  #batch(batchId: string): Moment {
+    const [first] = this.#rules.values();
+    if (first === undefined) throw new Error('the card programs of a group do not exist');
+    return { batchId, now: first.now };
+  }
+
+  #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
+    const { programId, requestId, traceparent } = request;
+    const { transfer, event } = plan;
+    // The record of a new transfer names its request already.
+    const named = request.command === 'create' ? undefined : requestId;
+    const low = this.#lowFunding(plan);
+    this.#apply(plan, request.command === 'create');
+    const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : this.#recordOf(transfer);
+    const json = JSON.stringify(record);
+    const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
+    const done = { type: event, programId, subjectId, payload: json, requestId: named, traceparent };
+    const eventIndex = this.#changes.events.push(done) - 1;
+    if (low !== undefined) this.#changes.events.push({ ...low, requestId, traceparent });
+    const { operator: actor, key } = request;
+    const action = `${request.command}_transfer`;
+    if (actor !== null) {
+      const change = request.command === 'update' && { change: withoutHolderValues({ metadata: request.metadata }) };
+      const details = JSON.stringify({ ...withoutHolderValues(record), ...change });
+      this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details });
+    }
+    if (key !== null) {
+      const created = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
+      const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;
+      this.#keep(request, successToStore(firstWith(key, request), status, created, json), eventIndex);
+    }
+    return { record, json };
+  }
+
+  /** A transfer as it is now: a hold past its end has expired, though nothing has written that down yet. */
+  #recordOf(transfer: Transfer): TransferRecord {
+    const now = this.#rules.get(transfer.programId)?.now;
+    return toTransferRecord(now === undefined ? transfer : transferAt(transfer, now));
+  }
+
+  #unchanged(request: TransferRequest): Outcome {
+    const standing = request.command === 'create' ? undefined : this.standing(request);
+    if (standing === undefined) throw new Error('a transfer that does not exist was left unchanged');
+    const record = this.#recordOf(standing.transfer);
+    return { record, json: JSON.stringify(record) };
+  }
+
+  /** funding.low, where the plan takes the program's funding below its threshold. */
+  #lowFunding({ transfer: { programId, transferId }, accounts }: TransferPlan | ReversalPlan): DomainEvent | undefined {
+    const found = this.#rules.get(programId);
+    const threshold = found?.fundingLowThreshold ?? null;
+    if (found === undefined || threshold === null) return undefined;
+    const { currency } = found.rules;
+    const after = accounts.find((account) => account.kind === 'funding' && account.currency === currency);
+    if (after === undefined) return undefined;
+    const before = available(this.#accounts.look(after.accountId));
+    if (!getsLow(before, available(after), threshold)) return undefined;
+    const cause = { transferId: toWireId('tr', transferId) };
+    return fundingLowEvent({ programId, currency, available: available(after), threshold, ...cause });
+  }
+
+  /** Applies a plan, for the decisions after it and for the writes. */
+  #apply(plan: TransferPlan | ReversalPlan, isNew: boolean): void {
+    const changes = this.#changes;
+    const { transfer, hold } = plan;
+    const { programId, transferId } = transfer;
+    for (const account of plan.accounts) this.#accounts.change(account);
+    if (isNew) {
+      changes.created.push(transfer);
+      if (hold !== null) changes.opened.set(transferKey(transfer), hold);
+      if (transfer.reference !== null) this.#references.set(`${programId}\n${transfer.reference}`, transferId);
+    } else this.#applyChange(transfer, hold);
+    const causeId = 'reversal' in plan ? plan.reversal.reversalId : transferId;
+    for (const posting of plan.postings) changes.postings.push({ programId, causeId, ...posting });
+    if ('reversal' in plan) changes.reversals.push(plan.reversal);
+    const calendar = this.#rules.get(programId)?.rules.calendar;
+    if (calendar === undefined) return;
+    for (const count of plan.counts) this.#accounts.count({ ...count, programId }, calendar);
+  }
+
+  #applyChange(transfer: Transfer, hold: Hold | null): void {
+    const { changed, annotated, opened, ended } = this.#changes;
+    const key = transferKey(transfer);
+    const before = this.#standing.get(key);
+    changed.set(key, transfer);
+    if (transfer.metadata !== before?.transfer.metadata) annotated.set(key, transfer);
+    if (hold !== null && hold !== before?.hold) opened.set(key, hold);
+    // A hold that was placed in this group was never written.
+    if (hold === null && before?.hold !== undefined && !opened.delete(key)) ended.set(key, before.hold);
+    this.#standing.set(key, { transfer, hold: hold ?? undefined });
+    // A transfer may change without its accounts. Who decides on it elsewhere has to notice that, too.
+    for (const name of [transfer.cardName, transfer.destinationCardName]) {
+      const card = this.#card(transfer.programId, name);
+      if (card !== undefined) this.#accounts.raiseVersion(card.accountId);
+    }
+  }
+
+  /** Stores a first response; its body is stored once, in the event with this index of the group. */
+  #keep(request: TransferRequest, response: StoredResponse | undefined, eventIndex: number | null = null): void {
+    const { key } = request;
+    if (key === null || response === undefined) return;
+    this.#storedResponses.set(key.keyHash, response);
+    this.#changes.responses.push({ ...key, ...response, eventIndex });
+  }
+
+  #card(programId: string, name: string | null): Card | undefined {
+    const card = name === null ? undefined : this.#memory.card(programId, name);
+    // A card that was created between the reads of accounts and of cards has no account here. It does not exist yet.
+    if (card === undefined || this.#memory.account(card.accountId) === undefined) return undefined;
+    this.#accounts.look(card.accountId);
+    return card;
+  }
+}
+
+function transferKey({ programId, transferId }: { readonly programId: string; readonly transferId: string }): string {
+  return `${programId}\n${transferId}`;
+}
+
+function replayOf(stored: StoredResponse, request: TransferRequest): Outcome {
+  const first = replay(stored, request.key?.fingerprint ?? '');
+  if (first instanceof Refusal) return first;
+  const refusal = storedRefusal(first);
+  if (refusal !== undefined) return refusal;
+  if (first.subjectId === null) throw new Error('a stored success has no subject');
+  return { subjectId: first.subjectId, json: first.body, originalRequestId: originalOf(first) };
+}
+
+function firstWith({ fingerprint }: { readonly fingerprint: string }, { requestId }: TransferRequest) {
+  return { fingerprint, requestId };
+}
+
+/** The plan for a scheduled transfer that failed, with the error record on the transfer. */
+function withErrorRecord(plan: TransferPlan | Refusal): TransferPlan | Refusal {
+  if (plan instanceof Refusal || plan.failure === undefined) return plan;
+  const { code, message } = plan.failure;
+  return { ...plan, transfer: { ...plan.transfer, error: errorRecord(code, message) } };
+}

@@ -1,0 +1,94 @@
+import { isStored } from '../../../contract/errors/catalogue.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { TransferType } from '../../../domain/transfers/transfer.ts';
+import type { Service } from '../../calls/service.ts';
+import type { CommitObserver } from '../../commit/commit-observer.ts';
+import { GroupCommit, type LaneBounds } from '../../commit/group-commit.ts';
+import { Blocked, type ChainedWork, type LockMode } from '../../commit/group-work.ts';
+import type { Database, Steps } from '../../store/connection/database.ts';
+import { toMissedNames } from '../../store/locks.ts';
+import { Books, type LoadName } from './decide.ts';
+import { findBlocked, isCreation, loadFor, needsOf } from './load.ts';
+import { Memory } from './memory.ts';
+import type { TransferRequest } from './request.ts';
+import type { Outcome } from './respond.ts';
+
+/** Commits transfers, and every later change of them, in groups. */
+export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>, 'submit' | 'waiting'>;
+
+/** Told of each transfer that was created: the inner UUID of its card program, and its type. */
+export type OnCreated = (programId: string, type: TransferType) => void;
+
+/**
+ * Opens the lane of a service. Requests of operators have groups of their own: they write to the audit log, whose head is
+ * shared by all processes and programs, and other requests must not wait for that.
+ */
+export function openTransferLane(
+  databases: Pick<Database, 'forProgram'>,
+  bounds?: LaneBounds,
+  observer?: CommitObserver,
+  onCreated?: OnCreated,
+): TransferLane {
+  const programOf = ({ programId }: TransferRequest): string => programId;
+  const traceOf = ({ trace }: TransferRequest) => trace;
+  const onCommitted = (request: TransferRequest, outcome: Outcome): void => {
+    if (isCreation(request) && 'record' in outcome) onCreated?.(request.programId, request.terms.type);
+  };
+  const work = { stepsOf, programOf, needsOf, transferOf, traceOf, onCommitted };
+  const programs = new GroupCommit(databases, { ...work, chained: CHAINED }, bounds, observer);
+  const operators = new GroupCommit(databases, work, bounds, observer);
+  return {
+    get waiting() {
+      return programs.waiting + operators.waiting;
+    },
+    submit: (request, deadline) => (request.operator === null ? programs : operators).submit(request, deadline),
+  };
+}
+
+function transferOf(request: TransferRequest, outcome: Outcome): string | undefined {
+  if (outcome instanceof Refusal || request.command === 'update') return undefined;
+  if (request.command !== 'create') return toWireId('tr', request.transferId);
+  return 'subjectId' in outcome ? toWireId('tr', outcome.subjectId) : outcome.record.transfer_id;
+}
+
+/** One transaction for a group: loads what all its requests need, decides one after the other, writes once. */
+function stepsOf(
+  requests: readonly TransferRequest[],
+  mode: LockMode,
+): Steps<readonly (Outcome | Blocked)[], LoadName> {
+  return {
+    load: loadFor(requests, mode),
+    decide: (loaded, batchId) => {
+      const books = new Books(loaded);
+      const missed = mode === 'wait' ? undefined : toMissedNames(loaded.lockNames);
+      const outcomes = requests.map((request) => findBlocked(request, books, missed) ?? books.decide(request));
+      return { result: outcomes, writes: books.writes(batchId), readsOnly: !outcomes.some(showsState) };
+    },
+  };
+}
+
+/** The same for groups in a chain, which hand on what they have decided. */
+const CHAINED: ChainedWork<TransferRequest, Outcome, LoadName> = {
+  begin: () => {
+    const memory = new Memory();
+    return (requests) => ({
+      load: loadFor(requests, 'unlocked', memory),
+      decide: (loaded, batchId) => {
+        const books = new Books(loaded, memory);
+        const outcomes = requests.map((request) => books.decide(request));
+        return { result: outcomes, ...books.chainedWrites(batchId), readsOnly: !outcomes.some(showsState) };
+      },
+    });
+  },
+  changeOf: (request) => (isCreation(request) ? undefined : `${request.programId}\n${request.transferId}`),
+};
+
+/** Whether an outcome may show a change that was committed before: a success, and a refusal by the state of the ledger. */
+function showsState(outcome: Outcome | Blocked): boolean {
+  if (outcome instanceof Blocked) return false;
+  return !(outcome instanceof Refusal) || isStored(outcome.code);
+}
+
+/** What handlers of transfers work with. */
+export type TransferService = Service & { readonly transfers: TransferLane };

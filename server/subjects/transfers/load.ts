@@ -1,0 +1,125 @@
+import { ANY_NEED } from '../../commit/contention.ts';
+import { Blocked, type LockMode } from '../../commit/group-work.ts';
+import { readCards, readCardsOfTransfers } from '../../store/card.ts';
+import { readErasuresOfTransfers } from '../../store/card-erasure.ts';
+import type { Statement } from '../../store/connection/database.ts';
+import { readStoredResponses } from '../../store/idempotency.ts';
+import { lockAccounts, type NamedCard, readAccounts } from '../../store/ledger/account.ts';
+import { hashOf, type LockedName, shareSwitchAndLockNames } from '../../store/locks.ts';
+import { readProgramRules } from '../../store/program.ts';
+import { readReferences, readTransfersForChange } from '../../store/transfers/transfer.ts';
+import type { Books, LoadName } from './decide.ts';
+import type { Memory } from './memory.ts';
+import type { CreateRequest, TransferRequest } from './request.ts';
+
+// Invariant: The last event of a transfer or a card program is what is stored of it; the times of its events never
+//   go back
+// Kept by: whatever writes an event locks, or guards the version of, everything that the event shows: this file,
+//   `server/subjects/programs/update-program.ts`
+// Tested by: `test/store/chain/guards.test.ts`, `test/simulation`
+
+/** The locks and reads that a group needs, except what `memory` knows. */
+export function loadFor(
+  requests: readonly TransferRequest[],
+  mode: LockMode | 'unlocked',
+  memory?: Memory,
+): Record<LoadName, Statement | null> {
+  const creations = requests.filter(isCreation);
+  const standing = requests.filter((request) => !isCreation(request));
+  const updates = standing.filter(({ command }) => command === 'update');
+  const cards = cardsOf(creations, memory);
+  const keys = requests.flatMap(({ key }) => key ?? []);
+  const references = creations.flatMap(({ programId, terms: { reference } }) =>
+    reference === null ? [] : [{ programId, reference }],
+  );
+  const names = requests.flatMap(namesOf);
+  const isKnown = cards.length + standing.length === 0;
+  return {
+    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),
+    accounts: isKnown ? null : accountsFor(cards, standing, mode),
+    rules: readProgramRules(requests.map(({ programId }) => programId)),
+    cards: cards.length === 0 ? null : readCards(cards),
+    cardsOfTransfers: standing.length === 0 ? null : readCardsOfTransfers(standing),
+    transfers: standing.length === 0 ? null : readTransfersForChange(standing),
+    erasures: updates.length === 0 ? null : readErasuresOfTransfers(updates),
+    responses: keys.length === 0 ? null : readStoredResponses(keys),
+    references: references.length === 0 ? null : readReferences(references),
+  };
+}
+
+function accountsFor(
+  cards: readonly NamedCard[],
+  standing: readonly Exclude<TransferRequest, CreateRequest>[],
+  mode: LockMode | 'unlocked',
+): Statement {
+  return mode === 'unlocked' ? readAccounts(cards, standing) : lockAccounts(cards, standing, mode);
+}
+
+export function isCreation(request: TransferRequest): request is CreateRequest {
+  return request.command === 'create';
+}
+
+/** The names that a request locks: its idempotency key and its reference, if any. */
+function namesOf(request: TransferRequest): readonly LockedName[] {
+  const { programId, key } = request;
+  const names: LockedName[] = [];
+  if (key !== null) names.push(key);
+  if (isCreation(request) && request.terms.reference !== null) {
+    names.push({ programId, kind: 'reference', name: request.terms.reference });
+  }
+  return names;
+}
+
+/**
+ * What a request must lock: the funding of its program, its cards, its names. The cards of an existing transfer are known
+ * only when it is loaded, so a change may need any card.
+ */
+export function needsOf(request: TransferRequest): readonly string[] {
+  const { programId } = request;
+  const names = namesOf(request).map(needOfName);
+  if (!isCreation(request)) return [programId, ANY_NEED, ...names];
+  return [programId, ...cardNames(request.terms).map((name) => `${programId}\n${name}`), ...names];
+}
+
+function needOfName(locked: LockedName): string {
+  return hashOf(locked).toString();
+}
+
+function cardNames(of: { readonly cardName: string; readonly destinationCardName: string | null }): readonly string[] {
+  return of.destinationCardName === null ? [of.cardName] : [of.cardName, of.destinationCardName];
+}
+
+/** What a request needs and others hold, where the group skips locks (`missed`: names that were not locked). */
+export function findBlocked(
+  request: TransferRequest,
+  books: Books,
+  missed: ReadonlySet<bigint> | undefined,
+): Blocked | undefined {
+  if (missed === undefined) return undefined;
+  const { programId } = request;
+  const name = namesOf(request).find((locked) => missed.has(hashOf(locked)));
+  if (name !== undefined) return new Blocked(needOfName(name));
+  const about = isCreation(request) ? request.terms : books.standing(request)?.transfer;
+  if (about === undefined) return undefined;
+  for (const cardName of cardNames(about)) {
+    const locked = books.lockedOf(programId, cardName, about.type !== 'card_to_card');
+    if (locked === 'card_held') return new Blocked(`${programId}\n${cardName}`);
+    if (locked === 'funding_held') return new Blocked(programId);
+  }
+  return undefined;
+}
+
+/** The cards of a group that are not known, each once. Funding takes part unless money only goes from card to card. */
+function cardsOf(requests: readonly CreateRequest[], memory: Memory | undefined): readonly NamedCard[] {
+  const cards = new Map<string, NamedCard>();
+  const add = (programId: string, name: string, withFunding: boolean): void => {
+    if (memory?.knows(programId, name, withFunding) === true) return;
+    const before = cards.get(`${programId}\n${name}`);
+    cards.set(`${programId}\n${name}`, { programId, name, withFunding: withFunding || before?.withFunding === true });
+  };
+  for (const { programId, terms } of requests) {
+    add(programId, terms.cardName, terms.type !== 'card_to_card');
+    if (terms.destinationCardName !== null) add(programId, terms.destinationCardName, false);
+  }
+  return [...cards.values()];
+}

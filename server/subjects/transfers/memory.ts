@@ -1,0 +1,99 @@
+import type { Card } from '../../../domain/cards/card.ts';
+import type { LoadedCard } from '../../store/card.ts';
+import type { StoredAccount } from '../../store/ledger/account.ts';
+import type { CountedDays } from '../../store/ledger/limits.ts';
+
+/** An account, what was counted on it (null where that was not loaded), and the name of its card if it is a card's. */
+type KnownAccount = {
+  readonly account: StoredAccount;
+  readonly days: CountedDays | null;
+  readonly cardName: string | null;
+};
+
+/** Maximum number of accounts that are remembered from one group to the next: about 15 MB. */
+const MAX_ACCOUNTS = 10_000;
+
+/**
+ * Cards, accounts and counters as the last group of transfers has left them, so that the next one decides on them without
+ * reading them again. What is remembered may be out of date, because another process or operation has changed it. That is
+ * noticed when a group is saved: the stored version of each account that it looked at must be the one that is remembered.
+ */
+export class Memory {
+  /** In the order in which they were last learned or changed. */
+  readonly #accounts = new Map<string, KnownAccount>();
+  /** By program, then by name. */
+  readonly #cards = new Map<string, Map<string, Card>>();
+
+  card(programId: string, name: string): Card | undefined {
+    return this.#cards.get(programId)?.get(name);
+  }
+
+  /** Whether everything about a card is known that a decision needs. */
+  knows(programId: string, name: string, withFunding: boolean): boolean {
+    const card = this.card(programId, name);
+    if (card === undefined || !this.#accounts.has(card.accountId)) return false;
+    return !withFunding || this.#accounts.has(card.fundingAccountId);
+  }
+
+  account(accountId: string): StoredAccount | undefined {
+    return this.#accounts.get(accountId)?.account;
+  }
+
+  /** What was counted on an account; null where that is not known. */
+  days(accountId: string): CountedDays | null {
+    return this.#accounts.get(accountId)?.days ?? null;
+  }
+
+  /**
+   * Adds what was loaded: the accounts, then their cards, which were read later. What is known of the same version stays: it
+   * has the changes of groups that are being saved.
+   */
+  learn(accounts: readonly StoredAccount[], cards: readonly LoadedCard[]): ReadonlySet<string> {
+    const learned = new Set<string>();
+    for (const account of accounts) {
+      const known = this.#accounts.get(account.accountId);
+      if (known !== undefined && known.account.version >= account.version) continue;
+      this.#accounts.set(account.accountId, { account, days: null, cardName: known?.cardName ?? null });
+      learned.add(account.accountId);
+    }
+    for (const { card, days } of cards) {
+      const { programId, name: cardName, accountId } = card;
+      const isNew = learned.has(accountId);
+      if (!isNew && this.card(programId, cardName) !== undefined) continue;
+      this.#cardsOf(programId).set(cardName, card);
+      const known = this.#accounts.get(accountId);
+      if (known !== undefined) this.#accounts.set(accountId, { ...known, days: isNew ? days : known.days, cardName });
+    }
+    return learned;
+  }
+
+  /** Sets what was counted on an account that has just been learned. */
+  learnDays(accountId: string, days: CountedDays | null): void {
+    const known = this.#accounts.get(accountId);
+    if (known !== undefined && days !== null) this.#accounts.set(accountId, { ...known, days });
+  }
+
+  /** Remembers an account as a group is going to store it. */
+  keep(account: StoredAccount, days: CountedDays | null): void {
+    const { accountId } = account;
+    const cardName = this.#accounts.get(accountId)?.cardName ?? null;
+    // Deleted first, so that it becomes the last in the order of the map.
+    this.#accounts.delete(accountId);
+    this.#accounts.set(accountId, { account, days, cardName });
+  }
+
+  /** Forgets the accounts that were changed least recently, beyond the maximum. */
+  trim(): void {
+    for (const [accountId, { account, cardName }] of this.#accounts) {
+      if (this.#accounts.size <= MAX_ACCOUNTS) return;
+      this.#accounts.delete(accountId);
+      if (cardName !== null) this.#cards.get(account.programId)?.delete(cardName);
+    }
+  }
+
+  #cardsOf(programId: string): Map<string, Card> {
+    const cards = this.#cards.get(programId) ?? new Map<string, Card>();
+    this.#cards.set(programId, cards);
+    return cards;
+  }
+}

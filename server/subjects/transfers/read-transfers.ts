@@ -1,0 +1,139 @@
+import { TransferRecord } from '../../../contract/transfers.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
+import { readPair } from '../../calls/metadata.ts';
+import { transferMissing } from '../../calls/missing.ts';
+import { readPeriod } from '../../calls/moments.ts';
+import { DEFAULT_LIMIT, readCursor } from '../../calls/page.ts';
+import { insistOnProof, readRows } from '../../calls/read-rows.ts';
+import { toTransferRecord } from '../../calls/records/transfer.ts';
+import type { Service } from '../../calls/service.ts';
+import { MAX_EXAMINED, readSifted, type Stretch } from '../../calls/sifted-page.ts';
+import { storedKeyOf } from '../../calls/stored-key.ts';
+import { forEachPiece, readInTurn } from '../../calls/turns.ts';
+import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
+import {
+  isSifted,
+  listTransfers as listStatement,
+  readNewestTransfer,
+  type Stretch as TransferStretch,
+  toStretchRead,
+} from '../../store/transfers/transfer-list.ts';
+import type { TransferFilter } from '../../store/transfers/transfer-route.ts';
+
+/** get_transfer: the transfer, or `transfer_not_found`. */
+export async function getTransfer(service: Service, call: Call<'get_transfer'>): Promise<Reply<'get_transfer'>> {
+  const { transfer_id: sentId } = call.params;
+  const transferId = fromWireId('tr', sentId);
+  const rows =
+    transferId === undefined ? [] : await readRows(service.database, readTransfer(call.programId, transferId));
+  await insistOnProof(service.database, call.deadline, rows);
+  const [row] = rows;
+  if (row !== undefined) return { record: toTransferRecord(toTransfer(row)) };
+  throw transferMissing(sentId);
+}
+
+/**
+ * list_transfers: a page, newest first. With `idempotency_key` it shows the transfer of that request. A page of something
+ * very rare can be short, or empty, with a cursor to continue from: `next_cursor` alone says whether there is more.
+ */
+export async function listTransfers(service: Service, call: Call<'list_transfers'>): Promise<Reply<'list_transfers'>> {
+  const { limit = DEFAULT_LIMIT, cursor } = call.query;
+  const { items, next } = await readTransfersOf(service, call, readTransferFilter(call), {
+    limit,
+    after: readCursor(call, 'tr', cursor),
+  });
+  return {
+    record: { data: items.map(toTransferRecord), next_cursor: next === null ? null : toWireId('tr', next) },
+  };
+}
+
+/** A page of the transfers that match a filter, newest first, after the one with the inner UUID `after`. */
+export function readTransfersOf(
+  { database }: Service,
+  call: CallContext,
+  filter: TransferFilter,
+  page: { readonly limit: number; readonly after: string | null },
+): Promise<Stretch<Transfer>> {
+  const { programId, deadline } = call;
+  // A look-up tells whether a request created its transfer; any other list shows what this server has now.
+  const isLookUp = filter.idempotencyKey !== null || filter.reference !== null;
+  return readSifted({
+    call,
+    ...page,
+    isSifted: isSifted(filter),
+    read: async (after, count, look) => {
+      const stretch: TransferStretch = { order: 'newest_first', after, until: null, count, look };
+      const rows = await readRows(database, listStatement(programId, filter, stretch));
+      if (isLookUp) await insistOnProof(database, deadline, rows);
+      const { transfers, next } = toStretchRead(rows, stretch);
+      return { items: transfers, next };
+    },
+    idOf: ({ transferId }) => transferId,
+  });
+}
+
+/** Fields of a transfer since 0.2, in the order of their columns. */
+const ADDED_FIELDS = [
+  'request_id',
+  'idempotency_key',
+  'created_by',
+] as const satisfies readonly (keyof TransferRecord)[];
+
+/** export_transfers: comma-separated values, oldest first, up to the newest transfer at the start of the export. */
+export async function exportTransfers(
+  service: Service,
+  call: Call<'export_transfers'>,
+): Promise<Reply<'export_transfers'>> {
+  const filter = readTransferFilter(call);
+  return { csv: await writeCsv('transfers', TransferRecord, readPages(service, call, filter), ADDED_FIELDS) };
+}
+
+async function* readPages({ database }: Service, call: CallContext, filter: TransferFilter): Pages {
+  const { programId } = call;
+  const turns = forEachPiece(call);
+  const [newest] = await readInTurn(turns, () => readRows(database, readNewestTransfer(programId)));
+  if (newest === undefined) return;
+  const until = newest.transfer_id as string;
+  const sifted = isSifted(filter);
+  let after: string | null = null;
+  let count = LINES_FIRST;
+  do {
+    const stretch: TransferStretch = {
+      order: 'oldest_first',
+      after,
+      until,
+      count,
+      look: sifted ? MAX_EXAMINED : count,
+    };
+    const rows = await readInTurn(turns, () => readRows(database, listStatement(programId, filter, stretch)));
+    const { transfers, next } = toStretchRead(rows, stretch);
+    count = yield transfers.map(toTransferRecord);
+    after = next;
+  } while (after !== null);
+}
+
+/** The filter of a list of transfers. A filter that nothing can match is refused: an empty list would hide the mistake. */
+function readTransferFilter(call: Call<'list_transfers'> | Call<'export_transfers'>): TransferFilter {
+  const { query } = call;
+  const { from, to } = readPeriod(call, query);
+  const { minimum_amount: minimum, maximum_amount: maximum } = query;
+  if (minimum !== undefined && maximum !== undefined && minimum > maximum) {
+    const message = `'maximum_amount' is ${maximum}, which is less than 'minimum_amount', ${minimum}.`;
+    throw schemaRefusal(call, message, '/maximum_amount');
+  }
+  return {
+    cardName: query.card_id ?? null,
+    type: query.type ?? null,
+    status: query.status ?? null,
+    reference: query.reference ?? null,
+    idempotencyKey: query.idempotency_key === undefined ? null : storedKeyOf(query.idempotency_key),
+    metadata: readPair(call),
+    createdFrom: from,
+    createdTo: to,
+    minimumAmount: minimum ?? null,
+    maximumAmount: maximum ?? null,
+  };
+}

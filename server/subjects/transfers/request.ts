@@ -1,0 +1,132 @@
+import type { CreateTransferBody } from '../../../contract/transfers.ts';
+import { fromWireId } from '../../../domain/identifier.ts';
+import { type AmountAsSent, readAmount } from '../../../domain/ledger/money.ts';
+import type { MetadataChange } from '../../../domain/metadata.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { TransferNotes, TransferTerms } from '../../../domain/transfers/transfer.ts';
+import { type Call, type CallContext, schemaRefusal } from '../../calls/call.ts';
+import { creatorOf } from '../../calls/records/transfer.ts';
+import type { RequestTrace } from '../../calls/trace.ts';
+import { fingerprintOf } from '../../commit/under-key.ts';
+import { type KeyInScope, keyInScope } from '../../store/idempotency.ts';
+import { actorOf } from '../audit/audit.ts';
+
+/** What every request about a transfer has. */
+type Origin = {
+  readonly programId: string;
+  readonly requestId: string;
+  /** The caller's trace, which its events have too. */
+  readonly traceparent?: string | undefined;
+  /** Set where its spans are sent to a collector. */
+  readonly trace?: RequestTrace | undefined;
+  /** The idempotency key; null without one. */
+  readonly key: (KeyInScope & { readonly fingerprint: string }) | null;
+  /** The operator who sent it, as the audit log names them; null for a card program. */
+  readonly operator: string | null;
+};
+
+/** A request for a new transfer. Its id is given when it is decided, with the time of that moment. */
+export type CreateRequest = Origin & {
+  readonly command: 'create';
+  /** Inner UUID of the caller's API key, or `NO_API_KEY`. */
+  readonly createdBy: string;
+  readonly terms: TransferTerms;
+  readonly notes: TransferNotes;
+};
+
+/** A request about an existing transfer; `transferId` is its inner UUID. */
+type OfTransfer = Origin & { readonly transferId: string };
+
+/** A caller's request about an existing transfer; `sentId` is its id as the caller wrote it. */
+export type ChangeRequest = OfTransfer & { readonly sentId: string } & (
+    | { readonly command: 'capture'; readonly amount: bigint | null }
+    | { readonly command: 'cancel' }
+    | { readonly command: 'update'; readonly metadata: MetadataChange | null }
+    | { readonly command: 'reverse'; readonly amount: bigint | null; readonly description: string | null }
+  );
+
+/** A hold past its end, or a scheduled transfer that is due. It comes from a job, not from a caller. */
+export type DueRequest = OfTransfer & {
+  readonly command: 'expire' | 'execute';
+  readonly key: null;
+  readonly operator: null;
+};
+
+/** Whatever is committed in groups. */
+export type TransferRequest = CreateRequest | ChangeRequest | DueRequest;
+
+/** A UUID that no transfer has. It replaces a malformed id, so that the look-up does not find it. */
+const NO_TRANSFER = '00000000-0000-0000-0000-000000000000';
+
+type CreateCall = CallContext & Pick<Call<'create_transfer'>, 'body'>;
+
+/** The request of a create_transfer or explain_transfer, with its amount (minor units), which was read before. */
+export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest {
+  const { body } = call;
+  return {
+    command: 'create',
+    ...originOf(call),
+    createdBy: creatorOf(call.caller),
+    terms: {
+      type: body.type ?? 'load',
+      amount,
+      cardName: body.card_id,
+      destinationCardName: body.destination_card_id ?? null,
+      currency: body.currency ?? null,
+      reference: body.reference ?? null,
+      capture: body.capture ?? 'automatic',
+      expiresAt: body.expires_at === undefined ? null : Date.parse(body.expires_at),
+      scheduledFor: body.scheduled_for === undefined ? null : Date.parse(body.scheduled_for),
+    },
+    notes: { description: body.description ?? null, metadata: body.metadata ?? {} },
+  };
+}
+
+/** The part of a change that all changes share. */
+export function toChange(
+  call: CallContext & { readonly params: { readonly transfer_id: string } },
+): OfTransfer & { readonly sentId: string } {
+  const { transfer_id: sentId } = call.params;
+  return { ...originOf(call), transferId: fromWireId('tr', sentId) ?? NO_TRANSFER, sentId };
+}
+
+function originOf(call: CallContext): Origin {
+  const { programId, requestId, traceparent, trace, caller, operation, idempotencyKey } = call;
+  const key = idempotencyKey === null ? null : keyInScope(programId, operation, idempotencyKey);
+  return {
+    programId,
+    requestId,
+    traceparent,
+    trace,
+    key: key === null ? null : { ...key, fingerprint: fingerprintOf(call) },
+    operator: caller.kind === 'operator_key' ? actorOf(caller) : null,
+  };
+}
+
+/** Reads an amount, or refuses it with `invalid_amount`; null where none was sent. */
+export function readOptionalAmount(sent: AmountAsSent | undefined): bigint | null {
+  if (sent === undefined) return null;
+  const reading = readAmount(sent);
+  if ('amount' in reading) return reading.amount;
+  throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
+}
+
+/** Refuses fields that do not fit each other, which a schema cannot express. */
+export function checkTerms(call: CallContext, body: CreateTransferBody): void {
+  const destination = findDestinationProblem(body.type ?? 'load', body.card_id, body.destination_card_id);
+  if (destination !== undefined) throw schemaRefusal(call, destination, '/destination_card_id');
+  if (body.expires_at === undefined || body.capture === 'manual') return;
+  const message = "'expires_at' can only be sent with 'capture': 'manual'. It says when the hold ends.";
+  throw schemaRefusal(call, message, '/expires_at');
+}
+
+function findDestinationProblem(type: string, card: string, destination: string | undefined): string | undefined {
+  if (type === 'card_to_card' && destination === undefined) {
+    return "The required field 'destination_card_id' is missing. A card_to_card transfer needs the receiving card.";
+  }
+  if (type !== 'card_to_card' && destination !== undefined) {
+    return `'destination_card_id' can only be sent with 'type': 'card_to_card', but 'type' is '${type}'.`;
+  }
+  if (destination === card) return "'destination_card_id' must be a different card than 'card_id'.";
+  return undefined;
+}

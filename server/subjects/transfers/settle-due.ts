@@ -1,0 +1,52 @@
+import { performance } from 'node:perf_hooks';
+import { Refusal } from '../../../domain/refusal.ts';
+import { newId } from '../../foundation/ids.ts';
+import type { Row, Statement } from '../../store/connection/database.ts';
+import { findDueTransfers, findExpiredHolds } from '../../store/transfers/due.ts';
+import type { TransferService } from './lane.ts';
+import type { DueRequest } from './request.ts';
+
+/** Maximum number of due items of each kind in one round. */
+const PORTION = 500;
+
+/** Time for a round. */
+const ROUND_MILLISECONDS = 4000;
+
+/** A database that reaches all programs, and the lane. */
+export type DueService = Pick<TransferService, 'database' | 'transfers'>;
+
+/** The result of a round; `more` when it was full, so that the next should start at once. */
+export type DueRound = { readonly settled: number; readonly failed: number; readonly more: boolean };
+
+/**
+ * Releases holds past their end and executes scheduled transfers that are due. Several processes may do so at once, and
+ * callers may come first: the second finds the transfer in its new status and changes nothing.
+ */
+export async function settleDue(service: DueService): Promise<DueRound> {
+  // One after the other: an idle process then needs one connection for both.
+  const expired = await find(service, findExpiredHolds(PORTION), 'expire');
+  const due = await find(service, findDueTransfers(PORTION), 'execute');
+  const deadline = performance.now() + ROUND_MILLISECONDS;
+  const requests = [...expired, ...due];
+  const outcomes = await Promise.allSettled(requests.map((request) => service.transfers.submit(request, deadline)));
+  const failed = outcomes.filter(({ status }) => status === 'rejected').length;
+  const refused = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value instanceof Refusal);
+  const settled = outcomes.length - failed - refused.length;
+  return { settled, failed, more: settled > 0 && (expired.length === PORTION || due.length === PORTION) };
+}
+
+async function find(
+  { database }: DueService,
+  statement: Statement,
+  command: DueRequest['command'],
+): Promise<readonly DueRequest[]> {
+  const rows = await database.read(statement);
+  return rows.map((row: Row) => ({
+    command,
+    programId: row.program_id as string,
+    transferId: row.transfer_id as string,
+    requestId: newId(),
+    key: null,
+    operator: null,
+  }));
+}

@@ -1,0 +1,154 @@
+import type { DomainEvent } from '../../../domain/event.ts';
+import type { Account } from '../../../domain/ledger/ledger.ts';
+import type { Hold } from '../../../domain/transfers/hold.ts';
+import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
+import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import type { Moment } from '../../commit/under-key.ts';
+import { type AuditNote, insertAuditEntries } from '../../store/audit.ts';
+import type { Statement } from '../../store/connection/database.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { insertStoredResponses, type KeyedResponse } from '../../store/idempotency.ts';
+import {
+  type CausedPosting,
+  checkAccountsUnchanged,
+  type DecidedAccount,
+  insertPostings,
+  updateAccounts,
+  updateAccountsIfUnchanged,
+} from '../../store/ledger/account.ts';
+import { type CounterChangeOf, insertCounters, updateCounters } from '../../store/ledger/limits.ts';
+import { mergeWrites } from '../../store/sql.ts';
+import { deleteHolds, insertHolds } from '../../store/transfers/hold.ts';
+import { insertReversals } from '../../store/transfers/reversal.ts';
+import {
+  deleteMetadata,
+  insertCompletedTransfers,
+  insertMetadata,
+  insertOpenTransfers,
+  updateTransfers,
+  writeMetadata,
+} from '../../store/transfers/transfer.ts';
+
+/** Everything but accounts and counters that a group of decisions has changed, each thing after the last decision. */
+export type BookChanges = {
+  readonly created: Transfer[];
+  readonly changed: Map<string, Transfer>;
+  /** Those of `changed` that have other metadata. */
+  readonly annotated: Map<string, Transfer>;
+  readonly opened: Map<string, Hold>;
+  readonly ended: Map<string, Hold>;
+  readonly reversals: Reversal[];
+  readonly postings: CausedPosting[];
+  readonly responses: KeyedResponse[];
+  readonly events: DomainEvent[];
+  /** What operators have done. */
+  readonly audited: AuditNote[];
+};
+
+/** With what is counted: each account, direction and day once. */
+type CountedChanges = BookChanges & { readonly counts: readonly CounterChangeOf[] };
+
+/** The writes of a group in a chain. */
+export type ChainedWrites = {
+  /** Sent at once: rows under ids that the group has made, or under names that it has locked. */
+  readonly early: readonly Statement[];
+  /** Sent when the group before is committed. The first one fails if an account has changed since the decision. */
+  readonly late: readonly Statement[];
+  /** Instead of both, where nothing is written: fails if an account has changed since the decision. */
+  readonly check: Statement | null;
+};
+
+/**
+ * One statement for all writes of a group that has locked its accounts, none when nothing changes. The audit log has its
+ * own statement, which comes last because it takes the last of all locks.
+ */
+export function writesOf(
+  changes: CountedChanges & { readonly accounts: readonly Account[] },
+  moment: Moment,
+): readonly Statement[] {
+  const accounts = some(changes.accounts, updateAccounts);
+  const writes = [...insertsOf(changes, moment), ...accounts, ...changesOf(changes, moment)];
+  if (writes.length === 0) return [];
+  return [mergeWrites(writes), ...metadataWritesOf(changes), ...some(changes.audited, insertAuditEntries)];
+}
+
+/** The same for a group that has not locked its accounts. */
+export function chainedWritesOf(
+  changes: CountedChanges,
+  looked: readonly DecidedAccount[],
+  moment: Moment,
+): ChainedWrites {
+  const early = insertsOf(changes, moment);
+  if (early.length === 0) {
+    return { early, late: [], check: looked.length === 0 ? null : checkAccountsUnchanged(looked) };
+  }
+  const late = changesOf(changes, moment);
+  return {
+    early: [mergeWrites(early)],
+    late: [
+      ...some(looked, updateAccountsIfUnchanged),
+      ...(late.length === 0 ? [] : [mergeWrites(late)]),
+      ...metadataWritesOf(changes),
+    ],
+    check: null,
+  };
+}
+
+/** Rows that no other transaction can be waiting to write: their ids are new, and their names are locked. */
+function insertsOf(changes: BookChanges, { batchId, now }: Moment): readonly Statement[] {
+  const { created } = changes;
+  return [
+    ...some(created.filter(isPlain), (transfers) => insertCompletedTransfers(transfers, now)),
+    ...some(
+      created.filter((transfer) => !isPlain(transfer)),
+      insertOpenTransfers,
+    ),
+    ...some(
+      created.filter(({ metadata }) => Object.keys(metadata).length > 0),
+      insertMetadata,
+    ),
+    ...some(changes.events, (events) => insertEvents(batchId, events, now)),
+    ...some(changes.responses, (responses) => insertStoredResponses(responses, batchId, now)),
+  ];
+}
+
+/** What belongs to the accounts, and is written under their locks. */
+function changesOf(changes: CountedChanges, { now }: Moment): readonly Statement[] {
+  const counts = changes.counts.filter(({ amount, count }) => amount !== 0n || count !== 0n);
+  const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
+  return [
+    ...some([...changes.changed.values()], updateTransfers),
+    ...some([...changes.opened.values()], insertHolds),
+    ...some([...changes.ended.values()], deleteHolds),
+    ...some(changes.reversals, insertReversals),
+    ...some(changes.postings, (postings) => insertPostings(postings, now)),
+    ...some(counts, updateCounters),
+    ...some(
+      counts.filter((change) => !isBack(change)),
+      insertCounters,
+    ),
+  ];
+}
+
+/** Statements of their own, since one statement cannot write a row twice, or insert what it has deleted. */
+function metadataWritesOf({ annotated }: BookChanges): readonly Statement[] {
+  if (annotated.size === 0) return [];
+  const transfers = [...annotated.values()];
+  return [
+    writeMetadata(transfers),
+    deleteMetadata(transfers),
+    ...some(
+      transfers.filter(({ metadata }) => Object.keys(metadata).length > 0),
+      insertMetadata,
+    ),
+  ];
+}
+
+function some<Item>(items: readonly Item[], write: (items: readonly Item[]) => Statement): readonly Statement[] {
+  return items.length > 0 ? [write(items)] : [];
+}
+
+/** A transfer that was created as completed and has not changed since: most of them, with fewer columns to write. */
+function isPlain(transfer: Transfer): boolean {
+  return transfer.status === 'completed' && transfer.capture === 'automatic' && transfer.reversedAmount === 0n;
+}

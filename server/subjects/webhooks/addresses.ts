@@ -1,0 +1,108 @@
+import { isIP } from 'node:net';
+import { MAX_WEBHOOK_URL_CHARACTERS } from '../../../domain/webhooks/webhook.ts';
+import { isInNetworks, isSingle, kindOf, requireNetwork } from '../../foundation/networks.ts';
+
+// Invariant: A webhook is sent only to addresses that are public or named by WEBHOOK_ALLOWED_NETWORKS, whatever its
+//   URL, what its name resolves to, or a redirect
+// Kept by: this file for URLs; in `send.ts` one look-up for each connection, all addresses checked, and that of the
+//   connection again before a byte is written
+// Tested by: `test/door`, `test/mutants/webhooks.ts`
+
+// Invariant: In live mode every webhook goes over TLS to a verified host, unless the operator has named its
+//   addresses
+// Kept by: the rules of addresses, and `server/background/delivery/send.ts`
+// Tested by: `test/door/names.test.ts`, `test/door/tls.test.ts`
+
+/** What decides where webhooks may be sent: plain values, so that a worker thread can be given them. */
+export type AddressSettings = {
+  readonly mode: 'sandbox' | 'live';
+  /** Networks and addresses that are allowed besides those of the internet: WEBHOOK_ALLOWED_NETWORKS. */
+  readonly allowedNetworks: readonly string[];
+};
+
+/** Where webhooks may be sent. */
+export type AddressRules = {
+  /** Why webhooks cannot be sent to a URL, as a sentence. A name is not looked up: its addresses are checked when it is. */
+  findUrlProblem(url: string): string | undefined;
+  /** Whether a request of this protocol to this port may go to this address. */
+  isAllowed(address: string, to: Destination): boolean;
+};
+
+/** What of a URL matters besides its address. The protocol ends in a colon. */
+export type Destination = { readonly protocol: string; readonly port: number };
+
+/** Ports of HTTPS that live mode sends to: with others, a webhook could reach a service of another kind. */
+const LIVE_PORTS = [443, 8443];
+
+const ADDRESS_PROBLEM =
+  'The URL has an address to which webhooks are not sent: it is private, local or for a special purpose, ' +
+  'and WEBHOOK_ALLOWED_NETWORKS does not name it.';
+
+/** Opens the rules. Throws if an allowed network is invalid; the configuration has checked them. */
+export function openAddressRules({ mode, allowedNetworks }: AddressSettings): AddressRules {
+  const networks = allowedNetworks.map(requireNetwork);
+  const singles = networks.filter(isSingle);
+
+  const isNamed = (address: string): boolean => {
+    const kind = kindOf(address);
+    return kind !== 'special' && isInNetworks(kind === 'local' ? singles : networks, address);
+  };
+  const isAllowed = (address: string, to: Destination): boolean =>
+    isNamed(address) || (kindOf(address) === 'public' && (mode === 'sandbox' || findLiveProblem(to) === undefined));
+
+  return {
+    isAllowed,
+    findUrlProblem(text) {
+      const problem = findSyntaxProblem(text);
+      if (problem !== undefined) return problem;
+      const url = new URL(text);
+      const destination = { protocol: url.protocol, port: portOf(url) };
+      const addresses = addressesInHost(hostOf(url));
+      if (addresses?.every(isNamed)) return undefined;
+      const isLimited = mode === 'live' && (addresses !== undefined || networks.length === 0);
+      const liveProblem = isLimited ? findLiveProblem(destination) : undefined;
+      if (liveProblem !== undefined) return liveProblem;
+      return addresses?.every((address) => isAllowed(address, destination)) === false ? ADDRESS_PROBLEM : undefined;
+    },
+  };
+}
+
+/** The host of a URL as it is looked up: without the brackets of IPv6 and without a dot at its end. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+}
+
+/** The port of a URL. */
+export function portOf({ protocol, port }: URL): number {
+  if (port !== '') return Number(port);
+  return protocol === 'https:' ? 443 : 80;
+}
+
+/** The addresses that a host has without being looked up: its own, or those of localhost, which is this machine (RFC 6761). */
+export function addressesInHost(host: string): readonly string[] | undefined {
+  if (isIP(host) !== 0) return [host];
+  return host === 'localhost' || host.endsWith('.localhost') ? ['127.0.0.1', '::1'] : undefined;
+}
+
+function findSyntaxProblem(text: string): string | undefined {
+  if (text.length > MAX_WEBHOOK_URL_CHARACTERS) {
+    return `The URL is longer than ${MAX_WEBHOOK_URL_CHARACTERS} characters.`;
+  }
+  // Parsers disagree about these: some remove them, others take them for the end of the host.
+  if (/[\s\p{Cc}\\]/u.test(text)) return 'The URL contains a space, a control character or a backslash.';
+  const url = URL.parse(text);
+  if (url === null) return 'The URL cannot be parsed.';
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'The URL must begin with https:// or http://.';
+  if (!/^https?:\/\/[^/]/i.test(text)) return 'The URL must have a host after the two slashes.';
+  if (url.username !== '' || url.password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) {
+    return 'The URL must not contain a user name or a password: use a header for credentials.';
+  }
+  if (text.includes('#')) return 'The URL must not have a fragment: it would not be sent.';
+  return url.port === '0' ? 'The URL has port 0, on which nothing can listen.' : undefined;
+}
+
+function findLiveProblem({ protocol, port }: Destination): string | undefined {
+  if (protocol !== 'https:') return 'The URL must begin with https:// in live mode.';
+  if (LIVE_PORTS.includes(port)) return undefined;
+  return `The URL has port ${port}, but in live mode it must have port 443 or 8443.`;
+}

@@ -1,0 +1,46 @@
+import { fromWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { CallContext } from '../../calls/call.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import type { Service } from '../../calls/service.ts';
+import type { Row } from '../../store/connection/database.ts';
+import { readWebhook, toWebhookDetails, type WebhookDetails } from '../../store/webhooks/webhook.ts';
+
+/** A call about one webhook. */
+export type WebhookCall = CallContext & { readonly params: { readonly webhook_id: string } };
+
+/** The card program to which the webhooks of a call belong; null for operators, who reach all webhooks. */
+export function programOf({ programId }: CallContext): string | null {
+  return programId === '' ? null : programId;
+}
+
+/** Whose idempotency keys a call uses: those of its card program, or those of operators. */
+export function keysOf(call: CallContext): { readonly programId?: string } {
+  const programId = programOf(call);
+  return programId === null ? {} : { programId };
+}
+
+/** The inner UUID of the webhook in the path. Throws `webhook_not_found` if it is not the id of a webhook. */
+export function webhookIdOf(call: WebhookCall): string {
+  const webhookId = fromWireId('wh', call.params.webhook_id);
+  if (webhookId === undefined) throw webhookMissing(call);
+  return webhookId;
+}
+
+/** The webhook in the path. Throws `webhook_not_found`. */
+export async function loadWebhook({ database }: Pick<Service, 'database'>, call: WebhookCall): Promise<WebhookDetails> {
+  return foundWebhook(call, await readRows(database, readWebhook(webhookIdOf(call), programOf(call))));
+}
+
+/** The webhook that was read for a call. Throws `webhook_not_found`. */
+export function foundWebhook(call: WebhookCall, [row]: readonly Row[]): WebhookDetails {
+  if (row === undefined) throw webhookMissing(call);
+  return toWebhookDetails(row);
+}
+
+function webhookMissing(call: WebhookCall): Refusal {
+  const { webhook_id: sentId } = call.params;
+  const where = programOf(call) === null ? '' : ' in this card program';
+  const hint = fromWireId('wh', sentId) === undefined ? ' A webhook id is wh_ and 32 hex digits.' : '';
+  return new Refusal('webhook_not_found', `There is no webhook '${sentId}'${where}.${hint}`);
+}

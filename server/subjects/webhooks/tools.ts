@@ -1,0 +1,37 @@
+import { toOperationFailure } from '../../calls/read-rows.ts';
+import type { Service } from '../../calls/service.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { type AddressRules, type AddressSettings, openAddressRules } from './addresses.ts';
+import { requireKeys } from './reseal-secrets.ts';
+import type { Vault } from './vault.ts';
+import { vaultOf, type WebhookKeys } from './webhook-keys.ts';
+
+/** What handlers of webhooks work with besides the database. */
+export type WebhookTools = {
+  /** Where webhooks may be sent to. */
+  readonly rules: AddressRules;
+  /** Encrypts secrets and headers. */
+  readonly vault: Vault;
+  /** Rejects if something is encrypted with a key that this process does not have: before it encrypts with its own. */
+  readonly requireKeys: () => Promise<void>;
+  /** Tells whoever delivers that a webhook was created, changed or deleted, or that something is to be sent. */
+  readonly changed: () => void;
+};
+
+/** What handlers of webhooks work with. */
+export type WebhookService = Service & { readonly webhooks: WebhookTools };
+
+/** Opens the tools; `database` must see all webhooks. */
+export function openWebhookTools(
+  database: Database,
+  keys: WebhookKeys,
+  addresses: AddressSettings,
+  changed: WebhookTools['changed'],
+): WebhookTools {
+  return {
+    rules: openAddressRules(addresses),
+    vault: vaultOf(keys),
+    requireKeys: () => requireKeys(database, keys).catch((error) => Promise.reject(toOperationFailure(error))),
+    changed,
+  };
+}

@@ -1,0 +1,151 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { WebhookRecord } from '../../../contract/webhooks/records.ts';
+import { type Call, type RecordReply, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { transact } from '../../commit/transaction.ts';
+import { databaseTime } from '../../foundation/database-clock.ts';
+import type { Decision, Statement } from '../../store/connection/database.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
+import { cancelReplay, disableWebhook, enableWebhook, giveUpRetries, probeNow } from '../../store/webhooks/status.ts';
+import {
+  lockWebhook,
+  readWebhook,
+  type Webhook,
+  type WebhookDetails,
+  updateWebhook as writeWebhook,
+} from '../../store/webhooks/webhook.ts';
+import { auditOf } from '../audit/audit.ts';
+import { foundWebhook, programOf, webhookIdOf } from './find-webhook.ts';
+import { changeHeaders, openHeaders, readHeaders, sealHeaders } from './headers.ts';
+import { toWebhookRecord } from './record.ts';
+import { checkUrl, readTypes } from './settings.ts';
+import type { WebhookService } from './tools.ts';
+import type { Vault } from './vault.ts';
+
+type UpdateId = 'update_webhook' | 'update_operator_webhook';
+type UpdateCall = Call<UpdateId>;
+
+type Updated = RecordReply<WebhookRecord>;
+
+/** A change of the status, and what it means for the webhook. */
+type StatusChange = { readonly after: WebhookDetails; readonly writes: readonly Statement[] };
+
+/**
+ * update_webhook and update_operator_webhook: the webhook. The body is a merge patch: omitted fields stay as they are.
+ * Whoever delivers reads the webhook again before it sends anything more.
+ */
+export async function updateWebhook(service: WebhookService, call: UpdateCall): Promise<Reply<UpdateId>> {
+  const { vault, requireKeys, changed } = service.webhooks;
+  checkChange(service, call);
+  const webhookId = webhookIdOf(call);
+  const programId = programOf(call);
+  if (call.body.headers !== undefined) await requireKeys();
+  const load = {
+    lock: lockWebhook(webhookId, programId),
+    clock: READ_SWITCH,
+    webhook: readWebhook(webhookId, programId),
+  };
+  const reply = await transact(service.database, call.deadline, load, (loaded, batchId): Decision<Updated> => {
+    const before = foundWebhook(call, loaded.webhook);
+    const { now } = toSwitchReading(loaded.clock);
+    const changedSettings = { ...before, ...settingsAfter(vault, call, before) };
+    const status = changeStatus(call, before, changedSettings, new Date(now));
+    if (isDeepStrictEqual(changedSettings, before) && status.writes.length === 0) {
+      return { result: { record: toWebhookRecord(before) }, writes: [] };
+    }
+    const after = { ...status.after, updatedAt: new Date(now) };
+    const record = toWebhookRecord(after);
+    const json = JSON.stringify(record);
+    const { programId: ofProgram } = before;
+    const isDisabled = after.status === 'disabled' && before.status !== 'disabled';
+    const event = {
+      type: 'webhook.disabled' as const,
+      programId: ofProgram,
+      subjectId: record.webhook_id,
+      payload: json,
+    };
+    const details = JSON.stringify({ ...record, change: withoutHeaderValues(call.body) });
+    const writes = [
+      writeWebhook(after),
+      ...status.writes,
+      ...(isDisabled ? [insertEvents(batchId, [event], now, call)] : []),
+      ...auditOf(call, { programId: ofProgram, subjectId: record.webhook_id, details }),
+    ];
+    return { result: { record, json }, writes };
+  });
+  changed();
+  return reply;
+}
+
+/** Refuses what is wrong with a change, whatever the webhook. */
+function checkChange({ webhooks }: WebhookService, call: UpdateCall): void {
+  const { url, types, headers, status, resume } = call.body;
+  if (Array.isArray(types)) readTypes(call, types);
+  readHeaders(call, headers ?? {});
+  if (resume !== undefined && status !== 'enabled') {
+    const message =
+      "'resume' can only be sent with 'status': 'enabled'. It says with which events the webhook continues.";
+    throw schemaRefusal(call, message, '/resume');
+  }
+  if (url !== undefined) checkUrl(webhooks.rules, url);
+}
+
+/** The fields that callers set, after the change. */
+function settingsAfter(vault: Vault, call: UpdateCall, before: WebhookDetails): Partial<Webhook> {
+  const { url, description, types, payload, order, concurrency, rate, headers } = call.body;
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(description === undefined ? {} : { description }),
+    ...(types === undefined ? {} : { types: types === null ? null : readTypes(call, types) }),
+    ...(payload === undefined ? {} : { payload }),
+    ...(order === undefined ? {} : { deliveryOrder: order }),
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(rate === undefined ? {} : { rate }),
+    ...(headers === undefined
+      ? {}
+      : sealHeaders(vault, before.webhookId, changeHeaders(call, openHeaders(vault, before), headers))),
+  };
+}
+
+/**
+ * The change of the status. A paused webhook stays paused until the event that is tried at once is delivered, unless it is
+ * to begin with new events: then there is nothing to try.
+ */
+function changeStatus(call: UpdateCall, before: WebhookDetails, after: WebhookDetails, now: Date): StatusChange {
+  const { status, resume } = call.body;
+  const { webhookId } = before;
+  if (status === 'disabled' && before.status !== 'disabled') {
+    const replay =
+      before.replay?.state === 'running'
+        ? { ...before.replay, state: 'canceled' as const, finishedAt: now.getTime() }
+        : before.replay;
+    return {
+      after: { ...after, status: 'disabled', statusReason: 'requested', nextProbeAt: null, replay },
+      writes: [disableWebhook(webhookId, 'requested'), cancelReplay(webhookId, now)],
+    };
+  }
+  const isEnabled = status === 'enabled' && before.status !== 'enabled';
+  if (isEnabled && resume === 'now') {
+    const { cursor, backlog, retries, dead } = before;
+    const begun = { cursor: cursor + backlog, backlog: 0, retries: 0, dead: dead + retries, nextRetryAt: null };
+    return {
+      after: { ...after, ...ENABLED, ...begun },
+      writes: [enableWebhook(webhookId, begun.cursor), giveUpRetries(webhookId)],
+    };
+  }
+  if (isEnabled && before.status === 'disabled') {
+    return { after: { ...after, ...ENABLED }, writes: [enableWebhook(webhookId, null)] };
+  }
+  if (before.status !== 'paused' || (!isEnabled && after.url === before.url)) return { after, writes: [] };
+  const nextProbeAt = new Date(databaseTime());
+  return { after: { ...after, nextProbeAt }, writes: [probeNow(webhookId, nextProbeAt)] };
+}
+
+const ENABLED = { status: 'enabled', statusReason: null, failingSince: null, nextProbeAt: null } as const;
+
+/** The change for the audit log: of headers, only the names. */
+function withoutHeaderValues({ headers, ...change }: UpdateCall['body']): object {
+  return headers === undefined || headers === null
+    ? { ...change, headers }
+    : { ...change, headers: Object.keys(headers) };
+}

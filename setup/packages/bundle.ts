@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { root } from '../command.ts';
+import { packagesAmong } from '../supply-chain/packages.ts';
+
+// Invariant: The package of the service needs nothing but Node and PostgreSQL, brings the licences of what it
+//   contains, and loads metrics, traces and texts only where they are used
+// Kept by: bundled by rolldown (`notices.ts`)
+// Tested by: `test/packages/service-contents.test.ts`, `service-load.test.ts`, `service-host.test.ts`
+
+/**
+ * What has a process or a thread of its own, by its folder; in the package it has the same place. Somebody waits for the
+ * command line whenever it runs, and each file that it loads takes some 2 ms: so it shares none with the service, and what it shares
+ * with its own parts that are loaded on demand is one file.
+ */
+const PROGRAMS = {
+  cli: {
+    names: ['main'],
+    splitting: { groups: [{ name: 'shared', test: /\/(?:cli|sdk|domain)\//, minShareCount: 2 }] },
+  },
+  server: {
+    names: ['main', 'host/administration', 'background/delivery/worker', 'postgres/backup/copy-worker'],
+    splitting: true,
+  },
+};
+
+/**
+ * What stays outside: the file whose place is the root, and the native client of pg, which pg loads only for those who ask for
+ * it, as we do not.
+ */
+const EXTERNAL = [/\/installation\.mjs$/, 'pg-native'];
+
+/**
+ * Bundles the programs with the packages that they import; returns the paths of these packages in the clone. What is loaded
+ * on demand becomes a file of its own. Nothing is minified: the stack of an error names functions and lines that somebody
+ * can read, and the tarball would be a sixth smaller.
+ */
+export async function bundlePrograms(target: string): Promise<readonly string[]> {
+  const modules: string[] = [];
+  for (const folder of ['cli', 'server'] as const) modules.push(...(await bundleFolder(folder, join(target, folder))));
+  return packagesAmong(root, modules);
+}
+
+/** Bundles the programs of a folder; returns the modules in them. */
+async function bundleFolder(folder: keyof typeof PROGRAMS, target: string): Promise<readonly string[]> {
+  const { names, splitting } = PROGRAMS[folder];
+  const bundle = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(names.map((name) => [name, join(folder, `${name}.ts`)])),
+    external: EXTERNAL,
+    platform: 'node',
+    tsconfig: join(root, 'tsconfig.json'),
+    onLog: (level, log) => {
+      // What it warns of would fail only when it is needed.
+      if (level === 'warn') throw new Error(`The service cannot be bundled: ${log.message}`);
+    },
+  });
+  const { output } = await bundle.write({
+    dir: target,
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name].js',
+    codeSplitting: splitting,
+    // The licences are in a file of their own.
+    comments: false,
+  });
+  await bundle.close();
+  return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+}

@@ -1,0 +1,90 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+
+// The directories of the tests of a run that are still there. A worker process that crashed removes none of its own, and what
+// it started runs on.
+
+const placeOf = (templates: string): string => join(templates, 'directories');
+
+/** A directory that a process has made and has not removed yet. */
+type Note = { readonly path: string; readonly owner: number };
+
+/** Writes down that this process made a directory. */
+export function noteDirectory(templates: string, path: string): void {
+  mkdirSync(placeOf(templates), { recursive: true });
+  writeFileSync(join(placeOf(templates), basename(path)), `${process.pid} ${path}`);
+}
+
+/** Forgets one that was removed. */
+export function forgetDirectory(templates: string, path: string): void {
+  rmSync(join(placeOf(templates), basename(path)), { force: true });
+}
+
+/** How long a process may take to end, in milliseconds. */
+const END_TIME = 10_000;
+
+/** Ends what still runs on directories of the run, and removes them. */
+export async function endLeftovers(templates: string): Promise<void> {
+  // A worker that is still ending removes its own.
+  await until(() => notesIn(templates).every(({ owner }) => !runs(owner)));
+  for (const { path } of notesIn(templates)) {
+    await until(() => {
+      const left = usersOf(path);
+      for (const processId of left) end(processId);
+      return left.length === 0;
+    });
+    rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function until(isDone: () => boolean): Promise<void> {
+  const deadline = performance.now() + END_TIME;
+  while (!isDone() && performance.now() < deadline) await new Promise((wake) => setTimeout(wake, 50));
+}
+
+/** What is written down; whoever wrote it may forget it meanwhile. */
+function notesIn(templates: string): readonly Note[] {
+  const place = placeOf(templates);
+  if (!existsSync(place)) return [];
+  return readdirSync(place).flatMap((name) => {
+    const [, owner = '', path = ''] = /^(\d+) (.+)$/.exec(readIfThere(join(place, name))) ?? [];
+    return path === '' ? [] : [{ path, owner: Number(owner) }];
+  });
+}
+
+function runs(processId: number): boolean {
+  if (processId === process.pid) return false;
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The processes with the directory in their command line or their settings, as Linux has them. */
+function usersOf(path: string): readonly number[] {
+  const names = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name) && name !== String(process.pid));
+  return names
+    .map(Number)
+    .filter((id) => [`/proc/${id}/cmdline`, `/proc/${id}/environ`].some((file) => readIfThere(file).includes(path)));
+}
+
+/** What a file says; nothing, where it has gone or is not ours to read. */
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+/** A service must not start its PostgreSQL again; PostgreSQL ends at once and gives its shared memory back. */
+function end(processId: number): void {
+  try {
+    const isPostgres = readFileSync(`/proc/${processId}/comm`, 'utf8').startsWith('postgres');
+    process.kill(processId, isPostgres ? 'SIGQUIT' : 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
+}

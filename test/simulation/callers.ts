@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import type { Random } from '../fuzz/random.ts';
+import { type Attempt, describeAsk, type Judge, type Wish } from './judge.ts';
+import { Asking, canHaveKey } from './requests.ts';
+import type { ServiceProcess } from './service-process.ts';
+import type { SimulatedTime } from './simulated-time.ts';
+import type { Watcher } from './store/connection.ts';
+
+/** How long a request may take, as over HTTP. */
+const REQUEST_MILLISECONDS = 5_000;
+
+/** How often a wish is sent again under its key when it is not known what became of it. */
+const MAX_ATTEMPTS = 3;
+
+/** Callers: they ask, wait for the answers, and ask again under the same key where they have none. */
+export class Callers {
+  readonly #random: Random;
+  readonly #time: SimulatedTime;
+  readonly #judge: Judge;
+  readonly #note: Watcher['onStep'];
+  readonly #asking: Asking;
+  #left: number;
+  /** What is to be sent once more. */
+  readonly #again: { readonly wish: Wish; readonly attempts: number }[] = [];
+  readonly #open = new Map<Attempt, { readonly process: ServiceProcess; readonly attempts: number }>();
+
+  constructor(random: Random, time: SimulatedTime, judge: Judge, wishes: number, note: Watcher['onStep']) {
+    this.#random = random;
+    this.#time = time;
+    this.#judge = judge;
+    this.#left = wishes;
+    this.#note = note;
+    this.#asking = new Asking(random);
+  }
+
+  get canAsk(): boolean {
+    return this.#left > 0 || this.#again.length > 0;
+  }
+
+  get areAnswered(): boolean {
+    return this.#open.size === 0;
+  }
+
+  get areDone(): boolean {
+    return !this.canAsk && this.areAnswered;
+  }
+
+  /** Sends something to one of the processes. */
+  ask(processes: readonly ServiceProcess[]): void {
+    const random = this.#random;
+    const process = random.pick(processes);
+    const again = this.#again.shift();
+    if (again !== undefined) this.#send(process, again.wish, again.attempts + 1);
+    else this.#askAnew(process);
+  }
+
+  #askAnew(process: ServiceProcess): void {
+    const random = this.#random;
+    this.#left -= 1;
+    const ask = this.#asking.next();
+    const key = canHaveKey(ask) && random.chance(0.5) ? `key ${this.#left}` : null;
+    const wish: Wish = { ask, key, possible: new Set(), committed: undefined, isOver: false };
+    this.#judge.onWish(wish);
+    this.#send(process, wish, 1);
+  }
+
+  /** A process has died: its callers have no answer. */
+  onDeath(dead: ServiceProcess): void {
+    for (const [attempt, { process, attempts }] of this.#open) {
+      if (process !== dead) continue;
+      this.#open.delete(attempt);
+      this.#goOn(attempt.wish, attempts, false);
+    }
+  }
+
+  #send(process: ServiceProcess, wish: Wish, attempts: number): void {
+    const deadline = this.#time.now + REQUEST_MILLISECONDS;
+    const attempt: Attempt = { wish, requestId: randomUUID(), deadline, isToldNo: false, isOpen: true };
+    this.#open.set(attempt, { process, attempts });
+    this.#judge.onAttempt(attempt);
+    const { ask, key } = wish;
+    this.#note?.(`${process.name} is asked to ${describeAsk(ask)}${key === null ? '' : ` under ${key}`}`);
+    const end = (answer: Parameters<Judge['onAnswer']>[1], shown: string): void => {
+      // Of one that has died nothing arrives.
+      if (!this.#open.delete(attempt)) return;
+      this.#note?.(`${process.name} answers ${describeAsk(ask)} with ${shown}`);
+      this.#judge.onAnswer(attempt, answer, this.#time.now);
+      const isClear = !('thrown' in answer) || attempt.isToldNo;
+      if (!('thrown' in answer)) this.#learn(wish, 'json' in answer ? answer.json : undefined);
+      this.#goOn(wish, attempts, isClear);
+    };
+    process.handle(ask, { requestId: attempt.requestId, key, deadline }).then(
+      (reply) => end(reply, 'success'),
+      (thrown: unknown) => end({ thrown }, thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : ''),
+    );
+  }
+
+  #goOn(wish: Wish, attempts: number, isClear: boolean): void {
+    if (!isClear && wish.key !== null && attempts < MAX_ATTEMPTS) this.#again.push({ wish, attempts });
+    else wish.isOver = true;
+  }
+
+  /** Remembers a transfer or a webhook, about which others will ask. */
+  #learn({ ask }: Wish, json: string | undefined): void {
+    if (json === undefined) return;
+    const record = JSON.parse(json) as { readonly transfer_id: string; readonly webhook_id: string };
+    if (ask.does === 'create') this.#asking.known.push({ id: record.transfer_id, program: ask.program });
+    if (ask.does === 'create_webhook') this.#asking.webhooks.push({ id: record.webhook_id, program: ask.program });
+  }
+}

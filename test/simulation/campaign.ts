@@ -1,0 +1,47 @@
+import { type Mistake, runSchedule, type ScheduleResult } from './schedule.ts';
+import { inSimulatedTime, realTime } from './simulated-time.ts';
+
+/** How many schedules, or for how long. */
+export type Extent = { readonly schedules: number } | { readonly milliseconds: number };
+
+/** What came of many schedules. */
+export type Campaign = {
+  readonly schedules: number;
+  readonly steps: number;
+  /** The first that failed, with its trace; it is the last that was run. */
+  readonly failed: ScheduleResult | undefined;
+};
+
+/** Runs schedules one after the other, from a seed on, until one fails. */
+export function runCampaign(firstSeed: number, extent: Extent, mistake?: Mistake): Promise<Campaign> {
+  return inSimulatedTime(() => runSchedules(firstSeed, extent, mistake));
+}
+
+async function runSchedules(firstSeed: number, extent: Extent, mistake: Mistake | undefined): Promise<Campaign> {
+  const startedAt = realTime();
+  let schedules = 0;
+  let steps = 0;
+  const isOver = (): boolean =>
+    'schedules' in extent ? schedules >= extent.schedules : realTime() - startedAt >= extent.milliseconds;
+  while (!isOver()) {
+    const seed = firstSeed + schedules;
+    const result = await runSchedule(seed, { mistake });
+    schedules += 1;
+    steps += result.steps;
+    if (result.problems.length > 0) {
+      return { schedules, steps, failed: await runSchedule(seed, { mistake, traced: true }) };
+    }
+  }
+  return { schedules, steps, failed: undefined };
+}
+
+/** A failed schedule for people: its problems, what led to them, and how it is run again. */
+export function describeFailure({ seed, problems, trace }: ScheduleResult): string {
+  return [
+    ...trace,
+    '',
+    ...problems,
+    '',
+    `Again: node setup/run.mjs test/simulation/main.ts --schedules 1 --seed ${seed}`,
+  ].join('\n');
+}

@@ -1,0 +1,223 @@
+import { afterFailure, afterSuccess, type Health, takeOver, withLastSuccess } from '../../domain/webhooks/health.ts';
+import { type Definition, toDefinition } from '../../server/background/delivery/endpoint/definition.ts';
+import type { Endpoint } from '../../server/background/delivery/endpoint/endpoint.ts';
+import { type Place, Places } from '../../server/background/delivery/endpoint/places.ts';
+import type { Outcome } from '../../server/background/delivery/judge.ts';
+import { Leases } from '../../server/background/delivery/leases.ts';
+import { OutcomeWriter } from '../../server/background/delivery/outcome-writer.ts';
+import { databaseTime } from '../../server/foundation/database-clock.ts';
+import type { Database } from '../../server/store/connection/database.ts';
+import {
+  readDeliveredWebhooks,
+  readRevisions,
+  toDeliveredWebhooks,
+  toRevisions,
+} from '../../server/store/webhooks/state.ts';
+import type { Vault } from '../../server/subjects/webhooks/vault.ts';
+import type { Random } from '../fuzz/random.ts';
+import type { Judge } from './judge.ts';
+import type { SimulatedTime } from './simulated-time.ts';
+import type { Tables } from './store/transaction.ts';
+
+/** How often leases are renewed. */
+const POLL_MILLISECONDS = 1_000;
+
+/** How many requests of a webhook are in flight at once. */
+const WINDOW = 3;
+
+/** A receiver responds within this time. */
+const MAX_RESPONSE_MILLISECONDS = 40;
+
+/** Seals nothing: no secret is worth the time. */
+export const VAULT: Vault = {
+  seal: (text) => Buffer.from(text),
+  open: (sealed) => Buffer.from(sealed).toString(),
+};
+
+/** What of an endpoint the outcome writer uses. */
+type Sending = Pick<Endpoint, 'webhookId' | 'held' | 'storedCursor' | 'release'> & {
+  readonly programId: string;
+  readonly cursor: { readonly places: Places };
+  definition: Definition;
+  health: Health;
+  storedHealth: Health;
+  readonly replay: null;
+  /** What has failed and is sent once more. */
+  readonly again: Place[];
+  inFlight: number;
+  isDropped: boolean;
+};
+
+/** What deliverers need of the world. */
+export type DeliveryWorld = {
+  readonly tables: Tables;
+  readonly time: SimulatedTime;
+  readonly judge: Judge;
+  readonly random: Random;
+  /** The chance that a receiver fails. */
+  readonly failing: number;
+};
+
+/**
+ * Delivers the events of programs to webhooks, with the service's leases, places and outcome writer. What is sent when is
+ * simple here: the next events, a few at a time, to receivers that respond at any moment.
+ */
+export class Delivering {
+  readonly #world: DeliveryWorld;
+  readonly #database: Database;
+  readonly #leases: Leases;
+  readonly #writer: OutcomeWriter;
+  readonly #sendings = new Map<string, Sending>();
+  isAlive = true;
+
+  constructor(world: DeliveryWorld, database: Database, owner: string) {
+    this.#world = world;
+    this.#database = database;
+    this.#leases = new Leases(database, owner);
+    this.#writer = new OutcomeWriter(database, owner, {
+      onStored: () => undefined,
+      onFailure: () => undefined,
+      onLost: (endpoint) => this.#drop(endpoint.webhookId),
+    });
+    void this.#poll();
+  }
+
+  /** There may be new events. */
+  send(): void {
+    for (const sending of this.#sendings.values()) this.#sendNext(sending);
+  }
+
+  async #poll(): Promise<void> {
+    while (this.isAlive) {
+      try {
+        await this.#leases.renew();
+        await this.#refresh();
+      } catch {
+        // The next poll tries again.
+      }
+      this.send();
+      await new Promise((resolve) => setTimeout(resolve, POLL_MILLISECONDS));
+    }
+  }
+
+  /** Takes over the webhooks of the shards that it holds, as far as they have changed, and drops the others. */
+  async #refresh(): Promise<void> {
+    const epochs = new Map(this.#leases.held.map(({ shard, epoch }) => [shard, epoch]));
+    for (const { webhookId, held } of this.#sendings.values()) {
+      if (epochs.get(held.shard) !== held.epoch) this.#drop(webhookId);
+    }
+    const stored = toRevisions(await this.#database.read(readRevisions({ shards: [...epochs.keys()] })));
+    const known = new Set(stored.map(({ webhookId }) => webhookId));
+    for (const { webhookId } of this.#sendings.values()) if (!known.has(webhookId)) this.#drop(webhookId);
+    const webhookIds = stored
+      .filter(({ webhookId, revision }) => this.#sendings.get(webhookId)?.definition.revision !== revision)
+      .map(({ webhookId }) => webhookId);
+    if (webhookIds.length === 0) return;
+    for (const webhook of toDeliveredWebhooks(await this.#database.read(readDeliveredWebhooks({ webhookIds })))) {
+      this.#take(toDefinition(webhook, [], VAULT), epochs.get(webhook.shard));
+    }
+  }
+
+  /** A webhook that is new to it, or has been changed by a request. */
+  #take(definition: Definition, epoch: number | undefined): void {
+    const sending = this.#sendings.get(definition.webhookId);
+    if (sending === undefined) {
+      if (epoch !== undefined) this.#sendings.set(definition.webhookId, this.#open(definition, epoch));
+      return;
+    }
+    sending.definition = definition;
+    sending.health = takeOver(definition.health, sending.health);
+    sending.storedHealth = definition.health;
+    if (definition.cursor > sending.cursor.places.passed) {
+      sending.again.length = 0;
+      sending.cursor.places.skipTo(definition.cursor);
+    }
+    sending.storedCursor = definition.cursor;
+  }
+
+  #open(definition: Definition, epoch: number): Sending {
+    const { webhookId, programId, shard, cursor, ahead, health } = definition;
+    const sending: Sending = {
+      webhookId,
+      programId: String(programId),
+      held: { shard, epoch },
+      cursor: { places: new Places(cursor, ahead) },
+      ...{ definition, health: withLastSuccess(health), storedHealth: health, storedCursor: cursor, replay: null },
+      ...{ again: [], inFlight: 0, isDropped: false },
+      release: () => {
+        sending.inFlight -= 1;
+        this.#sendNext(sending);
+      },
+    };
+    return sending;
+  }
+
+  #drop(webhookId: string): void {
+    const sending = this.#sendings.get(webhookId);
+    if (sending !== undefined) sending.isDropped = true;
+    this.#sendings.delete(webhookId);
+  }
+
+  #sendNext(sending: Sending): void {
+    while (this.isAlive && !sending.isDropped && this.#leases.areValid && maySend(sending)) {
+      const place = this.#next(sending);
+      if (place === undefined) return;
+      sending.inFlight += 1;
+      this.#send(sending, place);
+    }
+  }
+
+  #next({ programId, again, cursor: { places } }: Sending): Place | undefined {
+    const first = again.shift();
+    if (first !== undefined) return first;
+    const head = Number(this.#world.tables.newest('event_head', programId)?.position ?? 0n);
+    while (places.readTo < head) {
+      const place = places.add(places.readTo + 1);
+      if (!places.isSettled(place.place)) return place;
+      place.isDone = true;
+    }
+    return undefined;
+  }
+
+  /** The receiver gets it at some moment, and its response arrives at a later one. */
+  #send(sending: Sending, place: Place): void {
+    const { judge, random, failing } = this.#world;
+    const startedAt = databaseTime();
+    const { revision } = sending.definition;
+    // A probe succeeds: how often it is tried again is not what is simulated.
+    const succeeds = sending.health.status === 'paused' || !random.chance(failing);
+    this.#after(() => {
+      if (succeeds) judge.onDelivered(sending.webhookId, place.place);
+      this.#after(() => {
+        if (!this.isAlive) return;
+        if (succeeds) sending.health = afterSuccess(sending.health, databaseTime());
+        else this.#fail(sending, place, startedAt);
+        this.#writer.add(toOutcome(sending, place, succeeds, revision));
+      });
+    });
+  }
+
+  #fail(sending: Sending, place: Place, startedAt: number): void {
+    const failure = { kind: 'failed', retryAfterMilliseconds: null, random: Math.random() } as const;
+    const timing = { startedAt, endedAt: databaseTime(), dueAt: null, isStrict: false };
+    sending.health = afterFailure(sending.health, { ...failure, ...timing });
+    // A request may have moved the cursor past it.
+    if (place.place > sending.cursor.places.passed) sending.again.push(place);
+  }
+
+  #after(run: () => void): void {
+    const { time, random } = this.#world;
+    time.after(random.below(MAX_RESPONSE_MILLISECONDS), run);
+  }
+}
+
+/** A paused webhook gets one event, when its probe is due. */
+function maySend({ health: { status, nextProbeAt }, inFlight }: Sending): boolean {
+  if (status === 'enabled') return inFlight < WINDOW;
+  return status === 'paused' && inFlight === 0 && databaseTime() >= (nextProbeAt ?? 0);
+}
+
+function toOutcome(endpoint: Sending, item: Place, isPassed: boolean, revision: number): Outcome {
+  const outcome = { endpoint, item: { place: item }, attempt: null, failed: null, finished: [], notice: null };
+  return { ...outcome, isPassed, revision } as unknown as Outcome;
+}

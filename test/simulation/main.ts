@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { isMainThread, parentPort, Worker } from 'node:worker_threads';
+import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
+
+// node setup/run.mjs test/simulation/main.ts [--schedules 100000] [--seed 1]: runs schedules on all cores until one fails.
+
+/** What a thread runs before it reports: few enough that all threads end at about the same time. */
+const PORTION = 250;
+
+type Portion = { readonly firstSeed: number; readonly schedules: number };
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { schedules: { type: 'string', default: '100000' }, seed: { type: 'string', default: '1' } },
+  });
+  const schedules = Number(values.schedules);
+  const firstSeed = Number(values.seed);
+  if (!Number.isSafeInteger(schedules) || !Number.isSafeInteger(firstSeed) || schedules < 1) {
+    throw new Error('--schedules and --seed are whole numbers');
+  }
+  const portions: Portion[] = [];
+  for (let begun = 0; begun < schedules; begun += PORTION) {
+    portions.push({ firstSeed: firstSeed + begun, schedules: Math.min(PORTION, schedules - begun) });
+  }
+  const done = { schedules: 0, steps: 0 };
+  const failures: string[] = [];
+  const threads = Math.min(availableParallelism(), portions.length);
+  const work = async (): Promise<void> => {
+    const thread = new Worker(new URL(import.meta.url));
+    for (let portion = portions.shift(); portion !== undefined && failures.length === 0; portion = portions.shift()) {
+      const { schedules: run, steps, failed } = await inThread(thread, portion);
+      done.schedules += run;
+      done.steps += steps;
+      if (failed !== undefined) failures.push(describeFailure(failed));
+    }
+    await thread.terminate();
+  };
+  await Promise.all(Array.from({ length: threads }, work));
+  for (const failure of failures) process.stdout.write(`${failure}\n`);
+  const failed = failures.length;
+  process.stdout.write(`${done.schedules - failed} passed, ${failed} failed (schedules of ${done.steps} steps)\n`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}
+
+/**
+ * A thread has a clock, timers and randomness of its own. It runs many portions, because its first schedules cost twice as
+ * much as the later ones: their code is not compiled yet.
+ */
+async function inThread(thread: Worker, portion: Portion): Promise<Campaign> {
+  thread.postMessage(portion);
+  const [campaign] = await once(thread, 'message');
+  return campaign;
+}
+
+if (isMainThread) await main();
+else {
+  parentPort?.on('message', async ({ firstSeed, schedules }: Portion) => {
+    parentPort?.postMessage(await runCampaign(firstSeed, { schedules }));
+  });
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { runCampaign } from './campaign.ts';
+import { MISTAKES } from './mistakes.ts';
+import { runSchedule } from './schedule.ts';
+
+// A simulation that finds nothing proves nothing: here it must find what is known to be wrong.
+
+/** How many schedules a mistake may take. Most take a few dozen, the rarest known one some hundred. */
+const MAX_SCHEDULES = 3_000;
+
+test.each(MISTAKES)('it is found that $name', async ({ seed, ...mistake }) => {
+  const { problems } = await runSchedule(seed, { mistake });
+  if (problems.length > 0) return;
+  const { failed } = await runCampaign(1, { schedules: MAX_SCHEDULES }, mistake);
+  expect(failed, 'no schedule has found it').toBeDefined();
+});

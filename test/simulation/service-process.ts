@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import { startRelayingEvents } from '../../server/background/jobs/relay-events.ts';
+import type { AnyReply } from '../../server/calls/call.ts';
+import type { RequestTrace } from '../../server/calls/trace.ts';
+import type { CommitObserver } from '../../server/commit/commit-observer.ts';
+import type { LaneBounds } from '../../server/commit/group-commit.ts';
+import type { AnyService } from '../../server/handlers.ts';
+import type { Database } from '../../server/store/connection/database.ts';
+import { eraseCardHolder } from '../../server/subjects/cards/erase-card-holder.ts';
+import { eraseInBatches } from '../../server/subjects/cards/erase-in-batches.ts';
+import { updateCard } from '../../server/subjects/cards/update-card.ts';
+import {
+  cancelTransfer,
+  captureTransfer,
+  reverseTransfer,
+  updateTransfer,
+} from '../../server/subjects/transfers/change-transfer.ts';
+import { createTransfer } from '../../server/subjects/transfers/create-transfer.ts';
+import { type OnCreated, openTransferLane } from '../../server/subjects/transfers/lane.ts';
+import { createWebhook } from '../../server/subjects/webhooks/create-webhook.ts';
+import { deleteWebhook } from '../../server/subjects/webhooks/delete-webhook.ts';
+import type { WebhookTools } from '../../server/subjects/webhooks/tools.ts';
+import { updateWebhook } from '../../server/subjects/webhooks/update-webhook.ts';
+import { Delivering, type DeliveryWorld, VAULT } from './delivering.ts';
+import { type Sending, toCall } from './requests.ts';
+import type { Ask } from './serial-books.ts';
+import type { Connection, Server } from './store/connection.ts';
+import { openSimulatedDatabases, type SimulatedDatabases } from './store/pool.ts';
+import { PROGRAMS } from './world.ts';
+
+/** Small batches, so that an erasure has many transactions. */
+const ERASURE = { maxTransfers: 2, maxEvents: 4, maxErrors: 10, settleMilliseconds: 300, retryMilliseconds: 200 };
+
+/** What handlers of webhooks work with: any address is allowed, and what is sealed is as it was. */
+const WEBHOOK_TOOLS: WebhookTools = {
+  rules: { findUrlProblem: () => undefined } as unknown as WebhookTools['rules'],
+  vault: VAULT,
+  requireKeys: async () => undefined,
+  changed: () => undefined,
+};
+
+/** Small groups, so that many of them follow each other. */
+const BOUNDS = { batch: 4, waiting: 64 };
+
+/** How often a process looks for erasures. */
+const ERASURE_MILLISECONDS = 400;
+
+/** What those are told who watch over the lane of a process. They may throw: what is committed stays committed. */
+export type LaneListeners = {
+  readonly observer: CommitObserver;
+  readonly onCreated: OnCreated;
+  readonly onCommit: () => void;
+  readonly trace: RequestTrace;
+};
+
+/** A process of the service: the lane, the relay and the erasure as they are, over a database that is simulated. */
+export class ServiceProcess {
+  readonly name: string;
+  readonly databases: SimulatedDatabases;
+  readonly #service: Omit<AnyService, 'database'>;
+  readonly #trace: RequestTrace | undefined;
+  readonly #delivering: Delivering | undefined;
+  isAlive = true;
+
+  constructor(server: Server, name: string, listeners: LaneListeners | undefined, delivery: DeliveryWorld | undefined) {
+    this.name = name;
+    this.databases = openSimulatedDatabases(server, name);
+    if (listeners !== undefined) this.databases.onCommit(listeners.onCommit);
+    this.#trace = listeners?.trace;
+    this.#service = openService(this.databases.application, BOUNDS, listeners);
+    this.#delivering = delivery && new Delivering(delivery, this.databases.background, randomUUID());
+    const announce = (): void => this.#delivering?.send();
+    startRelayingEvents(this.databases, announce, () => undefined);
+    void this.#erase();
+  }
+
+  /** Carries out a request, like a request over HTTP. */
+  handle(ask: Ask, sent: Omit<Sending, 'trace'>): Promise<AnyReply> {
+    const sending = { ...sent, trace: this.#trace };
+    const database = this.databases.application.forProgram(PROGRAMS[ask.program]?.programId ?? '');
+    return handle({ ...this.#service, database }, ask, sending);
+  }
+
+  /** Ends without a word. The server has received some of what was under way. */
+  die(received: (connection: Connection) => number): void {
+    this.isAlive = false;
+    if (this.#delivering !== undefined) this.#delivering.isAlive = false;
+    this.databases.die(received);
+  }
+
+  async #erase(): Promise<void> {
+    while (this.isAlive) {
+      await new Promise((resolve) => setTimeout(resolve, ERASURE_MILLISECONDS));
+      const reports = { onFailure: () => undefined, pause: async () => this.isAlive };
+      await eraseInBatches(this.databases.background, reports, ERASURE).catch(() => undefined);
+    }
+  }
+}
+
+/** What handlers of transfers and cards work with, except the database of a request. */
+export function openService(
+  databases: Pick<Database, 'forProgram'>,
+  bounds: LaneBounds,
+  listeners?: LaneListeners,
+): Omit<AnyService, 'database'> {
+  const transfers = openTransferLane(databases, bounds, listeners?.observer, listeners?.onCreated);
+  return { transfers, webhooks: WEBHOOK_TOOLS, supportContact: '' } as Omit<AnyService, 'database'>;
+}
+
+/** Carries out a request. */
+export function handle(service: AnyService, ask: Ask, sending: Sending): Promise<AnyReply> {
+  switch (ask.does) {
+    case 'create':
+      return createTransfer(service, toCall(ask, sending));
+    case 'capture':
+      return captureTransfer(service, toCall(ask, sending));
+    case 'cancel':
+      return cancelTransfer(service, toCall(ask, sending));
+    case 'reverse':
+      return reverseTransfer(service, toCall(ask, sending));
+    case 'update_transfer':
+      return updateTransfer(service, toCall(ask, sending));
+    case 'update_card':
+      return updateCard(service, toCall(ask, sending));
+    case 'erase':
+      return eraseCardHolder(service, toCall(ask, sending));
+    case 'create_webhook':
+      return createWebhook(service, toCall(ask, sending));
+    case 'update_webhook':
+      return updateWebhook(service, toCall(ask, sending));
+    case 'delete_webhook':
+      return deleteWebhook(service, toCall(ask, sending));
+  }
+}

@@ -1,0 +1,210 @@
+import nodeCrypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import nodeTimers from 'node:timers/promises';
+import { setDatabaseTime } from '../../server/foundation/database-clock.ts';
+import { newId } from '../../server/foundation/ids.ts';
+import { Random } from '../fuzz/random.ts';
+
+/** The time of the database when a schedule begins: 2026-01-01. */
+export const EPOCH = 1_767_225_600_000;
+
+type Timer = { at: number; readonly order: number; readonly every: number | undefined; readonly run: () => void };
+
+/** What Node's timers return; `unref` changes nothing, because a schedule ends by its own rules. */
+type Handle = { readonly timer: Timer; readonly ref: () => Handle; readonly unref: () => Handle };
+
+const real = {
+  setTimeout: globalThis.setTimeout,
+  clearTimeout: globalThis.clearTimeout,
+  setInterval: globalThis.setInterval,
+  clearInterval: globalThis.clearInterval,
+  setImmediate: globalThis.setImmediate,
+  now: performance.now.bind(performance),
+  dateNow: Date.now,
+  random: Math.random,
+  emitWarning: process.emitWarning,
+  sleep: nodeTimers.setTimeout,
+  randomBytes: nodeCrypto.randomBytes,
+  randomFillSync: nodeCrypto.randomFillSync,
+  randomUUID: nodeCrypto.randomUUID,
+};
+
+/** Whose time it is in this process. */
+let current: SimulatedTime | undefined;
+
+/**
+ * Replaces clock, timers and randomness of this process while something runs that uses a {@link SimulatedTime}: ten seconds
+ * cost nothing, and the same seed gives the same ids. Nothing else runs in the process meanwhile.
+ */
+export async function inSimulatedTime<Result>(run: () => Promise<Result>): Promise<Result> {
+  if (current !== undefined) return run();
+  current = new SimulatedTime(new Random(0));
+  const putBack = replaceClocks(() => current as SimulatedTime);
+  try {
+    return await run();
+  } finally {
+    putBack();
+    current = undefined;
+  }
+}
+
+/** Real milliseconds, as of `performance.now()`, while time is simulated. */
+export function realTime(): number {
+  return real.now();
+}
+
+/** Clock, timers and randomness of a schedule. */
+export class SimulatedTime {
+  /** Milliseconds since the schedule began: what `performance.now()` returns. */
+  now = 0;
+  readonly #random: Random;
+  readonly #timers = new Set<Timer>();
+  #order = 0;
+  #isRefilled = false;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** The database's clock, in milliseconds since 1970. */
+  get clock(): number {
+    return EPOCH + this.now;
+  }
+
+  get hasTimers(): boolean {
+    return this.#timers.size > 0;
+  }
+
+  /** Makes it the time of this process, from its beginning. Only {@link inSimulatedTime}. */
+  begin(): void {
+    current = this;
+    setDatabaseTime(EPOCH, 0);
+    // Random bytes that are left from the schedule before would make the ids of this one depend on it.
+    while (!this.#isRefilled) newId();
+  }
+
+  /** Calls back after a time, like `setTimeout`. */
+  after(milliseconds: number | undefined, run: () => void, every?: number): Timer {
+    this.#order += 1;
+    const timer = { at: this.now + Math.max(1, milliseconds ?? 1), order: this.#order, every, run };
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  cancel(timer: Timer | undefined): void {
+    if (timer !== undefined) this.#timers.delete(timer);
+  }
+
+  /** Goes on to the next timer and runs it. */
+  leap(): void {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (next === undefined || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
+    }
+    if (next === undefined) return;
+    this.now = Math.max(this.now, next.at);
+    if (next.every === undefined) this.cancel(next);
+    else next.at = this.now + next.every;
+    next.run();
+  }
+
+  /** From 0 to below 1. */
+  fraction(): number {
+    return this.#random.below(1_000_000) / 1_000_000;
+  }
+
+  fill(bytes: Uint8Array): void {
+    this.#isRefilled = true;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    for (let at = 0; at + 4 <= bytes.length; at += 4) view.setUint32(at, this.#random.below(0x1_0000_0000));
+  }
+
+  uuid(): string {
+    let digits = '';
+    for (let count = 0; count < 12; count += 1) digits += this.#random.below(16).toString(16);
+    return `00000000-0000-4000-8000-${digits}`;
+  }
+}
+
+/** How many turns are asked for at once: asked for one by one, each would wait for the operating system. */
+const TURNS = 64;
+
+/** What the next turns are for. */
+const immediates: (() => void)[] = [];
+let turnsLeft = 0;
+
+function turn(): void {
+  turnsLeft -= 1;
+  immediates.shift()?.();
+  if (immediates.length > 0) askForTurns();
+}
+
+function askForTurns(): void {
+  if (turnsLeft > 0) return;
+  turnsLeft = TURNS;
+  for (let count = 0; count < TURNS; count += 1) real.setImmediate(turn);
+}
+
+/** Calls back when every promise that could go on has gone on: Node runs them all between two immediates. */
+function simulatedImmediate(run: () => void): void {
+  immediates.push(run);
+  askForTurns();
+}
+
+/** Resolves when every promise that could go on has gone on. */
+export function settle(): Promise<void> {
+  return new Promise(simulatedImmediate);
+}
+
+/** Replaces what the process has; gives the way back. */
+function replaceClocks(timeNow: () => SimulatedTime): () => void {
+  const own = Object.getOwnPropertyDescriptor(performance, 'now');
+  Object.defineProperty(performance, 'now', { configurable: true, writable: true, value: () => timeNow().now });
+  Date.now = () => Math.round(timeNow().clock);
+  // Listeners that throw are warned of.
+  process.emitWarning = () => undefined;
+  Math.random = () => timeNow().fraction();
+  const clear = (handle: Handle | undefined): void => timeNow().cancel(handle?.timer);
+  Object.assign(globalThis, {
+    setTimeout: (run: () => void, milliseconds?: number) => toHandle(timeNow().after(milliseconds, run)),
+    clearTimeout: clear,
+    setInterval: (run: () => void, milliseconds = 1) => toHandle(timeNow().after(milliseconds, run, milliseconds)),
+    clearInterval: clear,
+    setImmediate: simulatedImmediate,
+  });
+  Object.assign(nodeTimers, {
+    setTimeout: (milliseconds?: number, value?: unknown) =>
+      new Promise((resolve) => timeNow().after(milliseconds, () => resolve(value))),
+  });
+  Object.assign(nodeCrypto, {
+    randomUUID: () => timeNow().uuid(),
+    randomBytes: (count: number) => {
+      const bytes = Buffer.alloc(count);
+      timeNow().fill(bytes);
+      return bytes;
+    },
+    randomFillSync: (bytes: Uint8Array) => {
+      timeNow().fill(bytes);
+      return bytes;
+    },
+  });
+  syncBuiltinESMExports();
+  return () => {
+    if (own === undefined) Reflect.deleteProperty(performance, 'now');
+    else Object.defineProperty(performance, 'now', own);
+    Date.now = real.dateNow;
+    Math.random = real.random;
+    process.emitWarning = real.emitWarning;
+    const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = real;
+    Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate });
+    Object.assign(nodeTimers, { setTimeout: real.sleep });
+    const { randomBytes, randomFillSync, randomUUID } = real;
+    Object.assign(nodeCrypto, { randomBytes, randomFillSync, randomUUID });
+    syncBuiltinESMExports();
+  };
+}
+
+function toHandle(timer: Timer): Handle {
+  const handle: Handle = { timer, ref: () => handle, unref: () => handle };
+  return handle;
+}

@@ -1,0 +1,163 @@
+import { databaseError } from '../store/database-error.ts';
+import { type Meanings, NOTHING } from '../store/meaning.ts';
+import { columnsOf, type Given, type StoredRow } from '../store/parameters.ts';
+import type { Run, Transaction } from '../store/transaction.ts';
+
+const COLUMNS = [
+  'program_id',
+  'account_id',
+  'kind',
+  'currency',
+  'balance',
+  'held',
+  'incoming',
+  'floor',
+  'sequence',
+  'version',
+] as const;
+
+/** The accounts that `readAccounts` and `lockAccounts` are about, in the order of their ids. */
+function wantedAccounts(transaction: Transaction, { rows }: Given): readonly string[] {
+  const wanted = new Set<string>();
+  const add = (card: StoredRow, withFunding: boolean): void => {
+    wanted.add(String(card.account_id));
+    if (withFunding) wanted.add(String(card.funding_account_id));
+  };
+  for (const { program_id, name, with_funding } of rows('cards')) {
+    for (const card of transaction.scan('card', (row) => row.program_id === program_id && row.name === name)) {
+      add(card, with_funding === true);
+    }
+  }
+  for (const { program_id, transfer_id } of rows('transfers')) {
+    const transfer = transaction.find('transfer', String(transfer_id));
+    if (transfer === undefined || transfer.program_id !== program_id) continue;
+    for (const card of cardsOf(transaction, transfer)) add(card, transfer.type !== 'card_to_card');
+  }
+  return [...wanted].sort();
+}
+
+/** The cards of a transfer that exist: one or two. */
+export function cardsOf(transaction: Transaction, transfer: StoredRow): readonly StoredRow[] {
+  const cards = [transfer.card_id, transfer.destination_card_id].map((id) => transaction.find('card', String(id)));
+  return cards.filter((card) => card !== undefined);
+}
+
+const shown = (account: StoredRow): StoredRow => columnsOf(account, COLUMNS);
+
+function* lockAccounts(transaction: Transaction, given: Given): Run<readonly StoredRow[]> {
+  const found: StoredRow[] = [];
+  for (const id of wantedAccounts(transaction, given)) {
+    if (transaction.find('account', id) === undefined) continue;
+    const row = yield* transaction.lockRow('account', id);
+    if (row !== undefined) found.push(shown(row));
+  }
+  return found;
+}
+
+function lockFreeAccounts(transaction: Transaction, given: Given): readonly StoredRow[] {
+  return wantedAccounts(transaction, given).flatMap((id) => {
+    if (!transaction.tryLock(`account ${id}`)) return [];
+    const row = transaction.newest('account', id);
+    return row === undefined ? [] : [shown(row)];
+  });
+}
+
+function readAccounts(transaction: Transaction, given: Given): readonly StoredRow[] {
+  return wantedAccounts(transaction, given).flatMap((id) => {
+    const row = transaction.find('account', id);
+    return row === undefined ? [] : [shown(row)];
+  });
+}
+
+/** The account as it is written; what breaks the CHECK of its floor fails. */
+export function writtenAccount(before: StoredRow, sent: StoredRow, version: unknown): StoredRow {
+  const { balance, held, incoming, sequence } = sent;
+  const { floor } = before;
+  if (floor !== null && (balance as bigint) - (held as bigint) < (floor as bigint)) {
+    throw databaseError('23514', 'new row for relation "account" violates check constraint "account_floor"');
+  }
+  return { ...before, balance, held, incoming, sequence, version };
+}
+
+/** Raises the version of an account, as the triggers do. */
+export function* raiseVersion(transaction: Transaction, accountId: unknown): Run {
+  yield* transaction.update('account', String(accountId), (row) => ({ ...row, version: (row.version as bigint) + 1n }));
+}
+
+function refuseChanged(found: number, wanted: unknown): void {
+  if (found !== Number(wanted)) throw databaseError('TS001', 'accounts have changed since they were decided on');
+}
+
+/** Accounts, postings and counters. */
+export const ACCOUNT_STATEMENTS: Meanings = {
+  lock_accounts_of_cards: lockAccounts,
+  lock_accounts_of_cards_and_transfers: lockAccounts,
+  lock_free_accounts_of_cards: lockFreeAccounts,
+  lock_free_accounts_of_cards_and_transfers: lockFreeAccounts,
+  read_accounts_of_cards: readAccounts,
+  read_accounts_of_cards_and_transfers: readAccounts,
+
+  *update_accounts(transaction, { rows }) {
+    for (const sent of rows('sent')) {
+      yield* transaction.update('account', String(sent.account_id), (before) =>
+        writtenAccount(before, sent, (before.version as bigint) + 1n),
+      );
+    }
+    return NOTHING;
+  },
+
+  *update_accounts_if_unchanged(transaction, { rows, values: [number] }) {
+    let written = 0;
+    for (const sent of rows('sent')) {
+      const isAsDecided = (row: StoredRow | undefined): boolean =>
+        row?.sequence === sent.sequence_before && row?.version === sent.version_before;
+      const key = String(sent.account_id);
+      if (!isAsDecided(transaction.find('account', key))) continue;
+      const isWritten = yield* transaction.update('account', key, (before) =>
+        isAsDecided(before) ? writtenAccount(before, sent, sent.version) : undefined,
+      );
+      if (isWritten) written += 1;
+    }
+    refuseChanged(written, number);
+    return [{ case: null }];
+  },
+
+  check_accounts_unchanged(transaction, { rows, values: [number] }) {
+    const unchanged = rows('sent').filter((sent) => {
+      const row = transaction.find('account', String(sent.account_id));
+      return row?.sequence === sent.sequence && row?.version === sent.version;
+    });
+    refuseChanged(unchanged.length, number);
+    return [{ case: null }];
+  },
+
+  *insert_postings(transaction, { rows, values: [now] }) {
+    for (const row of rows('postings')) {
+      yield* transaction.insert('posting', `${row.cause_id} ${row.index}`, { ...row, created_at: now });
+    }
+    return NOTHING;
+  },
+
+  *update_counters(transaction, { rows }) {
+    for (const sent of rows('sent')) {
+      yield* transaction.update('limit_counter', counterKey(sent), (row) => ({
+        ...row,
+        amount: (row.amount as bigint) + (sent.amount as bigint),
+        count: (row.count as bigint) + (sent.count as bigint),
+      }));
+    }
+    return NOTHING;
+  },
+
+  *insert_counters(transaction, { rows }) {
+    for (const sent of rows('sent')) {
+      const key = counterKey(sent);
+      if (transaction.find('limit_counter', key) === undefined) yield* transaction.insert('limit_counter', key, sent);
+    }
+    return NOTHING;
+  },
+};
+
+function counterKey({ account_id, direction, day_start }: StoredRow): string {
+  return `${account_id} ${direction} ${(day_start as Date).getTime()}`;
+}

@@ -1,0 +1,114 @@
+import { type Meanings, NOTHING } from '../store/meaning.ts';
+
+/** The switch, which everything that moves money shares. */
+const SWITCH = 'switch';
+
+/** The fence of transactions, the locks of names, what is kept under idempotency keys, and the audit log. */
+export const CONTROL_STATEMENTS: Meanings = {
+  *fence_batch(transaction, { values: [batchId, at, programIds, counts] }) {
+    const { clock } = transaction;
+    yield* transaction.insert('write_batch', String(batchId), {
+      batch_id: batchId,
+      abandoned: false,
+      // Fences of one millisecond are told apart, as by the microseconds of PostgreSQL.
+      moment: clock(),
+      created_at: new Date(clock()),
+      relayed: at === null,
+      events_at: at,
+      event_programs: programIds,
+      event_counts: counts,
+    });
+    return [{ created_at: new Date(clock()), replicated: null }];
+  },
+
+  *abandon_batch(transaction, { values: [batchId] }) {
+    const key = String(batchId);
+    // A unique index lets the second of two wait for the first.
+    yield* transaction.lock(`write_batch ${key}`);
+    if (transaction.newest('write_batch', key) !== undefined) return NOTHING;
+    const { clock } = transaction;
+    yield* transaction.insert('write_batch', key, {
+      batch_id: batchId,
+      abandoned: true,
+      moment: clock(),
+      created_at: new Date(clock()),
+      relayed: false,
+      events_at: null,
+      event_programs: null,
+      event_counts: null,
+    });
+    return NOTHING;
+  },
+
+  look_up_batch(transaction, { values: [batchId] }) {
+    const row = transaction.find('write_batch', String(batchId));
+    return row === undefined ? NOTHING : [{ abandoned: row.abandoned, replicated: null }];
+  },
+
+  read_replicated() {
+    return [{ replicated: null }];
+  },
+
+  *share_switch_and_lock_names(transaction, { values: [hashes] }) {
+    yield* transaction.lock(SWITCH, 'share');
+    for (const hash of hashes as bigint[]) yield* transaction.lock(`name ${hash}`);
+    return [
+      { pg_advisory_xact_lock_shared: '', hash: null, held: true },
+      ...(hashes as bigint[]).map((hash) => ({ pg_advisory_xact_lock_shared: null, hash, held: true })),
+    ];
+  },
+
+  *share_switch_and_lock_free_names(transaction, { values: [hashes] }) {
+    yield* transaction.lock(SWITCH, 'share');
+    return [
+      { pg_advisory_xact_lock_shared: '', hash: null, held: true },
+      ...(hashes as bigint[]).map((hash) => ({
+        pg_advisory_xact_lock_shared: null,
+        hash,
+        held: transaction.tryLock(`name ${hash}`),
+      })),
+    ];
+  },
+
+  *lock_names(transaction, { values: [hashes] }) {
+    for (const hash of hashes as bigint[]) yield* transaction.lock(`name ${hash}`);
+    return [{ count: BigInt((hashes as bigint[]).length) }];
+  },
+
+  read_switch(transaction) {
+    const now = BigInt(Math.round(transaction.clock()));
+    const nothing = { program_id: null, transfer_type: null, disabled: null, reason: null, actor: null };
+    return [{ now, switch_id: null, ...nothing, since: null, until: null }];
+  },
+
+  read_stored_responses(transaction, { rows }) {
+    return rows('sent').flatMap(({ key_hash }) => {
+      const found = transaction.find('idempotency', String(key_hash));
+      if (found === undefined) return [];
+      const { fingerprint, request_id, status, subject_id, code, message, field, batch_id, event_index } = found;
+      const event = batch_id === null ? undefined : transaction.find('event', `${batch_id} ${event_index}`);
+      const body = batch_id === null ? found.body : (event?.payload ?? null);
+      return [{ key_hash, fingerprint, request_id, status, subject_id, code, message, field, body }];
+    });
+  },
+
+  *insert_stored_responses(transaction, { rows, values: [batchId, now] }) {
+    for (const row of rows('responses')) {
+      yield* transaction.insert('idempotency', String(row.key_hash), {
+        ...row,
+        batch_id: row.event_index === null ? null : batchId,
+        created_at: now,
+      });
+    }
+    return NOTHING;
+  },
+
+  *insert_audit_entries(transaction, { rows }) {
+    // A trigger chains the rows; what is simulated of that is its lock.
+    yield* transaction.lock('audit_head');
+    for (const { place: _place, ...note } of rows('notes')) {
+      yield* transaction.insert('audit_entry', String(note.entry_id), note);
+    }
+    return NOTHING;
+  },
+};

@@ -1,0 +1,130 @@
+import { type Meanings, NOTHING } from '../store/meaning.ts';
+import { columnsOf, type StoredRow } from '../store/parameters.ts';
+import type { Transaction } from '../store/transaction.ts';
+
+function ofProgram(transaction: Transaction, programId: unknown, transferId: unknown): StoredRow | undefined {
+  const row = transaction.find('transfer', String(transferId));
+  return row?.program_id === programId ? row : undefined;
+}
+
+function withCards(transaction: Transaction, transfer: StoredRow): StoredRow {
+  return {
+    ...transfer,
+    card_name: transaction.find('card', String(transfer.card_id))?.name ?? null,
+    destination_card_name: transaction.find('card', String(transfer.destination_card_id))?.name ?? null,
+    now: transfer.status === 'pending' ? new Date(transaction.clock()) : null,
+  };
+}
+
+const UPDATED = [
+  'status',
+  'outcome',
+  'captured_amount',
+  'reversed_amount',
+  'error',
+  'updated_at',
+  'completed_at',
+] as const;
+
+/** Transfers, their holds, reversals and metadata. */
+export const TRANSFER_STATEMENTS: Meanings = {
+  read_references(transaction, { rows }) {
+    return rows('sent').flatMap(({ program_id, reference }) => {
+      const [found] = transaction.scan(
+        'transfer',
+        (row) => row.program_id === program_id && row.reference === reference && reference !== null,
+      );
+      return found === undefined ? [] : [{ program_id, reference, transfer_id: found.transfer_id }];
+    });
+  },
+
+  *insert_completed_transfers(transaction, { rows, values: [now] }) {
+    for (const sent of rows('sent')) {
+      yield* transaction.insert('transfer', String(sent.transfer_id), {
+        ...sent,
+        captured_amount: sent.amount,
+        reversed_amount: 0n,
+        status: 'completed',
+        outcome: 'final',
+        capture: 'automatic',
+        expires_at: null,
+        scheduled_for: null,
+        error: null,
+        created_at: now,
+        updated_at: now,
+        completed_at: now,
+      });
+    }
+    return NOTHING;
+  },
+
+  *insert_open_transfers(transaction, { rows }) {
+    for (const sent of rows('sent')) yield* transaction.insert('transfer', String(sent.transfer_id), sent);
+    return NOTHING;
+  },
+
+  read_transfers_for_change(transaction, { rows }) {
+    return rows('sent').flatMap(({ program_id, transfer_id }) => {
+      const row = ofProgram(transaction, program_id, transfer_id);
+      if (row === undefined) return [];
+      const hold = transaction.find('hold', String(transfer_id));
+      return [
+        {
+          ...withCards(transaction, row),
+          source_account_id: hold?.source_account_id ?? null,
+          destination_account_id: hold?.destination_account_id ?? null,
+          hold_amount: hold?.amount ?? null,
+          hold_expires_at: hold?.expires_at ?? null,
+          day_start: hold?.day_start ?? null,
+        },
+      ];
+    });
+  },
+
+  *update_transfers(transaction, { rows }) {
+    for (const sent of rows('sent')) {
+      yield* transaction.update('transfer', String(sent.transfer_id), (row) => ({
+        ...row,
+        ...columnsOf(sent, UPDATED),
+      }));
+    }
+    return NOTHING;
+  },
+
+  *write_metadata(transaction, { rows }) {
+    for (const { transfer_id, metadata } of rows('sent')) {
+      yield* transaction.update('transfer', String(transfer_id), (row) => ({ ...row, metadata }));
+    }
+    return NOTHING;
+  },
+
+  *insert_metadata(transaction, { rows }) {
+    for (const sent of rows('sent')) {
+      yield* transaction.insert('transfer_metadata', `${sent.transfer_id} ${sent.name} ${sent.value}`, sent);
+    }
+    return NOTHING;
+  },
+
+  *delete_metadata(transaction, { rows }) {
+    const ids = rows('sent').map(({ transfer_id }) => transfer_id);
+    for (const row of transaction.scan('transfer_metadata', (one) => ids.includes(one.transfer_id))) {
+      yield* transaction.remove('transfer_metadata', `${row.transfer_id} ${row.name} ${row.value}`);
+    }
+    return NOTHING;
+  },
+
+  *insert_holds(transaction, { rows }) {
+    for (const sent of rows('sent')) yield* transaction.insert('hold', String(sent.transfer_id), sent);
+    return NOTHING;
+  },
+
+  *delete_holds(transaction, { rows }) {
+    for (const { transfer_id } of rows('sent')) yield* transaction.remove('hold', String(transfer_id));
+    return NOTHING;
+  },
+
+  *insert_reversals(transaction, { rows }) {
+    for (const sent of rows('sent')) yield* transaction.insert('reversal', String(sent.reversal_id), sent);
+    return NOTHING;
+  },
+};

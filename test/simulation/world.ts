@@ -1,0 +1,108 @@
+import { SHARDS } from '../../server/store/webhooks/shard.ts';
+import { shardOf } from '../../server/store/webhooks/webhook.ts';
+import type { StoredRow } from './store/parameters.ts';
+import { Tables, Transaction } from './store/transaction.ts';
+
+/** Inner UUID of something that is there from the start. */
+const idOf = (kind: number, number: number): string =>
+  `00000000-0000-7000-8${String(kind).padStart(3, '0')}-${String(number).padStart(12, '0')}`;
+
+/** What the funding of each program has at first: little, so that some transfers are refused. */
+const FUNDING = 100n;
+
+/** What each card has at first. */
+const ON_CARD = 30n;
+
+const CURRENCY = 'USD';
+
+/** A card program with its cards, as they are there from the start. */
+export type SimulatedProgram = {
+  readonly programId: string;
+  readonly worldId: string;
+  readonly fundingId: string;
+  readonly webhookId: string;
+  readonly cards: readonly { readonly cardId: string; readonly accountId: string; readonly name: string }[];
+};
+
+/** Two programs: one with three cards that much happens with, and one with a single card. */
+export const PROGRAMS: readonly SimulatedProgram[] = [3, 1].map((cards, index) => ({
+  programId: idOf(1, index + 1),
+  worldId: idOf(2, index * 10 + 9),
+  fundingId: idOf(2, index * 10),
+  webhookId: idOf(4, index + 1),
+  cards: Array.from({ length: cards }, (_, number) => ({
+    cardId: idOf(3, index * 10 + number + 1),
+    accountId: idOf(2, index * 10 + number + 1),
+    name: `card_${index + 1}_${number + 1}`,
+  })),
+}));
+
+/** The rows of the programs, by table, with what was created at this moment. */
+export function firstRows(createdAt: Date): Readonly<Record<string, readonly StoredRow[]>> {
+  const rows = { program: [] as StoredRow[], account: [] as StoredRow[], card: [] as StoredRow[] };
+  for (const { programId, worldId, fundingId, cards } of PROGRAMS) {
+    const common = { program_id: programId, currency: CURRENCY, created_at: createdAt };
+    const zero = { held: 0n, incoming: 0n, sequence: 0n, version: 0n };
+    const given = FUNDING + ON_CARD * BigInt(cards.length);
+    rows.program.push({
+      ...common,
+      ...{ name: 'Simulated', time_zone: 'UTC', limits: null, card_limits: null, funding_low_threshold: null },
+    });
+    const account = (account_id: string, kind: string, owner_id: string, balance: bigint, floor: bigint | null): void =>
+      void rows.account.push({ ...common, ...zero, account_id, kind, owner_id, balance, floor });
+    account(worldId, 'world', programId, -given, null);
+    account(fundingId, 'funding', programId, FUNDING, 0n);
+    for (const { cardId, accountId, name } of cards) {
+      account(accountId, 'card', cardId, ON_CARD, 0n);
+      rows.card.push({
+        ...common,
+        ...{ card_id: cardId, name, status: 'active', account_id: accountId, funding_account_id: fundingId },
+        ...{ expires_on: null, limits: null, holder_reference: `holder of ${name}`, last_four: '1234' },
+        metadata: { tier: 'gold' },
+        updated_at: createdAt,
+      });
+    }
+  }
+  return rows;
+}
+
+/** A webhook for each program, which is about to be paused: one more failure, and it is. */
+export function webhookRows(createdAt: Date): Readonly<Record<'webhook' | 'webhook_state', readonly StoredRow[]>> {
+  const failing = { failures: 9, failing_since: createdAt, last_failure_at: createdAt, last_success_at: null };
+  return {
+    webhook: PROGRAMS.map(({ programId: program_id, webhookId: webhook_id }) => ({
+      ...{ webhook_id, program_id, url: 'https://example.com', description: null, types: null, payload: 'full' },
+      ...{ delivery_order: 'parallel', concurrency: 3, rate: null, header_names: [], headers: null, version: '1' },
+      ...{ created_at: createdAt, updated_at: createdAt, revision: 1n },
+    })),
+    webhook_state: PROGRAMS.map(({ programId: program_id, webhookId: webhook_id }) => ({
+      ...{ webhook_id, program_id, shard: shardOf(webhook_id), cursor: 0n, ahead: '{}', ...failing },
+      ...{ status: 'enabled', status_reason: null, probe_tries: 0, next_probe_at: null, is_failing_told: false },
+    })),
+  };
+}
+
+const SHARD_ROWS: readonly StoredRow[] = Array.from({ length: SHARDS }, (_, shard) => ({
+  ...{ shard, epoch: 0n, owner: null, expires_at: null },
+}));
+
+const KEYS: Readonly<Record<string, string>> = {
+  program: 'program_id',
+  account: 'account_id',
+  card: 'card_id',
+  webhook: 'webhook_id',
+  webhook_shard: 'shard',
+  webhook_state: 'webhook_id',
+};
+
+/** Tables with the programs in them. */
+export function openTables(createdAt: Date): Tables {
+  const tables = new Tables();
+  const transaction = new Transaction(tables, () => createdAt.getTime());
+  const first = { ...firstRows(createdAt), ...webhookRows(createdAt), webhook_shard: SHARD_ROWS };
+  for (const [table, rows] of Object.entries(first)) {
+    for (const row of rows) [...transaction.insert(table, String(row[KEYS[table] ?? '']), row)];
+  }
+  transaction.commit();
+  return tables;
+}
