@@ -35,7 +35,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   faults: ['test/faults'],
   torture: ['test/torture'],
   upgrade: ['test/upgrade'],
-  // In a browser, which setup/console/fetch-browser.mjs brings.
+  // In a browser, which tools/console/fetch-browser.mjs brings.
   console: ['test/console'],
 };
 
@@ -136,7 +136,7 @@ export const SLOW: readonly string[] = [
   'test/packages',
 ];
 
-/** Of the fast files those that `npm run verify` runs again, with more: see VERIFY in setup/check.ts. */
+/** Of the fast files those that `npm run verify` runs again, with more: see VERIFY in tools/check.ts. */
 export const DEEPER: readonly string[] = [
   'contract/errors/search/search-catalogue.test.ts',
   'domain/cards/card-number.test.ts',

@@ -33,8 +33,8 @@ export type BrowserFigures = {
 export async function measureInBrowser({ belongings }: Stage): Promise<BrowserFigures> {
   const run = (path: string) =>
     runProgram(belongings, process.execPath, [fileURLToPath(new URL(`../${path}`, import.meta.url))]);
-  await run('setup/console/fetch-browser.mjs');
-  await run('setup/console/build.ts');
+  await run('tools/console/fetch-browser.mjs');
+  await run('tools/console/build.ts');
   return JSON.parse((await run('test/console/measure/main.ts')).output);
 }
 

@@ -183,7 +183,7 @@ export function runToTheEnd(node, commandLine, signals) {
  * @returns {Promise<number>}
  */
 export async function runService(node, signals) {
-  const consoleBuild = placeOf('setup/console/build.ts');
+  const consoleBuild = placeOf('tools/console/build.ts');
   if (existsSync(consoleBuild)) {
     // The service starts without the console if this fails; it has said why.
     await runToTheEnd(node, [consoleBuild], signals);

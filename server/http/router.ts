@@ -36,7 +36,9 @@ function refuseLongParameter(): never {
 
 /** A path of the same route that nothing refuses: not in absolute form, with parameters that can be read. */
 function withoutFaults(path: string): string {
-  const segments = splitTarget(path).target.split('/').map((segment) => segment.slice(0, MAX_PARAMETER_LENGTH));
+  const segments = splitTarget(path)
+    .target.split('/')
+    .map((segment) => segment.slice(0, MAX_PARAMETER_LENGTH));
   return segments.join('/').replaceAll('%', '_');
 }
 

@@ -80,7 +80,7 @@ it('no exemption is left over', () => {
 it('every exemption says why, and what checks the command instead', () => {
   for (const { reason, checkedBy } of EXEMPTIONS) {
     expect(reason.length).toBeGreaterThan(10);
-    const [, file] = /^((?:test|setup)\/[a-z/.-]+)/.exec(checkedBy) ?? [];
+    const [, file] = /^((?:test|tools)\/[a-z/.-]+)/.exec(checkedBy) ?? [];
     if (file !== undefined) expect(existsSync(join(ROOT, file)), file).toBe(true);
   }
 });

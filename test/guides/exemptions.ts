@@ -65,38 +65,38 @@ export const EXEMPTIONS: readonly Exemption[] = [
     reason: DISK,
     checkedBy: 'test/guides/run/go-live.test.ts, in another directory',
   },
-  { guide: 'backups', command: 'apt-get install pgbackrest', reason: ROOT, checkedBy: 'setup/verify-pgbackrest.ts' },
+  { guide: 'backups', command: 'apt-get install pgbackrest', reason: ROOT, checkedBy: 'tools/verify-pgbackrest.ts' },
   {
     guide: 'backups',
     command: 'systemctl stop postgresql@15-main',
     reason: ROOT,
-    checkedBy: 'setup/verify-pgbackrest.ts',
+    checkedBy: 'tools/verify-pgbackrest.ts',
   },
   {
     guide: 'backups',
     command: 'npx transfer-service verify-books',
     reason: ROOT,
-    checkedBy: 'setup/verify-pgbackrest.ts',
+    checkedBy: 'tools/verify-pgbackrest.ts',
   },
-  ...exempt('go-live', 'It needs root and systemd.', 'setup/verify/proxies.ts, which starts Caddy with that file', [
+  ...exempt('go-live', 'It needs root and systemd.', 'tools/verify/proxies.ts, which starts Caddy with that file', [
     'sudo apt-get install caddy',
     'sudo cp node_modules/transfer-service/dist/ops/proxies/Caddyfile /etc/caddy/Caddyfile',
     'sudo systemctl reload caddy',
   ]),
-  ...exempt('go-live', 'It needs root and systemd.', 'setup/verify/proxies.ts, which starts nginx with that file', [
+  ...exempt('go-live', 'It needs root and systemd.', 'tools/verify/proxies.ts, which starts nginx with that file', [
     'sudo apt-get install nginx',
     'sudo cp node_modules/transfer-service/dist/ops/proxies/nginx.conf /etc/nginx/conf.d/transfer-service.conf',
     'sudo nginx -t',
     'sudo systemctl reload nginx',
   ]),
-  ...exempt('go-live', 'It needs a second machine and a certificate.', 'setup/verify/proxies.ts, on loopback', [
+  ...exempt('go-live', 'It needs a second machine and a certificate.', 'tools/verify/proxies.ts, on loopback', [
     'curl https://transfers.example.com/health/ready',
     'curl http://transfers.example.com:8080/health/ready',
   ]),
   ...exempt('go-live', 'It needs a receiver on the internet.', 'test/guides/build/webhooks.test.ts, on this machine', [
     'npx transfer-service webhooks test wh_…',
   ]),
-  ...exempt('deploy', 'It needs root and systemd.', 'setup/verify/deployment.ts, as far as it goes without systemd', [
+  ...exempt('deploy', 'It needs root and systemd.', 'tools/verify/deployment.ts, as far as it goes without systemd', [
     'npm install --prefix /opt/transfer-service ./transfer-service-0.1.0.tgz',
     'cd /opt/transfer-service/node_modules/transfer-service/dist/ops/systemd',
     'cp transfer-service.service /etc/systemd/system/',
@@ -111,7 +111,7 @@ export const EXEMPTIONS: readonly Exemption[] = [
   ...exempt(
     'deploy',
     'It needs a container engine.',
-    'setup/verify/deployment.ts, which builds the image with Buildah',
+    'tools/verify/deployment.ts, which builds the image with Buildah',
     [
       'podman build --format docker -t transfer-service -f ops/container/Containerfile .',
       'podman run --rm --read-only --cap-drop=all --network=host -e HOST=127.0.0.1 -v sandbox:/data transfer-service',

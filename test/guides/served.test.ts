@@ -209,7 +209,7 @@ it('no link of a served Markdown file leads nowhere', async () => {
 it('no link of a file of the project leads nowhere', () => {
   const files = [
     ...ALL.map(({ file }) => file),
-    ...globSync(['*.md', '{console,server,setup,sdk,test}/**/*.md'], { cwd: ROOT, exclude: ['**/node_modules/**'] }),
+    ...globSync(['*.md', '{console,server,tools,sdk,test}/**/*.md'], { cwd: ROOT, exclude: ['**/node_modules/**'] }),
   ];
   const dead = files.flatMap((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^```.*?^```/gms, '');

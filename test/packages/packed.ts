@@ -38,7 +38,7 @@ const BUILT_FROM = [
   'CHANGELOG.md',
   'LICENSE',
   '{cli,console,contract,docs,domain,ops,sdk,server}/**',
-  'setup/{packages,console,supply-chain}/**',
+  'tools/{packages,console,supply-chain}/**',
 ];
 
 /** The tarball of the service, from `npm pack` in a copy of the clone, and a folder in which it is installed. */
@@ -48,7 +48,7 @@ export function packedService(): Promise<Packed> {
 
 /** The tarball of the SDK, from `npm pack` in `sdk/` of a copy, and a folder in which it is installed. */
 export function packedSdk(): Promise<Packed> {
-  return pack('sdk', 'sdk', ['package.json', 'package-lock.json', 'tsconfig.json', 'sdk/**', 'setup/packages/**']);
+  return pack('sdk', 'sdk', ['package.json', 'package-lock.json', 'tsconfig.json', 'sdk/**', 'tools/packages/**']);
 }
 
 /**

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { noticesFor } from '../../setup/packages/notices.ts';
-import { readLockfile, readManifest, runningPackages } from '../../setup/supply-chain/packages.ts';
+import { noticesFor } from '../../tools/packages/notices.ts';
+import { readLockfile, readManifest, runningPackages } from '../../tools/supply-chain/packages.ts';
 import { packedService } from './packed.ts';
 
 // What is in the tarball of the service, and what is not.

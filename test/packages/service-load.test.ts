@@ -38,7 +38,7 @@ function load(program: string, ...commandLine: string[]) {
 const COMMANDS = ['--version', '--help', 'cards list', 'start --help'];
 
 /** Nothing of the service, none of the texts of errors, and no package but the one that reads command lines. */
-const MAY_LOAD = /^(?:installation\.mjs$|(?:cli|sdk|domain|setup)\/|(?:node_modules\/)?commander\/)/;
+const MAY_LOAD = /^(?:installation\.mjs$|(?:cli|sdk|domain|tools)\/|(?:node_modules\/)?commander\/)/;
 
 /** The most modules that a command may load from a clone; 76 are loaded by the largest. */
 const MAX_MODULES = 92;

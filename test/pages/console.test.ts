@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BUILT_CONSOLE, ConsoleFiles } from '../../server/pages/console/console-files.ts';
-import { isBuilt, stampOf } from '../../setup/console/stamp.ts';
+import { isBuilt, stampOf } from '../../tools/console/stamp.ts';
 import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 
@@ -37,7 +37,7 @@ describe('the console as it is served', () => {
   test('it is that of the present sources', () => {
     expect(
       isBuilt(ROOT, stampOf(ROOT)),
-      'the console is stale: build it with npm test, or setup/console/build.ts',
+      'the console is stale: build it with npm test, or tools/console/build.ts',
     ).toBe(true);
   });
 

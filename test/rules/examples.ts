@@ -51,15 +51,15 @@ export const importExamples: readonly Example[] = [
     broken: {
       'server/background/jobs/e-due.ts': "import '../delivery/e-send.ts';\n",
       'server/background/delivery/e-send.ts': EMPTY,
-      'cli/e-show.ts': "import '../console/e-page.tsx';\nimport '../setup/e-bootstrap.mjs';\n",
+      'cli/e-show.ts': "import '../console/e-page.tsx';\nimport '../tools/e-bootstrap.mjs';\n",
       'console/e-page.tsx': "import type { Row } from '../contract/e-rows.ts';\nvoid ({} as Row);\n",
       'console/e-format.ts': "import 'node:fs';\nimport 'fastify';\n",
       'contract/e-rows.ts': 'export type Row = string;\n',
-      'setup/e-bootstrap.mjs': EMPTY,
+      'tools/e-bootstrap.mjs': EMPTY,
     },
     says: [
       'cli/e-show.ts -> console/e-page.tsx: cli/ may import only',
-      'cli/e-show.ts -> setup/e-bootstrap.mjs: cli/ may import only',
+      'cli/e-show.ts -> tools/e-bootstrap.mjs: cli/ may import only',
       'console/e-format.ts -> fs: console/ may import no module of Node',
       'console/e-format.ts -> node_modules/fastify/',
       'console/e-page.tsx -> contract/e-rows.ts: console/ may import only sdk/, preact, uplot',
@@ -69,8 +69,8 @@ export const importExamples: readonly Example[] = [
       'cli/f-show.ts': "import '../sdk/f-client.ts';\n",
       'sdk/f-client.ts': EMPTY,
       'console/f-page.tsx': "import 'preact';\nimport '../sdk/f-client.ts';\n",
-      'cli/transfer-service.mjs': "import '../setup/bootstrap.mjs';\n",
-      'setup/bootstrap.mjs': EMPTY,
+      'cli/transfer-service.mjs': "import '../tools/bootstrap.mjs';\n",
+      'tools/bootstrap.mjs': EMPTY,
     },
   },
   {
@@ -154,7 +154,7 @@ const COMMENT = ['/', '/ '].join('');
 const POSTPONED = ['TO', 'DO'].join('');
 const SILENCE = ['@ts', 'ignore'].join('-');
 
-/** Rules that setup/tidy.ts checks. */
+/** Rules that tools/tidy.ts checks. */
 export const tidyExamples: readonly Example[] = [
   {
     rule: 'names say what is inside',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CARD_MOVES } from '../../domain/cards/card.ts';
 import { TRANSFER_MOVES } from '../../domain/transfers/transfer.ts';
-import { SECTIONS, withSections } from '../../setup/guides/sections.ts';
+import { SECTIONS, withSections } from '../../tools/guides/sections.ts';
 
 const read = (file: string) => readFileSync(join(import.meta.dirname, '..', '..', file), 'utf8');
 

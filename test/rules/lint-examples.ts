@@ -4,7 +4,7 @@ const lines = (count: number, line: string) => `${line}\n`.repeat(count);
 const longFunction = (count: number) => `export function long(): void {\n${lines(count - 2, '  void 0;')}}\n`;
 const EMPTY = 'export {};\n';
 
-/** Rules that Biome checks: its own, and the plugins in setup/lint. */
+/** Rules that Biome checks: its own, and the plugins in tools/lint. */
 export const lintExamples: readonly Example[] = [
   {
     rule: 'a file has at most 400 lines, one of tests 600',

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../contract/openapi/json.ts';
-import { findBreakingChanges } from '../../setup/released/compare-documents.ts';
+import { findBreakingChanges } from '../../tools/released/compare-documents.ts';
 
 const read = (name: string): JsonObject =>
   JSON.parse(readFileSync(join(import.meta.dirname, '../../contract', name), 'utf8'));

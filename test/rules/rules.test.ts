@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inspectImports } from '../../setup/imports.ts';
-import { inspect } from '../../setup/tidy.ts';
+import { inspectImports } from '../../tools/imports.ts';
+import { inspect } from '../../tools/tidy.ts';
 import { type Example, importExamples, tidyExamples } from './examples.ts';
 import { lintExamples } from './lint-examples.ts';
 
@@ -19,7 +19,7 @@ const all = (examples: readonly Example[]): Files =>
 /** Lays the files out as a project of their own, with the settings of this one. */
 function layOut(files: Files): string {
   const folder = mkdtempSync(join(tmpdir(), 'transfer-service-rules-'));
-  for (const path of ['biome.json', '.gitignore', 'setup/lint']) {
+  for (const path of ['biome.json', '.gitignore', 'tools/lint']) {
     cpSync(join(ROOT, path), join(folder, path), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
@@ -100,7 +100,7 @@ describe('the programs', () => {
   it('fail when the parser read too little to find anything', () => {
     const folder = layOut({ 'domain/card.ts': 'export {};\n' });
     folders.push(folder);
-    const { status, stdout } = run('setup/imports.ts', folder);
+    const { status, stdout } = run('tools/imports.ts', folder);
     expect(stdout).toBe('Only 1 modules were read; expected at least 400.\n');
     expect(status).toBe(1);
   });
@@ -108,11 +108,11 @@ describe('the programs', () => {
   it('print a line for each problem and fail', () => {
     const folder = layOut({ 'domain/card.ts': "import '../server/store/card.ts';\nexport class Card {}\n" });
     folders.push(folder);
-    expect(run('setup/imports.ts', folder)).toMatchObject({
+    expect(run('tools/imports.ts', folder)).toMatchObject({
       status: 1,
       stdout: expect.stringMatching(/^domain\/card\.ts -> /),
     });
-    expect(run('setup/tidy.ts', folder)).toMatchObject({
+    expect(run('tools/tidy.ts', folder)).toMatchObject({
       status: 1,
       stdout: expect.stringMatching(/^domain\/card\.ts:2: Card is exported/),
     });
@@ -121,6 +121,6 @@ describe('the programs', () => {
   it('accept what is in order', () => {
     const folder = layOut({ 'domain/card.ts': '/** A card. */\nexport class Card {}\n' });
     folders.push(folder);
-    expect(run('setup/tidy.ts', folder)).toMatchObject({ status: 0, stdout: '' });
+    expect(run('tools/tidy.ts', folder)).toMatchObject({ status: 0, stdout: '' });
   });
 });

@@ -30,7 +30,7 @@ import {
   type UpdateCardBody,
   type UpdateTransferBody,
 } from '../../sdk/client.ts';
-import { METHODS } from '../../setup/sdk/methods.ts';
+import { METHODS } from '../../tools/sdk/methods.ts';
 import { startCannedService, TRANSFER } from './canned-service.ts';
 
 /** What an untyped program sends when it misspells a property. */

@@ -3,9 +3,9 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { billOfMaterials, type Component } from '../../setup/supply-chain/bill.ts';
-import { BUNDLED } from '../../setup/supply-chain/bundled.ts';
-import { ALLOWED, isAllowed, licenseProblems } from '../../setup/supply-chain/licenses.ts';
+import { billOfMaterials, type Component } from '../../tools/supply-chain/bill.ts';
+import { BUNDLED } from '../../tools/supply-chain/bundled.ts';
+import { ALLOWED, isAllowed, licenseProblems } from '../../tools/supply-chain/licenses.ts';
 import {
   type LockedPackage,
   type Lockfile,
@@ -13,8 +13,8 @@ import {
   readLockfile,
   readManifest,
   runningPackages,
-} from '../../setup/supply-chain/packages.ts';
-import { NEEDLESS_INSTALL_SCRIPTS, pinProblems } from '../../setup/supply-chain/pins.ts';
+} from '../../tools/supply-chain/packages.ts';
+import { NEEDLESS_INSTALL_SCRIPTS, pinProblems } from '../../tools/supply-chain/pins.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const lockfile = readLockfile(ROOT);
@@ -34,7 +34,7 @@ describe('the bill of materials', () => {
   const purlOf = (name: string, version = '') => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
   test('is what the command prints, byte for byte', () => {
-    const run = () => execFileSync(process.execPath, ['setup/bill-of-materials.ts'], { cwd: ROOT, encoding: 'utf8' });
+    const run = () => execFileSync(process.execPath, ['tools/bill-of-materials.ts'], { cwd: ROOT, encoding: 'utf8' });
     expect(run()).toBe(`${JSON.stringify(bill, null, 2)}\n`);
     expect(bill).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });
     expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -249,24 +249,24 @@ describe('reproducible installs', () => {
     const scriptedIn = (locked: Lockfile) =>
       packagesOf(locked).filter(([, , { hasInstallScript }]) => hasInstallScript === true);
     const scripted = scriptedIn(lockfile);
-    const others = scriptedIn(readLockfile(join(ROOT, 'setup', 'verify', 'clients')));
+    const others = scriptedIn(readLockfile(join(ROOT, 'tools', 'verify', 'clients')));
     const names = new Set([...scripted, ...others].map(([, name]) => name));
     expect([...names].sort()).toEqual(Object.keys(NEEDLESS_INSTALL_SCRIPTS).sort());
     const { allowScripts } = manifest as { readonly allowScripts?: Readonly<Record<string, boolean>> };
     expect(allowScripts).toEqual(Object.fromEntries(scripted.map(([, name]) => [name, false])));
     // Set there, `npm pack` would not run prepack, and the package would have no program.
     expect(readFileSync(join(ROOT, '.npmrc'), 'utf8')).not.toContain('ignore-scripts');
-    expect(readFileSync(join(ROOT, 'setup', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
+    expect(readFileSync(join(ROOT, 'tools', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
   });
 
   test('the step of npm test reports findings and fails', () => {
     const copy = mkdtempSync(join(tmpdir(), 'transfer-service-supply-'));
     try {
-      const places = ['test/console', 'test/packages/tools', 'setup/verify/clients', '.'];
+      const places = ['test/console', 'test/packages/tools', 'tools/verify/clients', '.'];
       const locked = places.flatMap((place) => [join(place, 'package.json'), join(place, 'package-lock.json')]);
-      for (const part of ['setup', ...locked]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+      for (const part of ['tools', ...locked]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
       const run = () =>
-        execFileSync(process.execPath, ['setup/check-supply-chain.ts'], { cwd: copy, encoding: 'utf8' });
+        execFileSync(process.execPath, ['tools/check-supply-chain.ts'], { cwd: copy, encoding: 'utf8' });
       expect(run()).toBe('');
       for (const place of places) {
         const planted = join(copy, place, 'node_modules', 'planted');

@@ -42,6 +42,6 @@ export function describeFailure({ seed, problems, trace }: ScheduleResult): stri
     '',
     ...problems,
     '',
-    `Again: node setup/run.mjs test/simulation/main.ts --schedules 1 --seed ${seed}`,
+    `Again: node tools/run.mjs test/simulation/main.ts --schedules 1 --seed ${seed}`,
   ].join('\n');
 }

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
 
-// node setup/run.mjs test/simulation/main.ts [--schedules 100000] [--seed 1]: runs schedules on all cores until one fails.
+// node tools/run.mjs test/simulation/main.ts [--schedules 100000] [--seed 1]: runs schedules on all cores until one fails.
 
 /** What a thread runs before it reports: few enough that all threads end at about the same time. */
 const PORTION = 250;

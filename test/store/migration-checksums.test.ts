@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readMigrations } from '../../server/store/migrations/migration-files.ts';
-import { root } from '../../setup/command.ts';
+import { root } from '../../tools/command.ts';
 import {
   CHECKSUMS_FILE,
   findChecksumProblems,
   readMigrationChecksums,
   withNewChecksums,
-} from '../../setup/migration-checksums.ts';
+} from '../../tools/migration-checksums.ts';
 
 const committed = readFileSync(join(root, CHECKSUMS_FILE), 'utf8');
 
@@ -61,11 +61,11 @@ describe('npm run generate, on a copy of the project', () => {
   let copy = '';
   const file = (path: string) => join(copy, path);
   const generate = (...more: string[]) =>
-    spawnSync(process.execPath, [file('setup/generate.ts'), ...more], { cwd: copy, encoding: 'utf8' });
+    spawnSync(process.execPath, [file('tools/generate.ts'), ...more], { cwd: copy, encoding: 'utf8' });
 
   beforeEach(() => {
     copy = mkdtempSync(join(tmpdir(), 'transfer-service-checksums-'));
-    for (const part of ['contract', 'docs', 'domain', 'sdk', 'server', 'setup', 'installation.mjs', 'package.json']) {
+    for (const part of ['contract', 'docs', 'domain', 'sdk', 'server', 'tools', 'installation.mjs', 'package.json']) {
       cpSync(join(root, part), file(part), { recursive: true });
     }
     symlinkSync(join(root, 'node_modules'), file('node_modules'));

@@ -1,5 +1,5 @@
 // How long migrations hold up requests on a large ledger. Part of `npm run verify`; by itself:
-// node setup/run.mjs test/upgrade/lock-times.ts [--from <commit>] [--transfers <number>]
+// node tools/run.mjs test/upgrade/lock-times.ts [--from <commit>] [--transfers <number>]
 import { parseArgs } from 'node:util';
 import { Belongings } from '../../bench/belongings.ts';
 import type { Options } from '../../bench/command-line.ts';
@@ -7,7 +7,7 @@ import type { DatabaseServer } from '../../bench/ledger/server.ts';
 import type { Stage } from '../../bench/stage.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { type Migration, readMigrations, toMigration } from '../../server/store/migrations/migration-files.ts';
-import { reportMissing } from '../../setup/verify/missing.ts';
+import { reportMissing } from '../../tools/verify/missing.ts';
 import { type Pauses, type Requests, startRequests } from './pauses.ts';
 import { findNewestTag, NoRelease, type Release, unpackRelease } from './release.ts';
 import { watchLocks } from './watch-locks.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { readMigrations } from '../../server/store/migrations/migration-files.ts';
 import { splitStatements } from '../../server/store/migrations/statements.ts';
-import { findMigrationProblems } from '../../setup/migration-rules.ts';
+import { findMigrationProblems } from '../../tools/migration-rules.ts';
 
 const migrations = await readMigrations();
 
@@ -18,7 +18,7 @@ test('the migrations of the project keep the rules from 0019 on', () => {
 
 test('docs/migrations.md has the rules for authors, and names this test', () => {
   const guide = readFileSync(new URL('../../docs/migrations.md', import.meta.url), 'utf8');
-  for (const words of ['-- Needs:', '-- Transaction: none', 'not valid', 'setup/migration-rules.ts']) {
+  for (const words of ['-- Needs:', '-- Transaction: none', 'not valid', 'tools/migration-rules.ts']) {
     expect(guide).toContain(words);
   }
 });

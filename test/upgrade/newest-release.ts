@@ -1,9 +1,9 @@
 // The newest released version and the present one on one ledger. Part of `npm run verify`; by itself:
-// node setup/run.mjs test/upgrade/newest-release.ts [--from <commit>] [--kills <number>] [--transfers <number>]
+// node tools/run.mjs test/upgrade/newest-release.ts [--from <commit>] [--kills <number>] [--transfers <number>]
 import { parseArgs } from 'node:util';
 import { Belongings } from '../../bench/belongings.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import { reportMissing } from '../../setup/verify/missing.ts';
+import { reportMissing } from '../../tools/verify/missing.ts';
 import { readBooksAt, readTexts } from '../crashes/books.ts';
 import { Load } from '../crashes/load.ts';
 import { runToEnd, temporaryDirectory, waitFor } from '../harness/process.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Belongings } from '../../bench/belongings.ts';
-import { root } from '../../setup/command.ts';
+import { root } from '../../tools/command.ts';
 
 const run = promisify(execFile);
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { VERSION } from '../../installation.mjs';
-import { root } from '../../setup/command.ts';
+import { root } from '../../tools/command.ts';
 import { runCommand } from '../harness/process.ts';
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');

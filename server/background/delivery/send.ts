@@ -36,7 +36,7 @@ import {
 
 // Invariant: Nothing but `server/background/delivery/send.ts`, and the SDK of OpenTelemetry in
 //   `server/observe/traces/` for the collector of a setting, can open a connection to another host
-// Kept by: the rules of imports and `setup/lint/network.grit`
+// Kept by: the rules of imports and `tools/lint/network.grit`
 // Tested by: `test/rules`
 
 export type { SendError } from './door/send-failure.ts';

