@@ -189,7 +189,6 @@ const ROUTES: readonly RawCase[] = [
   malformed('a fragment in absolute form', bare('GET', `http://localhost${TRANSFER}#?limit=1`)),
   malformed('a fragment after the authority', bare('GET', 'http://localhost#/api')),
   malformed('a broken escape in absolute form', bare('GET', `http://localhost${TRANSFER}/%zz`)),
-  malformed('an authority that is none', bare('GET', `http://[${TRANSFER}`)),
   fault(414, 'uri_too_long', 'an id of 300', bare('GET', `${TRANSFER}/${'1'.repeat(300)}`)),
   fault(400, 'get_transfer_schema', 'a control character in an id', bare('GET', `${TRANSFER}/tr%00`), {
     headers: { 'error-field': '/transfer_id' },
