@@ -187,7 +187,6 @@ const ROUTES: readonly RawCase[] = [
   malformed('an escape that is not UTF-8', bare('GET', `${TRANSFER}/%ff`)),
   malformed('a fragment', bare('GET', `${TRANSFER}#?limit=1`)),
   malformed('a fragment in absolute form', bare('GET', `http://localhost${TRANSFER}#?limit=1`)),
-  malformed('a fragment after the authority', bare('GET', 'http://localhost#/api')),
   malformed('a broken escape in absolute form', bare('GET', `http://localhost${TRANSFER}/%zz`)),
   fault(414, 'uri_too_long', 'an id of 300', bare('GET', `${TRANSFER}/${'1'.repeat(300)}`)),
   fault(400, 'get_transfer_schema', 'a control character in an id', bare('GET', `${TRANSFER}/tr%00`), {
@@ -246,6 +245,7 @@ const BROKEN: readonly RawCase[] = [
   broken('a method in small letters', bare('get', TRANSFER)),
   broken('HTTP/3.0', bare('GET', TRANSFER).replace('HTTP/1.1', 'HTTP/3.0')),
   broken('a path without a slash', bare('GET', 'transfer')),
+  broken('a fragment after the authority', bare('GET', 'http://localhost#/api')),
   broken('words', 'hello there\r\n\r\n'),
   broken('a length together with chunks', `${bare('POST', TRANSFER, [...CHUNKED, 'Content-Length: 2'])}0\r\n\r\n`),
   broken('two lengths', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: 2', 'Content-Length: 3'])}{}`),
