@@ -9,7 +9,7 @@ import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { type AnyService, handlersOf } from '../../server/handlers.ts';
 import { type WrittenReply, writeReply } from '../../server/http/wire/reply.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
+import type { ConnectionSettings, Patience } from '../../server/store/connection/connections.ts';
 import type { Database } from '../../server/store/connection/database.ts';
 import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
@@ -110,8 +110,13 @@ const NO_PROCESS: StatusSources = {
 };
 
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
-export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds, observer?: CommitObserver): Ledger {
-  const databases = openDatabases(connection);
+export function openLedger(
+  connection: ConnectionSettings,
+  bounds?: LaneBounds,
+  observer?: CommitObserver,
+  patience?: Patience,
+): Ledger {
+  const databases = openDatabases(connection, undefined, patience);
   const overview = new OverviewMaker((service) => readStatus(NO_PROCESS, service), {
     waiting: () => transfers.waiting,
   });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OperationId } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { STARTS } from '../../server/store/connection/connections.ts';
 import { connect, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
@@ -13,7 +14,9 @@ const server = await useServer();
 let ledgers: readonly [Ledger, Ledger];
 
 beforeAll(async () => {
-  ledgers = [openLedger(server.connection), openLedger(server.connection)];
+  // Without limits of time: on a slow machine they would end statements that nothing is wrong with.
+  const open = (): Ledger => openLedger(server.connection, undefined, undefined, STARTS);
+  ledgers = [open(), open()];
 });
 
 afterAll(async () => {
