@@ -20,6 +20,8 @@ export type LaneBounds = {
   readonly batch: number;
   /** Maximum number of waiting items; beyond it a caller is refused at once. */
   readonly waiting: number;
+  /** What is remembered of transfers that were committed: accounts as objects, and bytes for all others. */
+  readonly remembered?: { readonly accounts: number; readonly bytes: number };
 };
 
 /** Items that may wait however slow the groups are: one full group, and some more. */
@@ -153,6 +155,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   async #recover(chain: Chain<Item, Outcome, Name>): Promise<void> {
     const { failed, successors } = chain.takeBreak();
     notify(() => this.#observer?.onBreak());
+    this.#work.chained?.onBreak?.(failed.error);
     this.#chain = undefined;
     const now = performance.now();
     const isSoon = now - this.#chainAgainAt < this.#pauseMilliseconds;

@@ -42,6 +42,8 @@ export type ChainedWork<Item, Outcome, Name extends string> = {
    * the same.
    */
   readonly changeOf: (item: Item) => string | undefined;
+  /** Told why a chain broke: what it threw, or what PostgreSQL did. */
+  readonly onBreak?: (error: unknown) => void;
 };
 
 /** An item with its caller. */

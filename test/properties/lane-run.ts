@@ -10,7 +10,7 @@ import type { Refused, Step } from './transfer-steps.ts';
 import { DOMAIN } from './transfer-world.ts';
 
 /** Small groups, so that many of them follow each other. */
-const BOUNDS = { batch: 8, waiting: 4096 };
+const BOUNDS = { batch: 8, waiting: 4096, remembered: { accounts: 4, bytes: 10_000 } };
 
 /** What a run has taken, and what it has found. */
 export type LaneRun = { readonly steps: number; readonly problems: readonly string[] };

@@ -40,7 +40,7 @@ const WEBHOOK_TOOLS: WebhookTools = {
 };
 
 /** Small groups, so that many of them follow each other. */
-const BOUNDS = { batch: 4, waiting: 64 };
+const BOUNDS = { batch: 4, waiting: 64, remembered: { accounts: 2, bytes: 2_000 } };
 
 /** How often a process looks for erasures. */
 const ERASURE_MILLISECONDS = 400;

@@ -50,6 +50,11 @@ export class Database {
     this.#programs = programIds === undefined ? null : `service.programs = '{${programIds.map(insistOnUuid).join()}}'`;
   }
 
+  /** How often the server may have become another one: what was remembered before that may be of transactions it lacks. */
+  get interruptions(): number {
+    return this.#connections.group.interruptions;
+  }
+
   /** The same database, limited to the rows of these programs (inner UUIDs). */
   forProgram(...programIds: readonly string[]): Database {
     return new Database(this.#connections, this.#standby, programIds);

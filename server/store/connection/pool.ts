@@ -43,6 +43,8 @@ export class PoolGroup implements Health {
   /** How often the database has sent something, on any connection. */
   responses = 0;
   losses = 0;
+  /** How often the server may have become another one, which may lack the last commits of the one before. */
+  interruptions = 0;
   /** Writers that the server has refused a connection and that are trying again. */
   refusedWriters = 0;
   committedAt = Number.NEGATIVE_INFINITY;
@@ -93,7 +95,10 @@ export class PoolGroup implements Health {
    * the primary that was replaced. Those are closed, so that nothing more is read or settled there.
    */
   follow(server: string | undefined): void {
-    if (this.#server !== undefined && this.#server !== server) this.renew();
+    if (this.#server !== undefined && this.#server !== server) {
+      this.interruptions += 1;
+      this.renew();
+    }
     this.#server = server;
   }
 
@@ -272,6 +277,7 @@ export class Pool {
     });
     pool.on('error', () => {
       group.losses += 1;
+      group.interruptions += 1;
     });
     pool.on('remove', () => this.#replace());
   }

@@ -7,7 +7,9 @@ import type { CommitObserver } from '../../commit/commit-observer.ts';
 import { GroupCommit, type LaneBounds } from '../../commit/group-commit.ts';
 import { Blocked, type ChainedWork, type LockMode } from '../../commit/group-work.ts';
 import type { Database, Steps } from '../../store/connection/database.ts';
+import { StoreFailure } from '../../store/connection/failure.ts';
 import { toMissedNames } from '../../store/locks.ts';
+import { CommittedCards } from './committed-cards.ts';
 import { Books, type LoadName } from './decide.ts';
 import { findBlocked, isCreation, loadFor, needsOf } from './load.ts';
 import { Memory } from './memory.ts';
@@ -35,8 +37,11 @@ export function openTransferLane(
   const onCommitted = (request: TransferRequest, outcome: Outcome): void => {
     if (isCreation(request) && 'record' in outcome) onCreated?.(request.programId, request.terms.type);
   };
+  const committed = new CommittedCards(bounds?.remembered?.bytes);
+  const stepsOf = (requests: readonly TransferRequest[], mode: LockMode) => lockedSteps(requests, mode, committed);
   const work = { stepsOf, programOf, needsOf, transferOf, traceOf, onCommitted };
-  const programs = new GroupCommit(databases, { ...work, chained: CHAINED }, bounds, observer);
+  const chained = chainedWork(committed, bounds?.remembered?.accounts);
+  const programs = new GroupCommit(databases, { ...work, chained }, bounds, observer);
   const operators = new GroupCommit(databases, work, bounds, observer);
   return {
     get waiting() {
@@ -53,14 +58,19 @@ function transferOf(request: TransferRequest, outcome: Outcome): string | undefi
 }
 
 /** One transaction for a group: loads what all its requests need, decides one after the other, writes once. */
-function stepsOf(
+function lockedSteps(
   requests: readonly TransferRequest[],
   mode: LockMode,
+  committed: CommittedCards,
 ): Steps<readonly (Outcome | Blocked)[], LoadName> {
   return {
     load: loadFor(requests, mode),
     decide: (loaded, batchId) => {
       const books = new Books(loaded);
+      // They may change here, where no chain remembers it.
+      for (const row of [...loaded.cards, ...loaded.cardsOfTransfers]) {
+        committed.forget(row.program_id as string, row.name as string);
+      }
       const missed = mode === 'wait' ? undefined : toMissedNames(loaded.lockNames);
       const outcomes = requests.map((request) => findBlocked(request, books, missed) ?? books.decide(request));
       return { result: outcomes, writes: books.writes(batchId), readsOnly: !outcomes.some(showsState) };
@@ -69,20 +79,33 @@ function stepsOf(
 }
 
 /** The same for groups in a chain, which hand on what they have decided. */
-const CHAINED: ChainedWork<TransferRequest, Outcome, LoadName> = {
-  begin: () => {
-    const memory = new Memory();
-    return (requests) => ({
-      load: loadFor(requests, 'unlocked', memory),
-      decide: (loaded, batchId) => {
-        const books = new Books(loaded, memory);
-        const outcomes = requests.map((request) => books.decide(request));
-        return { result: outcomes, ...books.chainedWrites(batchId), readsOnly: !outcomes.some(showsState) };
-      },
-    });
-  },
-  changeOf: (request) => (isCreation(request) ? undefined : `${request.programId}\n${request.transferId}`),
-};
+function chainedWork(
+  committed: CommittedCards,
+  maxAccounts: number | undefined,
+): ChainedWork<TransferRequest, Outcome, LoadName> {
+  return {
+    begin: () => {
+      const memory = new Memory(committed, maxAccounts);
+      return (requests) => {
+        memory.beginGroup();
+        return {
+          load: loadFor(requests, 'unlocked', memory),
+          decide: (loaded, batchId) => {
+            const books = new Books(loaded, memory);
+            const outcomes = requests.map((request) => books.decide(request));
+            return { result: outcomes, ...books.chainedWrites(batchId), readsOnly: !outcomes.some(showsState) };
+          },
+        };
+      };
+    },
+    changeOf: (request) => (isCreation(request) ? undefined : `${request.programId}\n${request.transferId}`),
+    // Where a card was changed by somebody else, the other cards are as they were. After anything else, such as a lost
+    // connection, the next server may lack what the last one had committed.
+    onBreak: (error) => {
+      if (!(error instanceof StoreFailure && error.accountsChanged)) committed.clear();
+    },
+  };
+}
 
 /** Whether an outcome may show a change that was committed before: a success, and a refusal by the state of the ledger. */
 function showsState(outcome: Outcome | Blocked): boolean {

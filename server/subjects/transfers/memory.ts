@@ -1,16 +1,20 @@
 import type { Card } from '../../../domain/cards/card.ts';
+import { DEPTH } from '../../commit/chain.ts';
 import type { LoadedCard } from '../../store/card.ts';
 import type { StoredAccount } from '../../store/ledger/account.ts';
 import type { CountedDays } from '../../store/ledger/limits.ts';
+import { CommittedCards } from './committed-cards.ts';
 
 /** An account, what was counted on it (null where that was not loaded), and the name of its card if it is a card's. */
 type KnownAccount = {
   readonly account: StoredAccount;
   readonly days: CountedDays | null;
   readonly cardName: string | null;
+  /** The group that has learned or changed it. */
+  readonly group: number;
 };
 
-/** Maximum number of accounts that are remembered from one group to the next: about 15 MB. */
+/** Number of accounts that are remembered as objects, about 15 MB; cards beyond it become {@link CommittedCards}. */
 const MAX_ACCOUNTS = 10_000;
 
 /**
@@ -19,10 +23,27 @@ const MAX_ACCOUNTS = 10_000;
  * noticed when a group is saved: the stored version of each account that it looked at must be the one that is remembered.
  */
 export class Memory {
+  readonly #committed: CommittedCards;
+  readonly #maxAccounts: number;
+  #group = 0;
   /** In the order in which they were last learned or changed. */
   readonly #accounts = new Map<string, KnownAccount>();
   /** By program, then by name. */
   readonly #cards = new Map<string, Map<string, Card>>();
+
+  /**
+   * @param committed what earlier chains have left; none by default.
+   * @param maxAccounts number of accounts that are remembered as objects.
+   */
+  constructor(committed: CommittedCards = new CommittedCards(0), maxAccounts: number = MAX_ACCOUNTS) {
+    this.#committed = committed;
+    this.#maxAccounts = maxAccounts;
+  }
+
+  /** Begins a group, which may rest on those before it. */
+  beginGroup(): void {
+    this.#group += 1;
+  }
 
   card(programId: string, name: string): Card | undefined {
     return this.#cards.get(programId)?.get(name);
@@ -30,7 +51,7 @@ export class Memory {
 
   /** Whether everything about a card is known that a decision needs. */
   knows(programId: string, name: string, withFunding: boolean): boolean {
-    const card = this.card(programId, name);
+    const card = this.card(programId, name) ?? this.#recall(programId, name);
     if (card === undefined || !this.#accounts.has(card.accountId)) return false;
     return !withFunding || this.#accounts.has(card.fundingAccountId);
   }
@@ -53,16 +74,17 @@ export class Memory {
     for (const account of accounts) {
       const known = this.#accounts.get(account.accountId);
       if (known !== undefined && known.account.version >= account.version) continue;
-      this.#accounts.set(account.accountId, { account, days: null, cardName: known?.cardName ?? null });
+      this.#set({ account, days: null, cardName: known?.cardName ?? null });
       learned.add(account.accountId);
     }
     for (const { card, days } of cards) {
       const { programId, name: cardName, accountId } = card;
       const isNew = learned.has(accountId);
       if (!isNew && this.card(programId, cardName) !== undefined) continue;
+      this.#committed.forget(programId, cardName);
       this.#cardsOf(programId).set(cardName, card);
       const known = this.#accounts.get(accountId);
-      if (known !== undefined) this.#accounts.set(accountId, { ...known, days: isNew ? days : known.days, cardName });
+      if (known !== undefined) this.#set({ ...known, days: isNew ? days : known.days, cardName });
     }
     return learned;
   }
@@ -70,7 +92,7 @@ export class Memory {
   /** Sets what was counted on an account that has just been learned. */
   learnDays(accountId: string, days: CountedDays | null): void {
     const known = this.#accounts.get(accountId);
-    if (known !== undefined && days !== null) this.#accounts.set(accountId, { ...known, days });
+    if (known !== undefined && days !== null) this.#set({ ...known, days });
   }
 
   /** Remembers an account as a group is going to store it. */
@@ -79,16 +101,39 @@ export class Memory {
     const cardName = this.#accounts.get(accountId)?.cardName ?? null;
     // Deleted first, so that it becomes the last in the order of the map.
     this.#accounts.delete(accountId);
-    this.#accounts.set(accountId, { account, days, cardName });
+    this.#set({ account, days, cardName });
   }
 
-  /** Forgets the accounts that were changed least recently, beyond the maximum. */
+  /**
+   * Beyond the maximum, moves the cards that were changed least recently to those that outlive the chain, as far as the group
+   * that changed them is certainly committed. Other accounts are forgotten.
+   */
   trim(): void {
-    for (const [accountId, { account, cardName }] of this.#accounts) {
-      if (this.#accounts.size <= MAX_ACCOUNTS) return;
+    for (const [accountId, { account, days, cardName, group }] of this.#accounts) {
+      if (this.#accounts.size <= this.#maxAccounts || group > this.#group - DEPTH) return;
       this.#accounts.delete(accountId);
-      if (cardName !== null) this.#cards.get(account.programId)?.delete(cardName);
+      const cards = this.#cards.get(account.programId);
+      const card = cardName === null ? undefined : cards?.get(cardName);
+      if (card === undefined) continue;
+      cards?.delete(card.name);
+      this.#committed.put({ card, account, days });
     }
+  }
+
+  /** A card that an earlier group has left. */
+  #recall(programId: string, name: string): Card | undefined {
+    const known = this.#committed.take(programId, name);
+    if (known === undefined) return undefined;
+    const { card, account, days } = known;
+    // The account was loaded since, for a change of a transfer.
+    if (this.#accounts.has(card.accountId)) return undefined;
+    this.#set({ account, days, cardName: name });
+    this.#cardsOf(programId).set(name, card);
+    return card;
+  }
+
+  #set(known: Omit<KnownAccount, 'group'>): void {
+    this.#accounts.set(known.account.accountId, { ...known, group: this.#group });
   }
 
   #cardsOf(programId: string): Map<string, Card> {

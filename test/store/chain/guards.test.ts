@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
-import type { AnyCall } from '../../../server/calls/call.ts';
+import { type AnyCall, OperationFailure } from '../../../server/calls/call.ts';
+import type { LaneBounds } from '../../../server/commit/group-commit.ts';
 import { type Ledger, openLedger } from '../../harness/ledger.ts';
 import type { TrapOutcome, TrapPlace } from '../../harness/proxy.ts';
 import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
@@ -20,8 +21,8 @@ const watcher = await useConnection(server.connection);
 checkBalances(other);
 
 /** A service process behind the proxy, whose chain nobody has broken yet. */
-function openChain(): Ledger {
-  const ledger = openLedger({ ...server.connection, host: proxy.host });
+function openChain(bounds?: LaneBounds): Ledger {
+  const ledger = openLedger({ ...server.connection, host: proxy.host }, bounds);
   onTestFinished(async () => {
     proxy.traps.length = 0;
     await ledger.close();
@@ -535,4 +536,59 @@ test('a group that is not chained locks its accounts before it decides', async (
   await stranger.query("update card set status = 'inactive' where name = $1", [card]);
   await stranger.query('commit');
   expect(await outcome).toBe('card_suspended');
+});
+
+describe('of cards that are not part of the last groups', () => {
+  const FEW = { batch: 256, waiting: 4096, remembered: { accounts: 2, bytes: 1_000_000 } };
+
+  /** Loads some cards, which are then remembered, and counts from then on how many are read. */
+  async function rememberCards(count: number) {
+    const ledger = openChain(FEW);
+    const cards: string[] = [];
+    for (let made = 0; made < count; made += 1) cards.push(await makeCard());
+    const load = (card: string | undefined) => transfer(ledger, card ?? '', { amount: 1 });
+    const all = proxy.watch('read_cards');
+    for (const card of cards) expect(await load(card)).toBe('made');
+    expect(all()).toBe(count);
+    return { cards, load, reads: proxy.watch('read_cards') };
+  }
+
+  /** Loads a card until it is part of a chain again. */
+  async function untilChained(load: () => Promise<string>): Promise<void> {
+    const chained = proxy.watch('update_accounts_if_unchanged');
+    while (chained() === 0) expect(await load()).toBe('made');
+  }
+
+  test('each is read once', async () => {
+    const { cards, load, reads } = await rememberCards(8);
+    for (const card of [...cards, ...cards.toReversed()]) expect(await load(card)).toBe('made');
+    expect(reads()).toBe(0);
+  });
+
+  test('one that somebody has changed is read again, the others are not', async () => {
+    const { cards, load } = await rememberCards(8);
+    const [changed, chosen, ...others] = cards;
+    await update(changed ?? '', { status: 'inactive' });
+    expect(await load(changed)).toBe('card_suspended');
+    await untilChained(() => load(chosen));
+    const reads = proxy.watch('read_cards');
+    for (const card of others.slice(0, 4)) expect(await load(card)).toBe('made');
+    expect(reads()).toBe(0);
+    expect(await load(changed)).toBe('card_suspended');
+  });
+
+  test('all are read again after connections were lost: the server may have become one that lacks its last commits', async () => {
+    const { cards, load } = await rememberCards(8);
+    await stranger.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'transfer-service' and datname = current_database()`,
+    );
+    const [chosen, ...others] = cards;
+    const ended = await load(chosen).catch((error: unknown) => error);
+    expect(['made', expect.any(OperationFailure)]).toContainEqual(ended);
+    await untilChained(() => load(chosen));
+    const reads = proxy.watch('read_cards');
+    for (const card of others.slice(0, 4)) expect(await load(card)).toBe('made');
+    expect(reads()).toBe(4);
+  });
 });

@@ -1,0 +1,164 @@
+import { getHeapStatistics } from 'node:v8';
+import type { Card, CardStatus } from '../../../domain/cards/card.ts';
+import type { CountedDay, Direction } from '../../../domain/ledger/limits.ts';
+import { machineMemory } from '../../foundation/machine-memory.ts';
+import type { StoredAccount } from '../../store/ledger/account.ts';
+import { type CountedDays, fromLimits, type StoredLimits, toLimits } from '../../store/ledger/limits.ts';
+
+/** A card with its account and what was counted on it; null where that is not known. */
+export type KnownCard = { readonly card: Card; readonly account: StoredAccount; readonly days: CountedDays | null };
+
+/** What an entry needs beside the characters of its texts: two strings and a place in the map. */
+const ENTRY_BYTES = 100;
+
+/**
+ * The default bound in bytes: a sixteenth of the machine's memory, and no more than a quarter of what V8 may use. A card
+ * without limits takes some 350 bytes.
+ */
+export function defaultBytes(): number {
+  return Math.min(machineMemory() / 16, getHeapStatistics().heap_size_limit / 4);
+}
+
+/**
+ * Cards as committed groups have left them, for the many that are not part of the last groups. Each is one text, which takes a
+ * quarter of the memory of its objects, and which the garbage collector need not walk through. Beyond the bound the cards that
+ * were put in first are forgotten.
+ *
+ * It outlives a chain, so nothing may be put in that is not committed: a card that another process has changed is noticed by
+ * its version, but the same version may belong to another state if a transaction was rolled back.
+ */
+export class CommittedCards {
+  readonly #maxBytes: number;
+  readonly #texts = new Map<string, string>();
+  #bytes = 0;
+
+  /** @param maxBytes memory that it may use, in bytes. */
+  constructor(maxBytes: number = defaultBytes()) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The number of cards, and the memory that they take, in bytes. */
+  get size(): number {
+    return this.#texts.size;
+  }
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  put(known: KnownCard): void {
+    const { programId, name } = known.card;
+    this.forget(programId, name);
+    const [key, text] = [keyOf(programId, name), pack(known)];
+    this.#texts.set(key, text);
+    this.#bytes += sizeOf(key, text);
+    for (const [oldest, old] of this.#texts) {
+      if (this.#bytes <= this.#maxBytes) return;
+      this.#remove(oldest, old);
+    }
+  }
+
+  /** Takes a card out, because it is about to change. */
+  take(programId: string, name: string): KnownCard | undefined {
+    const key = keyOf(programId, name);
+    const text = this.#texts.get(key);
+    if (text === undefined) return undefined;
+    this.#remove(key, text);
+    return unpack(programId, name, text);
+  }
+
+  forget(programId: string, name: string): void {
+    const key = keyOf(programId, name);
+    const text = this.#texts.get(key);
+    if (text !== undefined) this.#remove(key, text);
+  }
+
+  clear(): void {
+    this.#texts.clear();
+    this.#bytes = 0;
+  }
+
+  #remove(key: string, text: string): void {
+    this.#texts.delete(key);
+    this.#bytes -= sizeOf(key, text);
+  }
+}
+
+function keyOf(programId: string, name: string): string {
+  return `${programId}\n${name}`;
+}
+
+/** Names of cards may have characters that take two bytes, and then their whole text does. */
+function sizeOf(key: string, text: string): number {
+  return key.length * 2 + text.length + ENTRY_BYTES;
+}
+
+type PackedDays = readonly (readonly [dayStart: number, amount: string, count: string])[];
+type Packed = readonly [
+  accountId: string,
+  cardId: string,
+  fundingAccountId: string,
+  status: CardStatus,
+  currency: string,
+  expiresOn: string | null,
+  amounts: readonly [balance: string, held: string, incoming: string, sequence: string, version: string],
+  floor: string | null,
+  limits: StoredLimits | null,
+  days: { readonly [Way in Direction]: PackedDays } | null,
+];
+
+function pack({ card, account, days }: KnownCard): string {
+  const { balance, held, incoming, sequence, version, floor } = account;
+  const packed: Packed = [
+    card.accountId,
+    card.cardId,
+    card.fundingAccountId,
+    card.status,
+    card.currency,
+    card.expiresOn,
+    [`${balance}`, `${held}`, `${incoming}`, `${sequence}`, `${version}`],
+    floor === null ? null : `${floor}`,
+    fromLimits(card.limits),
+    days === null ? null : { in: days.in.map(packDay), out: days.out.map(packDay) },
+  ];
+  return JSON.stringify(packed);
+}
+
+function packDay({ dayStart, amount, count }: CountedDay): PackedDays[number] {
+  return [dayStart, `${amount}`, `${count}`];
+}
+
+function unpack(programId: string, name: string, text: string): KnownCard {
+  const packed: Packed = JSON.parse(text);
+  const [accountId, cardId, fundingAccountId, status, currency, expiresOn, amounts, floor, limits, days] = packed;
+  const [balance, held, incoming, sequence, version] = amounts.map(BigInt) as [bigint, bigint, bigint, bigint, bigint];
+  return {
+    card: {
+      programId,
+      cardId,
+      name,
+      status,
+      currency,
+      accountId,
+      fundingAccountId,
+      expiresOn,
+      limits: toLimits(limits),
+    },
+    account: {
+      programId,
+      accountId,
+      kind: 'card',
+      currency,
+      balance,
+      held,
+      incoming,
+      floor: floor === null ? null : BigInt(floor),
+      sequence,
+      version,
+    },
+    days: days === null ? null : { in: days.in.map(unpackDay), out: days.out.map(unpackDay) },
+  };
+}
+
+function unpackDay([dayStart, amount, count]: PackedDays[number]): CountedDay {
+  return { dayStart, amount: BigInt(amount), count: BigInt(count) };
+}
