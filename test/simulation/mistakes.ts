@@ -1,10 +1,9 @@
 import { Places } from '../../server/background/delivery/endpoint/places.ts';
-import { Chain, DEPTH } from '../../server/commit/chain.ts';
+import { Chain } from '../../server/commit/chain.ts';
 import { Contention } from '../../server/commit/contention.ts';
 import { LockingPath } from '../../server/commit/locking-path.ts';
 import { Database } from '../../server/store/connection/database.ts';
 import { LookedAccounts } from '../../server/subjects/transfers/looked-accounts.ts';
-import { Memory } from '../../server/subjects/transfers/memory.ts';
 import type { Mistake } from './schedule.ts';
 import { STATEMENTS } from './statements/statements.ts';
 import { type Meaning, NOTHING } from './store/meaning.ts';
@@ -79,18 +78,6 @@ const GUARD: readonly NamedMistake[] = [
     name: 'a transfer that a group in flight changes is read as if it did not',
     seed: 71,
     make: change(Chain.prototype, 'concerns', () => () => false),
-  },
-  {
-    name: 'a card outlives its chain as a group has left it that is not committed',
-    seed: 1,
-    make: change(
-      Memory.prototype,
-      'beginGroup',
-      (begin) =>
-        function (this: Memory) {
-          for (let count = 0; count <= DEPTH; count += 1) begin.call(this);
-        },
-    ),
   },
 ];
 

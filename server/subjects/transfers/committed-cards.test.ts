@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CARD_STATUSES } from '../../../domain/cards/card.ts';
 import { LIMIT_NAMES, type LimitName } from '../../../domain/ledger/limits.ts';
+import { DEPTH } from '../../commit/chain.ts';
 import { CommittedCards, type KnownCard } from './committed-cards.ts';
+import { Memory } from './memory.ts';
 
 const amount = fc.bigInt({ min: 0n, max: 2n ** 53n - 1n });
 const limitsOfDirection = fc.dictionary(fc.constantFrom(...(Object.keys(LIMIT_NAMES) as LimitName[])), amount);
@@ -92,5 +94,44 @@ describe('cards that are remembered as texts', () => {
     cards.put(cardNamed('c'));
     cards.clear();
     expect([cards.size, cards.bytes]).toEqual([0, 0]);
+  });
+});
+
+describe('what a chain remembers', () => {
+  function remember(memory: Memory, { card, account, days }: KnownCard): void {
+    memory.learn([account], [{ card, days }]);
+    memory.keep(account, days);
+  }
+
+  it('outlives it only when the group that changed it is certainly committed', () => {
+    const committed = new CommittedCards(1_000_000);
+    const memory = new Memory(committed, 0);
+    memory.beginGroup();
+    remember(memory, cardNamed('c'));
+    // As many groups may be in flight as a chain has.
+    for (let group = 1; group < DEPTH; group += 1) {
+      memory.trim();
+      expect(committed.size).toBe(0);
+      memory.beginGroup();
+    }
+    memory.trim();
+    expect(committed.size).toBe(0);
+    memory.beginGroup();
+    memory.trim();
+    expect(committed.size).toBe(1);
+    expect(memory.knows('p', 'c', false)).toBe(true);
+    expect(committed.size).toBe(0);
+    expect(memory.card('p', 'c')).toEqual(cardNamed('c').card);
+  });
+
+  it('is replaced by what is loaded later, for the chain and for those after it', () => {
+    const committed = new CommittedCards(1_000_000);
+    const memory = new Memory(committed);
+    const known = cardNamed('c');
+    committed.put(known);
+    const account = { ...known.account, version: known.account.version + 1n, balance: 7n };
+    memory.learn([account], [{ card: known.card, days: null }]);
+    expect(memory.account(account.accountId)?.balance).toBe(7n);
+    expect(committed.size).toBe(0);
   });
 });
