@@ -2,7 +2,7 @@ import type { Card, CardStatus } from '../../domain/cards/card.ts';
 import type { Account } from '../../domain/ledger/ledger.ts';
 import type { Metadata } from '../../domain/metadata.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { NAMED_TRANSFER, toAccount } from './ledger/account.ts';
+import { ACCOUNT, NAMED_CARDS, NAMED_TRANSFER, toAccount } from './ledger/account.ts';
 import { type CountedDays, countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
 import {
   CURRENCY,
@@ -83,6 +83,39 @@ export const readCards = statementOfRows(
       select * from card where card.program_id = sent.program_id and card.name = sent.name limit 1
     ) as card ${WITH_PROGRAM}`,
 );
+
+/**
+ * Reads cards with their accounts, and each funding account that is asked for once: what {@link readAccounts} and
+ * {@link readCards} read of cards, in one snapshot. Without locks, for decisions that are checked when they are written.
+ */
+export const readCardsWithAccounts = statementOfRows(
+  'read_cards_with_accounts',
+  NAMED_CARDS,
+  `select ${ACCOUNT.of('account')}, ${CARD.omit('programId', 'currency', 'accountId').of('found')}, found.used,
+      account.account_id = found.account_id as is_of_card
+    from (
+      select ${FOR_DECISION}, sent.with_funding and row_number() over (
+          partition by card.program_id, card.funding_account_id order by sent.with_funding desc, card.card_id
+        ) = 1 as brings_funding
+      from :sent
+      cross join lateral (
+        select * from card where card.program_id = sent.program_id and card.name = sent.name limit 1
+      ) as card ${WITH_PROGRAM}
+    ) as found
+    cross join lateral unnest(
+      case when found.brings_funding then array[found.account_id, found.funding_account_id]
+           else array[found.account_id] end
+    ) as of_card(account_id)
+    cross join lateral (
+      select ${ACCOUNT.names} from account
+      where account.program_id = found.program_id and account.account_id = of_card.account_id limit 1
+    ) as account`,
+);
+
+/** Whether a row of {@link readCardsWithAccounts} is a card with its own account, and not its funding account. */
+export function isOfCard(row: Row): boolean {
+  return row.is_of_card === true;
+}
 
 /** Reads the cards of transfers, like {@link readCards}. */
 export const readCardsOfTransfers = statementOfRows(

@@ -87,7 +87,7 @@ const COMMIT: readonly NamedMistake[] = [
     name: 'accounts are read before they are locked',
     seed: 3,
     statements: {
-      lock_accounts_of_cards: meaning('read_accounts_of_cards'),
+      lock_accounts_of_cards: meaning('read_accounts_of_cards_and_transfers'),
       lock_accounts_of_cards_and_transfers: meaning('read_accounts_of_cards_and_transfers'),
     },
   },

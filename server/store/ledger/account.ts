@@ -22,7 +22,8 @@ import {
 // Kept by: this file, `server/subjects/transfers/looked-accounts.ts`, and triggers for all others
 // Tested by: `test/store/chain/guards.test.ts`
 
-const ACCOUNT = columns({
+/** What decisions use. */
+export const ACCOUNT = columns({
   programId: UUID,
   accountId: UUID,
   kind: word<AccountKind>(),
@@ -53,9 +54,10 @@ export type NamedCard = { readonly programId: string; readonly name: string; rea
 export type NamedTransfer = { readonly programId: string; readonly transferId: string };
 
 export const NAMED_TRANSFER = columns({ programId: UUID, transferId: UUID });
+export const NAMED_CARDS = columns({ programId: UUID, name: TEXT, withFunding: BOOLEAN });
 
 const NAMED = {
-  cards: rows(columns({ programId: UUID, name: TEXT, withFunding: BOOLEAN })),
+  cards: rows(NAMED_CARDS),
   transfers: rows(NAMED_TRANSFER),
 };
 
@@ -107,17 +109,16 @@ const accountsText = (wanted: string, mode: AccountMode): string => `select acco
   ) as account`;
 
 const { cards: CARDS } = NAMED;
-const OF_BOTH = `${OF_CARDS} union ${OF_TRANSFERS}`;
-const accountsIn = (name: string, mode: AccountMode) => ({
-  ofCards: statement(`${name}_of_cards`, { cards: CARDS }, accountsText(OF_CARDS, mode)),
-  ofBoth: statement(`${name}_of_cards_and_transfers`, NAMED, accountsText(OF_BOTH, mode)),
-});
+const ofCards = (name: string, mode: AccountMode) =>
+  statement(`${name}_of_cards`, { cards: CARDS }, accountsText(OF_CARDS, mode));
+const ofBoth = (name: string, mode: AccountMode) =>
+  statement(`${name}_of_cards_and_transfers`, NAMED, accountsText(`${OF_CARDS} union ${OF_TRANSFERS}`, mode));
 
-const ACCOUNTS = {
-  wait: accountsIn('lock_accounts', 'wait'),
-  skip: accountsIn('lock_free_accounts', 'skip'),
-  unlocked: accountsIn('read_accounts', 'unlocked'),
+const LOCK_ACCOUNTS = {
+  wait: { ofCards: ofCards('lock_accounts', 'wait'), ofBoth: ofBoth('lock_accounts', 'wait') },
+  skip: { ofCards: ofCards('lock_free_accounts', 'skip'), ofBoth: ofBoth('lock_free_accounts', 'skip') },
 };
+const READ_ACCOUNTS = ofBoth('read_accounts', 'unlocked');
 
 /**
  * Locks the accounts of the cards, with the funding accounts where they are needed, and those of the transfers, all in
@@ -131,7 +132,8 @@ export function lockAccounts(
   transfers: readonly NamedTransfer[],
   mode: 'wait' | 'skip' = 'wait',
 ): Statement {
-  return accountsOf(cards, transfers, mode);
+  const lock = LOCK_ACCOUNTS[mode];
+  return transfers.length === 0 ? lock.ofCards({ cards }) : lock.ofBoth({ cards, transfers });
 }
 
 /**
@@ -140,12 +142,7 @@ export function lockAccounts(
  * version that is read later than they are would hide a change between the two.
  */
 export function readAccounts(cards: readonly NamedCard[], transfers: readonly NamedTransfer[]): Statement {
-  return accountsOf(cards, transfers, 'unlocked');
-}
-
-function accountsOf(cards: readonly NamedCard[], transfers: readonly NamedTransfer[], mode: AccountMode): Statement {
-  const { ofCards, ofBoth } = ACCOUNTS[mode];
-  return transfers.length === 0 ? ofCards({ cards }) : ofBoth({ cards, transfers });
+  return READ_ACCOUNTS({ cards, transfers });
 }
 
 const READ_FUNDING_ACCOUNT = statement(

@@ -27,7 +27,7 @@ import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer
 import { type Moment, refusalToStore, storedRefusal, successToStore } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
 import type { AuditNote } from '../../store/audit.ts';
-import { toLoadedCard } from '../../store/card.ts';
+import { isOfCard, toLoadedCard } from '../../store/card.ts';
 import { toErasureOfTransfer } from '../../store/card-erasure.ts';
 import type { Loaded, Statement } from '../../store/connection/database.ts';
 import { type KeyedResponse, toStoredResponses } from '../../store/idempotency.ts';
@@ -50,6 +50,7 @@ export type LoadName =
   | 'accounts'
   | 'rules'
   | 'cards'
+  | 'cardsWithAccounts'
   | 'cardsOfTransfers'
   | 'transfers'
   | 'erasures'
@@ -85,8 +86,11 @@ export class Books {
     this.#memory = memory;
     this.#accounts = new LookedAccounts(memory);
     this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
-    const cards = [...loaded.cards, ...loaded.cardsOfTransfers].map(toLoadedCard);
-    const learned = memory.learn(loaded.accounts.map(toAccount), cards);
+    const { cardsWithAccounts } = loaded;
+    const cards = [...loaded.cards, ...cardsWithAccounts.filter(isOfCard), ...loaded.cardsOfTransfers].map(
+      toLoadedCard,
+    );
+    const learned = memory.learn([...loaded.accounts, ...cardsWithAccounts].map(toAccount), cards);
     // The counters of a program are those of its funding account in its own currency.
     for (const { card } of cards) {
       const found = this.#rules.get(card.programId);

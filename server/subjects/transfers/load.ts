@@ -1,6 +1,6 @@
 import { ANY_NEED } from '../../commit/contention.ts';
 import { Blocked, type LockMode } from '../../commit/group-work.ts';
-import { readCards, readCardsOfTransfers } from '../../store/card.ts';
+import { readCards, readCardsOfTransfers, readCardsWithAccounts } from '../../store/card.ts';
 import { readErasuresOfTransfers } from '../../store/card-erasure.ts';
 import type { Statement } from '../../store/connection/database.ts';
 import { readStoredResponses } from '../../store/idempotency.ts';
@@ -34,11 +34,14 @@ export function loadFor(
   );
   const names = requests.flatMap(namesOf);
   const isKnown = cards.length + standing.length === 0;
+  // Locks have to be taken in the order of the accounts, and before anything else is read.
+  const isOneRead = mode === 'unlocked' && standing.length === 0;
   return {
     lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),
-    accounts: isKnown ? null : accountsFor(cards, standing, mode),
+    accounts: isKnown || isOneRead ? null : accountsFor(cards, standing, mode),
     rules: readProgramRules(requests.map(({ programId }) => programId)),
-    cards: cards.length === 0 ? null : readCards(cards),
+    cards: cards.length === 0 || isOneRead ? null : readCards(cards),
+    cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,
     cardsOfTransfers: standing.length === 0 ? null : readCardsOfTransfers(standing),
     transfers: standing.length === 0 ? null : readTransfersForChange(standing),
     erasures: updates.length === 0 ? null : readErasuresOfTransfers(updates),

@@ -42,7 +42,8 @@ export function cardsOf(transaction: Transaction, transfer: StoredRow): readonly
   return cards.filter((card) => card !== undefined);
 }
 
-const shown = (account: StoredRow): StoredRow => columnsOf(account, COLUMNS);
+/** An account as decisions read it. */
+export const shown = (account: StoredRow): StoredRow => columnsOf(account, COLUMNS);
 
 function* lockAccounts(transaction: Transaction, given: Given): Run<readonly StoredRow[]> {
   const found: StoredRow[] = [];
@@ -94,7 +95,6 @@ export const ACCOUNT_STATEMENTS: Meanings = {
   lock_accounts_of_cards_and_transfers: lockAccounts,
   lock_free_accounts_of_cards: lockFreeAccounts,
   lock_free_accounts_of_cards_and_transfers: lockFreeAccounts,
-  read_accounts_of_cards: readAccounts,
   read_accounts_of_cards_and_transfers: readAccounts,
 
   *update_accounts(transaction, { rows }) {

@@ -1,7 +1,7 @@
 import { type Meanings, NOTHING } from '../store/meaning.ts';
 import { columnsOf, type StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
-import { cardsOf, raiseVersion } from './accounts.ts';
+import { cardsOf, raiseVersion, shown } from './accounts.ts';
 
 const DAY = 86_400_000;
 
@@ -94,6 +94,26 @@ export const CARD_STATEMENTS: Meanings = {
         .scan('card', (card) => card.program_id === program_id && card.name === name)
         .map((card) => forDecision(transaction, card)),
     );
+  },
+
+  read_cards_with_accounts(transaction, { rows }) {
+    const found = rows('sent').flatMap(({ program_id, name, with_funding }) =>
+      transaction
+        .scan('card', (card) => card.program_id === program_id && card.name === name)
+        .map((card) => ({ card: forDecision(transaction, card), with_funding })),
+    );
+    const brought = new Set<unknown>();
+    return found
+      .sort((left, right) => (String(left.card.card_id) < String(right.card.card_id) ? -1 : 1))
+      .flatMap(({ card, with_funding }) => {
+        const { account_id, funding_account_id: funding } = card;
+        const isBrought = with_funding === true && !brought.has(funding);
+        if (isBrought) brought.add(funding);
+        return [account_id, ...(isBrought ? [funding] : [])].flatMap((id) => {
+          const account = transaction.find('account', String(id));
+          return account === undefined ? [] : [{ ...card, ...shown(account), is_of_card: id === account_id }];
+        });
+      });
   },
 
   read_cards_of_transfers(transaction, { rows }) {

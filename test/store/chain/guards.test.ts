@@ -547,10 +547,10 @@ describe('of cards that are not part of the last groups', () => {
     const cards: string[] = [];
     for (let made = 0; made < count; made += 1) cards.push(await makeCard());
     const load = (card: string | undefined) => transfer(ledger, card ?? '', { amount: 1 });
-    const all = proxy.watch('read_cards');
+    const all = proxy.watch('read_cards_with_accounts');
     for (const card of cards) expect(await load(card)).toBe('made');
     expect(all()).toBe(count);
-    return { cards, load, reads: proxy.watch('read_cards') };
+    return { cards, load, reads: proxy.watch('read_cards_with_accounts') };
   }
 
   /** Loads a card until it is part of a chain again. */
@@ -571,7 +571,7 @@ describe('of cards that are not part of the last groups', () => {
     await update(changed ?? '', { status: 'inactive' });
     expect(await load(changed)).toBe('card_suspended');
     await untilChained(() => load(chosen));
-    const reads = proxy.watch('read_cards');
+    const reads = proxy.watch('read_cards_with_accounts');
     for (const card of others.slice(0, 4)) expect(await load(card)).toBe('made');
     expect(reads()).toBe(0);
     expect(await load(changed)).toBe('card_suspended');
@@ -587,7 +587,7 @@ describe('of cards that are not part of the last groups', () => {
     const ended = await load(chosen).catch((error: unknown) => error);
     expect(['made', expect.any(OperationFailure)]).toContainEqual(ended);
     await untilChained(() => load(chosen));
-    const reads = proxy.watch('read_cards');
+    const reads = proxy.watch('read_cards_with_accounts');
     for (const card of others.slice(0, 4)) expect(await load(card)).toBe('made');
     expect(reads()).toBe(4);
   });
