@@ -4,6 +4,7 @@ import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { type AnyCall, OperationFailure } from '../../../server/calls/call.ts';
 import type { LaneBounds } from '../../../server/commit/group-commit.ts';
+import { STARTS } from '../../../server/store/connection/connections.ts';
 import { type Ledger, openLedger } from '../../harness/ledger.ts';
 import type { TrapOutcome, TrapPlace } from '../../harness/proxy.ts';
 import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
@@ -22,7 +23,8 @@ checkBalances(other);
 
 /** A service process behind the proxy, whose chain nobody has broken yet. */
 function openChain(bounds?: LaneBounds): Ledger {
-  const ledger = openLedger({ ...server.connection, host: proxy.host }, bounds);
+  // Without limits of time: the tests hold back what they like for as long as they need.
+  const ledger = openLedger({ ...server.connection, host: proxy.host }, bounds, undefined, STARTS);
   onTestFinished(async () => {
     proxy.traps.length = 0;
     await ledger.close();
@@ -580,7 +582,7 @@ describe('of cards that are not part of the last groups', () => {
   test('all are read again after connections were lost: the server may have become one that lacks its last commits', async () => {
     const { cards, load } = await rememberCards(8);
     await stranger.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity
+      `select pg_terminate_backend(pid, 60000) from pg_stat_activity
         where application_name = 'transfer-service' and datname = current_database()`,
     );
     const [chosen, ...others] = cards;
