@@ -198,7 +198,7 @@ const READ_PROGRAM_RULES = statement(
   'read_program_rules',
   { programIds: many(UUID) },
   `with moment as materialized (
-      select service_now() as now, (select json_agg(${DISABLED_SCOPE}) from switch where disabled) as disabled
+      select date_trunc('milliseconds', service_now()) as now, (select json_agg(${DISABLED_SCOPE}) from switch where disabled) as disabled
     )
     select ${milliseconds('moment.now')} as now, moment.disabled, program.program_id, program.currency, program.limits,
       program.card_limits, program.funding_low_threshold, local.now::date::text as today, ${boundsOf('day')}, ${boundsOf('week')}, ${boundsOf('month')},
@@ -216,7 +216,7 @@ const READ_PROGRAM_RULES = statement(
 /**
  * Reads the limits of programs, their calendars, the switch and the clock. Must come after the switch was locked, in a
  * statement of its own, and after the accounts were locked or read. The clock is read once for all programs, so that the
- * decisions of a group have one time and one day.
+ * decisions of a group have one time and one day: that of the time, whose microseconds no record shows.
  */
 export function readProgramRules(programIds: readonly string[]): Statement {
   return READ_PROGRAM_RULES({ programIds: [...new Set(programIds)] });

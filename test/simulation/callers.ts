@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Random } from '../fuzz/random.ts';
-import { type Attempt, describeAsk, type Judge, type Wish } from './judge.ts';
-import { Asking, canHaveKey } from './requests.ts';
+import { describeAsk } from './ask.ts';
+import type { Attempt, Judge, Wish } from './judge.ts';
+import { Asking, canHaveKey, type Subjects } from './requests.ts';
 import type { ServiceProcess } from './service-process.ts';
 import type { SimulatedTime } from './simulated-time.ts';
 import type { Watcher } from './store/connection.ts';
@@ -20,21 +21,31 @@ export class Callers {
   readonly #note: Watcher['onStep'];
   readonly #asking: Asking;
   #left: number;
+  /** How many milliseconds pass at most before somebody asks for something new. */
+  readonly #pace: number;
+  #isPausing = false;
   /** What is to be sent once more. */
   readonly #again: { readonly wish: Wish; readonly attempts: number }[] = [];
   readonly #open = new Map<Attempt, { readonly process: ServiceProcess; readonly attempts: number }>();
 
-  constructor(random: Random, time: SimulatedTime, judge: Judge, wishes: number, note: Watcher['onStep']) {
+  constructor(
+    random: Random,
+    time: SimulatedTime,
+    judge: Judge,
+    { wishes, pace, subjects }: { readonly wishes: number; readonly pace: number; readonly subjects: Subjects },
+    note: Watcher['onStep'],
+  ) {
     this.#random = random;
     this.#time = time;
     this.#judge = judge;
     this.#left = wishes;
+    this.#pace = pace;
     this.#note = note;
-    this.#asking = new Asking(random);
+    this.#asking = new Asking(random, () => time.clock, subjects);
   }
 
   get canAsk(): boolean {
-    return this.#left > 0 || this.#again.length > 0;
+    return (this.#left > 0 && !this.#isPausing) || this.#again.length > 0;
   }
 
   get areAnswered(): boolean {
@@ -42,7 +53,7 @@ export class Callers {
   }
 
   get areDone(): boolean {
-    return !this.canAsk && this.areAnswered;
+    return this.#left === 0 && this.#again.length === 0 && this.areAnswered;
   }
 
   /** Sends something to one of the processes. */
@@ -57,11 +68,19 @@ export class Callers {
   #askAnew(process: ServiceProcess): void {
     const random = this.#random;
     this.#left -= 1;
+    if (this.#pace > 0) this.#pause();
     const ask = this.#asking.next();
     const key = canHaveKey(ask) && random.chance(0.5) ? `key ${this.#left}` : null;
     const wish: Wish = { ask, key, possible: new Set(), committed: undefined, isOver: false };
     this.#judge.onWish(wish);
     this.#send(process, wish, 1);
+  }
+
+  #pause(): void {
+    this.#isPausing = true;
+    this.#time.after(this.#random.below(this.#pace), () => {
+      this.#isPausing = false;
+    });
   }
 
   /** A process has died: its callers have no answer. */
@@ -75,7 +94,8 @@ export class Callers {
 
   #send(process: ServiceProcess, wish: Wish, attempts: number): void {
     const deadline = this.#time.now + REQUEST_MILLISECONDS;
-    const attempt: Attempt = { wish, requestId: randomUUID(), deadline, isToldNo: false, isOpen: true };
+    const sentAt = this.#time.clock;
+    const attempt: Attempt = { wish, requestId: randomUUID(), sentAt, deadline, isToldNo: false, isOpen: true };
     this.#open.set(attempt, { process, attempts });
     this.#judge.onAttempt(attempt);
     const { ask, key } = wish;

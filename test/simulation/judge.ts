@@ -1,7 +1,11 @@
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type AnyReply, OperationFailure } from '../../server/calls/call.ts';
-import { type Ask, SerialBooks } from './serial-books.ts';
+import { type Ask, describeAsk, isOfOperators, movesMoney } from './ask.ts';
+import { JudgeOfEvents } from './judge-of-events.ts';
+import { JudgeOfWebhooks } from './judge-of-webhooks.ts';
+import { isOfWebhook, type ReadEvent, read, readEntry, showsProgram, sorted } from './read-event.ts';
+import { SerialBooks } from './serial-books.ts';
 import { NOTHING, timeOf } from './store/meaning.ts';
 import type { StoredRow } from './store/parameters.ts';
 import type { Tables, Written } from './store/transaction.ts';
@@ -22,6 +26,8 @@ export type Wish = {
 export type Attempt = {
   readonly wish: Wish;
   readonly requestId: string;
+  /** By the database's clock. */
+  readonly sentAt: number;
   readonly deadline: number;
   /** Its caller was told that it has done nothing. */
   isToldNo: boolean;
@@ -31,8 +37,10 @@ export type Attempt = {
 /** Answers may come this long after the deadline: a transaction that was begun before it is not given up. */
 const LATE_MILLISECONDS = 4_000;
 
+const HOUR = 3_600_000;
+
 /** What of a transfer its last event must tell as the row does. */
-const TOLD = ['status', 'captured_amount', 'metadata', 'updated_at'] as const;
+const TOLD = ['status', 'captured_amount', 'metadata', 'error', 'updated_at'] as const;
 
 /** The accounts that the serial books have, by their names there. */
 const BOOKED: ReadonlyMap<string, string> = new Map(
@@ -42,8 +50,8 @@ const BOOKED: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
-/** An event with what its payload says. */
-type ReadEvent = { readonly event: StoredRow; readonly record: Readonly<Record<string, unknown>> };
+/** The serial books call an account by its name, the rows by its id. */
+const NAMES: ReadonlyMap<unknown, string> = new Map([...BOOKED].map(([name, id]) => [id, name]));
 
 /** Compares everything that is committed and answered with what must hold. */
 export class Judge {
@@ -56,18 +64,18 @@ export class Judge {
   readonly #committedBy = new Set<string>();
   /** When each transfer was last changed, by its id on the wire. */
   readonly #updatedAt = new Map<string, number>();
-  /** The positions that the receiver of each webhook has got. */
-  readonly #delivered = new Map<string, Set<number>>();
-  /** Up to where each webhook was not to get events, by its last reading. */
-  readonly #passedOver = new Map<string, bigint>();
-  /** The cursor of each webhook. */
-  readonly #cursors = new Map<string, bigint>();
-  /** The last position of each program that was seen. */
-  readonly #heads = new Map<string, bigint>();
+  readonly #webhooks: JudgeOfWebhooks;
+  readonly #events: JudgeOfEvents;
+  readonly #clock: () => number;
 
-  constructor(tables: Tables) {
+  /** `clock`: the database's, in milliseconds since 1970. */
+  constructor(tables: Tables, clock: () => number) {
     this.#tables = tables;
-    this.#books = new SerialBooks((id) => tables.newest('account', id)?.balance as bigint);
+    this.#clock = clock;
+    this.#books = new SerialBooks((table, id) => tables.newest(table, id));
+    const say = (problem: string): void => this.say(problem);
+    this.#webhooks = new JudgeOfWebhooks(tables, this.#books, say);
+    this.#events = new JudgeOfEvents(tables, say);
   }
 
   say(problem: string): void {
@@ -76,7 +84,7 @@ export class Judge {
 
   onWish(wish: Wish): void {
     this.#wishes.push(wish);
-    this.#notePossible(wish);
+    this.#notePossible(wish, this.#clock());
   }
 
   onAttempt(attempt: Attempt): void {
@@ -90,15 +98,22 @@ export class Judge {
       .filter((event) => !this.#isRewritten(event))
       .toSorted((one, other) => Number(one.index) - Number(other.index))
       .map(read);
-    for (const event of events) if (!isOfWebhook(event)) this.#take(event);
     const entries = rows('audit_entry').map(readEntry);
-    for (const entry of entries) this.#take(entry);
+    this.#events.note(events, rows('account'));
+    for (const event of events) {
+      if (event.event.type === 'funding.low') this.#takeLow(event);
+      else if (isTaken(event)) this.#take(event, entries);
+    }
+    for (const { available } of this.#books.low.splice(0))
+      this.say(`nobody is told that the funds are low: ${available}`);
+    for (const entry of entries) if (isOfWebhook(entry)) this.#take(entry, entries);
     if (written.has('account')) this.#compareAccounts();
+    for (const program of rows('program')) this.#compareProgram(program, events);
     for (const transfer of rows('transfer')) this.#compareTransfer(transfer, events);
     for (const card of rows('card')) this.#compareCard(card, events);
-    this.#comparePositions(rows('event_position'));
+    this.#events.compare(rows('event_position'));
     const told = [...entries, ...events.filter(isOfWebhook)];
-    for (const row of rows('webhook_state')) this.#compareWebhook(row, told);
+    for (const row of rows('webhook_state')) this.#webhooks.compare(row, told);
   }
 
   /** A caller has an answer: a reply, or what was thrown. */
@@ -121,6 +136,8 @@ export class Judge {
     const isMine = committed !== undefined && this.#isCommitted(attempt);
     if (thrown instanceof Refusal) {
       attempt.isToldNo = true;
+      // Time has passed since the last commit.
+      this.#notePossible(wish, this.#clock());
       if (isMine) this.say(`${about()} was refused with ${thrown.code}, but was carried out`);
       else if (!possible.has(thrown.code)) this.say(`${about()} was refused with ${thrown.code}, which was never true`);
       return;
@@ -137,42 +154,32 @@ export class Judge {
 
   /** A receiver has got the event with this position. */
   onDelivered(webhookId: string, position: number): void {
-    const delivered = this.#delivered.get(webhookId) ?? new Set<number>();
-    this.#delivered.set(webhookId, delivered.add(position));
+    this.#webhooks.onDelivered(webhookId, position);
+  }
+
+  /** Whether a hold ends soon, or a transfer is scheduled that does not wait for the switch: nothing rests before. */
+  get isSomethingDue(): boolean {
+    const now = this.#clock();
+    const isSoon = (row: StoredRow): boolean => timeOf(row.expires_at) < now + HOUR;
+    if (this.#tables.all('hold').some(isSoon)) return true;
+    return this.#tables.all('transfer').some(({ status, transfer_id }) => {
+      return status === 'scheduled' && !this.#books.waits(toWireId('tr', String(transfer_id)), now);
+    });
   }
 
   /** Nothing is under way any more. */
   atRest(): void {
-    const events = this.#tables.all('event');
-    const placed = new Map<string, bigint>();
-    for (const { batch_id, program_id, position, count } of this.#tables.all('event_position')) {
-      const key = `${batch_id} ${program_id}`;
-      if (placed.has(key)) this.say('the events of a transaction have two positions');
-      placed.set(key, position as bigint);
-      const own = events.filter((event) => event.batch_id === batch_id && event.program_id === program_id);
-      if (own.length !== count) this.say(`${own.length} events have ${count} positions`);
-    }
-    const last = new Map<string, { place: number; event: StoredRow }>();
-    for (const event of events) {
-      const position = placed.get(`${event.batch_id} ${event.program_id}`);
-      if (position === undefined) {
-        this.say(`an event ${event.type} has no position`);
-        continue;
-      }
-      const subject = String(event.subject_id);
-      // The events of a transaction for one program follow each other in the order of their indexes.
-      const place = Number(position) + Number(event.index) / 10_000;
-      if (place > (last.get(subject)?.place ?? -1)) last.set(subject, { place, event });
-    }
+    const last = this.#events.atRest();
     for (const transfer of this.#tables.all('transfer')) {
-      const found = last.get(toWireId('tr', String(transfer.transfer_id)))?.event;
+      const found = last.get(toWireId('tr', String(transfer.transfer_id)));
       this.#compareTransfer(transfer, found === undefined ? [] : [read(found)]);
       if (found === undefined) this.say('a transfer has no event');
     }
     for (const card of this.#tables.all('card')) {
-      const found = last.get(String(card.name))?.event;
+      const found = last.get(String(card.name));
       if (found !== undefined) this.#compareCard(card, [read(found)]);
     }
+    this.#compareCounts();
   }
 
   #isCommitted({ requestId }: Attempt): boolean {
@@ -185,11 +192,12 @@ export class Judge {
   }
 
   /** Something was carried out: an event of it was written, or an entry in the audit log. */
-  #take({ event, record }: ReadEvent): void {
+  #take({ event, record }: ReadEvent, entries: readonly ReadEvent[]): void {
     const requestId = event.request_id === null ? toUuid(String(record.request_id)) : String(event.request_id);
+    const at = timeOf(event.created_at ?? new Date(this.#clock()));
     const attempt = this.#attempts.get(requestId);
     if (attempt === undefined) {
-      this.say(`an event ${event.type} is of no request`);
+      this.#takeDue({ event, record }, at);
       return;
     }
     const { wish } = attempt;
@@ -199,15 +207,45 @@ export class Judge {
     const about = (): string => describeAsk(ask);
     if (wish.committed !== undefined) this.say(`${about()} was committed twice`);
     if (attempt.isToldNo) this.say(`${about()} was committed after its caller was told that it was not`);
-    const refusal = this.#books.refusalOf(ask);
+    if (at < attempt.sentAt - 1 || at > this.#clock() + 1) this.say(`${about()} has the time of another moment, ${at}`);
+    const refusal = this.#books.refusalOf(ask, at);
     // To enable a webhook that is paused makes its probe due.
     const isProbe = ask.does === 'update_webhook' && ask.status === 'enabled' && refusal === 'unchanged';
     if (refusal !== undefined && !isProbe)
       this.say(`${about()} was committed where it would have been refused with ${refusal}`);
+    if (isOfOperators(ask) && !entries.some(({ event: entry }) => entry.request_id === requestId))
+      this.say(`${about()} has no entry in the audit log`);
     wish.committed = String(event.payload);
     this.#committedBy.add(requestId);
-    this.#books.apply(ask, String(record.transfer_id ?? record.webhook_id));
-    for (const other of this.#wishes) if (!other.isOver) this.#notePossible(other);
+    this.#books.apply(ask, String(record.transfer_id ?? record.webhook_id), at);
+    this.#noteAllPossible(at);
+  }
+
+  /** A job has done what the time had come for. */
+  #takeDue({ event, record }: ReadEvent, at: number): void {
+    const id = String(event.subject_id);
+    const isDue = ['transfer.expired', 'transfer.completed', 'transfer.pending', 'transfer.failed'].includes(
+      String(event.type),
+    );
+    if (!isDue) {
+      this.say(`an event ${event.type} is of no request`);
+      return;
+    }
+    const { status, error } = record as { readonly status: never; readonly error: { readonly Code: string } | null };
+    const problem = this.#books.settle(id, status, error?.Code, at);
+    if (problem !== undefined) this.say(`${id} was settled (${event.type}), but ${problem}`);
+    this.#noteAllPossible(at);
+  }
+
+  /** Says that the funding of a program has become low: once, after the event of its cause. */
+  #takeLow({ event, record }: ReadEvent): void {
+    const low = this.#books.low.shift();
+    const isEqual =
+      low !== undefined &&
+      PROGRAMS[low.program]?.programId === event.program_id &&
+      record.available === Number(low.available) &&
+      record.threshold === Number(low.threshold);
+    if (!isEqual) this.say(`the funds of ${event.program_id} are said to be low: ${event.payload}`);
   }
 
   #compareAccounts(): void {
@@ -224,6 +262,34 @@ export class Judge {
       const found = `${row?.balance}/${row?.held}/${row?.incoming}`;
       this.say(`${name} has ${found} instead of ${book?.balance}/${book?.held}/${book?.incoming}`);
     }
+    this.#compareCounts();
+  }
+
+  /** What is counted towards limits, as it is stored and as the books have it. */
+  #compareCounts(): void {
+    const stored = new Map<string, string>();
+    for (const { account_id, direction, day_start, amount, count } of this.#tables.all('limit_counter')) {
+      stored.set(`${NAMES.get(account_id)} ${direction} ${timeOf(day_start)}`, `${amount} in ${count}`);
+    }
+    for (const [key, { amount, count }] of this.#books.counts) {
+      const found = stored.get(key) ?? '0 in 0';
+      if (found !== `${amount} in ${count}`) this.say(`${key} counts ${found} instead of ${amount} in ${count}`);
+      stored.delete(key);
+    }
+    for (const [key, found] of stored) this.say(`${key} counts ${found}, and nothing was done`);
+  }
+
+  #compareProgram(row: StoredRow, events: readonly ReadEvent[]): void {
+    const index = PROGRAMS.findIndex(({ programId }) => programId === row.program_id);
+    const book = this.#books.programs[index];
+    if (row.name !== book?.name || row.funding_low_threshold !== book?.threshold)
+      this.say(`the program ${index} is ${row.name}, ${row.funding_low_threshold} in the database`);
+    const told = events.findLast(
+      ({ event }) => event.type === 'program.updated' && event.program_id === row.program_id,
+    );
+    const funds = this.#tables.newest('account', PROGRAMS[index]?.fundingId ?? '') ?? {};
+    if (told === undefined || !showsProgram(told, row, funds))
+      this.say(`the program ${index} is not what its event says: ${told?.event.payload}`);
   }
 
   /** A transfer as it is stored, and the event that was written with it or that is its last. */
@@ -245,14 +311,16 @@ export class Judge {
     const last = events.findLast(({ event }) => event.subject_id === id);
     if (last === undefined) return;
     const { event, record } = last;
-    const { status, captured_amount, metadata, updated_at } = row;
+    const { status, captured_amount, metadata, error, updated_at } = row;
     const stored: Readonly<Record<(typeof TOLD)[number], unknown>> = {
-      ...{ status, metadata },
+      ...{ status, metadata, error },
       captured_amount: Number(captured_amount),
       updated_at: (updated_at as Date).toISOString(),
     };
     for (const name of TOLD) {
-      if (isErased && name === 'metadata') continue;
+      if (isErased && (name === 'metadata' || name === 'error')) continue;
+      // A hold past its end has expired, though nothing has written that down yet.
+      if (name === 'status' && status === 'pending' && timeOf(row.expires_at) <= timeOf(event.created_at)) continue;
       // A reversal has an event of its own.
       if (name === 'updated_at' && (row.reversed_amount as bigint) > 0n) continue;
       if (record[name] !== stored[name] && sorted(record[name]) !== sorted(stored[name])) {
@@ -283,75 +351,19 @@ export class Judge {
     }
   }
 
-  #comparePositions(rows: readonly StoredRow[]): void {
-    const inOrder = rows.toSorted((one, other) => Number(one.number) - Number(other.number));
-    for (const { program_id, position, number, count } of inOrder) {
-      for (const [id, place] of [
-        [String(program_id), position],
-        ['number', number],
-      ] as const) {
-        const next = (this.#heads.get(id) ?? 0n) + 1n;
-        if (place !== next) this.say(`the ${id} of an event is ${place} instead of ${next}`);
-        this.#heads.set(id, (place as bigint) + BigInt(count as number) - 1n);
-      }
-    }
-  }
-
-  /** A webhook as it is stored, and what was written of it with it. */
-  #compareWebhook(row: StoredRow, told: readonly ReadEvent[]): void {
-    const key = String(row.webhook_id);
-    const id = toWireId('wh', key);
-    const cursor = row.cursor as bigint;
-    const status = this.#books.webhooks.get(id)?.status;
-    const isEqual = row.status === status || (row.status === 'paused' && status === 'enabled');
-    if (!isEqual) this.say(`${id} is ${row.status} instead of ${status}`);
-    if (cursor < (this.#cursors.get(key) ?? 0n)) this.say(`the cursor of ${id} has gone back to ${cursor}`);
-    this.#cursors.set(key, cursor);
-    const head = (this.#tables.newest('event_head', String(row.program_id))?.position ?? 0n) as bigint;
-    if (cursor > head) this.say(`the cursor of ${id} has passed the last event, ${head}`);
-    const own = told.filter(({ event }) => event.subject_id === id);
-    for (const { event, record } of own) {
-      if (record.status === row.status && record.position === Number(cursor)) continue;
-      const said = `${record.status} at ${record.position}`;
-      this.say(`${event.type ?? event.action} of ${id} says ${said}, but the row ${row.status} at ${cursor}`);
-    }
-    // A request has set the cursor, or left it as it was.
-    if (own.length > 0) this.#passedOver.set(key, cursor);
-    else this.#compareCursor(row);
-  }
-
-  #compareCursor({ webhook_id, shard, cursor, ahead, written_by, written_epoch }: StoredRow): void {
-    const held = this.#tables.newest('webhook_shard', String(shard));
-    if (held?.owner !== written_by || held?.epoch !== written_epoch) {
-      this.say(`a process that has lost the shard ${shard} has moved a cursor`);
-    }
-    const delivered = this.#delivered.get(String(webhook_id));
-    const isDelivered = (position: number): boolean => delivered?.has(position) === true;
-    const first = Number(this.#passedOver.get(String(webhook_id)) ?? 0n) + 1;
-    for (let position = first; position <= Number(cursor); position += 1) {
-      if (!isDelivered(position)) this.say(`the cursor of a webhook has passed ${position}, which was not delivered`);
-    }
-    for (const [, from, to] of String(ahead).matchAll(/\[(\d+),(\d+)\)/g)) {
-      for (let position = Math.max(Number(from), first); position < Number(to); position += 1) {
-        if (!isDelivered(position)) this.say(`${position} is settled, but was not delivered`);
-      }
-    }
-  }
-
-  #notePossible(wish: Wish): void {
-    const code = this.#books.refusalOf(wish.ask);
+  #notePossible(wish: Wish, at: number): void {
+    const code = this.#books.refusalOf(wish.ask, at);
     if (code !== undefined) wish.possible.add(code);
   }
-}
 
-function movesMoney({ does }: Ask): boolean {
-  return does === 'create' || does === 'capture' || does === 'cancel' || does === 'reverse';
-}
-
-/** A value for messages, with the members of objects in one order. */
-function sorted(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  return JSON.stringify(Object.entries(value).sort());
+  /** After a change that was decided at a moment: others were decided then, or are decided now. */
+  #noteAllPossible(at: number): void {
+    for (const wish of this.#wishes) {
+      if (wish.isOver) continue;
+      this.#notePossible(wish, at);
+      this.#notePossible(wish, this.#clock());
+    }
+  }
 }
 
 /** Whether the answer of a success is the payload of its event. Secrets are in answers only. */
@@ -359,28 +371,12 @@ function showsEvent({ does }: Ask): boolean {
   return does !== 'erase' && !does.endsWith('_webhook');
 }
 
-/** Events about webhooks come with an entry in the audit log, because operators cause them. */
-function isOfWebhook({ event }: ReadEvent): boolean {
-  return String(event.type).startsWith('webhook.');
-}
-
-/** An entry of the audit log, like an event. */
-function readEntry(event: StoredRow): ReadEvent {
-  return { event, record: JSON.parse(String(event.details)) };
-}
-
-function read(event: StoredRow): ReadEvent {
-  return { event, record: JSON.parse(String(event.payload)) };
+/** Whether an event stands for what was asked for. Of one for operators and one for programs, the first. */
+function isTaken(read: ReadEvent): boolean {
+  return !isOfWebhook(read) && (read.event.type !== 'switch.changed' || read.event.program_id === null);
 }
 
 function toUuid(wireId: string): string {
   const digits = wireId.slice(4);
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
-}
-
-/** What is asked, for messages. */
-export function describeAsk(ask: Ask): string {
-  const { does, program: _program, ...rest } = ask;
-  const members = Object.values(rest).filter((value) => value !== null && value !== false);
-  return [does, ...members.map((value) => String(value))].join(' ');
 }

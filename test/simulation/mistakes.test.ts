@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { runCampaign } from './campaign.ts';
-import { MISTAKES } from './mistakes.ts';
+import { MISTAKES } from './mistakes/mistakes.ts';
 import { runSchedule } from './schedule.ts';
 
 // A simulation that finds nothing proves nothing: here it must find what is known to be wrong.

@@ -4,7 +4,7 @@ import { NO_API_KEY } from '../../domain/transfers/transfer.ts';
 import type { AnyCall, Call, Caller } from '../../server/calls/call.ts';
 import type { RequestTrace } from '../../server/calls/trace.ts';
 import type { Random } from '../fuzz/random.ts';
-import type { Ask } from './serial-books.ts';
+import { type Ask, isOfOperators } from './ask.ts';
 import { PROGRAMS } from './world.ts';
 
 const OPERATION: Readonly<Record<Ask['does'], OperationId>> = {
@@ -14,6 +14,11 @@ const OPERATION: Readonly<Record<Ask['does'], OperationId>> = {
   reverse: 'reverse_transfer',
   update_transfer: 'update_transfer',
   update_card: 'update_card',
+  limit_card: 'update_card',
+  update_program: 'update_program',
+  deposit: 'create_deposit',
+  withdraw: 'create_withdrawal',
+  change_switch: 'change_switch',
   erase: 'erase_card_holder',
   create_webhook: 'create_webhook',
   update_webhook: 'update_webhook',
@@ -21,7 +26,24 @@ const OPERATION: Readonly<Record<Ask['does'], OperationId>> = {
 };
 
 /** Operations that can have an idempotency key. */
-const KEYED: ReadonlySet<Ask['does']> = new Set(['create', 'capture', 'cancel', 'reverse', 'erase', 'create_webhook']);
+const KEYED: ReadonlySet<Ask['does']> = new Set([
+  ...(['create', 'capture', 'cancel', 'reverse', 'erase', 'create_webhook'] as const),
+  ...(['deposit', 'withdraw', 'change_switch'] as const),
+]);
+
+/** What callers ask for beside transfers, cards and webhooks. */
+export type Subjects = {
+  /** Whether holds end and transfers are scheduled. */
+  readonly due: boolean;
+  readonly limits: boolean;
+  readonly programs: boolean;
+  readonly switch: boolean;
+};
+
+export const EVERY_SUBJECT: Subjects = { due: true, limits: true, programs: true, switch: true };
+
+/** Within this time transfers become due, and holds end. */
+const SOON_MILLISECONDS = 2_000;
 
 /** Makes what callers ask for. */
 export class Asking {
@@ -34,9 +56,14 @@ export class Asking {
   /** Each kind as often as it is likely in this schedule. */
   readonly #kinds: readonly Ask['does'][];
 
+  readonly #clock: () => number;
+  readonly #subjects: Subjects;
+
   /** `asksAll`: every kind is asked for. */
-  constructor(random: Random, asksAll = false) {
+  constructor(random: Random, clock: () => number, subjects: Subjects, asksAll = false) {
     this.#random = random;
+    this.#clock = clock;
+    this.#subjects = subjects;
     const chance = (from: number): number => (asksAll || random.chance(0.6) ? random.below(from) + 1 : 0);
     const weights: readonly (readonly [Ask['does'], number])[] = [
       ['create', 4],
@@ -46,6 +73,11 @@ export class Asking {
       ['update_transfer', chance(5)],
       ['update_card', chance(2)],
       ['erase', chance(1)],
+      ['limit_card', subjects.limits ? 1 : 0],
+      ['update_program', subjects.limits || subjects.programs ? 2 : 0],
+      ['deposit', subjects.programs ? 1 : 0],
+      ['withdraw', subjects.programs ? 2 : 0],
+      ['change_switch', subjects.switch ? 3 : 0],
       ...this.#webhookWeights(asksAll),
     ];
     this.#kinds = weights.flatMap(([kind, weight]) => Array.from({ length: weight }, () => kind));
@@ -65,9 +97,11 @@ export class Asking {
     const random = this.#random;
     const does = random.pick(this.#kinds);
     if (does === 'create_webhook' || does === 'update_webhook' || does === 'delete_webhook') return this.#webhook(does);
-    const isOfCard = does === 'update_card' || does === 'erase';
-    if (does === 'create' || (!isOfCard && this.known.length === 0)) return this.#create();
-    if (does === 'update_card' || does === 'erase') return this.#card(does);
+    if (does === 'update_card' || does === 'erase' || does === 'limit_card') return this.#card(does);
+    if (does === 'update_program') return this.#updateProgram();
+    if (does === 'deposit' || does === 'withdraw') return this.#moveFunding(does);
+    if (does === 'change_switch') return this.#changeSwitch();
+    if (does === 'create' || this.known.length === 0) return this.#create();
     // Mostly the transfers of late, about which others ask, too.
     const recent = this.known.slice(-3);
     const { id: transfer, program } = random.pick(random.chance(0.8) ? recent : this.known);
@@ -94,17 +128,75 @@ export class Asking {
       card,
       destination: isBetween ? random.pick(others) : null,
       amount: BigInt(1 + random.below(random.chance(0.3) ? 120 : 20)),
-      holds: random.chance(0.5),
+      ...this.#times(),
       reference: random.chance(0.1) ? `order ${random.below(3)}` : null,
       isPoison: random.chance(0.03),
     };
   }
 
-  #card(does: 'update_card' | 'erase'): Ask {
+  /** Whether money is held, until when, and when it is to be done. */
+  #times(): Pick<Extract<Ask, { does: 'create' }>, 'holds' | 'expiresAt' | 'scheduledFor'> {
+    const random = this.#random;
+    const holds = random.chance(0.5);
+    if (!this.#subjects.due) return { holds, expiresAt: null, scheduledFor: null };
+    const scheduledFor = random.chance(0.4) ? this.#soon(this.#clock()) : null;
+    const expiresAt = holds && random.chance(0.6) ? this.#soon(scheduledFor ?? this.#clock()) : null;
+    return { holds, expiresAt, scheduledFor };
+  }
+
+  #soon(from: number): number {
+    return Math.round(from) + 2 + this.#random.below(this.#random.chance(0.3) ? 30 : SOON_MILLISECONDS);
+  }
+
+  #updateProgram(): Ask {
+    const random = this.#random;
+    const program = random.chance(0.85) ? 0 : 1;
+    const { limits, programs } = this.#subjects;
+    const member = random.pick([
+      ...(limits ? (['limits', 'card_limits', 'limits', 'card_limits'] as const) : []),
+      ...(programs ? (['name', 'funding_low_threshold', 'name', 'funding_low_threshold'] as const) : []),
+    ]);
+    this.#count += 1;
+    if (member === 'name') return { does: 'update_program', program, member, limit: '', value: BigInt(this.#count) };
+    if (member === 'funding_low_threshold') {
+      const value = random.chance(0.2) ? null : BigInt(60 + random.below(70));
+      return { does: 'update_program', program, member, limit: '', value };
+    }
+    return { does: 'update_program', program, member, ...this.#limit(member === 'card_limits') };
+  }
+
+  /** A limit for a card, or for all together; few of them are taken back. */
+  #limit(isOfCard: boolean): { readonly limit: string; readonly value: bigint | null } {
+    const random = this.#random;
+    const { name, from, below } = random.pick(isOfCard ? CARD_LIMITS : PERIOD_LIMITS);
+    const limit = name === 'maximum_balance' ? name : `${random.pick(['in', 'out'] as const)} ${name}`;
+    return { limit, value: random.chance(0.15) ? null : BigInt(from + random.below(below)) };
+  }
+
+  #moveFunding(does: 'deposit' | 'withdraw'): Ask {
+    const random = this.#random;
+    return {
+      does,
+      program: random.chance(0.85) ? 0 : 1,
+      amount: BigInt(1 + random.below(60)),
+      reference: random.chance(0.2) ? `movement ${random.below(3)}` : null,
+    };
+  }
+
+  #changeSwitch(): Ask {
+    const random = this.#random;
+    const scope = random.pick(['service', 'program', 'program', 'load', 'unload', 'card_to_card'] as const);
+    const disabled = random.chance(0.5);
+    const until = disabled && random.chance(0.5) ? this.#soon(this.#clock()) : null;
+    return { does: 'change_switch', program: random.chance(0.85) ? 0 : 1, scope, disabled, until };
+  }
+
+  #card(does: 'update_card' | 'erase' | 'limit_card'): Ask {
     const random = this.#random;
     const program = random.chance(0.85) ? 0 : 1;
     const card = random.pick(PROGRAMS[program]?.cards ?? []).name;
     if (does === 'erase') return { does, program, card };
+    if (does === 'limit_card') return { does, program, card, ...this.#limit(true) };
     const status = random.pick(['active', 'inactive', 'lost', 'active', 'inactive', 'closed'] as const);
     return { does, program, card, status };
   }
@@ -118,6 +210,26 @@ export class Asking {
     return { does, program, webhook, status, skips: status === 'enabled' && random.chance(0.4) };
   }
 }
+
+type LimitRange = { readonly name: string; readonly from: number; readonly below: number };
+
+/** Limits of periods, so that one transfer or a few use them up. */
+const PERIOD_LIMITS: readonly LimitRange[] = [
+  { name: 'daily_amount', from: 10, below: 40 },
+  { name: 'daily_count', from: 1, below: 3 },
+  { name: 'weekly_amount', from: 15, below: 50 },
+  { name: 'weekly_count', from: 1, below: 4 },
+  { name: 'monthly_amount', from: 20, below: 60 },
+  { name: 'monthly_count', from: 2, below: 4 },
+];
+
+/** The same, and what else a card may be limited in. The smallest is below the largest. */
+const CARD_LIMITS: readonly LimitRange[] = [
+  ...PERIOD_LIMITS,
+  { name: 'minimum_amount', from: 1, below: 4 },
+  { name: 'maximum_amount', from: 10, below: 30 },
+  { name: 'maximum_balance', from: 20, below: 60 },
+];
 
 /** What is sent for it. */
 export type Sending = {
@@ -153,10 +265,9 @@ export function toCall<Id extends OperationId>(ask: Ask, sending: Sending): Call
   return call as Call<Id>;
 }
 
-/** Operators do what is done with webhooks: then it is in the audit log. */
-function callerOf({ does }: Ask, programId: string): Caller {
+function callerOf(ask: Ask, programId: string): Caller {
   const key = { keyId: NO_API_KEY, scopes: [] };
-  return does.endsWith('_webhook') ? { kind: 'operator_key', ...key } : { kind: 'program_key', programId, ...key };
+  return isOfOperators(ask) ? { kind: 'operator_key', ...key } : { kind: 'program_key', programId, ...key };
 }
 
 function membersOf(ask: Ask): {
@@ -165,13 +276,15 @@ function membersOf(ask: Ask): {
 } {
   switch (ask.does) {
     case 'create': {
-      const { type, card, destination, holds, reference, isPoison, amount } = ask;
+      const { type, card, destination, holds, expiresAt, scheduledFor, reference, isPoison, amount } = ask;
       const body = {
         type,
         card_id: card,
         amount: asSent(amount),
         ...(destination === null ? {} : { destination_card_id: destination }),
         ...(holds ? { capture: 'manual' } : {}),
+        ...(expiresAt === null ? {} : { expires_at: asMoment(expiresAt) }),
+        ...(scheduledFor === null ? {} : { scheduled_for: asMoment(scheduledFor) }),
         ...(reference === null ? {} : { reference }),
         // PostgreSQL stores no text with a null character.
         ...(isPoison ? { description: 'poison \0' } : {}),
@@ -183,6 +296,26 @@ function membersOf(ask: Ask): {
     case 'update_card': {
       const balanceTo = ask.status === 'closed' ? { balance_to: 'funding' } : {};
       return { params: { card_id: ask.card }, body: { status: ask.status, ...balanceTo } };
+    }
+    case 'limit_card':
+      return { params: { card_id: ask.card }, body: { limits: asPatch(ask) } };
+    case 'update_program':
+      return { params: { program_id: idOf(ask) }, body: { [ask.member]: asMember(ask) } };
+    case 'deposit':
+    case 'withdraw': {
+      const reference = ask.reference === null ? {} : { reference: ask.reference };
+      return { params: { program_id: idOf(ask) }, body: { amount: asSent(ask.amount), ...reference } };
+    }
+    case 'change_switch': {
+      const { scope, disabled, until } = ask;
+      const body = {
+        disabled,
+        ...(disabled ? { reason: 'an incident' } : {}),
+        ...(until === null ? {} : { until: asMoment(until) }),
+        ...(scope === 'service' ? {} : { program_id: idOf(ask) }),
+        ...(scope === 'service' || scope === 'program' ? {} : { type: scope }),
+      };
+      return { params: {}, body };
     }
     case 'erase':
       return { params: { card_id: ask.card }, body: {} };
@@ -204,4 +337,27 @@ function membersOf(ask: Ask): {
 
 function asSent(amount: bigint): { readonly source: string; readonly quoted: boolean } {
   return { source: String(amount), quoted: false };
+}
+
+function asMoment(time: number): string {
+  return new Date(time).toISOString();
+}
+
+function idOf({ program }: Ask): string {
+  return toWireId('prog', PROGRAMS[program]?.programId ?? '');
+}
+
+function asMember({ member, limit, value }: Extract<Ask, { does: 'update_program' }>): unknown {
+  if (member === 'name') return `Program ${value}`;
+  return member === 'funding_low_threshold' ? asNumber(value) : asPatch({ limit, value });
+}
+
+/** A patch that sets one limit, or takes it back. */
+function asPatch({ limit, value }: { readonly limit: string; readonly value: bigint | null }): unknown {
+  const [direction = '', name] = limit.split(' ');
+  return { [direction]: name === undefined ? asNumber(value) : { [name]: asNumber(value) } };
+}
+
+function asNumber(value: bigint | null): number | null {
+  return value === null ? null : Number(value);
 }

@@ -1,14 +1,15 @@
 import { Random } from '../fuzz/random.ts';
 import { Callers } from './callers.ts';
 import { Judge } from './judge.ts';
+import type { Subjects } from './requests.ts';
 import { type LaneListeners, ServiceProcess } from './service-process.ts';
-import { EPOCH, inSimulatedTime, SimulatedTime, settle } from './simulated-time.ts';
+import { inSimulatedTime, SimulatedTime, settle } from './simulated-time.ts';
 import { STATEMENTS } from './statements/statements.ts';
 import { type Connection, Server } from './store/connection.ts';
 import type { Meanings } from './store/meaning.ts';
 import type { StoredRow } from './store/parameters.ts';
 import { type Tables, Transaction } from './store/transaction.ts';
-import { openTables } from './world.ts';
+import { openTables, type ProgramLimits } from './world.ts';
 
 /** What became of a schedule. */
 export type ScheduleResult = {
@@ -47,7 +48,41 @@ type Profile = {
   readonly isPatient: boolean;
   /** The chance that whoever listens to the lane throws. */
   readonly throws: number;
+  /** How many milliseconds pass at most between two requests: most come at once. */
+  readonly pace: number;
+  /** What is asked for beside transfers, cards and webhooks. */
+  readonly subjects: Subjects;
 };
+
+/** A moment shortly before a day ends, and sometimes a week or a month with it: limits count by these. */
+const EVES: readonly number[] = ['2026-01-14', '2026-03-01', '2026-06-30', '2026-05-31'].map((day) =>
+  Date.parse(`${day}T23:59:58.800Z`),
+);
+
+function drawSubjects(random: Random): Subjects & Pick<Profile, 'pace'> {
+  const drawn = {
+    due: random.chance(0.35),
+    limits: random.chance(0.3),
+    programs: random.chance(0.25),
+    switch: random.chance(0.25),
+  };
+  const isAboutTime = drawn.due || drawn.limits || drawn.switch;
+  return { ...drawn, pace: isAboutTime && random.chance(0.6) ? MAX_PACE_MILLISECONDS : 0 };
+}
+
+/** With this pace the requests of a schedule take a few seconds, in which transfers become due and a day ends. */
+const MAX_PACE_MILLISECONDS = 250;
+
+/** What programs limit at first in schedules that are about limits, so that a few transfers use it up. */
+const LIMITS: readonly ProgramLimits[] = [
+  { limits: null, card_limits: { in: { daily_amount: 40, weekly_count: 4 }, out: { daily_count: 2 } } },
+  { limits: { in: { daily_amount: 60 }, out: { daily_count: 3 } }, card_limits: { maximum_balance: 55 } },
+  {
+    limits: { in: { weekly_amount: 80, daily_count: 4 } },
+    card_limits: { in: { daily_count: 2 }, maximum_balance: 60 },
+  },
+  { limits: { out: { monthly_amount: 50 } }, card_limits: { out: { daily_amount: 25, monthly_count: 4 } } },
+];
 
 /** More steps than any schedule takes: one that has as many does not come to rest. */
 const MAX_STEPS = 40_000;
@@ -58,7 +93,7 @@ const MAX_REST_MILLISECONDS = 60_000;
 /** How long a connection on which nothing arrives stays so: until the client gives it up. */
 const FREEZE_MILLISECONDS = 2_500;
 
-function drawProfile(random: Random): Profile {
+function drawProfile(random: Random, { pace, ...subjects }: ReturnType<typeof drawSubjects>): Profile {
   const rate = (chance: number, most: number): number =>
     random.chance(chance) ? random.below(1000) * most * 0.001 : 0;
   return {
@@ -73,6 +108,7 @@ function drawProfile(random: Random): Profile {
     isPatient: random.chance(0.3),
     throws: rate(0.3, 0.5),
     failing: rate(0.5, 0.4),
+    ...{ pace, subjects },
   };
 }
 
@@ -87,7 +123,7 @@ export function runSchedule(
 }
 
 async function run(seed: number, traced: boolean, mistake: Mistake | undefined): Promise<ScheduleResult> {
-  const time = new SimulatedTime(new Random(seed, 1));
+  const time = new SimulatedTime(new Random(seed, 1), new Random(seed, 5).pick(EVES));
   time.begin();
   const correct = mistake?.make?.();
   const { stackTraceLimit } = Error;
@@ -125,10 +161,11 @@ class Schedule {
     this.#seed = seed;
     this.#time = time;
     this.#random = new Random(seed, 2);
-    this.#profile = drawProfile(this.#random);
+    this.#profile = drawProfile(this.#random, drawSubjects(new Random(seed, 6)));
     this.#trace = traced ? [] : undefined;
-    const tables = openTables(new Date(EPOCH - 1000));
-    this.#judge = new Judge(tables);
+    const limits = this.#profile.subjects.limits ? new Random(seed, 7).pick(LIMITS) : undefined;
+    const tables = openTables(new Date(time.epoch - 1000), limits);
+    this.#judge = new Judge(tables, () => time.clock);
     const note = traced ? (step: string): void => this.#note(step) : undefined;
     const statements = { ...STATEMENTS, ...mistake?.statements };
     this.#server = new Server(tables, time, statements, {
@@ -136,7 +173,7 @@ class Schedule {
       onBug: (error) => this.say('a statement has failed', error),
       onStep: note,
     });
-    this.#callers = new Callers(new Random(seed, 3), time, this.#judge, this.#profile.wishes, note);
+    this.#callers = new Callers(new Random(seed, 3), time, this.#judge, this.#profile, note);
   }
 
   say(problem: string, error: unknown): void {
@@ -229,7 +266,12 @@ class Schedule {
       transaction.rollBack();
       return;
     }
-    [...transaction.update('webhook_shard', String(shard), (row) => ({ ...row, expires_at: new Date(EPOCH) }))];
+    [
+      ...transaction.update('webhook_shard', String(shard), (row) => ({
+        ...row,
+        expires_at: new Date(this.#time.epoch),
+      })),
+    ];
     transaction.commit();
     this.#note(`the lease of shard ${shard} expires`);
   }
@@ -237,10 +279,11 @@ class Schedule {
   #start(): void {
     const name = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'[this.#started % 26] ?? '';
     this.#started += 1;
-    const { delivers, failing } = this.#profile;
+    const { delivers, failing, subjects } = this.#profile;
     const world = { tables: this.#server.tables, time: this.#time, judge: this.#judge, random: this.#random };
-    const delivery = { ...world, failing };
-    this.#processes.push(new ServiceProcess(this.#server, name, this.#listeners(), delivers ? delivery : undefined));
+    const delivery = delivers ? { ...world, failing } : undefined;
+    const jobs = { delivery, settles: subjects.due };
+    this.#processes.push(new ServiceProcess(this.#server, name, this.#listeners(), jobs));
   }
 
   /** Those who watch over a lane. All of them may throw. */
@@ -276,6 +319,7 @@ class Schedule {
     const isBehind = (row: StoredRow): boolean => row.status !== 'disabled' && row.cursor !== headOf(tables, row);
     if (this.#profile.delivers && tables.all('webhook_state').some(isBehind)) return false;
     if (tables.all('card_erasure').some((row) => row.completed_at === null)) return false;
+    if (this.#profile.subjects.due && this.#judge.isSomethingDue) return false;
     return tables.all('write_batch').every((row) => row.relayed === true || row.abandoned === true);
   }
 

@@ -1,66 +1,36 @@
 import { MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
 import { CARD_MOVES, CARD_RULES, type CardStatus } from '../../domain/cards/card.ts';
 import { toWireId } from '../../domain/identifier.ts';
+import type { Ask, TransferType } from './ask.ts';
+import { type BookCount, BookLimits, endsOf, sidesOf, type Terms } from './book-limits.ts';
+import { BookSwitch } from './book-switch.ts';
+import type { StoredRow } from './store/parameters.ts';
 import { PROGRAMS } from './world.ts';
 
-/** What a caller asks for. Amounts are minor units; `transfer` is an id on the wire. */
-export type Ask =
-  | {
-      readonly does: 'create';
-      readonly program: number;
-      readonly type: 'load' | 'unload' | 'card_to_card';
-      readonly card: string;
-      readonly destination: string | null;
-      readonly amount: bigint;
-      readonly holds: boolean;
-      readonly reference: string | null;
-      /** Whether PostgreSQL refuses its row, whatever the books say. */
-      readonly isPoison: boolean;
-    }
-  | {
-      readonly does: 'capture' | 'cancel' | 'reverse';
-      readonly program: number;
-      readonly transfer: string;
-      readonly amount: bigint | null;
-    }
-  | {
-      readonly does: 'update_transfer';
-      readonly program: number;
-      readonly transfer: string;
-      readonly name: string;
-      readonly value: string;
-    }
-  | { readonly does: 'update_card'; readonly program: number; readonly card: string; readonly status: CardStatus }
-  | { readonly does: 'erase'; readonly program: number; readonly card: string }
-  | {
-      readonly does: 'create_webhook';
-      readonly program: number;
-      /** Whether it gets the events from the first on. */
-      readonly fromFirst: boolean;
-    }
-  | {
-      readonly does: 'update_webhook';
-      readonly program: number;
-      readonly webhook: string;
-      readonly status: 'enabled' | 'disabled';
-      /** Whether it passes over the events that it has not got. */
-      readonly skips: boolean;
-    }
-  | { readonly does: 'delete_webhook'; readonly program: number; readonly webhook: string };
+type Create = Extract<Ask, { does: 'create' }>;
 
 type BookAccount = { balance: bigint; held: bigint; incoming: bigint };
 
-type BookTransfer = {
-  readonly source: string;
-  readonly destination: string;
-  readonly cards: readonly string[];
-  readonly type: 'load' | 'unload' | 'card_to_card';
-  readonly amount: bigint;
-  status: 'pending' | 'completed' | 'canceled';
+type BookTransfer = Terms & {
+  readonly holds: boolean;
+  readonly scheduledFor: number | null;
+  readonly expiresAt: number | null;
+  /** The moment at which it was counted. */
+  countedAt: number;
+  status: 'scheduled' | 'pending' | 'completed' | 'canceled' | 'expired' | 'failed';
   captured: bigint;
   reversed: bigint;
   metadata: Record<string, string>;
 };
+
+/** What a program has beside its accounts and its limits. */
+type BookProgram = { name: string; threshold: bigint | null };
+
+/** That the funding of a program has become low. */
+export type LowFunding = { readonly program: number; readonly available: bigint; readonly threshold: bigint };
+
+/** How long a hold lasts of which nothing is said. */
+const USUAL_HOLD = 7 * 86_400_000;
 
 /** The books as they are if one request is carried out after the other: plain, and without any of the service's code. */
 export class SerialBooks {
@@ -68,14 +38,26 @@ export class SerialBooks {
   readonly accounts = new Map<string, BookAccount>();
   /** By name. */
   readonly cards = new Map<string, { status: CardStatus; isErased: boolean }>();
+  /** By index. */
+  readonly programs: BookProgram[] = [];
   /** By id on the wire. */
   readonly transfers = new Map<string, BookTransfer>();
   /** By id on the wire; without those that are deleted. A paused one is enabled here. */
   readonly webhooks = new Map<string, { readonly program: number; status: 'enabled' | 'disabled' }>();
+  /** What became low since somebody looked. */
+  readonly low: LowFunding[] = [];
+  readonly #limits = new BookLimits();
+  readonly #switch = new BookSwitch();
   readonly #references = new Set<string>();
 
-  constructor(balanceOf: (accountId: string) => bigint) {
-    for (const [index, { fundingId, webhookId, cards }] of PROGRAMS.entries()) {
+  /** `find`: a row of the beginning. */
+  constructor(find: (table: string, id: string) => StoredRow | undefined) {
+    const balanceOf = (accountId: string): bigint => find('account', accountId)?.balance as bigint;
+    for (const [index, { programId, fundingId, webhookId, cards }] of PROGRAMS.entries()) {
+      const program = find('program', programId);
+      this.programs.push({ name: String(program?.name), threshold: program?.funding_low_threshold as bigint | null });
+      this.#limits.setAll(`program ${index}`, program?.limits);
+      this.#limits.setAll(`cards ${index}`, program?.card_limits);
       this.webhooks.set(toWireId('wh', webhookId), { program: index, status: 'enabled' });
       this.accounts.set(`funding ${index}`, { balance: balanceOf(fundingId), held: 0n, incoming: 0n });
       for (const { name, accountId } of cards) {
@@ -85,15 +67,34 @@ export class SerialBooks {
     }
   }
 
-  /** The code with which it would be refused now; `unchanged` where it would be a success that changes nothing. */
-  refusalOf(ask: Ask): string | undefined {
+  /** What was counted, by account, direction and day. */
+  get counts(): ReadonlyMap<string, BookCount> {
+    return this.#limits.counts;
+  }
+
+  /** The code with which it would be refused at a moment; `unchanged` where it would be a success that changes nothing. */
+  refusalOf(ask: Ask, at: number): string | undefined {
     switch (ask.does) {
       case 'create':
-        return this.#refuseCreation(ask);
+        return this.#refuseCreation(ask, at);
       case 'update_transfer':
         return this.#of(ask.transfer)?.cards.some((card) => this.#card(card).isErased) ? 'card_erased' : undefined;
       case 'update_card':
-        return this.#refuseCard(ask.card, ask.status);
+        return this.#refuseCard(ask, at);
+      case 'limit_card':
+        if (this.#limits.isSet(ask.card, ask.limit, ask.value)) return 'unchanged';
+        return this.#card(ask.card).status === 'closed' ? 'invalid_card_status' : undefined;
+      case 'update_program':
+        return this.#isProgram(ask) ? 'unchanged' : undefined;
+      case 'deposit':
+      case 'withdraw': {
+        if (ask.reference !== null && this.#references.has(`movement ${ask.program} ${ask.reference}`))
+          return 'duplicate_reference';
+        const isEnough = ask.does === 'deposit' || this.#available(`funding ${ask.program}`) >= ask.amount;
+        return isEnough ? undefined : 'insufficient_funds';
+      }
+      case 'change_switch':
+        return ask.until !== null && ask.until <= at ? 'change_switch_schema' : undefined;
       case 'erase':
         if (this.#card(ask.card).isErased) return 'unchanged';
         return this.#card(ask.card).status === 'closed' ? undefined : 'card_not_closed';
@@ -109,15 +110,55 @@ export class SerialBooks {
       case 'delete_webhook':
         return this.webhooks.has(ask.webhook) ? undefined : 'webhook_not_found';
       default:
-        return this.#refuseChange(ask.does, ask.transfer, ask.amount);
+        return this.#refuseChange(ask.does, ask.transfer, ask.amount, at);
     }
   }
 
-  /** Carries it out; `newId` is the id that a new transfer or webhook has got. */
-  apply(ask: Ask, newId: string): void {
+  /** Carries it out; `newId` is the id that a new transfer or webhook has got, `at` the moment of the decision. */
+  apply(ask: Ask, newId: string, at: number): void {
+    const before = PROGRAMS.map((_, program) => this.#isLow(program));
+    this.#apply(ask, newId, at);
+    this.#noteLow(before);
+  }
+
+  /**
+   * Does what the time has come for: a hold ends, or a scheduled transfer is made, held, or has failed with a code. Gives why
+   * that is not so.
+   */
+  settle(id: string, to: BookTransfer['status'], code: string | undefined, at: number): string | undefined {
+    const transfer = this.#of(id);
+    if (transfer === undefined) return 'does not exist';
+    const { scheduledFor, expiresAt } = transfer;
+    const isOver = expiresAt !== null && expiresAt <= at;
+    if (transfer.status === 'pending') {
+      if (to !== 'expired' || !isOver) return `is pending and cannot become ${to}`;
+      this.#end(transfer, 'expired', 0n);
+      return undefined;
+    }
+    if (transfer.status !== 'scheduled') return `is ${transfer.status}`;
+    if (scheduledFor === null || scheduledFor > at) return 'is not due';
+    const refusal = isOver ? undefined : this.#refuseMoney(transfer, at);
+    if (refusal === 'service_disabled') return 'waits while its scope is disabled';
+    if (refusal !== code) return `has ${refusal ?? 'no reason'} to fail, not ${code ?? 'none'}`;
+    const expected = isOver ? 'expired' : transfer.holds ? 'pending' : 'completed';
+    if (to !== (refusal === undefined ? expected : 'failed')) return `becomes ${expected}, not ${to}`;
+    const before = PROGRAMS.map((_, program) => this.#isLow(program));
+    transfer.status = to;
+    if (refusal === undefined && !isOver) this.#begin(transfer, at);
+    this.#noteLow(before);
+    return undefined;
+  }
+
+  /** Whether a transfer that is due waits for the switch. */
+  waits(id: string, at: number): boolean {
+    const transfer = this.#of(id);
+    return transfer !== undefined && this.#switch.isDisabled(transfer.program, transfer.type, at);
+  }
+
+  #apply(ask: Ask, newId: string, at: number): void {
     switch (ask.does) {
       case 'create':
-        this.#create(ask, newId);
+        this.#create(ask, newId, at);
         return;
       case 'update_transfer': {
         const transfer = this.#of(ask.transfer);
@@ -127,6 +168,20 @@ export class SerialBooks {
       case 'update_card':
         if (ask.status === 'closed') this.#sweep(ask.program, ask.card);
         this.#card(ask.card).status = ask.status;
+        return;
+      case 'limit_card':
+        this.#limits.set(ask.card, ask.limit, ask.value);
+        return;
+      case 'update_program':
+        this.#changeProgram(ask);
+        return;
+      case 'deposit':
+      case 'withdraw':
+        if (ask.reference !== null) this.#references.add(`movement ${ask.program} ${ask.reference}`);
+        this.#account(`funding ${ask.program}`).balance += ask.does === 'deposit' ? ask.amount : -ask.amount;
+        return;
+      case 'change_switch':
+        this.#switch.change(ask);
         return;
       case 'erase':
         this.#card(ask.card).isErased = true;
@@ -147,15 +202,37 @@ export class SerialBooks {
     }
   }
 
-  #refuseCreation({ type, card, destination, amount, program, reference }: Extract<Ask, { does: 'create' }>) {
-    const refused = this.#refuseStates(type, card, destination);
-    if (refused !== undefined) return refused;
-    if (reference !== null && this.#references.has(`${program} ${reference}`)) return 'duplicate_reference';
-    const source = this.#account(type === 'load' ? `funding ${program}` : card);
-    return source.balance - source.held < amount ? 'insufficient_funds' : undefined;
+  #refuseCreation(ask: Create, at: number): string | undefined {
+    const { type, card, destination, amount, program, reference, scheduledFor, expiresAt } = ask;
+    const isPast = scheduledFor !== null && scheduledFor <= at;
+    if (isPast || (expiresAt !== null && expiresAt <= (scheduledFor ?? at))) return 'create_transfer_schema';
+    const terms = { type, program, amount, ...endsOf(ask), cards: destination === null ? [card] : [card, destination] };
+    const isNamed = reference !== null && this.#references.has(`${program} ${reference}`);
+    if (scheduledFor === null && !isNamed) return this.#refuseMoney(terms, at);
+    return this.#refuseForm(terms, at, isNamed);
   }
 
-  #refuseStates(type: BookTransfer['type'], card: string, destination: string | null): string | undefined {
+  /** Whatever is refused when money is to move, or to be held. */
+  #refuseMoney(terms: Terms, at: number): string | undefined {
+    const form = this.#refuseForm(terms, at, false);
+    if (form !== undefined) return form;
+    const { amount, source } = terms;
+    if (this.#limits.exceeds(sidesOf(terms), amount, at) || this.#isTooMuch(terms, amount)) return 'limit_exceeded';
+    return this.#available(source) < amount ? 'insufficient_funds' : undefined;
+  }
+
+  /** What is refused whenever it is to be done. */
+  #refuseForm(terms: Terms, at: number, isNamed: boolean): string | undefined {
+    const { type, program, amount, cards } = terms;
+    if (this.#switch.isDisabled(program, type, at)) return 'service_disabled';
+    const [card = '', other = null] = cards;
+    const refused = this.#refuseStates(type, card, other);
+    if (refused !== undefined) return refused;
+    if (isNamed) return 'duplicate_reference';
+    return this.#limits.refuseSize(sidesOf(terms), amount);
+  }
+
+  #refuseStates(type: TransferType, card: string, destination: string | null): string | undefined {
     const own = CARD_RULES[this.#card(card).status];
     if (!(type === 'load' ? own.moneyIn : own.moneyOut)) return own.code ?? undefined;
     if (destination === null) return undefined;
@@ -163,76 +240,140 @@ export class SerialBooks {
     return other.moneyIn ? undefined : (other.code ?? undefined);
   }
 
-  #refuseChange(does: 'capture' | 'cancel' | 'reverse', id: string, asked: bigint | null): string | undefined {
+  /** Whether the receiving card may not have so much, with all that may still come to it. */
+  #isTooMuch({ type, program, destination }: Terms, amount: bigint, freed = 0n): boolean {
+    if (type === 'unload') return false;
+    const most = this.#limits.maximumBalance(destination, program);
+    const { balance, incoming } = this.#account(destination);
+    return most !== undefined && balance + incoming - freed + amount > most;
+  }
+
+  #refuseChange(
+    does: 'capture' | 'cancel' | 'reverse',
+    id: string,
+    asked: bigint | null,
+    at: number,
+  ): string | undefined {
     const transfer = this.#of(id);
     if (transfer === undefined) return 'transfer_not_found';
-    const { status, amount, captured, reversed, type, cards, destination } = transfer;
+    const { amount, captured, reversed, type, cards, destination, expiresAt, program } = transfer;
+    if (does !== 'cancel' && this.#switch.isDisabled(program, type, at)) return 'service_disabled';
+    const isOver = transfer.status === 'pending' && expiresAt !== null && expiresAt <= at;
+    const status = isOver ? 'expired' : transfer.status;
+    if (does === 'cancel')
+      return status === 'pending' || status === 'scheduled' ? undefined : 'invalid_transfer_status';
     if (status !== (does === 'reverse' ? 'completed' : 'pending')) return 'invalid_transfer_status';
-    if (does === 'cancel') return undefined;
     const [card = '', other = null] = cards;
     if (does === 'capture') {
       if ((asked ?? amount) > amount) return 'amount_too_large';
-      return this.#refuseStates(type, card, other);
+      const refused = this.#refuseStates(type, card, other);
+      if (refused !== undefined) return refused;
+      return this.#isTooMuch(transfer, asked ?? amount, amount) ? 'limit_exceeded' : undefined;
     }
     const left = captured - reversed;
     if (left === 0n) return 'invalid_transfer_status';
     if ((asked ?? left) > left) return 'amount_too_large';
     if (type !== 'load' && this.#card(card).status === 'closed') return 'card_closed';
-    const giver = this.#account(destination);
-    return giver.balance - giver.held < (asked ?? left) ? 'insufficient_funds' : undefined;
+    return this.#available(destination) < (asked ?? left) ? 'insufficient_funds' : undefined;
   }
 
-  #refuseCard(name: string, status: CardStatus): string | undefined {
-    const before = this.#card(name).status;
+  #refuseCard({ card, status, program }: Extract<Ask, { does: 'update_card' }>, at: number): string | undefined {
+    const { status: before } = this.#card(card);
+    if (status === 'closed' && this.#switch.isDisabled(program, 'unload', at)) return 'service_disabled';
     if (before === status) return 'unchanged';
     if (before === 'closed' || !CARD_MOVES[before].includes(status)) return 'invalid_card_status';
-    const { held, incoming } = this.#account(name);
+    const { held, incoming } = this.#account(card);
     return status === 'closed' && (held > 0n || incoming > 0n) ? 'card_not_empty' : undefined;
   }
 
-  #create(
-    { type, card, destination, amount, holds, program, reference }: Extract<Ask, { does: 'create' }>,
-    id: string,
-  ) {
-    const funding = `funding ${program}`;
-    const ends =
-      type === 'load'
-        ? { source: funding, destination: card }
-        : { source: card, destination: type === 'unload' ? funding : (destination ?? '') };
-    const cards = destination === null ? [card] : [card, destination];
-    const standing = { ...ends, cards, type, amount, captured: 0n, reversed: 0n, metadata: {} };
+  #create(ask: Create, id: string, at: number): void {
+    const { type, card, destination, amount, holds, program, reference, scheduledFor, expiresAt } = ask;
     if (reference !== null) this.#references.add(`${program} ${reference}`);
-    this.transfers.set(id, { ...standing, status: 'pending' });
-    this.#account(ends.source).held += amount;
-    this.#account(ends.destination).incoming += amount;
-    if (!holds) this.#change('capture', id, null);
+    const transfer: BookTransfer = {
+      ...endsOf(ask),
+      ...{ program, type, amount, holds, scheduledFor, captured: 0n, reversed: 0n, metadata: {}, countedAt: at },
+      cards: destination === null ? [card] : [card, destination],
+      expiresAt: holds ? (expiresAt ?? (scheduledFor ?? at) + USUAL_HOLD) : null,
+      status: 'scheduled',
+    };
+    this.transfers.set(id, transfer);
+    if (scheduledFor === null) this.#begin(transfer, at);
+  }
+
+  /** Holds the money, or moves it. */
+  #begin(transfer: BookTransfer, at: number): void {
+    const { amount, holds } = transfer;
+    transfer.status = 'pending';
+    transfer.countedAt = at;
+    this.#account(transfer.source).held += amount;
+    this.#account(transfer.destination).incoming += amount;
+    this.#limits.count(sidesOf(transfer), at, amount, 1n);
+    if (!holds) this.#end(transfer, 'completed', amount);
+  }
+
+  /** Ends a hold: what is not captured is given back to the day on which it was counted. */
+  #end(transfer: BookTransfer, status: 'completed' | 'canceled' | 'expired', captured: bigint): void {
+    const { amount, countedAt } = transfer;
+    const source = this.#account(transfer.source);
+    const destination = this.#account(transfer.destination);
+    source.held -= amount;
+    destination.incoming -= amount;
+    transfer.status = status;
+    transfer.captured = captured;
+    source.balance -= captured;
+    destination.balance += captured;
+    this.#limits.count(sidesOf(transfer), countedAt, captured - amount, status === 'completed' ? 0n : -1n);
   }
 
   #change(does: 'capture' | 'cancel' | 'reverse', id: string, asked: bigint | null): void {
     const transfer = this.#of(id);
     if (transfer === undefined) return;
-    const source = this.#account(transfer.source);
-    const destination = this.#account(transfer.destination);
-    if (does === 'reverse') {
+    if (does === 'capture') this.#end(transfer, 'completed', asked ?? transfer.amount);
+    else if (does === 'reverse') {
       const amount = asked ?? transfer.captured - transfer.reversed;
       transfer.reversed += amount;
-      source.balance += amount;
-      destination.balance -= amount;
-      return;
-    }
-    source.held -= transfer.amount;
-    destination.incoming -= transfer.amount;
-    transfer.status = does === 'capture' ? 'completed' : 'canceled';
-    if (does === 'cancel') return;
-    transfer.captured = asked ?? transfer.amount;
-    source.balance -= transfer.captured;
-    destination.balance += transfer.captured;
+      this.#account(transfer.source).balance += amount;
+      this.#account(transfer.destination).balance -= amount;
+    } else if (transfer.status === 'pending') this.#end(transfer, 'canceled', 0n);
+    else transfer.status = 'canceled';
+  }
+
+  #isProgram({ program, member, limit, value }: Extract<Ask, { does: 'update_program' }>): boolean {
+    const { name, threshold } = this.#program(program);
+    if (member === 'name') return name === `Program ${value}`;
+    if (member === 'funding_low_threshold') return threshold === value;
+    return this.#limits.isSet(`${member === 'limits' ? 'program' : 'cards'} ${program}`, limit, value);
+  }
+
+  #changeProgram({ program, member, limit, value }: Extract<Ask, { does: 'update_program' }>): void {
+    const book = this.#program(program);
+    if (member === 'name') book.name = `Program ${value}`;
+    else if (member === 'funding_low_threshold') book.threshold = value;
+    else this.#limits.set(`${member === 'limits' ? 'program' : 'cards'} ${program}`, limit, value);
   }
 
   #sweep(program: number, card: string): void {
     const account = this.#account(card);
     this.#account(`funding ${program}`).balance += account.balance;
     account.balance = 0n;
+  }
+
+  #isLow(program: number): boolean {
+    const { threshold } = this.#program(program);
+    return threshold !== null && this.#available(`funding ${program}`) < threshold;
+  }
+
+  #noteLow(before: readonly boolean[]): void {
+    for (const [program, wasLow] of before.entries()) {
+      if (wasLow || !this.#isLow(program)) continue;
+      const { threshold } = this.#program(program);
+      this.low.push({ program, available: this.#available(`funding ${program}`), threshold: threshold ?? 0n });
+    }
+  }
+
+  #available(name: string): bigint {
+    const { balance, held } = this.#account(name);
+    return balance - held;
   }
 
   #account(name: string): BookAccount {
@@ -245,6 +386,12 @@ export class SerialBooks {
     const card = this.cards.get(name);
     if (card === undefined) throw new Error(`the books have no card ${name}`);
     return card;
+  }
+
+  #program(index: number): BookProgram {
+    const program = this.programs[index];
+    if (program === undefined) throw new Error(`the books have no program ${index}`);
+    return program;
   }
 
   #of(id: string): BookTransfer | undefined {

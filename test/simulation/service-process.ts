@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { startRelayingEvents } from '../../server/background/jobs/relay-events.ts';
+import { startSettlingDueTransfers } from '../../server/background/jobs/settle-due-transfers.ts';
 import type { AnyReply } from '../../server/calls/call.ts';
 import type { RequestTrace } from '../../server/calls/trace.ts';
 import type { CommitObserver } from '../../server/commit/commit-observer.ts';
@@ -9,6 +10,9 @@ import type { Database } from '../../server/store/connection/database.ts';
 import { eraseCardHolder } from '../../server/subjects/cards/erase-card-holder.ts';
 import { eraseInBatches } from '../../server/subjects/cards/erase-in-batches.ts';
 import { updateCard } from '../../server/subjects/cards/update-card.ts';
+import { createDeposit, createWithdrawal } from '../../server/subjects/programs/move-funding.ts';
+import { updateProgram } from '../../server/subjects/programs/update-program.ts';
+import { changeSwitch } from '../../server/subjects/switch/switch.ts';
 import {
   cancelTransfer,
   captureTransfer,
@@ -21,9 +25,9 @@ import { createWebhook } from '../../server/subjects/webhooks/create-webhook.ts'
 import { deleteWebhook } from '../../server/subjects/webhooks/delete-webhook.ts';
 import type { WebhookTools } from '../../server/subjects/webhooks/tools.ts';
 import { updateWebhook } from '../../server/subjects/webhooks/update-webhook.ts';
+import type { Ask } from './ask.ts';
 import { Delivering, type DeliveryWorld, VAULT } from './delivering.ts';
 import { type Sending, toCall } from './requests.ts';
-import type { Ask } from './serial-books.ts';
 import type { Connection, Server } from './store/connection.ts';
 import { openSimulatedDatabases, type SimulatedDatabases } from './store/pool.ts';
 import { PROGRAMS } from './world.ts';
@@ -62,7 +66,12 @@ export class ServiceProcess {
   readonly #delivering: Delivering | undefined;
   isAlive = true;
 
-  constructor(server: Server, name: string, listeners: LaneListeners | undefined, delivery: DeliveryWorld | undefined) {
+  constructor(
+    server: Server,
+    name: string,
+    listeners: LaneListeners | undefined,
+    { delivery, settles }: { readonly delivery: DeliveryWorld | undefined; readonly settles: boolean },
+  ) {
     this.name = name;
     this.databases = openSimulatedDatabases(server, name);
     if (listeners !== undefined) this.databases.onCommit(listeners.onCommit);
@@ -71,6 +80,10 @@ export class ServiceProcess {
     this.#delivering = delivery && new Delivering(delivery, this.databases.background, randomUUID());
     const announce = (): void => this.#delivering?.send();
     startRelayingEvents(this.databases, announce, () => undefined);
+    if (settles) {
+      const { transfers } = this.#service;
+      startSettlingDueTransfers({ database: this.databases.background, transfers }, () => undefined);
+    }
     void this.#erase();
   }
 
@@ -121,7 +134,16 @@ export function handle(service: AnyService, ask: Ask, sending: Sending): Promise
     case 'update_transfer':
       return updateTransfer(service, toCall(ask, sending));
     case 'update_card':
+    case 'limit_card':
       return updateCard(service, toCall(ask, sending));
+    case 'update_program':
+      return updateProgram(service, toCall(ask, sending));
+    case 'deposit':
+      return createDeposit(service, toCall(ask, sending));
+    case 'withdraw':
+      return createWithdrawal(service, toCall(ask, sending));
+    case 'change_switch':
+      return changeSwitch(service, toCall(ask, sending));
     case 'erase':
       return eraseCardHolder(service, toCall(ask, sending));
     case 'create_webhook':

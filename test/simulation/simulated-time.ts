@@ -5,7 +5,7 @@ import { setDatabaseTime } from '../../server/foundation/database-clock.ts';
 import { newId } from '../../server/foundation/ids.ts';
 import { Random } from '../fuzz/random.ts';
 
-/** The time of the database when a schedule begins: 2026-01-01. */
+/** The time of the database when a schedule begins, where nothing else is said: 2026-01-01. */
 export const EPOCH = 1_767_225_600_000;
 
 type Timer = { at: number; readonly order: number; readonly every: number | undefined; readonly run: () => void };
@@ -57,18 +57,21 @@ export function realTime(): number {
 export class SimulatedTime {
   /** Milliseconds since the schedule began: what `performance.now()` returns. */
   now = 0;
+  /** The time of the database when it began, in milliseconds since 1970. */
+  readonly epoch: number;
   readonly #random: Random;
   readonly #timers = new Set<Timer>();
   #order = 0;
   #isRefilled = false;
 
-  constructor(random: Random) {
+  constructor(random: Random, epoch: number = EPOCH) {
     this.#random = random;
+    this.epoch = epoch;
   }
 
   /** The database's clock, in milliseconds since 1970. */
   get clock(): number {
-    return EPOCH + this.now;
+    return this.epoch + this.now;
   }
 
   get hasTimers(): boolean {
@@ -78,7 +81,7 @@ export class SimulatedTime {
   /** Makes it the time of this process, from its beginning. Only {@link inSimulatedTime}. */
   begin(): void {
     current = this;
-    setDatabaseTime(EPOCH, 0);
+    setDatabaseTime(this.epoch, 0);
     // Random bytes that are left from the schedule before would make the ids of this one depend on it.
     while (!this.#isRefilled) newId();
   }

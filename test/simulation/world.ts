@@ -47,6 +47,7 @@ export function firstRows(createdAt: Date): Readonly<Record<string, readonly Sto
     rows.program.push({
       ...common,
       ...{ name: 'Simulated', time_zone: 'UTC', limits: null, card_limits: null, funding_low_threshold: null },
+      metadata: {},
     });
     const account = (account_id: string, kind: string, owner_id: string, balance: bigint, floor: bigint | null): void =>
       void rows.account.push({ ...common, ...zero, account_id, kind, owner_id, balance, floor });
@@ -95,13 +96,21 @@ const KEYS: Readonly<Record<string, string>> = {
   webhook_state: 'webhook_id',
 };
 
+/** What a program limits: its cards together (`limits`), and each of them (`card_limits`). */
+export type ProgramLimits = { readonly limits: StoredRow | null; readonly card_limits: StoredRow | null };
+
+const UNLIMITED: ProgramLimits = { limits: null, card_limits: null };
+
 /** Tables with the programs in them. */
-export function openTables(createdAt: Date): Tables {
+export function openTables(createdAt: Date, limits: ProgramLimits = UNLIMITED): Tables {
   const tables = new Tables();
   const transaction = new Transaction(tables, () => createdAt.getTime());
   const first = { ...firstRows(createdAt), ...webhookRows(createdAt), webhook_shard: SHARD_ROWS };
   for (const [table, rows] of Object.entries(first)) {
-    for (const row of rows) [...transaction.insert(table, String(row[KEYS[table] ?? '']), row)];
+    for (const row of rows) {
+      const opened = table === 'program' ? { ...row, ...limits } : row;
+      [...transaction.insert(table, String(row[KEYS[table] ?? '']), opened)];
+    }
   }
   transaction.commit();
   return tables;

@@ -3,7 +3,7 @@ import { type Meanings, NOTHING } from '../store/meaning.ts';
 import { columnsOf, type Given, type StoredRow } from '../store/parameters.ts';
 import type { Run, Transaction } from '../store/transaction.ts';
 
-const COLUMNS = [
+export const ACCOUNT_COLUMNS = [
   'program_id',
   'account_id',
   'kind',
@@ -43,7 +43,7 @@ export function cardsOf(transaction: Transaction, transfer: StoredRow): readonly
 }
 
 /** An account as decisions read it. */
-export const shown = (account: StoredRow): StoredRow => columnsOf(account, COLUMNS);
+export const shown = (account: StoredRow): StoredRow => columnsOf(account, ACCOUNT_COLUMNS);
 
 function* lockAccounts(transaction: Transaction, given: Given): Run<readonly StoredRow[]> {
   const found: StoredRow[] = [];
@@ -140,11 +140,14 @@ export const ACCOUNT_STATEMENTS: Meanings = {
 
   *update_counters(transaction, { rows }) {
     for (const sent of rows('sent')) {
-      yield* transaction.update('limit_counter', counterKey(sent), (row) => ({
-        ...row,
-        amount: (row.amount as bigint) + (sent.amount as bigint),
-        count: (row.count as bigint) + (sent.count as bigint),
-      }));
+      yield* transaction.update('limit_counter', counterKey(sent), (row) => {
+        const amount = (row.amount as bigint) + (sent.amount as bigint);
+        const count = (row.count as bigint) + (sent.count as bigint);
+        if (amount < 0n || count < 0n) {
+          throw databaseError('23514', 'new row for relation "limit_counter" violates a check constraint');
+        }
+        return { ...row, amount, count };
+      });
     }
     return NOTHING;
   },

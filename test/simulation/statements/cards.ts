@@ -2,6 +2,7 @@ import { type Meanings, NOTHING } from '../store/meaning.ts';
 import { columnsOf, type StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { cardsOf, raiseVersion, shown } from './accounts.ts';
+import { disabledScopes } from './switch.ts';
 
 const DAY = 86_400_000;
 
@@ -44,7 +45,7 @@ type Calendar = { readonly today: string; readonly periods: Readonly<Record<stri
 /** The calendar of the day that was asked for last: hardly a schedule has two. */
 let lastCalendar: readonly [day: number, Calendar] | undefined;
 
-function calendarAt(time: number): Calendar {
+export function calendarAt(time: number): Calendar {
   const day = Math.floor(time / DAY) * DAY;
   if (lastCalendar?.[0] === day) return lastCalendar[1];
   const calendar = { today: new Date(day).toISOString().slice(0, 10), periods: periodsOf(day) };
@@ -68,8 +69,9 @@ function periodsOf(day: number): Calendar['periods'] {
 /** Cards and the rules of their programs. */
 export const CARD_STATEMENTS: Meanings = {
   read_program_rules(transaction, { rows }) {
-    const time = transaction.clock();
+    const time = Math.floor(transaction.clock());
     const calendar = calendarAt(time);
+    const disabled = disabledScopes(transaction);
     return rows('wanted').flatMap(({ program_id: id }) => {
       const program = transaction.find('program', String(id));
       if (program === undefined) return [];
@@ -77,8 +79,8 @@ export const CARD_STATEMENTS: Meanings = {
       const funding = transaction.scan('account', (row) => row.owner_id === id && row.kind === 'funding');
       return [
         {
-          now: BigInt(Math.round(time)),
-          disabled: null,
+          now: BigInt(time),
+          disabled: disabled.length === 0 ? null : disabled,
           ...{ program_id, currency, limits, card_limits, funding_low_threshold },
           today: calendar.today,
           ...calendar.periods,

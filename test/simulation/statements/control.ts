@@ -1,7 +1,5 @@
 import { type Meanings, NOTHING } from '../store/meaning.ts';
-
-/** The switch, which everything that moves money shares. */
-const SWITCH = 'switch';
+import { SWITCH } from './switch.ts';
 
 /** The fence of transactions, the locks of names, what is kept under idempotency keys, and the audit log. */
 export const CONTROL_STATEMENTS: Meanings = {
@@ -73,12 +71,6 @@ export const CONTROL_STATEMENTS: Meanings = {
   *lock_names(transaction, { values: [hashes] }) {
     for (const hash of hashes as bigint[]) yield* transaction.lock(`name ${hash}`);
     return [{ count: BigInt((hashes as bigint[]).length) }];
-  },
-
-  read_switch(transaction) {
-    const now = BigInt(Math.round(transaction.clock()));
-    const nothing = { program_id: null, transfer_type: null, disabled: null, reason: null, actor: null };
-    return [{ now, switch_id: null, ...nothing, since: null, until: null }];
   },
 
   read_stored_responses(transaction, { rows }) {

@@ -30,7 +30,7 @@ function* raiseHead(transaction: Transaction, programId: string, count: number):
   return position;
 }
 
-/** Events, and the relay that gives them positions. Events for every program are not simulated. */
+/** Events, and the relay that gives them positions. */
 export const EVENT_STATEMENTS: Meanings = {
   insert_events: insertEvents,
   insert_traced_events: insertEvents,
@@ -54,24 +54,30 @@ export const EVENT_STATEMENTS: Meanings = {
       .scan('write_batch', (row) => row.relayed === false && row.abandoned === false && (row.moment as number) >= from)
       .sort(inOrderOfFences)
       .slice(0, Number(count));
+    const everyId = transaction.scan('program', () => true).map(({ program_id }) => String(program_id));
     const sent = batches.flatMap((batch) =>
       (batch.event_programs as string[])
         .map((programId, index) => ({ batch, programId, count: (batch.event_counts as number[])[index] ?? 0 }))
-        .sort((one, other) => (one.programId < other.programId ? -1 : 1)),
+        // The id of every program is the last one.
+        .sort((one, other) => (one.programId < other.programId ? -1 : 1))
+        .flatMap((own) => {
+          if (own.programId !== EVERY_PROGRAM) return [{ ...own, isShared: false }];
+          return everyId.map((programId) => ({ ...own, programId, isShared: true }));
+        }),
     );
     const added = new Map<string, number>();
     for (const { programId, count: more } of sent) added.set(programId, (added.get(programId) ?? 0) + more);
     const programIds = [...added.keys()].sort();
     const result = { found: batches.length, is_blocked: false, program_ids: programIds };
     if (sent.length === 0) return [result];
-    const total = sent.reduce((sum, { count: more }) => sum + more, 0);
+    const total = sent.reduce((sum, { count: more, isShared }) => sum + (isShared ? 0 : more), 0);
     const next = new Map<string, number>();
     for (const id of programIds) {
       const more = added.get(id) ?? 0;
       next.set(id, (yield* raiseHead(transaction, id, more)) - more + 1);
     }
     let number = (yield* raiseHead(transaction, EVERY_PROGRAM, total)) - total + 1;
-    for (const { batch, programId, count: more } of sent) {
+    for (const { batch, programId, count: more, isShared } of sent) {
       const position = next.get(programId) ?? 0;
       yield* transaction.insert('event_position', `${batch.batch_id} ${programId} ${position}`, {
         program_id: programId,
@@ -79,12 +85,12 @@ export const EVENT_STATEMENTS: Meanings = {
         count: more,
         batch_id: batch.batch_id,
         events_at: batch.events_at,
-        number: BigInt(number),
-        is_shared: false,
+        number: BigInt(isShared ? number - 1 : number),
+        is_shared: isShared,
         relayed_at: new Date(transaction.clock()),
       });
       next.set(programId, position + more);
-      number += more;
+      if (!isShared) number += more;
     }
     for (const { batch_id } of batches) {
       yield* transaction.update('write_batch', String(batch_id), (row) => ({ ...row, relayed: true }));

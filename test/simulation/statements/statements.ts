@@ -4,6 +4,8 @@ import { CARD_STATEMENTS } from './cards.ts';
 import { CONTROL_STATEMENTS } from './control.ts';
 import { ERASURE_STATEMENTS } from './erasure.ts';
 import { EVENT_STATEMENTS } from './events.ts';
+import { PROGRAM_STATEMENTS } from './programs.ts';
+import { SWITCH_STATEMENTS } from './switch.ts';
 import { TRANSFER_STATEMENTS } from './transfers.ts';
 import { WEBHOOK_STATEMENTS } from './webhooks.ts';
 
@@ -14,6 +16,8 @@ export const STATEMENTS: Meanings = {
   ...CARD_STATEMENTS,
   ...TRANSFER_STATEMENTS,
   ...EVENT_STATEMENTS,
+  ...PROGRAM_STATEMENTS,
+  ...SWITCH_STATEMENTS,
   ...ERASURE_STATEMENTS,
   ...WEBHOOK_STATEMENTS,
 };

@@ -1,6 +1,7 @@
-import { type Meanings, NOTHING } from '../store/meaning.ts';
+import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
 import { columnsOf, type StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
+import { disabledScopes } from './switch.ts';
 
 function ofProgram(transaction: Transaction, programId: unknown, transferId: unknown): StoredRow | undefined {
   const row = transaction.find('transfer', String(transferId));
@@ -79,6 +80,30 @@ export const TRANSFER_STATEMENTS: Meanings = {
         },
       ];
     });
+  },
+
+  find_expired_holds(transaction, { values: [count] }) {
+    const now = transaction.clock();
+    return transaction
+      .scan('hold', (row) => timeOf(row.expires_at) <= now)
+      .sort((one, other) => timeOf(one.expires_at) - timeOf(other.expires_at))
+      .slice(0, Number(count))
+      .map(({ program_id, transfer_id }) => ({ program_id, transfer_id }));
+  },
+
+  find_due_transfers(transaction, { values: [count] }) {
+    const now = transaction.clock();
+    const scopes = disabledScopes(transaction).filter(({ until }) => until === null || Number(until) > now);
+    const isDisabled = ({ program_id, type }: StoredRow): boolean =>
+      scopes.some(
+        ({ programId, transferType }) =>
+          (programId === null || programId === program_id) && (transferType === null || transferType === type),
+      );
+    return transaction
+      .scan('transfer', (row) => row.status === 'scheduled' && timeOf(row.scheduled_for) <= now && !isDisabled(row))
+      .sort((one, other) => timeOf(one.scheduled_for) - timeOf(other.scheduled_for))
+      .slice(0, Number(count))
+      .map(({ program_id, transfer_id }) => ({ program_id, transfer_id }));
   },
 
   *update_transfers(transaction, { rows }) {

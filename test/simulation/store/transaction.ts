@@ -137,6 +137,14 @@ export class Transaction {
     return found;
   }
 
+  /** Rows as they were committed last: what a unique index is about. */
+  scanNewest(table: string, isWanted: (row: StoredRow) => boolean): StoredRow[] {
+    return [...this.#tables.table(table).keys(), ...(this.#own.get(table)?.keys() ?? [])].flatMap((key) => {
+      const row = this.newest(table, key);
+      return row !== undefined && isWanted(row) ? [row] : [];
+    });
+  }
+
   *insert(table: string, key: string, row: StoredRow): Run {
     yield* this.lock(`${table} ${key}`);
     if (this.newest(table, key) !== undefined) {

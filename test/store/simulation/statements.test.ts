@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, test } from 'vitest';
+import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { Leases } from '../../../server/background/delivery/leases.ts';
@@ -10,8 +11,9 @@ import { Database, type Statement } from '../../../server/store/connection/datab
 import { PoolGroup } from '../../../server/store/connection/pool.ts';
 import { Standby } from '../../../server/store/connection/standby.ts';
 import { HOLD_RELAY, relayEvents } from '../../../server/store/events/relay.ts';
-import { lockAccounts } from '../../../server/store/ledger/account.ts';
-import { lockNames, shareSwitchAndLockNames } from '../../../server/store/locks.ts';
+import { lockAccounts, lockAllFunding, lockFundingAccounts } from '../../../server/store/ledger/account.ts';
+import { HOLD_SWITCH, lockNames, shareSwitchAndLockNames } from '../../../server/store/locks.ts';
+import { lockProgram, readProgramRules } from '../../../server/store/program.ts';
 import { lockShards } from '../../../server/store/webhooks/shard.ts';
 import {
   lockRevisions,
@@ -23,12 +25,13 @@ import {
 import { probeNow } from '../../../server/store/webhooks/status.ts';
 import { lockWebhook, readWebhook } from '../../../server/store/webhooks/webhook.ts';
 import { eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
+import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
 import { Random } from '../../fuzz/random.ts';
 import { connect } from '../../harness/ledger.ts';
 import { useConnection, useServer } from '../../harness/use-ledger.ts';
 import { freezeClock, setClock } from '../../properties/lane-ledger.ts';
-import { Asking } from '../../simulation/requests.ts';
-import type { Ask } from '../../simulation/serial-books.ts';
+import type { Ask } from '../../simulation/ask.ts';
+import { Asking, EVERY_SUBJECT } from '../../simulation/requests.ts';
 import { handle, openService } from '../../simulation/service-process.ts';
 import { EPOCH, SimulatedTime } from '../../simulation/simulated-time.ts';
 import { STATEMENTS } from '../../simulation/statements/statements.ts';
@@ -141,15 +144,25 @@ function comparable(statement: string, result: Result, found: Result): unknown {
   return result.rows.map((row) => pick(row, names)).sort();
 }
 
+/** Arrays whose order PostgreSQL chooses. */
+const UNORDERED: ReadonlySet<string> = new Set(['disabled', 'used', 'program_ids']);
+
 function pick(row: StoredRow, names: readonly string[]): string {
   const plain = (value: unknown): unknown => {
     if (value instanceof Date) return value.getTime();
     if (typeof value === 'bigint') return String(value);
     if (Buffer.isBuffer(value)) return value.toString('hex');
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    return Object.entries(value).sort();
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(plain);
+    return Object.entries(value)
+      .map(([name, member]) => [name, plain(member)])
+      .sort();
   };
-  return JSON.stringify(names.map((name) => [name, plain(row[name])]));
+  const shown = (name: string): unknown => {
+    const value = plain(row[name]);
+    return UNORDERED.has(name) && Array.isArray(value) ? value.map((one) => JSON.stringify(one)).sort() : value;
+  };
+  return JSON.stringify(names.map((name) => [name, shown(name)]));
 }
 
 /** The real {@link Database} over both. */
@@ -167,8 +180,20 @@ async function useTypedConnection(): Promise<pg.Client> {
   return useConnection({ ...server.connection, types: { getTypeParser } as never });
 }
 
+/** Programs that a ledger has from the start get the events that are for every program, too. */
+async function copyOtherPrograms(): Promise<void> {
+  const { rows } = await (await useTypedConnection()).query<StoredRow>('select * from program');
+  const transaction = new Transaction(tables, () => time.clock);
+  for (const row of rows) {
+    const id = String(row.program_id);
+    if (tables.newest('program', id) === undefined) [...transaction.insert('program', id, row)];
+  }
+  transaction.commit();
+}
+
+await copyOtherPrograms();
 const database = await openBoth();
-const service = openService(database, { batch: 4, waiting: 64 });
+const service = openService(database, { batch: 64, waiting: 64 });
 
 let lastMoment = 0;
 
@@ -219,18 +244,53 @@ async function eraseCard(card: string): Promise<void> {
   await eraseInBatches(database, { onFailure, pause: async () => true }, ERASURE);
 }
 
+/** Lets time go on in both. */
+async function passTime(milliseconds: number): Promise<void> {
+  time.now += milliseconds;
+  await client.query(`update frozen_clock set now = now + $1 * interval '1 millisecond'`, [milliseconds]);
+}
+
+/** Does what is due. */
+async function settle(): Promise<number> {
+  await nextMillisecond();
+  const { settled, failed } = await settleDue({ database, transfers: service.transfers });
+  expect(failed).toBe(0);
+  return settled;
+}
+
+async function enableAll(): Promise<void> {
+  for (const program of PROGRAMS.keys()) {
+    for (const scope of ['service', 'program', 'load', 'unload', 'card_to_card'] as const) {
+      await ask({ does: 'change_switch', program, scope, disabled: false, until: null }, null);
+    }
+  }
+}
+
 test('random histories come out the same in PostgreSQL', async () => {
-  const asking = new Asking(new Random(20_261_123), true);
+  const asking = new Asking(new Random(20_261_123), () => time.clock, EVERY_SUBJECT, true);
   const refused = new Set<string>();
-  for (let count = 0; count < 250; count += 1) {
+  let settled = 0;
+  // So that many transfers have funds.
+  for (const program of PROGRAMS.keys()) {
+    await ask({ does: 'deposit', program, amount: 2_000n, reference: null }, null);
+  }
+  for (let count = 0; count < 350; count += 1) {
     const wanted = asking.next();
     const { code, id } = await ask(wanted, count % 3 === 0 ? `key ${count % 40}` : null);
     if (code !== undefined) refused.add(code);
     if (wanted.does === 'create' && id !== undefined) asking.known.push({ id, program: wanted.program });
     if (wanted.does === 'create_webhook' && id !== undefined) asking.webhooks.push({ id, program: wanted.program });
+    // With a part of a millisecond, which no record shows.
+    if (count % 7 === 0) await passTime(count % 2 === 0 ? 400 : 0.7);
+    if (count % 9 === 0) settled += await settle();
+    if (count % 15 === 0) await enableAll();
     if (count % 10 === 0) await database.underLock(HOLD_RELAY, relayEvents(null, 7));
   }
-  expect(refused.size).toBeGreaterThan(4);
+  expect(refused.size).toBeGreaterThan(9);
+  expect(settled).toBeGreaterThan(4);
+  await passTime(10_000);
+  await enableAll();
+  await settle();
   await eraseCard(PROGRAMS[0]?.cards[0]?.name ?? '');
   expect(tables.all('card_erasure')).toMatchObject([{ round: 2, completed_at: expect.any(Date) }]);
   const [batch] = tables.all('write_batch');
@@ -239,9 +299,14 @@ test('random histories come out the same in PostgreSQL', async () => {
   const [transfer] = tables.all('transfer');
   const transferId = String(transfer?.transfer_id);
   await database.read(lockAccounts([], [{ programId: String(transfer?.program_id), transferId }], 'skip'));
+  // Shortly before a day ends: the time that is shown belongs to the day that is.
+  await passTime(DAY - (time.clock % DAY) - 0.4);
+  await database.read(readProgramRules(PROGRAMS.map(({ programId }) => programId)));
   expect(bugs).toEqual([]);
   for (const table of COMPARED) await compareTable(table);
 });
+
+const DAY = 86_400_000;
 
 /** The tables that are the same in the end. */
 const COMPARED = [
@@ -252,11 +317,14 @@ const COMPARED = [
   'event',
   'event_head',
   'event_position',
+  'funding_movement',
   'hold',
   'idempotency',
   'limit_counter',
   'posting',
+  'program',
   'reversal',
+  'switch',
   'transfer',
   'transfer_metadata',
   'webhook',
@@ -334,8 +402,10 @@ async function compareTable(table: string): Promise<void> {
   const names = Object.keys(own[0] ?? {}).filter(
     (name) => !BY_CLOCK.has(name) && (name !== 'completed_at' || table !== 'card_erasure'),
   );
-  const ids = new Set(PROGRAMS.map(({ programId }) => programId));
-  const found = rows.filter((row) => ids.has(String(row.program_id)) || table === 'event_head');
+  // What is about no program, or for every one, is there, too.
+  const ids = new Set<unknown>([null, SERVICE_ITSELF, EVERY_PROGRAM, ...PROGRAMS.map(({ programId }) => programId)]);
+  const isOfAll = table === 'program' || table === 'event_head' || table === 'event_position';
+  const found = rows.filter((row) => isOfAll || ids.has(row.program_id));
   expect(own.map((row) => pick(row, names)).sort(), table).toEqual(found.map((row) => pick(row, names)).sort());
 }
 
@@ -357,6 +427,10 @@ const LOCKING: Readonly<Record<string, Statement>> = {
   'a name': lockNames([name('one')]),
   'a name and the switch': shareSwitchAndLockNames([name('one'), name('two')], 'wait'),
   'the free ones of two names': shareSwitchAndLockNames([name('one'), name('two')], 'skip'),
+  'the switch alone': HOLD_SWITCH,
+  'a program': lockProgram(card(0).programId),
+  'the funds of a program': lockAllFunding(card(0).programId),
+  'the funds and the world': lockFundingAccounts(card(0).programId, 'USD'),
   relay: HOLD_RELAY,
   'a webhook': lockWebhook(webhookId, null),
   'the version of a webhook': lockRevisions({ webhookIds: [webhookId] }),

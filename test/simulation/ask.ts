@@ -1,0 +1,108 @@
+import type { CardStatus } from '../../domain/cards/card.ts';
+
+/** What a caller asks for. Amounts are minor units, times milliseconds since 1970; `transfer` is an id on the wire. */
+export type Ask =
+  | {
+      readonly does: 'create';
+      readonly program: number;
+      readonly type: 'load' | 'unload' | 'card_to_card';
+      readonly card: string;
+      readonly destination: string | null;
+      readonly amount: bigint;
+      readonly holds: boolean;
+      /** When its hold ends; null for the usual time, which no schedule lasts. */
+      readonly expiresAt: number | null;
+      readonly scheduledFor: number | null;
+      readonly reference: string | null;
+      /** Whether PostgreSQL refuses its row, whatever the books say. */
+      readonly isPoison: boolean;
+    }
+  | {
+      readonly does: 'capture' | 'cancel' | 'reverse';
+      readonly program: number;
+      readonly transfer: string;
+      readonly amount: bigint | null;
+    }
+  | {
+      readonly does: 'update_transfer';
+      readonly program: number;
+      readonly transfer: string;
+      readonly name: string;
+      readonly value: string;
+    }
+  | { readonly does: 'update_card'; readonly program: number; readonly card: string; readonly status: CardStatus }
+  | {
+      readonly does: 'limit_card';
+      readonly program: number;
+      readonly card: string;
+      /** Its direction and its name, such as `in daily_amount`; or `maximum_balance`. */
+      readonly limit: string;
+      readonly value: bigint | null;
+    }
+  | {
+      readonly does: 'update_program';
+      readonly program: number;
+      readonly member: 'name' | 'limits' | 'card_limits' | 'funding_low_threshold';
+      /** As of a card, for `limits` and `card_limits`. */
+      readonly limit: string;
+      readonly value: bigint | null;
+    }
+  | {
+      readonly does: 'deposit' | 'withdraw';
+      readonly program: number;
+      readonly amount: bigint;
+      readonly reference: string | null;
+    }
+  | {
+      readonly does: 'change_switch';
+      readonly program: number;
+      readonly scope: 'service' | 'program' | TransferType;
+      readonly disabled: boolean;
+      readonly until: number | null;
+    }
+  | { readonly does: 'erase'; readonly program: number; readonly card: string }
+  | {
+      readonly does: 'create_webhook';
+      readonly program: number;
+      /** Whether it gets the events from the first on. */
+      readonly fromFirst: boolean;
+    }
+  | {
+      readonly does: 'update_webhook';
+      readonly program: number;
+      readonly webhook: string;
+      readonly status: 'enabled' | 'disabled';
+      /** Whether it passes over the events that it has not got. */
+      readonly skips: boolean;
+    }
+  | { readonly does: 'delete_webhook'; readonly program: number; readonly webhook: string };
+
+const OF_OPERATORS: ReadonlySet<Ask['does']> = new Set(['update_program', 'deposit', 'withdraw', 'change_switch']);
+
+/** Whether operators ask for it: then it is in the audit log. */
+export function isOfOperators({ does }: Ask): boolean {
+  return OF_OPERATORS.has(does) || does.endsWith('_webhook');
+}
+
+export type TransferType = 'load' | 'unload' | 'card_to_card';
+
+const MOVES_MONEY: ReadonlySet<Ask['does']> = new Set([
+  'create',
+  'capture',
+  'cancel',
+  'reverse',
+  'deposit',
+  'withdraw',
+]);
+
+/** Whether it may move money, so that a failure says whether it has. */
+export function movesMoney({ does }: Ask): boolean {
+  return MOVES_MONEY.has(does);
+}
+
+/** What is asked, for messages. */
+export function describeAsk(ask: Ask): string {
+  const { does, program: _program, ...rest } = ask;
+  const members = Object.values(rest).filter((value) => value !== null && value !== false);
+  return [does, ...members.map((value) => String(value))].join(' ');
+}

@@ -1,0 +1,50 @@
+import type { StoredRow } from './store/parameters.ts';
+
+/** An event with what its payload says. */
+export type ReadEvent = { readonly event: StoredRow; readonly record: Readonly<Record<string, unknown>> };
+
+/** Events about webhooks come with an entry in the audit log, because operators cause them. */
+export function isOfWebhook({ event }: ReadEvent): boolean {
+  return String(event.type ?? event.action).includes('webhook');
+}
+
+/** An entry of the audit log, like an event. */
+export function readEntry(event: StoredRow): ReadEvent {
+  return { event, record: JSON.parse(String(event.details)) };
+}
+
+export function read(event: StoredRow): ReadEvent {
+  return { event, record: JSON.parse(String(event.payload)) };
+}
+
+/** Whether an event says what a program and its funds are. */
+export function showsProgram({ record }: ReadEvent, program: StoredRow, { balance, held }: StoredRow): boolean {
+  const { currency, name, funding_low_threshold: threshold } = program;
+  const available = (balance as bigint) - (held as bigint);
+  const funding = [{ currency, balance: Number(balance), available: Number(available) }];
+  return (
+    record.name === name &&
+    record.funding_low_threshold === (threshold === null ? null : Number(threshold)) &&
+    JSON.stringify(record.funding) === JSON.stringify(funding) &&
+    sameLimits(record.limits, program.limits) &&
+    sameLimits(record.card_limits, program.card_limits)
+  );
+}
+
+/** Limits as they are told and as they are stored: nothing and an empty set are the same. */
+function sameLimits(told: unknown, stored: unknown): boolean {
+  const plain = (limits: unknown): string =>
+    JSON.stringify(
+      Object.entries(limits ?? {})
+        .map(([name, value]) => [name, sorted(value)])
+        .filter(([, value]) => value !== '[]')
+        .sort(),
+    );
+  return plain(told) === plain(stored);
+}
+
+/** A value for messages, with the members of objects in one order. */
+export function sorted(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  return JSON.stringify(Object.entries(value).sort());
+}

@@ -1,0 +1,111 @@
+import { databaseError } from '../store/database-error.ts';
+import { type Meanings, NOTHING } from '../store/meaning.ts';
+import { columnsOf, type StoredRow } from '../store/parameters.ts';
+import type { Run, Transaction } from '../store/transaction.ts';
+import { ACCOUNT_COLUMNS, raiseVersion } from './accounts.ts';
+import { calendarAt } from './cards.ts';
+
+const PROGRAM = [
+  ...(['program_id', 'name', 'currency', 'time_zone', 'created_at', 'limits', 'card_limits'] as const),
+  ...(['funding_low_threshold', 'metadata'] as const),
+];
+
+const MOVEMENT = [
+  ...(['program_id', 'movement_id', 'kind', 'amount', 'currency', 'description', 'reference', 'metadata'] as const),
+  ...(['actor', 'created_at'] as const),
+];
+
+/** The funding accounts of a program, and its world where that is wanted, in the order of their ids. */
+function fundsOf(transaction: Transaction, programId: unknown, withWorld: boolean): readonly StoredRow[] {
+  const isWanted = ({ owner_id, kind }: StoredRow): boolean =>
+    owner_id === programId && (kind === 'funding' || (withWorld && kind === 'world'));
+  return transaction
+    .scan('account', isWanted)
+    .toSorted((one, other) => (String(one.account_id) < String(other.account_id) ? -1 : 1));
+}
+
+function* lockFunds(transaction: Transaction, programId: unknown, withWorld: boolean): Run<readonly StoredRow[]> {
+  const locked: StoredRow[] = [];
+  for (const { account_id } of fundsOf(transaction, programId, withWorld)) {
+    const row = yield* transaction.lockRow('account', String(account_id));
+    if (row !== undefined) locked.push(row);
+  }
+  return locked;
+}
+
+const asJson = (text: unknown): unknown => (text === null ? null : JSON.parse(String(text)));
+
+/** Card programs, their funds, and what moves these. Every program has one currency here. */
+export const PROGRAM_STATEMENTS: Meanings = {
+  read_program(transaction, { values: [programId] }) {
+    const program = transaction.find('program', String(programId));
+    if (program === undefined) return NOTHING;
+    const { today } = calendarAt(transaction.clock());
+    const funding = fundsOf(transaction, programId, false).map(({ currency, balance, held }) => ({
+      currency,
+      balance: String(balance),
+      held: String(held),
+    }));
+    return [{ ...columnsOf(program, PROGRAM), today, funding }];
+  },
+
+  *lock_program(transaction, { values: [programId] }) {
+    const row = yield* transaction.lockRow('program', String(programId));
+    return row === undefined ? NOTHING : [{}];
+  },
+
+  *lock_all_funding(transaction, { values: [programId] }) {
+    return (yield* lockFunds(transaction, programId, false)).map(() => ({}));
+  },
+
+  *lock_funding_accounts(transaction, { values: [programId] }) {
+    return (yield* lockFunds(transaction, programId, true)).map((row) => columnsOf(row, ACCOUNT_COLUMNS));
+  },
+
+  read_funding_account(transaction, { values: [programId] }) {
+    return fundsOf(transaction, programId, false).map(({ account_id }) => ({ account_id }));
+  },
+
+  *raise_funding_versions(transaction, { values: [programId] }) {
+    for (const { account_id } of fundsOf(transaction, programId, false)) yield* raiseVersion(transaction, account_id);
+    return NOTHING;
+  },
+
+  *update_program(transaction, { values }) {
+    const [name, limits, card_limits, threshold, metadata, programId] = values;
+    yield* transaction.update('program', String(programId), (row) => ({
+      ...row,
+      ...{ name, limits: asJson(limits), card_limits: asJson(card_limits), metadata: asJson(metadata) },
+      funding_low_threshold: threshold === null ? null : BigInt(String(threshold)),
+    }));
+    return NOTHING;
+  },
+
+  read_funding_threshold(transaction, { values: [programId] }) {
+    const program = transaction.find('program', String(programId));
+    return program === undefined ? NOTHING : [columnsOf(program, ['funding_low_threshold'])];
+  },
+
+  read_funding_movement_reference(transaction, { values: [programId, reference] }) {
+    return transaction
+      .scan('funding_movement', (row) => row.program_id === programId && row.reference === reference)
+      .map(({ kind, movement_id }) => ({ kind, movement_id }));
+  },
+
+  *insert_funding_movement(transaction, { values }) {
+    const sent = Object.fromEntries(MOVEMENT.map((name, index) => [name, values[index]]));
+    const { program_id, movement_id, reference } = sent;
+    if (reference !== null) {
+      const name = `funding_movement_reference ${program_id} ${reference}`;
+      // A unique index lets the second of two wait for the first.
+      yield* transaction.lock(name);
+      const isTaken = (row: StoredRow): boolean => row.program_id === program_id && row.reference === reference;
+      if (transaction.scanNewest('funding_movement', isTaken).length > 0) {
+        throw databaseError('23505', 'duplicate key value violates unique constraint "funding_movement_reference"');
+      }
+    }
+    const row = { ...sent, amount: BigInt(String(sent.amount)), metadata: asJson(sent.metadata) };
+    yield* transaction.insert('funding_movement', String(movement_id), row);
+    return NOTHING;
+  },
+};

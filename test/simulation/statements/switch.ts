@@ -1,0 +1,43 @@
+import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
+import type { StoredRow } from '../store/parameters.ts';
+import type { Transaction } from '../store/transaction.ts';
+
+/** The lock of the switch, which everything that moves money shares. */
+export const SWITCH = 'switch';
+
+const disabledRows = (transaction: Transaction): readonly StoredRow[] =>
+  transaction.scan('switch', (row) => row.disabled === true);
+
+/** What is disabled, as the statements that decide on transfers read it. */
+export function disabledScopes(transaction: Transaction): readonly StoredRow[] {
+  return disabledRows(transaction).map(({ program_id, transfer_type, disabled, reason, actor, since, until }) => ({
+    ...{ programId: program_id, transferType: transfer_type, disabled, reason, actor },
+    since: timeOf(since),
+    until: until === null ? null : timeOf(until),
+  }));
+}
+
+/** The settings of the switch. */
+export const SWITCH_STATEMENTS: Meanings = {
+  *hold_switch(transaction) {
+    yield* transaction.lock(SWITCH);
+    return [{ pg_advisory_xact_lock: '' }];
+  },
+
+  read_switch(transaction) {
+    const now = BigInt(Math.round(transaction.clock()));
+    const found = disabledRows(transaction).map((row) => ({ now, ...row }));
+    if (found.length > 0) return found;
+    const nothing = { program_id: null, transfer_type: null, disabled: null, reason: null, actor: null };
+    return [{ now, switch_id: null, ...nothing, since: null, until: null }];
+  },
+
+  *write_switch(transaction, { values }) {
+    const [switch_id, program_id, transfer_type, disabled, reason, actor, since, until] = values;
+    const key = `${program_id} ${transfer_type}`;
+    const setting = { disabled, reason, actor, since, until };
+    const isThere = yield* transaction.update('switch', key, (row) => ({ ...row, ...setting }));
+    if (!isThere) yield* transaction.insert('switch', key, { switch_id, program_id, transfer_type, ...setting });
+    return NOTHING;
+  },
+};
