@@ -21,7 +21,7 @@ import { addTransfers } from './commands/transfers.ts';
 import { addTrialBalance } from './commands/trial-balance.ts';
 import { addWebhooks } from './commands/webhooks/webhooks.ts';
 import { EXIT_CODES, reportFailure } from './failure.ts';
-import { addHost } from './host.ts';
+import { addHost } from './host/commands.ts';
 import { bad, strong, unpainted } from './paint.ts';
 import { type CommandContext, commandOf, type GlobalOptions, urlOf } from './session.ts';
 import { usageAdvice } from './usage-advice.ts';

@@ -208,16 +208,14 @@ function openHttp(
   gateway: Gateway,
   { log, errors, metrics, traces, overview }: Listeners,
 ): HttpServer {
-  const { addressRatePerSecond, keyRatePerSecond, trustedProxies, publicUrl, requestLog } = configuration;
-  const maxLagMilliseconds = configuration.overloadDelayMilliseconds;
   return createHttpServer(gateway, {
-    settings: { addressRatePerSecond, keyRatePerSecond, maxLagMilliseconds, trustedProxies, publicUrl },
+    settings: configuration,
     version: VERSION,
     beginTrace: traces?.begin,
     onResponse: onEachOf(
       overview.note,
       metrics?.onResponse,
-      openRequestLog(requestLog, STANDARD_ERROR),
+      openRequestLog(configuration.requestLog, STANDARD_ERROR),
       traces && endTrace,
     ),
     onError: (report) => {

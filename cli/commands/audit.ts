@@ -2,7 +2,7 @@ import { printable } from '../../domain/printable-text.ts';
 import type { AuditEntryRecord, ListAuditEntriesQuery } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, TIME_OPTIONS } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
-import { runAdministration } from '../host.ts';
+import { runAdministration } from '../host/commands.ts';
 import { alignedLines } from '../output.ts';
 import type { Session } from '../session.ts';
 

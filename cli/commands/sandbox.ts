@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { InvalidArgument } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, KEY_OPTION, type KeyOption } from '../command.ts';
-import { runAdministration } from '../host.ts';
+import { runAdministration } from '../host/commands.ts';
 import type { CommandContext } from '../session.ts';
 
 const SECONDS_IN: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };

@@ -1,6 +1,10 @@
 import { constants, hostname } from 'node:os';
 import { KEY_SCOPES } from '../../contract/scope.ts';
-import { readConfiguration, readDataDirectory } from '../foundation/configuration/configuration.ts';
+import {
+  type CommandConfiguration,
+  readConfiguration,
+  readDataDirectory,
+} from '../foundation/configuration/configuration.ts';
 import { showConfiguration } from '../foundation/configuration/show.ts';
 import { newId } from '../foundation/ids.ts';
 import { withoutSecrets } from '../foundation/redaction.ts';
@@ -112,7 +116,7 @@ function describeService({ processId, host, startedAt, port, settings }: Running
 }
 
 async function withDatabase(command: Command, run: (opened: CommandDatabase) => Promise<void>): Promise<void> {
-  const configuration = readConfiguration();
+  const configuration: CommandConfiguration = readConfiguration();
   const complain = (line: string): void => void process.stderr.write(`${line}\n`);
   const opened = await openDatabaseForCommand(configuration, command, { onProgress: complain, onServerExit: complain });
   const { databases, place } = opened;

@@ -1,4 +1,4 @@
-import type { Configuration } from '../foundation/configuration/configuration.ts';
+import type { CommandConfiguration, Configuration } from '../foundation/configuration/configuration.ts';
 import type { RunbookPage } from '../foundation/runbook.ts';
 import { sayWhileWaiting } from '../foundation/say-while-waiting.ts';
 import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
@@ -114,7 +114,7 @@ export type Command = { readonly task: string; readonly use: DatabaseUse; readon
  * where there is none. Throws {@link StartupProblem} when it cannot be opened.
  */
 export async function openDatabaseForCommand(
-  configuration: Configuration,
+  configuration: CommandConfiguration,
   { task, use, mayCreate }: Command,
   reports: DatabaseReports,
 ): Promise<CommandDatabase> {
@@ -138,7 +138,7 @@ export async function openDatabaseForCommand(
 }
 
 async function openByUrl(
-  configuration: Configuration,
+  configuration: CommandConfiguration,
   databaseUrl: string,
   use: DatabaseUse,
   { onProgress, onWarning }: DatabaseReports,
@@ -245,7 +245,7 @@ async function requireConnections(
  * Throws a {@link StartupProblem} when the database that the configuration names must not be connected to: in live mode
  * it has to be on this machine, or behind TLS. Nothing is connected for it.
  */
-export function requireSafeConnection({ databaseUrl, mode }: Configuration): void {
+export function requireSafeConnection({ databaseUrl, mode }: CommandConfiguration): void {
   if (databaseUrl === null) return;
   let problem: string | undefined;
   try {

@@ -15,7 +15,7 @@ import type { ResponseEntry } from './response-entry.ts';
 import { noRoute, Router } from './router.ts';
 import { mountRoutes } from './routes.ts';
 import { type BeginTrace, closingRefusal, type HttpService } from './service.ts';
-import { DEFAULT_SETTINGS, type HttpSettings } from './settings.ts';
+import { type HttpSettings, settingsWith } from './settings.ts';
 import { composeErrorResponse, reportError } from './wire/error-response.ts';
 import { substituteFor } from './wire/node-errors.ts';
 import { noteResponse, noteUnnoted } from './wire/note-response.ts';
@@ -35,7 +35,7 @@ export type HttpOptions = {
   readonly onResponse?: ((entry: ResponseEntry) => void) | undefined;
   /** Decides which requests are traced; the trace is told of the end by whoever gets `onResponse`. */
   readonly beginTrace?: BeginTrace | undefined;
-  /** Limits and times that differ from {@link DEFAULT_SETTINGS}. */
+  /** Limits and times that differ from the defaults. */
   readonly settings?: Partial<HttpSettings>;
   /** Version of the service, shown at `/`. */
   readonly version?: string;
@@ -99,7 +99,7 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
       addresses.length = 0;
       throw error;
     }
-    if (service.settings.maxLagMilliseconds > 0) lag.start();
+    if (service.settings.overloadDelayMilliseconds > 0) lag.start();
     overdue = startTimeoutCheck(service);
   };
 
@@ -153,7 +153,7 @@ function checkTimeouts(service: HttpService): void {
 }
 
 function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag): HttpService {
-  const settings = { ...DEFAULT_SETTINGS, ...options.settings };
+  const settings = settingsWith(options.settings ?? {});
   return {
     gateway,
     settings,
@@ -168,7 +168,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     active: new Set(),
     watchers: new Watchers(),
     unreadResponses: 0,
-    isOverloaded: () => settings.maxLagMilliseconds > 0 && lag.mean() > settings.maxLagMilliseconds,
+    isOverloaded: () => settings.overloadDelayMilliseconds > 0 && lag.mean() > settings.overloadDelayMilliseconds,
     admissionQueue: new AdmissionQueue(settings.lateAfterMilliseconds),
     requests: 0,
     isBehind: false,

@@ -52,7 +52,7 @@ export type HttpSettings = {
   /** Requests in progress; a longer queue for the database would not be served in time. */
   readonly maxRequestsInFlight: number;
   /** Mean delay of the event loop over about a second above which requests are refused; 0 is never. */
-  readonly maxLagMilliseconds: number;
+  readonly overloadDelayMilliseconds: number;
   /** Time after which a waiting request counts as late: about ten times what a healthy one takes. */
   readonly lateAfterMilliseconds: number;
   /** Late requests above which new ones are refused, so that accepted ones meet their deadline. */
@@ -91,7 +91,7 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   drainGraceMilliseconds: 1_000,
   drainQuietMilliseconds: 50,
   maxRequestsInFlight: 8_192,
-  maxLagMilliseconds: 100,
+  overloadDelayMilliseconds: 100,
   lateAfterMilliseconds: 1_500,
   maxLateRequests: 512,
   addressRatePerSecond: 0,
@@ -99,3 +99,9 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   trustedProxies: 0,
   publicUrl: null,
 };
+
+/** The defaults with what differs. Whoever gives it may have more settings than those of this server. */
+export function settingsWith(differing: Partial<HttpSettings>): HttpSettings {
+  const known = Object.entries(differing).filter(([name]) => name in DEFAULT_SETTINGS);
+  return { ...DEFAULT_SETTINGS, ...Object.fromEntries(known) };
+}

@@ -91,7 +91,7 @@ export async function startHttpServer(gateway = fakeGateway(), options: HttpOpti
   const server = createHttpServer(gateway, {
     onError: (report) => reports.push(report),
     ...options,
-    settings: { maxLagMilliseconds: 0, operationTimeoutMilliseconds: 300_000, ...options.settings },
+    settings: { overloadDelayMilliseconds: 0, operationTimeoutMilliseconds: 300_000, ...options.settings },
   });
   await server.listen({ port: 0, host: '127.0.0.1' });
   const port = server.address?.port ?? 0;

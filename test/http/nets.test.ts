@@ -248,7 +248,7 @@ describe('a caller that disconnects', () => {
 
 describe('excessive load', () => {
   it('is shed when the event loop lags', async () => {
-    const { ask } = await serve(undefined, { settings: { maxLagMilliseconds: 1e-9 } });
+    const { ask } = await serve(undefined, { settings: { overloadDelayMilliseconds: 1e-9 } });
     let response = await ask(bare('GET', '/api/v0.1/core/card'));
     while (response.status === 200) response = await ask(bare('GET', '/api/v0.1/core/card'));
     expectRecord(response, 503, 'service_unavailable');

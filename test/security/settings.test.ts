@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readConfiguration } from '../../server/foundation/configuration/configuration.ts';
-import { SETTINGS } from '../../server/foundation/configuration/settings.ts';
+import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
 import { showConfiguration } from '../../server/foundation/configuration/show.ts';
 import { withoutSecrets } from '../../server/foundation/redaction.ts';
 import { StartupProblem } from '../../server/foundation/startup-problem.ts';
@@ -19,7 +19,7 @@ const urlsWith = (password: string): readonly string[] => [
   `https://service:${password}@bank.test/help`,
   `see https://bank.test/ or redis://:${password}@db.bank.test`,
 ];
-const OTHERS = SETTINGS.map(({ name }) => name).filter((name) => name !== 'DATABASE_URL');
+const OTHERS = LISTED_SETTINGS.map(({ name }) => name).filter((name) => name !== 'DATABASE_URL');
 
 /** Fails when either half of a password, or of a user name with a '/' in it, is shown. */
 function expectNothingShown(text: string): void {
@@ -179,7 +179,7 @@ describe('OTEL_EXPORTER_OTLP_HEADERS', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT,
       OTEL_EXPORTER_OTLP_HEADERS: ' Authorization = Bearer%20vorne-hinten , x-tenant=vorne ',
     });
-    expect(configuration.traces?.headers).toEqual({ authorization: 'Bearer vorne-hinten', 'x-tenant': 'vorne' });
+    expect(configuration.tracesHeaders).toEqual({ authorization: 'Bearer vorne-hinten', 'x-tenant': 'vorne' });
     const shown = showConfiguration(configuration);
     expect(shown).toContain('OTEL_EXPORTER_OTLP_HEADERS=(set)\n');
     expectNothingShown(shown);

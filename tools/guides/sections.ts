@@ -2,7 +2,7 @@ import { STEPS } from '../../contract/errors/precedence.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { CARD_MOVES, CARD_STATUSES, cardStatusOn } from '../../domain/cards/card.ts';
 import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfers/transfer.ts';
-import { SETTINGS } from '../../server/foundation/configuration/settings.ts';
+import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
 import { LOG_EVENTS } from '../../server/observe/log/log-events.ts';
 import { inCell, table } from './markdown.ts';
 import { checkTable, phaseTable } from './transfer-tables.ts';
@@ -11,7 +11,7 @@ import { checkTable, phaseTable } from './transfer-tables.ts';
 export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'docs/transfers.md': { 'transfer statuses': transferStatuses, phases: phaseTable, checks: checkTable },
   'docs/cards.md': { 'card statuses': cardStatuses },
-  'docs/configuration.md': { settings: settingTable },
+  'docs/configuration.md': { settings: settingTable, 'settings of commands': commandSettings },
   'docs/errors-and-retries.md': { 'steps of a request': stepTable },
   'docs/logs.md': { 'log events': logEventTable },
 };
@@ -66,12 +66,22 @@ function stepTable(): string {
 
 function settingTable(): string {
   return table(
-    ['Setting', 'Default', 'Purpose'],
-    SETTINGS.map(({ name, fallback, purpose }) => [
+    ['Setting', 'Default', 'Value', 'Purpose'],
+    LISTED_SETTINGS.map(({ name, fallback, allowed, purpose }) => [
       `\`${name}\``,
       fallback === '' ? 'not set' : `\`${fallback}\``,
+      inCell(allowed),
       inCell(purpose),
     ]),
+  );
+}
+
+function commandSettings(): string {
+  const names = LISTED_SETTINGS.filter(({ readBy }) => readBy === 'commands').map(({ name }) => `\`${name}\``);
+  const last = names.pop();
+  return (
+    `The commands on the host of the service, such as \`migrate\` and \`backup\`, use ${names.join(', ')} and ${last}. ` +
+    'They check the other settings too, but do not use them.'
   );
 }
 

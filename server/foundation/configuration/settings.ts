@@ -1,195 +1,349 @@
-/** The values of LOG_LEVEL. */
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+import { shownDatabaseUrl } from '../url-credentials.ts';
+import { fileSettingOf, type Setting } from './setting.ts';
+import {
+  ADDRESS,
+  ADDRESSES,
+  CERTIFICATES,
+  type Certificates,
+  COLLECTOR_URL,
+  DATABASE_URL,
+  DIRECTORY,
+  HEADERS,
+  isLoopback,
+  NETWORKS,
+  numberOf,
+  ORIGIN,
+  oneOf,
+  PORT,
+  SCHEMA,
+  SHARE,
+  TEXT,
+  WEBHOOK_KEYS,
+} from './values.ts';
 
-/** How much is logged. */
-export type LogLevel = (typeof LOG_LEVELS)[number];
+// Invariant: A setting is written once: what it may be, its default, its unit and who reads it
+// Kept by: SETTINGS, of which the configuration and its type, `config`, the messages of a refused start, docs/configuration.md and
+// `start --help` are made
+// Tested by: `test/security/settings.test.ts`, `server/foundation/configuration/settings.test.ts`
 
-/** The values of LOG_FORMAT. */
-export const LOG_FORMATS = ['auto', 'json', 'text'] as const;
+const days = (min: number) => numberOf('days', { min, max: 3_650 });
+const notSet = () => null;
 
-/** How the lines of the log are written. */
-export type LogFormat = (typeof LOG_FORMATS)[number];
+/** Responses to idempotency keys are stored in their events, and a replay is exact for so many days. */
+const MIN_EVENT_RETENTION_DAYS = 31;
 
-/** The values of REQUEST_LOG. */
-export const REQUEST_LOGS = ['off', 'errors', 'all'] as const;
+/** Integrators are promised that a key has one response for so many days. */
+const MIN_KEY_RETENTION_DAYS = 30;
 
-/** Which requests are logged. */
-export type RequestLog = (typeof REQUEST_LOGS)[number];
+/**
+ * Default limits of live mode, in requests per second and process: far more than a normal caller sends, and less than a
+ * process can serve, so that one faulty caller leaves capacity for others.
+ */
+const LIVE_ADDRESS_RATE = 2_000;
+const LIVE_KEY_RATE = 1_000;
 
-/** The data directory where none is set. */
-export const DEFAULT_DATA_DIRECTORY = './data';
+const rate = numberOf('requests per second', { min: 1, max: 999_999, zero: 'for no limit' });
 
-/** Every setting: its environment variable, its default, and its purpose. */
-export const SETTINGS = [
-  {
+/** Only this machine: a sandbox needs no key there. */
+const DEFAULT_HOSTS = ['127.0.0.1', '::1'];
+
+/** Developers receive webhooks on their own machine. */
+const LOOPBACK = ['127.0.0.1', '::1'];
+
+/** Every setting, by its field of the configuration, in the order in which people read them. */
+export const SETTINGS = {
+  mode: {
     name: 'MODE',
+    kind: oneOf('sandbox', 'live'),
     fallback: 'sandbox',
     purpose: 'sandbox: for development and tests, without keys; live: for real money',
+    readBy: 'commands',
+    isInHelp: true,
   },
-  {
+  /** Addresses to listen on. */
+  hosts: {
     name: 'HOST',
-    fallback: '127.0.0.1 and ::1',
+    kind: ADDRESSES,
+    fallback: DEFAULT_HOSTS.join(' and '),
+    unset: () => DEFAULT_HOSTS,
     purpose:
       'address to listen on, over HTTP without TLS: if others can reach it, terminate TLS in front of the service',
+    readBy: 'commands',
+    isInHelp: true,
+    show: (hosts: readonly string[]) => hosts.join(' '),
   },
-  { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 selects a free port' },
-  { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
-  {
-    name: 'DATABASE_URL_FILE',
+  port: {
+    name: 'PORT',
+    kind: PORT,
+    fallback: '8080',
+    purpose: 'port to listen on; 0 selects a free port',
+    readBy: 'commands',
+    isInHelp: true,
+  },
+  /** URL of PostgreSQL, or null for the embedded one. */
+  databaseUrl: {
+    name: 'DATABASE_URL',
+    kind: DATABASE_URL,
     fallback: '',
-    purpose: 'file that contains the DATABASE_URL, instead of that setting; a line break at its end is removed',
+    unset: notSet,
+    purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set',
+    isSecret: true,
+    mayBeInFile: true,
+    readBy: 'commands',
+    isInHelp: true,
+    show: (url: string | null) => (url === null ? '(embedded PostgreSQL)' : shownDatabaseUrl(url)),
   },
-  {
+  databaseSchema: {
     name: 'DATABASE_SCHEMA',
+    kind: SCHEMA,
     fallback: 'public',
-    purpose:
-      'database schema of the tables; at most 63 lower-case letters, digits and underscores; ' +
-      'created by migrate if it is missing',
+    purpose: 'database schema of the tables; created by migrate if it is missing',
+    readBy: 'commands',
   },
-  {
+  databaseConnections: {
     name: 'DATABASE_CONNECTIONS',
+    kind: numberOf('connections', { min: 6, max: 200 }),
     fallback: '27',
-    purpose: 'maximum number of connections to PostgreSQL per process, 6 to 200',
+    purpose: 'maximum number of connections to PostgreSQL per process',
+    readBy: 'commands',
   },
-  {
+  /** Absolute path. */
+  dataDirectory: {
     name: 'DATA_DIR',
-    fallback: DEFAULT_DATA_DIRECTORY,
+    kind: DIRECTORY,
+    fallback: './data',
     purpose:
       'directory of the data of the embedded PostgreSQL, of errors that are stored while the database is unavailable, and ' +
       'of the key of webhooks',
+    readBy: 'commands',
+    isInHelp: true,
   },
-  {
+  /** Absolute path; null for no backups. */
+  backupDirectory: {
     name: 'BACKUP_DIR',
+    kind: DIRECTORY,
     fallback: '',
+    unset: notSet,
     purpose:
       'directory of the backups of the embedded PostgreSQL, which must exist, outside DATA_DIR and best on another disk; ' +
       'no backups if not set',
+    readBy: 'commands',
+    isInHelp: true,
   },
-  {
+  backupRetentionDays: {
     name: 'BACKUP_RETENTION_DAYS',
+    kind: days(1),
     fallback: '14',
-    purpose: 'days of which every second can be restored, 1 to 3650; what only older times need is deleted',
+    purpose: 'days of which every second can be restored; what only older times need is deleted',
+    readBy: 'commands',
   },
-  {
+  supportContact: {
     name: 'SUPPORT_CONTACT',
+    kind: TEXT,
     fallback: 'support@example.com',
-    purpose: 'how customers can reach support, quoted in messages',
+    purpose: 'how customers can reach support, quoted in messages; live mode requires it',
+    readBy: 'service',
   },
-  {
+  errorRetentionDays: {
     name: 'ERROR_RETENTION_DAYS',
+    kind: days(1),
     fallback: '90',
-    purpose: 'days for which errors are stored, 1 to 3650; they are deleted in whole months',
+    purpose: 'days for which errors are stored; they are deleted in whole months',
+    readBy: 'service',
   },
-  {
+  eventRetentionDays: {
     name: 'EVENT_RETENTION_DAYS',
+    kind: days(MIN_EVENT_RETENTION_DAYS),
     fallback: '90',
-    purpose: 'days for which events are stored, 31 to 3650; a position that is older can no longer be read from',
+    purpose: 'days for which events are stored; a position that is older can no longer be read from',
+    readBy: 'service',
   },
-  {
+  errorCountRetentionDays: {
     name: 'ERROR_COUNT_RETENTION_DAYS',
+    kind: days(1),
     fallback: 'as ERROR_RETENTION_DAYS',
-    purpose: 'days for which the numbers of errors and transfers by hour are stored, 1 to 3650; they contain no texts',
+    unset: ({ errorRetentionDays }) => errorRetentionDays,
+    purpose: 'days for which the numbers of errors and transfers by hour are stored; they contain no texts',
+    readBy: 'service',
   },
-  {
+  attemptRetentionDays: {
     name: 'WEBHOOK_ATTEMPT_RETENTION_DAYS',
+    kind: days(1),
     fallback: '14',
-    purpose: 'days for which the attempts to send events to webhooks are stored, with the responses, 1 to 3650',
+    purpose: 'days for which the attempts to send events to webhooks are stored, with the responses',
+    readBy: 'service',
   },
-  {
+  refusedKeyRetentionDays: {
     name: 'REFUSED_KEY_RETENTION_DAYS',
+    kind: days(MIN_KEY_RETENTION_DAYS),
     fallback: '30',
     purpose:
-      'days for which a refusal (409) is stored under its idempotency key, 30 to 3650; after that, the same request with ' +
-      'the same key is carried out',
+      'days for which a refusal (409) is stored under its idempotency key; after that, the same request with the same key ' +
+      'is carried out',
+    readBy: 'service',
   },
-  {
+  addressRatePerSecond: {
     name: 'RATE_LIMIT_PER_ADDRESS',
-    fallback: '2000 in live mode, 0 in the sandbox',
+    kind: rate,
+    fallback: `${LIVE_ADDRESS_RATE} in live mode, 0 in the sandbox`,
+    unset: ({ mode }) => (mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     purpose:
       'maximum requests per second from one address, averaged over 10 seconds; a page counts as 10, a search of the ' +
-      'errors as 50, an invalid key as 10; 0 is no limit',
+      'errors as 50, an invalid key as 10',
+    readBy: 'service',
   },
-  {
+  keyRatePerSecond: {
     name: 'RATE_LIMIT_PER_KEY',
-    fallback: '1000 in live mode, 0 in the sandbox',
+    kind: rate,
+    fallback: `${LIVE_KEY_RATE} in live mode, 0 in the sandbox`,
+    unset: ({ mode }) => (mode === 'live' ? LIVE_KEY_RATE : 0),
     purpose:
       'maximum requests per second with one API key, averaged over 10 seconds; each further row of a batch and ' +
-      'each 1,024 bytes of a body count as one more; 0 is no limit',
+      'each 1,024 bytes of a body count as one more',
+    readBy: 'service',
   },
-  {
+  overloadDelayMilliseconds: {
     name: 'OVERLOAD_DELAY_MILLISECONDS',
+    kind: numberOf('milliseconds', { min: 1, max: 60_000, zero: 'to never refuse requests for the delay' }),
     fallback: '100',
     purpose:
-      'mean delay of the event loop, over a second, above which the process refuses requests with 503, 1 to 60000; a ' +
-      'machine that does much else may need more; 0 never refuses for this reason',
+      'mean delay of the event loop, over a second, above which the process refuses requests with 503; a machine that ' +
+      'does much else may need more',
+    readBy: 'service',
   },
-  {
+  trustedProxies: {
     name: 'TRUSTED_PROXIES',
+    kind: numberOf('proxies', { min: 0, max: 10 }),
     fallback: '0',
-    purpose: "number of proxies in front of the service that append the caller's address to X-Forwarded-For, 0 to 10",
+    purpose: "number of proxies in front of the service that append the caller's address to X-Forwarded-For",
+    readBy: 'commands',
   },
-  {
+  /** The origin that callers use; null for that of each request. */
+  publicUrl: {
     name: 'PUBLIC_URL',
+    kind: ORIGIN,
     fallback: 'as each request was sent',
-    purpose:
-      'URL that callers use, such as https://transfers.example.com, without a path: the pages and /openapi.json show it',
+    unset: notSet,
+    purpose: 'URL that callers use: the pages and /openapi.json show it',
+    readBy: 'service',
   },
-  {
+  webhookAllowedNetworks: {
     name: 'WEBHOOK_ALLOWED_NETWORKS',
-    fallback: '127.0.0.1, ::1 in a sandbox that only this machine can reach, otherwise none',
+    kind: NETWORKS,
+    fallback: `${LOOPBACK.join(', ')} in a sandbox that only this machine can reach, otherwise none`,
+    unset: ({ mode, hosts }) => (mode === 'sandbox' && hosts.every(isLoopback) ? LOOPBACK : []),
     purpose:
-      'addresses and private networks that webhooks may be sent to, such as 10.1.0.0/16, 192.168.7.9, separated by ' +
-      'commas; loopback, link-local and metadata addresses one by one',
+      'addresses and private networks that webhooks may be sent to; loopback, link-local and metadata addresses one by one',
+    readBy: 'service',
   },
-  {
+  /** Null for none. */
+  webhookCa: {
     name: 'WEBHOOK_CA',
+    kind: CERTIFICATES,
     fallback: '',
-    purpose: 'file of certificates in PEM format that are trusted, besides those of Node, when webhooks are sent',
+    unset: notSet,
+    purpose: 'certificates that are trusted, besides those of Node, when webhooks are sent',
+    readBy: 'service',
+    show: (certificates: Certificates | null) => certificates?.path ?? '',
   },
-  {
+  /** The current one first; null for one in the data directory. */
+  webhookKeys: {
     name: 'WEBHOOK_KEY',
+    kind: WEBHOOK_KEYS,
     fallback: 'a key in DATA_DIR/webhook-key, made when it is needed',
-    purpose:
-      'key that encrypts the secrets of webhooks: 32 bytes in Base64; to change it, the new key, a comma, and the earlier one',
+    unset: notSet,
+    purpose: 'key that encrypts the secrets of webhooks; to change it, the new key, a comma, and the earlier one',
+    isSecret: true,
+    mayBeInFile: true,
+    readBy: 'commands',
+    show: (keys: readonly Buffer[] | null) => (keys === null ? '(in DATA_DIR)' : '(set)'),
   },
-  {
-    name: 'WEBHOOK_KEY_FILE',
-    fallback: '',
-    purpose: 'file that contains the WEBHOOK_KEY, instead of that setting; a line break at its end is removed',
-  },
-  {
+  /** Null for no metrics. */
+  metricsPort: {
     name: 'METRICS_PORT',
+    kind: PORT,
     fallback: '',
+    unset: notSet,
     purpose: 'port of the page /metrics for Prometheus; 0 selects a free port; no metrics if not set',
+    readBy: 'service',
   },
-  {
+  metricsHost: {
     name: 'METRICS_HOST',
+    kind: ADDRESS,
     fallback: '127.0.0.1',
     purpose: 'address of that port; the page needs no key, so let only Prometheus reach it',
+    readBy: 'service',
   },
-  { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
-  {
+  logLevel: {
+    name: 'LOG_LEVEL',
+    kind: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    fallback: 'info',
+    purpose: 'the least important lines that are logged',
+    readBy: 'service',
+  },
+  logFormat: {
     name: 'LOG_FORMAT',
+    kind: oneOf('auto', 'json', 'text'),
     fallback: 'auto',
     purpose: 'json: one JSON object per line; text: lines for people; auto: text on a terminal, otherwise json',
+    readBy: 'service',
   },
-  {
+  requestLog: {
     name: 'REQUEST_LOG',
+    kind: oneOf('off', 'errors', 'all'),
     fallback: 'off',
-    purpose: 'which requests have a line of the log each: off, errors or all, whatever the LOG_LEVEL',
+    purpose: 'which requests have a line of the log each, whatever the LOG_LEVEL',
+    readBy: 'service',
   },
-  {
+  /** URL of the collector, without `/v1/traces`; null for no traces. */
+  tracesUrl: {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    kind: COLLECTOR_URL,
     fallback: '',
+    unset: notSet,
     purpose:
-      'URL of an OpenTelemetry collector, such as http://127.0.0.1:4318, to which traces are sent by OTLP over HTTP as JSON; ' +
-      'no traces if not set',
+      'URL of an OpenTelemetry collector to which traces are sent by OTLP over HTTP as JSON; no traces if not set',
+    readBy: 'service',
   },
-  {
+  tracesHeaders: {
     name: 'OTEL_EXPORTER_OTLP_HEADERS',
+    kind: HEADERS,
     fallback: '',
-    purpose: 'headers of the requests to it, such as authorization=Bearer%20abc, separated by commas',
+    unset: notSet,
+    purpose: 'headers of the requests to it',
+    isSecret: true,
+    readBy: 'service',
   },
-  { name: 'OTEL_TRACES_SAMPLER_ARG', fallback: '0.01', purpose: 'share of the requests that are traced, 0 to 1' },
-  { name: 'OTEL_SERVICE_NAME', fallback: 'transfer-service', purpose: 'name of the service in its traces' },
-] as const;
+  tracesRatio: {
+    name: 'OTEL_TRACES_SAMPLER_ARG',
+    kind: SHARE,
+    fallback: '0.01',
+    purpose: 'share of the requests that are traced',
+    readBy: 'service',
+  },
+  tracesServiceName: {
+    name: 'OTEL_SERVICE_NAME',
+    kind: TEXT,
+    fallback: 'transfer-service',
+    purpose: 'name of the service in its traces',
+    readBy: 'service',
+  },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+/** Every variable of the environment, also those that name a file, as people read about them. */
+export const LISTED_SETTINGS = Object.values<Setting>(SETTINGS).flatMap((setting) => {
+  const { name, kind, fallback, purpose, mayBeInFile, readBy, isInHelp = false } = setting;
+  const own = { name, allowed: kind.allowed, fallback, purpose, readBy, isInHelp };
+  if (mayBeInFile === undefined) return [own];
+  return [
+    own,
+    {
+      ...own,
+      name: fileSettingOf(name),
+      allowed: 'a file',
+      fallback: '',
+      purpose: `file that contains the ${name}, instead of that setting; a line break at its end is removed`,
+      isInHelp: false,
+    },
+  ];
+});

@@ -3,166 +3,167 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { findNetworkProblem } from '../networks.ts';
-import { codeOf, StartupProblem } from '../startup-problem.ts';
+import { codeOf } from '../startup-problem.ts';
+
+/** What the text of a setting may be. */
+export type Kind<Value> = {
+  /** As it follows "must be" in a message, with the unit; also in docs/configuration.md. */
+  readonly allowed: string;
+  /**
+   * The value of a text, which is not empty; undefined if it is not what is allowed. Throws what `refuse` makes of the end of
+   * the sentence, where there is more to say.
+   */
+  readonly parse: (text: string, refuse: (problem: string) => Error) => Value | undefined;
+};
+
+/** Any text. */
+export const TEXT: Kind<string> = { allowed: 'text', parse: (text) => text };
+
+/** An absolute path. */
+export const DIRECTORY: Kind<string> = { allowed: 'a directory', parse: (text) => resolve(text) };
+
+/** One of some words. */
+export function oneOf<const Word extends string>(...words: readonly Word[]): Kind<Word> {
+  return { allowed: `one of: ${words.join(', ')}`, parse: (text) => words.find((word) => word === text) };
+}
+
+type Range = {
+  readonly min: number;
+  readonly max: number;
+  /** What 0 is for, where it is not a number like the others. */
+  readonly zero?: string;
+};
+
+/** A whole number with its unit. */
+export function numberOf(unit: string, { min, max, zero }: Range): Kind<number> {
+  return {
+    allowed: `a number of ${unit} from ${min} to ${max}${zero === undefined ? '' : `, or 0 ${zero}`}`,
+    parse: (text) => wholeNumber(text, zero === undefined ? min : 0, max),
+  };
+}
+
+function wholeNumber(text: string, min: number, max: number): number | undefined {
+  const number = /^[0-9]{1,9}$/.test(text) && text.length <= String(max).length ? Number(text) : Number.NaN;
+  return number >= min && number <= max ? number : undefined;
+}
+
+/** A port to listen on. */
+export const PORT: Kind<number> = {
+  allowed: 'a number from 0 to 65535',
+  parse: (text) => wholeNumber(text, 0, 65_535),
+};
+
+/** A share, from 0 to 1. */
+export const SHARE: Kind<number> = {
+  allowed: 'a number from 0 to 1, such as 0.01',
+  parse: (text) => {
+    const share = /^(?:[0-9]{1,9}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})$/.test(text) ? Number(text) : Number.NaN;
+    return share <= 1 ? share : undefined;
+  },
+};
+
+/** An address or a host name to listen on. */
+export const ADDRESS: Kind<string> = {
+  allowed: 'an address such as 127.0.0.1 or a host name',
+  parse: (text) => {
+    const host = text.replace(/^\[(.*)\]$/, '$1');
+    return isIP(host) !== 0 || /^[a-zA-Z0-9.-]+$/.test(host) ? host : undefined;
+  },
+};
+
+/** The same, as the only one to listen on. */
+export const ADDRESSES: Kind<readonly string[]> = {
+  allowed: ADDRESS.allowed,
+  parse: (text, refuse) => {
+    const host = ADDRESS.parse(text, refuse);
+    return host === undefined ? undefined : [host];
+  },
+};
+
+/** Whether only this machine can reach a host. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** The origin of a URL. The service has all of its host: a path would be lost. */
+export const ORIGIN: Kind<string> = {
+  allowed: 'a URL of a scheme and a host only, such as https://transfers.example.com',
+  parse: (text) => {
+    const url = URL.parse(text);
+    // A query or a fragment, even an empty one, is part of the whole, and so is a path.
+    return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
+  },
+};
+
+/** The URL of a collector of traces. */
+export const COLLECTOR_URL: Kind<string> = {
+  allowed: 'an http:// or https:// URL without a query, such as http://127.0.0.1:4318',
+  parse: (text) => {
+    const url = URL.parse(text);
+    const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '';
+    return isPlain ? text : undefined;
+  },
+};
+
+/** Headers, as the OpenTelemetry specification has them. */
+export const HEADERS: Kind<Readonly<Record<string, string>>> = {
+  allowed: 'names and percent-encoded values such as authorization=Bearer%20abc, separated by commas',
+  parse: (text) => {
+    const headers = text
+      .split(',')
+      .filter((pair) => pair.trim() !== '')
+      .map((pair) => {
+        const [, name, value] = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*=\s*([!-~ \t]*?)\s*$/.exec(pair) ?? [];
+        return [name?.toLowerCase(), decode(value)] as const;
+      });
+    const isValid = headers.every(([name, value]) => name !== undefined && value !== undefined);
+    return isValid ? Object.fromEntries(headers) : undefined;
+  },
+};
+
+function decode(value: string | undefined): string | undefined {
+  try {
+    const decoded = decodeURIComponent(value ?? '%');
+    // What a header cannot have would fail every request.
+    return /^[\t -~]*$/.test(decoded) ? decoded : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Addresses and networks that webhooks may be sent to. */
+export const NETWORKS: Kind<readonly string[]> = {
+  allowed: 'addresses and networks such as 10.1.0.0/16, 192.168.7.9, separated by commas',
+  parse: (text, refuse) => {
+    const networks = text.split(',').map((network) => network.trim());
+    for (const network of networks) {
+      const problem = findNetworkProblem(network);
+      if (problem !== undefined)
+        throw refuse(`${quoted(network)} ${problem}. Separate addresses and networks with commas`);
+    }
+    return networks;
+  },
+};
 
 /** Certificates in PEM format, and the file that they are from. */
 export type Certificates = { readonly path: string; readonly certificates: string };
 
-/** The value of a secret setting, empty if it is not set; how messages name it; and the file that it is from. */
-export type Secret = { readonly value: string; readonly origin: string; readonly file: string | null };
-
-/**
- * A secret from the variable of its name, or from the file that the variable with `_FILE` names: containers and systemd
- * give secrets as files, since the environment of a process is seen by more programs. No message quotes a content.
- */
-export function readSecret(name: 'DATABASE_URL' | 'WEBHOOK_KEY', environment: NodeJS.ProcessEnv): Secret {
-  const value = environment[name]?.trim() ?? '';
-  const path = environment[`${name}_FILE`]?.trim() ?? '';
-  if (path === '') return { value, origin: name, file: null };
-  if (value !== '') {
-    throw new StartupProblem('invalid-setting', `${name} and ${name}_FILE are both set. Unset one of them.`);
-  }
-  const refuse = (problem: string, cause?: unknown): StartupProblem =>
-    new StartupProblem('invalid-setting', `${name}_FILE is ${quoted(path)}, but that file ${problem}.`, { cause });
-  let content: string;
-  try {
-    content = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
-  } catch (error) {
-    throw refuse(`cannot be read: ${codeOf(error) ?? String(error)}`, error);
-  }
-  if (content === '') throw refuse('is empty');
-  if (/[\r\n]/.test(content)) throw refuse(`must contain the ${name} on a single line`);
-  return { value: content, origin: `The content of ${name}_FILE`, file: resolve(path) };
-}
-
-/** A value for a message; one that could contain a URL with a password is not shown. */
-export function quoted(value: string): string {
-  return /^[^@]{0,80}$/.test(value) && !value.includes('://') ? `'${value}'` : 'set to a value that is not shown here';
-}
-
-/** One of the allowed values of a setting. */
-export function oneOf<Name extends string>(setting: string, value: string, allowed: readonly Name[]): Name {
-  const found = allowed.find((name) => name === value);
-  if (found !== undefined) return found;
-  throw new StartupProblem(
-    'invalid-setting',
-    `${setting} is ${quoted(value)}, but it must be one of: ${allowed.join(', ')}.`,
-  );
-}
-
-/** The port to listen on. */
-export function readPort(setting: string, text: string): number {
-  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (port <= 65535) return port;
-  throw new StartupProblem(
-    'invalid-setting',
-    `${setting} is ${quoted(text)}, but it must be a number from 0 to 65535.`,
-  );
-}
-
-/** A number of days, from `min` to 3650. */
-export function readDays(setting: string, text: string, min: number): number {
-  const days = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
-  if (days >= min && days <= 3650) return days;
-  throw new StartupProblem(
-    'invalid-setting',
-    `${setting} is ${quoted(text)}, but it must be a number of days from ${min} to 3650.`,
-  );
-}
-
-/** The number of database connections, 6 to 200. */
-export function readConnections(text: string): number {
-  const connections = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
-  if (connections >= 6 && connections <= 200) return connections;
-  throw new StartupProblem(
-    'invalid-setting',
-    `DATABASE_CONNECTIONS is ${quoted(text)}, but it must be a number of connections from 6 to 200.`,
-  );
-}
-
-/** A rate limit in requests per second; 0 is no limit. */
-export function readRate(setting: string, environment: NodeJS.ProcessEnv, fallback: number): number {
-  const text = environment[setting]?.trim() ?? '';
-  if (text === '') return fallback;
-  if (/^[0-9]{1,6}$/.test(text)) return Number(text);
-  throw new StartupProblem(
-    'invalid-setting',
-    `${setting} is ${quoted(text)}, but it must be a number of requests per second from 1 to 999999, or 0 for no limit.`,
-  );
-}
-
-const LONGEST_OVERLOAD_DELAY_MILLISECONDS = 60_000;
-
-/** The mean delay of the event loop above which requests are refused, in milliseconds; 0 is never. */
-export function readOverloadDelay(text: string): number {
-  const delay = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (delay <= LONGEST_OVERLOAD_DELAY_MILLISECONDS) return delay;
-  throw new StartupProblem(
-    'invalid-setting',
-    `OVERLOAD_DELAY_MILLISECONDS is ${quoted(text)}, but it must be a number of milliseconds from 1 to 60000, or 0 to never refuse requests for the delay.`,
-  );
-}
-
-/** The number of trusted proxies, 0 to 10. */
-export function readProxies(text: string): number {
-  const proxies = /^[0-9]{1,2}$/.test(text) ? Number(text) : Number.NaN;
-  if (proxies <= 10) return proxies;
-  throw new StartupProblem(
-    'invalid-setting',
-    `TRUSTED_PROXIES is ${quoted(text)}, but it must be a number of proxies from 0 to 10.`,
-  );
-}
-
-/** The origin of a URL that callers use; null where none is set. The service has all of its host: a path would be lost. */
-export function readPublicUrl(text: string): string | null {
-  if (text === '') return null;
-  const url = URL.parse(text);
-  // A query or a fragment, even an empty one, is part of the whole, and so is a path.
-  if (url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url.origin;
-  throw new StartupProblem(
-    'invalid-setting',
-    `PUBLIC_URL is ${quoted(text)}, but it must be a URL of a scheme and a host only, such as https://transfers.example.com.`,
-  );
-}
-
-/** Addresses and networks, separated by commas. */
-export function readNetworks(environment: NodeJS.ProcessEnv, fallback: readonly string[]): readonly string[] {
-  const text = environment.WEBHOOK_ALLOWED_NETWORKS?.trim() ?? '';
-  if (text === '') return fallback;
-  const networks = text.split(',').map((network) => network.trim());
-  for (const network of networks) {
-    const problem = findNetworkProblem(network);
-    if (problem === undefined) continue;
-    throw new StartupProblem(
-      'invalid-setting',
-      `WEBHOOK_ALLOWED_NETWORKS is ${quoted(text)}, but ${quoted(network)} ${problem}. ` +
-        'Separate addresses and networks with commas.',
-    );
-  }
-  return networks;
-}
-
-/** The certificates of a file in PEM format; null where no file is set. */
-export function readCertificates(text: string): Certificates | null {
-  if (text === '') return null;
-  const path = resolve(text);
-  const found = `WEBHOOK_CA is ${quoted(text)}`;
-  let certificates: string;
-  try {
-    certificates = readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new StartupProblem(
-      'invalid-setting',
-      `${found}, but that file cannot be read: ${(error as NodeJS.ErrnoException).code}.`,
-    );
-  }
-  const blocks = certificates.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
-  if (blocks.length > 0 && blocks.every(isCertificate)) return { path, certificates: blocks.join('\n') };
-  throw new StartupProblem(
-    'invalid-setting',
-    `${found}, but that file does not contain valid certificates in PEM format.`,
-  );
-}
+/** The certificates of a file. */
+export const CERTIFICATES: Kind<Certificates> = {
+  allowed: 'a file of certificates in PEM format',
+  parse: (text, refuse) => {
+    const path = resolve(text);
+    let content: string;
+    try {
+      content = readFileSync(path, 'utf8');
+    } catch (error) {
+      throw refuse(`that file cannot be read: ${codeOf(error) ?? String(error)}`);
+    }
+    const blocks = content.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
+    if (blocks.length > 0 && blocks.every(isCertificate)) return { path, certificates: blocks.join('\n') };
+    throw refuse('that file does not contain valid certificates in PEM format');
+  },
+};
 
 function isCertificate(pem: string): boolean {
   try {
@@ -172,65 +173,37 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** The message does not quote the keys. */
-export function readWebhookKeys({ value: text, origin }: Secret): readonly Buffer[] | null {
-  if (text === '') return null;
-  const keys = text.split(',').map((key) => key.trim());
-  if (keys.length <= 2 && keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) {
-    return keys.map((key) => Buffer.from(key, 'base64'));
-  }
-  throw new StartupProblem(
-    'invalid-setting',
-    `${origin} must be 32 bytes in Base64, as "openssl rand -base64 32" prints them, or two such keys with a comma between them.`,
-  );
-}
-
-/** An address or a host name to listen on. */
-export function readHost(setting: string, text: string): string {
-  const host = text.replace(/^\[(.*)\]$/, '$1');
-  if (isIP(host) !== 0 || /^[a-zA-Z0-9.-]+$/.test(host)) return host;
-  throw new StartupProblem(
-    'invalid-setting',
-    `${setting} is ${quoted(text)}, but it must be an address such as 127.0.0.1 or a host name.`,
-  );
-}
-
-/** Whether only this machine can reach a host. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-}
+/** One key, or the current one and the earlier one. */
+export const WEBHOOK_KEYS: Kind<readonly Buffer[]> = {
+  allowed: '32 bytes in Base64, as "openssl rand -base64 32" prints them, or two such keys with a comma between them',
+  parse: (text) => {
+    const keys = text.split(',').map((key) => key.trim());
+    const isValid = keys.length <= 2 && keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key));
+    return isValid ? keys.map((key) => Buffer.from(key, 'base64')) : undefined;
+  },
+};
 
 /** `requireSafeConnection` of open-database.ts checks whether the connection is safe. */
-export function readDatabaseUrl({ value: text, origin }: Secret): string | null {
-  if (text === '') return null;
-  if (/^postgres(ql)?:\/\//.test(text)) return text;
-  throw new StartupProblem(
-    'invalid-setting',
-    `${origin} must be a URL that begins with postgresql://, such as postgresql://localhost:5432/ledger.`,
-  );
-}
+export const DATABASE_URL: Kind<string> = {
+  allowed: 'a URL that begins with postgresql://, such as postgresql://localhost:5432/ledger',
+  parse: (text) => (/^postgres(ql)?:\/\//.test(text) ? text : undefined),
+};
 
 /**
  * Only names that need no quotes in SQL: a quoted name with capitals would differ from the one that people create without
  * quotes. PostgreSQL reserves `pg_` and `information_schema`.
  */
-export function readSchema(text: string): string {
-  const isPlain = /^[a-z_][a-z0-9_]{0,62}$/.test(text);
-  if (isPlain && !text.startsWith('pg_') && text !== 'information_schema') return text;
-  throw new StartupProblem(
-    'invalid-setting',
-    `DATABASE_SCHEMA is ${quoted(text)}, but it must be 1 to 63 lower-case letters, digits and underscores. ` +
-      'It must not begin with a digit or with pg_, and information_schema is reserved.',
-  );
-}
+export const SCHEMA: Kind<string> = {
+  allowed:
+    '1 to 63 lower-case letters, digits and underscores. It must not begin with a digit or with pg_, and ' +
+    'information_schema is reserved',
+  parse: (text) => {
+    const isPlain = /^[a-z_][a-z0-9_]{0,62}$/.test(text);
+    return isPlain && !text.startsWith('pg_') && text !== 'information_schema' ? text : undefined;
+  },
+};
 
-/** The directory of backups; null for none. Only the embedded PostgreSQL is backed up by the service. */
-export function readBackupDirectory(text: string, databaseUrl: string): string | null {
-  if (text === '') return null;
-  if (databaseUrl === '') return resolve(text);
-  throw new StartupProblem(
-    'backup-of-own-database',
-    `BACKUP_DIR is ${quoted(text)}, but DATABASE_URL is set as well, and the service backs up only its embedded PostgreSQL. ` +
-      'Unset BACKUP_DIR, and back up that database with pgBackRest as the guide "Backups" describes.',
-  );
+/** A value for a message; one that could contain a URL with a password is not shown. */
+export function quoted(value: string): string {
+  return /^[^@]{0,80}$/.test(value) && !value.includes('://') ? `'${value}'` : 'set to a value that is not shown here';
 }

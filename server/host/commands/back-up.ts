@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Configuration } from '../../foundation/configuration/configuration.ts';
+import type { CommandConfiguration } from '../../foundation/configuration/configuration.ts';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { listArchive } from '../../postgres/backup/archive.ts';
 import { findBackupDirectory } from '../../postgres/backup/backup-directory.ts';
@@ -14,7 +14,7 @@ import { openLedgerForCommand } from '../../postgres/command-access.ts';
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Takes a copy of the ledger now, beside the service where it runs. */
-export async function backUp(configuration: Configuration): Promise<void> {
+export async function backUp(configuration: CommandConfiguration): Promise<void> {
   const { dataDirectory, dataDirectoryOrigin: origin, backupRetentionDays } = configuration;
   const backupDirectory = requireBackupDirectory(configuration);
   const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -39,7 +39,7 @@ export async function backUp(configuration: Configuration): Promise<void> {
   }
 }
 
-function requireBackupDirectory({ backupDirectory }: Configuration): string {
+function requireBackupDirectory({ backupDirectory }: CommandConfiguration): string {
   if (backupDirectory !== null) return backupDirectory;
   throw new StartupProblem(
     'backup-directory-unusable',
@@ -48,7 +48,7 @@ function requireBackupDirectory({ backupDirectory }: Configuration): string {
 }
 
 /** Prints the copies, what can be restored from them, and what is wrong. Changes nothing. */
-export async function listBackups(configuration: Configuration): Promise<void> {
+export async function listBackups(configuration: CommandConfiguration): Promise<void> {
   const { path, wal, base } = await findBackupDirectory(requireBackupDirectory(configuration), 'BACKUP_DIR');
   const survey = await surveyBackups({ path, wal, base });
   const problems: string[] = [];

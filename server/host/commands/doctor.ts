@@ -3,7 +3,7 @@ import { access, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  type Configuration,
+  type CommandConfiguration,
   readConfiguration,
   readDataDirectory,
 } from '../../foundation/configuration/configuration.ts';
@@ -47,7 +47,7 @@ export async function examineHost(): Promise<void> {
   const { dataDirectory } = readDataDirectory();
   let services: readonly RunningService[] = [];
   const checks: Check[] = [];
-  let configuration: Configuration | undefined;
+  let configuration: CommandConfiguration | undefined;
   try {
     configuration = readConfiguration();
     const { mode, hosts, port } = configuration;
@@ -129,7 +129,7 @@ async function firstExisting(directory: string): Promise<string> {
 
 /** The database, or that it has not responded: unlike other commands this one does not wait for it, because that is a finding. */
 export async function examineDatabase(
-  configuration: Configuration,
+  configuration: CommandConfiguration,
   isRunning: boolean,
   milliseconds: number = DATABASE_MILLISECONDS,
 ): Promise<readonly Check[]> {
@@ -152,7 +152,7 @@ export async function examineDatabase(
 }
 
 async function readDatabase(
-  configuration: Configuration,
+  configuration: CommandConfiguration,
   isRunning: boolean,
   reports: DatabaseReports,
 ): Promise<readonly Check[]> {
@@ -208,7 +208,7 @@ async function examineKeys({ databases }: CommandDatabase, mode: string): Promis
   );
 }
 
-async function examineBackups({ mode, databaseUrl, backupDirectory }: Configuration): Promise<Check> {
+async function examineBackups({ mode, databaseUrl, backupDirectory }: CommandConfiguration): Promise<Check> {
   const name = 'backups';
   if (backupDirectory === null) {
     if (mode === 'sandbox') return ok(name, 'none, as BACKUP_DIR is not set: a sandbox needs none');
@@ -229,7 +229,7 @@ async function examineBackups({ mode, databaseUrl, backupDirectory }: Configurat
 }
 
 /** Whether callers reach the service over TLS, and are told apart. */
-function examineAddress({ mode, loopbackOnly, hosts, trustedProxies }: Configuration): readonly Check[] {
+function examineAddress({ mode, loopbackOnly, hosts, trustedProxies }: CommandConfiguration): readonly Check[] {
   const name = 'TLS';
   if (!loopbackOnly && mode === 'live') {
     return [

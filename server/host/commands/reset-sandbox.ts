@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import type { Configuration } from '../../foundation/configuration/configuration.ts';
+import type { CommandConfiguration } from '../../foundation/configuration/configuration.ts';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { shownDatabaseUrl } from '../../foundation/url-credentials.ts';
 import { startEmbeddedPostgres } from '../../postgres/embedded-postgres.ts';
@@ -22,7 +22,7 @@ const NOT_CONFIRMED = 2;
  * Removes the sandbox ledger of the settings, so that the next start makes and seeds a new one. Asks first, unless `isSure`.
  * Throws {@link StartupProblem} when a service uses it, or it is not a sandbox: then nothing was removed.
  */
-export async function resetSandbox(configuration: Configuration, isSure: boolean): Promise<void> {
+export async function resetSandbox(configuration: CommandConfiguration, isSure: boolean): Promise<void> {
   const { mode, dataDirectory } = configuration;
   if (mode === 'live') {
     throw new StartupProblem('ledger-mode', 'MODE is live. Only a sandbox can be reset. Nothing was removed.');
@@ -65,7 +65,7 @@ type OpenLedger = {
 };
 
 /** Unlike other commands, this one does not use the PostgreSQL of a running service. */
-async function openLedger(configuration: Configuration): Promise<OpenLedger> {
+async function openLedger(configuration: CommandConfiguration): Promise<OpenLedger> {
   const { databaseUrl, databaseSchema: schema, dataDirectory, dataDirectoryOrigin, backupDirectory } = configuration;
   if (databaseUrl === null) {
     const embedded = await startEmbeddedPostgres({

@@ -1,4 +1,4 @@
-import type { Configuration } from '../../foundation/configuration/configuration.ts';
+import type { CommandConfiguration } from '../../foundation/configuration/configuration.ts';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { findBackupDirectory } from '../../postgres/backup/backup-directory.ts';
 import { type RecoveredLedger, restoreLedger } from '../../postgres/backup/restore.ts';
@@ -22,7 +22,7 @@ const onProgress = (line: string): void => void process.stderr.write(`${line}\n`
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
 /** Restores the ledger of a backup into the data directory, which must not have one, and verifies it. */
-export async function restore(configuration: Configuration, request: RestoreRequest): Promise<void> {
+export async function restore(configuration: CommandConfiguration, request: RestoreRequest): Promise<void> {
   const begun = performance.now();
   const { dataDirectory } = configuration;
   refuseOwnDatabase(configuration);
@@ -50,7 +50,7 @@ export async function restore(configuration: Configuration, request: RestoreRequ
   for (const line of describeWhatRemains(configuration, ledger, time, findings.isLive)) say(line);
 }
 
-function refuseOwnDatabase({ databaseUrl }: Configuration): void {
+function refuseOwnDatabase({ databaseUrl }: CommandConfiguration): void {
   if (databaseUrl === null) return;
   throw new StartupProblem(
     'backup-of-own-database',
@@ -78,7 +78,7 @@ function readTimeline(text: string): number | undefined {
 type Findings = { readonly lines: readonly string[]; readonly isLive: boolean };
 
 /** What was found out about the restored ledger. Throws when it is not right: then it is not kept. */
-async function verify({ connection }: RecoveredLedger, configuration: Configuration): Promise<Findings> {
+async function verify({ connection }: RecoveredLedger, configuration: CommandConfiguration): Promise<Findings> {
   onProgress('Verifying the books and the audit log.');
   const settings = { ...connection, schema: configuration.databaseSchema };
   const databases = openDatabases(settings, undefined, STARTS);
@@ -86,7 +86,7 @@ async function verify({ connection }: RecoveredLedger, configuration: Configurat
   return waitForDatabase(verifying, () => examine(databases, configuration)).finally(() => databases.close());
 }
 
-async function examine(databases: Databases, configuration: Configuration): Promise<Findings> {
+async function examine(databases: Databases, configuration: CommandConfiguration): Promise<Findings> {
   const pending = await pendingMigrations(databases.settings);
   if (pending[0]?.startsWith('0001_') === true) {
     throw new StartupProblem(
@@ -138,7 +138,7 @@ function describeState(ledger: RecoveredLedger, time: RestoreTime): readonly str
 }
 
 function describeWhatRemains(
-  { webhookKeys, dataDirectory }: Configuration,
+  { webhookKeys, dataDirectory }: CommandConfiguration,
   { lastTransactionAt, copyEndedAt }: RecoveredLedger,
   time: RestoreTime,
   isLive: boolean,

@@ -1,5 +1,5 @@
 import pino from 'pino';
-import type { LogFormat, LogLevel } from '../../foundation/configuration/settings.ts';
+import type { Configuration } from '../../foundation/configuration/configuration.ts';
 import { jsonWithoutSecrets, withoutSecrets } from '../../foundation/redaction.ts';
 import { LineWriter } from './line-writer.ts';
 import type { LogEvent } from './log-events.ts';
@@ -22,7 +22,7 @@ export type Log = { readonly error: WriteLine; readonly warn: WriteLine; readonl
 export const STANDARD_ERROR = new LineWriter(process.stderr);
 
 /** Writes the lines of the process in a format; `auto` is text where standard error is a terminal. */
-export function chooseLogFormat(format: LogFormat): void {
+export function chooseLogFormat(format: Configuration['logFormat']): void {
   const { stderr } = process;
   if (format === 'text' || (format === 'auto' && stderr.isTTY)) {
     STANDARD_ERROR.renderWith((lines) => asText(lines, stderr));
@@ -35,7 +35,7 @@ export function chooseLogFormat(format: LogFormat): void {
  *
  * A log that cannot be written never blocks the service, see {@link LineWriter}.
  */
-export function openLog(level: LogLevel, lines: LineWriter = STANDARD_ERROR): pino.Logger & Log {
+export function openLog(level: Configuration['logLevel'], lines: LineWriter = STANDARD_ERROR): pino.Logger & Log {
   return pino(
     {
       level,

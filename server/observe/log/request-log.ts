@@ -1,5 +1,5 @@
 import { toWireId } from '../../../domain/identifier.ts';
-import type { RequestLog } from '../../foundation/configuration/settings.ts';
+import type { Configuration } from '../../foundation/configuration/configuration.ts';
 import type { ResponseEntry } from '../../http/response-entry.ts';
 import type { LineWriter } from './line-writer.ts';
 import type { LogEvent } from './log-events.ts';
@@ -19,7 +19,10 @@ const QUOTED = new Map<string, string>();
  * What writes the lines of requests; undefined where there are none. They need no redaction: every value is an id, a
  * number, or one of a closed set.
  */
-export function openRequestLog(which: RequestLog, lines: Pick<LineWriter, 'add'>): Listener | undefined {
+export function openRequestLog(
+  which: Configuration['requestLog'],
+  lines: Pick<LineWriter, 'add'>,
+): Listener | undefined {
   if (which === 'off') return undefined;
   const isAll = which === 'all';
   return (entry) => {

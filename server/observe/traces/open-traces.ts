@@ -3,7 +3,6 @@ import { defaultResource, resourceFromAttributes } from '@opentelemetry/resource
 import { AlwaysOnSampler, BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { VERSION } from '../../../installation.mjs';
 import type { RequestTrace } from '../../calls/trace.ts';
-import type { TraceSettings } from '../../foundation/configuration/traces.ts';
 import { ReportingExporter } from './reporting-exporter.ts';
 import { Sampler } from './sampler.ts';
 import { TracedRequest } from './traced.ts';
@@ -28,6 +27,16 @@ const STOP_MILLISECONDS = 1_000;
 
 /** A group has one for each of its requests, a batch one for each of its groups. */
 const MAX_LINKS = 1_024;
+
+/** Where and which traces are sent. */
+export type TraceSettings = {
+  /** URL of the collector, without `/v1/traces`. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The share of requests that is traced, from 0 to 1. */
+  readonly ratio: number;
+  readonly serviceName: string;
+};
 
 /** The traces of a process. */
 export type Traces = {

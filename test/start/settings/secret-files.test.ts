@@ -30,7 +30,7 @@ test.each([
     databaseUrl: URL,
     databaseUrlFile: files.DATABASE_URL_FILE,
     webhookKeys: [Buffer.from(KEY, 'base64')],
-    webhookKeyFile: files.WEBHOOK_KEY_FILE,
+    webhookKeysFile: files.WEBHOOK_KEY_FILE,
   });
 });
 

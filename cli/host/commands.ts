@@ -1,20 +1,20 @@
-import type { AddCommands } from './command.ts';
-import { runOnServiceNode, SetupProblem } from './service-node.mjs';
-import { type CommandContext, commandOf } from './session.ts';
+import type { AddCommands } from '../command.ts';
+import { wrap } from '../output.ts';
+import { runOnServiceNode, SetupProblem } from '../service-node.mjs';
+import { type CommandContext, commandOf } from '../session.ts';
+import { START_SETTINGS } from './start-settings.ts';
+
+/** Of the longest name, and the space behind it. */
+const NAME_WIDTH = Math.max(...START_SETTINGS.map(({ name }) => name.length)) + 2;
 
 const startNotes = (command: string): string => `
 Without settings this is a sandbox with its own PostgreSQL, demo cards and no
 key, for programs on this machine. Ctrl-C or SIGTERM stops it.
 
 Settings are environment variables:
-  PORT          port (default: 8080)
-  HOST          addresses to listen on (default: this machine only)
-  DATA_DIR      directory of the data (default: ./data)
-  DATABASE_URL  your own PostgreSQL 15 or later (default: the one that comes
-                with the service)
-  MODE          live for real money (default: sandbox); needs an operator key
-                (operator-key create) and SUPPORT_CONTACT
-  BACKUP_DIR    directory of the backups (default: none)
+${START_SETTINGS.map(({ name, purpose }) => wrap(purpose, `  ${name.padEnd(NAME_WIDTH)}`, ' '.repeat(NAME_WIDTH + 2))).join('')}
+For real money, MODE=live needs an operator key (operator-key create) and
+SUPPORT_CONTACT.
 
 "${command} config" prints all of them, and a
 running service describes them at /guides/configuration.

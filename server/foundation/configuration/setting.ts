@@ -1,0 +1,36 @@
+import type { Kind } from './values.ts';
+
+/** What defaults depend on. In the table these come before the settings that depend on them. */
+export type Earlier = {
+  readonly mode: 'sandbox' | 'live';
+  readonly hosts: readonly string[];
+  readonly errorRetentionDays: number;
+};
+
+/** One row of the table. */
+export type Setting = {
+  /** The variable of the environment. */
+  readonly name: string;
+  /** What it may be, with the unit, and how that is read. */
+  readonly kind: Kind<unknown>;
+  /** The default as people read it; empty where that is nothing. */
+  readonly fallback: string;
+  /** The value where nothing is set. Without it, the default is read like a value that is set. */
+  readonly unset?: (earlier: Earlier) => unknown;
+  readonly purpose: string;
+  /** Whether no output and no message may have it. */
+  readonly isSecret?: true;
+  /** Whether the variable with `_FILE` after the name may name a file with it. */
+  readonly mayBeInFile?: true;
+  /** Who uses it: the service only, or also the commands on its host. The types of the commands keep them to that. */
+  readonly readBy: 'service' | 'commands';
+  /** Whether `start --help` has it too. */
+  readonly isInHelp?: true;
+  /** How `config` shows it, where that is not how it is set. */
+  readonly show?: (value: never) => string;
+};
+
+/** The variable that names the file of a secret. */
+export function fileSettingOf(name: string): string {
+  return `${name}_FILE`;
+}

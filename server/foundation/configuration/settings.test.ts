@@ -1,0 +1,68 @@
+import { globSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { readConfiguration } from './configuration.ts';
+import { LISTED_SETTINGS } from './settings.ts';
+import { showConfiguration } from './show.ts';
+
+const linesOf = (environment: Readonly<Record<string, string>>) =>
+  showConfiguration(readConfiguration(environment)).split('\n');
+
+test('every setting is shown once, in the order of the table', () => {
+  const names = LISTED_SETTINGS.map(({ name }) => name);
+  expect(linesOf({}).map((line) => line.split('=', 1)[0])).toEqual(names);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test('what is shown of a setting can be set, unless it is a secret', () => {
+  const set = {
+    MODE: 'live',
+    SUPPORT_CONTACT: 'help@bank.test',
+    HOST: '0.0.0.0',
+    PORT: '0',
+    DATABASE_SCHEMA: 'ledger',
+    BACKUP_DIR: '/backups',
+    RATE_LIMIT_PER_KEY: '7',
+    OVERLOAD_DELAY_MILLISECONDS: '0',
+    PUBLIC_URL: 'https://transfers.example.com',
+    WEBHOOK_ALLOWED_NETWORKS: '10.1.0.0/16,192.168.7.9',
+    METRICS_PORT: '9464',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+    OTEL_TRACES_SAMPLER_ARG: '0.5',
+  };
+  const lines = linesOf(set);
+  expect(lines).toEqual(expect.arrayContaining(Object.entries(set).map(([name, value]) => `${name}=${value}`)));
+  const secrets = ['DATABASE_URL', 'WEBHOOK_KEY'];
+  const shown = lines.map((line) => line.split(/=(.*)/s)).filter(([name = '']) => !secrets.includes(name));
+  expect(linesOf(Object.fromEntries(shown))).toEqual(lines);
+});
+
+test('what ops/ sets for a service is a setting', () => {
+  const root = resolve(import.meta.dirname, '../../..');
+  const known = new Set(LISTED_SETTINGS.map(({ name }) => name));
+  const text = globSync('ops/{container,systemd}/*', { cwd: root })
+    .map((file) => readFileSync(resolve(root, file), 'utf8'))
+    .join('\n');
+  const names = (text.match(/(?<=^ENV .*|^#?Environment=|^ {6})\b[A-Z][A-Z_]+(?==|: )/gm) ?? []).filter(
+    (name) => !name.startsWith('POSTGRES_'),
+  );
+  expect(names).toEqual(expect.arrayContaining(['HOST', 'TRUSTED_PROXIES', 'DATABASE_URL_FILE']));
+  expect(names.filter((name) => !known.has(name))).toEqual([]);
+});
+
+test('what is stored for how long has defaults, and numbers of errors are kept as long as errors', () => {
+  const defaults = { attemptRetentionDays: 14, refusedKeyRetentionDays: 30, errorCountRetentionDays: 90 };
+  expect(readConfiguration({})).toMatchObject(defaults);
+  expect(readConfiguration({ ERROR_RETENTION_DAYS: '7' })).toMatchObject({ errorCountRetentionDays: 7 });
+  const own = { ERROR_RETENTION_DAYS: '7', ERROR_COUNT_RETENTION_DAYS: '700' };
+  expect(readConfiguration(own)).toMatchObject({ errorRetentionDays: 7, errorCountRetentionDays: 700 });
+});
+
+test.each([
+  ['REFUSED_KEY_RETENTION_DAYS', '29', '30 to 3650'],
+  ['EVENT_RETENTION_DAYS', '30', '31 to 3650'],
+  ['WEBHOOK_ATTEMPT_RETENTION_DAYS', '0', '1 to 3650'],
+  ['ERROR_COUNT_RETENTION_DAYS', 'all', '1 to 3650'],
+])('%s=%s is refused', (name, value, allowed) => {
+  expect(() => readConfiguration({ [name]: value })).toThrow(new RegExp(`^${name} is '${value}'.*${allowed}`));
+});
