@@ -14,6 +14,7 @@ import { startCounting } from './background/jobs/store-transfer-counts.ts';
 import { startVerifyingBooks } from './background/jobs/verify-books.ts';
 import { startWritingCredentialUses } from './background/jobs/write-credential-uses.ts';
 import type { Gateway } from './calls/call.ts';
+import { ResponseCounter } from './calls/responses/response-counter.ts';
 import type { Configuration } from './foundation/configuration/configuration.ts';
 import { showConfiguration } from './foundation/configuration/show.ts';
 import { databaseTime } from './foundation/database-clock.ts';
@@ -122,7 +123,8 @@ async function startParts(
   const { background } = databases;
   ending.add(followClock(background, aheadMilliseconds, log).stop);
   const { supportContact } = configuration;
-  const metrics = await openMetricsPage(configuration);
+  const responses = new ResponseCounter();
+  const metrics = await openMetricsPage(configuration, responses);
   const news = new EventNews(background);
   const sandbox = configuration.mode === 'sandbox';
   const addresses = { mode: configuration.mode, allowedNetworks: configuration.webhookAllowedNetworks };
@@ -134,7 +136,9 @@ async function startParts(
   const backups = openBackupJob(configuration, embedded, log);
   ending.add(() => backups?.stop());
   const status = statusOf(configuration, opened, { readiness, delivery, backups, errorLog: () => errors });
-  const overview = new OverviewMaker((service) => readStatus(status, service), { waiting: () => transfers.waiting });
+  const overview = new OverviewMaker((service) => readStatus(status, service), responses, {
+    waiting: () => transfers.waiting,
+  });
   const transfers = openTransferLane(databases.application, undefined, metrics?.commits, overview.counts.note);
   const shared = { databases, transfers, news, webhooks, supportContact };
   const gateway: Gateway = {
@@ -161,7 +165,7 @@ async function startParts(
   ending.add(() => unpublish?.());
   const traces = await openTraceExport(configuration, log);
   ending.add(() => Promise.all([metrics?.stop(), traces?.stop()]));
-  const server = openHttp(configuration, gateway, { log, errors, metrics, traces, overview });
+  const server = openHttp(configuration, gateway, { log, errors, responses, traces });
   let jobs: ReturnType<typeof startJobs> | undefined;
   // Together: requests in progress and jobs do not need each other.
   ending.add(() => Promise.all([jobs?.stop(), server.close()]));
@@ -198,26 +202,20 @@ function openCredentials({ authentication, background }: Databases) {
 type Listeners = {
   readonly log: Log;
   readonly errors: ErrorRecorder;
-  readonly metrics: ServiceMetrics | undefined;
+  readonly responses: ResponseCounter;
   readonly traces: Traces | undefined;
-  readonly overview: OverviewMaker;
 };
 
 function openHttp(
   configuration: Configuration,
   gateway: Gateway,
-  { log, errors, metrics, traces, overview }: Listeners,
+  { log, errors, responses, traces }: Listeners,
 ): HttpServer {
   return createHttpServer(gateway, {
     settings: configuration,
     version: VERSION,
     beginTrace: traces?.begin,
-    onResponse: onEachOf(
-      overview.note,
-      metrics?.onResponse,
-      openRequestLog(configuration.requestLog, STANDARD_ERROR),
-      traces && endTrace,
-    ),
+    onResponse: onEachOf(responses.note, openRequestLog(configuration.requestLog, STANDARD_ERROR), traces && endTrace),
     onError: (report) => {
       // The recorded error has no card numbers or keys, so it is safe to log.
       const recorded = errors.record(report);

@@ -4,6 +4,7 @@ import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { TrialBalance } from '../../contract/programs.ts';
 import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import type { AnyCall, Handler } from '../../server/calls/call.ts';
+import { ResponseCounter } from '../../server/calls/responses/response-counter.ts';
 import type { CommitObserver } from '../../server/commit/commit-observer.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { type AnyService, handlersOf } from '../../server/handlers.ts';
@@ -117,7 +118,7 @@ export function openLedger(
   patience?: Patience,
 ): Ledger {
   const databases = openDatabases(connection, undefined, patience);
-  const overview = new OverviewMaker((service) => readStatus(NO_PROCESS, service), {
+  const overview = new OverviewMaker((service) => readStatus(NO_PROCESS, service), new ResponseCounter(), {
     waiting: () => transfers.waiting,
   });
   const transfers = openTransferLane(databases.application, bounds, observer, overview.counts.note);

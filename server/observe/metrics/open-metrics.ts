@@ -1,9 +1,9 @@
 import { VERSION } from '../../../installation.mjs';
 import type { Deliveries } from '../../background/delivery/worker-messages.ts';
 import { startReadingFigures } from '../../background/jobs/read-figures.ts';
+import type { ResponseCounter } from '../../calls/responses/response-counter.ts';
 import type { CommitObserver } from '../../commit/commit-observer.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
-import type { ResponseEntry } from '../../http/response-entry.ts';
 import type { Databases } from '../../store/connection/databases.ts';
 import type { ErrorRecorder } from '../../subjects/errors/error-recorder.ts';
 import type { TransferLane } from '../../subjects/transfers/lane.ts';
@@ -16,7 +16,7 @@ import { type MetricsPage, serveMetrics } from './page.ts';
 import { type BackupFigures, showBackups, showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
 import { showProcess } from './process.ts';
 import { Metrics } from './registry.ts';
-import { countRequests } from './requests.ts';
+import { showRequests } from './requests.ts';
 
 /** The parts of a running service that are shown. */
 export type ObservedParts = {
@@ -33,7 +33,6 @@ export type ObservedParts = {
 
 /** The metrics of a process: what counts, given to the parts that are observed, and the page. */
 export type ServiceMetrics = {
-  readonly onResponse: (entry: ResponseEntry) => void;
   readonly commits: CommitObserver;
   readonly onDeliveries: (deliveries: Deliveries) => void;
   /** Counts a failure of a job. */
@@ -52,12 +51,15 @@ export type MetricsSettings = Pick<Configuration, 'metricsHost' | 'mode' | 'data
 };
 
 /** Opens the metrics of a process that has METRICS_PORT. */
-export function openMetrics({ metricsPort, metricsHost, mode, dataDirectory }: MetricsSettings): ServiceMetrics {
+export function openMetrics(
+  { metricsPort, metricsHost, mode, dataDirectory }: MetricsSettings,
+  responses: ResponseCounter,
+): ServiceMetrics {
   const metrics = new Metrics();
+  showRequests(metrics, responses);
   let page: MetricsPage | undefined;
   let ends: readonly (() => Promise<void> | void)[] = [];
   return {
-    onResponse: countRequests(metrics),
     commits: countCommits(metrics),
     onDeliveries: countDeliveries(metrics),
     onJobFailure: countJobFailures(metrics),

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { ERRORS } from '../../../contract/errors/catalogue.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { READINESS_REASONS } from '../../../domain/readiness.ts';
+import { type CountedResponse, REQUEST_KINDS, ResponseCounter } from '../../calls/responses/response-counter.ts';
 import { DROP_REASONS } from '../../store/error.ts';
 import { countCommits } from './commits.ts';
 import { countDeliveries } from './deliveries.ts';
@@ -10,7 +11,7 @@ import { countJobFailures } from './jobs.ts';
 import { showBackups, showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
 import { showProcess } from './process.ts';
 import { Metrics } from './registry.ts';
-import { CODES_WITHOUT_OPERATION, codesOf, countRequests, REQUEST_KINDS } from './requests.ts';
+import { CODES_WITHOUT_OPERATION, codesOf, showRequests } from './requests.ts';
 
 // Labels come from closed sets, so there is a worst case. A Prometheus keeps every series in memory.
 
@@ -22,6 +23,13 @@ const entry = {
   code: undefined,
   isStray: false,
 } as const;
+
+/** Shows the responses that are noted. */
+function countRequests(metrics: Metrics): (entry: CountedResponse) => void {
+  const responses = new ResponseCounter();
+  showRequests(metrics, responses);
+  return responses.note;
+}
 
 /** Everything that can be on the page: every operation with every one of its codes, every state and role. */
 function fill(metrics: Metrics): void {

@@ -1,11 +1,12 @@
 import type { Overview } from '../../../contract/service/overview.ts';
 import type { ServiceStatus } from '../../../contract/service/status.ts';
 import type { Reply } from '../../calls/call.ts';
+import type { ResponseCounter } from '../../calls/responses/response-counter.ts';
 import type { Service } from '../../calls/service.ts';
 import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readTransferCounts, toHourlyCount } from '../../store/overview/transfer-count.ts';
-import { RecentRequests, type SeenResponse } from './recent-requests.ts';
+import { RecentRequests } from './recent-requests.ts';
 import { TransferCounts } from './transfer-counts.ts';
 
 const SECOND_MILLISECONDS = 1_000;
@@ -37,7 +38,7 @@ type Reading = {
 export class OverviewMaker {
   /** Counts the transfers that this process makes. */
   readonly counts = new TransferCounts();
-  readonly #requests = new RecentRequests();
+  readonly #requests: RecentRequests;
   readonly #readStatus: ReadStatus;
   readonly #lane: { readonly waiting: () => number };
   #turnedAt = new Date(databaseTime());
@@ -47,13 +48,11 @@ export class OverviewMaker {
   #reading: Reading | undefined;
   #read: Promise<Reading> | undefined;
 
-  constructor(readStatus: ReadStatus, lane: { readonly waiting: () => number }) {
+  constructor(readStatus: ReadStatus, responses: ResponseCounter, lane: { readonly waiting: () => number }) {
+    this.#requests = new RecentRequests(responses);
     this.#readStatus = readStatus;
     this.#lane = lane;
   }
-
-  /** Called for every response. */
-  readonly note = (entry: SeenResponse): void => this.#requests.note(entry);
 
   /** Begins to end seconds; the process may end all the same. */
   start(): void {

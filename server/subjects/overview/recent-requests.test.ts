@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest';
 import type { ErrorCode } from '../../../contract/operations.ts';
-import { RecentRequests, type SeenResponse } from './recent-requests.ts';
+import { type CountedResponse, ResponseCounter } from '../../calls/responses/response-counter.ts';
+import { RecentRequests } from './recent-requests.ts';
 
 const END = new Date('2030-01-31T12:00:00.000Z');
-const transfer = (status: number | undefined, code?: ErrorCode, milliseconds = 4): SeenResponse => ({
+const transfer = (status: number | undefined, code?: ErrorCode, milliseconds = 4): CountedResponse => ({
   operation: 'create_transfer',
+  path: undefined,
+  moneyMoved: undefined,
   status,
   code,
   isStray: false,
@@ -13,7 +16,8 @@ const transfer = (status: number | undefined, code?: ErrorCode, milliseconds = 4
 
 /** Requests and the time that passes, second by second. */
 function open() {
-  const requests = new RecentRequests();
+  const counter = new ResponseCounter();
+  const requests = new RecentRequests(counter);
   let at = performance.now();
   let transfers = 0;
   const pass = (seconds = 1, made = 0, laneWaiting = 0): void => {
@@ -26,7 +30,7 @@ function open() {
   const skip = (seconds: number): void => {
     at += seconds * 1000;
   };
-  return { requests, pass, skip };
+  return { requests, note: counter.note, pass, skip };
 }
 
 test('a process that has just started', () => {
@@ -36,13 +40,13 @@ test('a process that has just started', () => {
 });
 
 test('refusals by rules, other errors of callers and faults of the service are told apart', () => {
-  const { requests, pass } = open();
-  for (let count = 0; count < 5; count += 1) requests.note(transfer(201));
-  requests.note(transfer(409, 'insufficient_funds'));
-  requests.note(transfer(424, 'service_disabled'));
-  requests.note(transfer(400, 'create_transfer_schema'));
-  requests.note(transfer(503, 'service_unavailable'));
-  requests.note(transfer(500, 'unknown_create_transfer'));
+  const { requests, note, pass } = open();
+  for (let count = 0; count < 5; count += 1) note(transfer(201));
+  note(transfer(409, 'insufficient_funds'));
+  note(transfer(424, 'service_disabled'));
+  note(transfer(400, 'create_transfer_schema'));
+  note(transfer(503, 'service_unavailable'));
+  note(transfer(500, 'unknown_create_transfer'));
   pass(2, 3);
   expect(requests.now()).toEqual({
     seconds: 2,
@@ -59,14 +63,14 @@ test('refusals by rules, other errors of callers and faults of the service are t
 });
 
 test('of reads, pages and disconnected callers only the codes are counted; of guesses nothing', () => {
-  const { requests, pass } = open();
-  const seen = { status: 404, isStray: false, milliseconds: 1 } as const;
-  requests.note({ ...seen, operation: 'get_card', code: 'card_not_found' });
-  requests.note({ ...seen, operation: undefined, code: 'route_not_found' });
+  const { requests, note, pass } = open();
+  const seen = { ...transfer(404), milliseconds: 1 };
+  note({ ...seen, operation: 'get_card', code: 'card_not_found' });
+  note({ ...seen, operation: undefined, code: 'route_not_found' });
   for (let count = 0; count < 3; count += 1) {
-    requests.note({ ...seen, operation: undefined, code: 'method_not_allowed', isStray: true });
+    note({ ...seen, operation: undefined, code: 'method_not_allowed', isStray: true });
   }
-  requests.note(transfer(undefined));
+  note(transfer(undefined));
   pass(5);
   expect(requests.now()).toMatchObject({ requests: 0, p50_milliseconds: null });
   expect(requests.recent(END).errors).toEqual([
@@ -76,8 +80,8 @@ test('of reads, pages and disconnected callers only the codes are counted; of gu
 });
 
 test('a minute later it is forgotten for now, and stays in the chart for a quarter of an hour', () => {
-  const { requests, pass } = open();
-  requests.note(transfer(201));
+  const { requests, note, pass } = open();
+  note(transfer(201));
   pass(60, 1);
   expect(requests.now()).toMatchObject({ seconds: 60, requests: 1, transfers_per_second: 1 });
   pass(1);
@@ -99,7 +103,7 @@ test('a point has the longest lane', () => {
 });
 
 test('the most frequent codes have a line each, and the others one together', () => {
-  const { requests, pass } = open();
+  const { requests, note, pass } = open();
   const codes: readonly ErrorCode[] = [
     'insufficient_funds',
     'card_not_found',
@@ -113,7 +117,7 @@ test('the most frequent codes have a line each, and the others one together', ()
     'method_not_allowed',
   ];
   for (const [index, code] of codes.entries()) {
-    for (let count = 0; count < 20 - index; count += 1) requests.note(transfer(409, code));
+    for (let count = 0; count < 20 - index; count += 1) note(transfer(409, code));
   }
   pass(5);
   const { errors } = requests.recent(END);

@@ -1,18 +1,6 @@
-import { ERRORS } from '../../../contract/errors/catalogue.ts';
-import { type ErrorCode, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import type { RecentFigures, RequestFigures } from '../../../contract/service/overview.ts';
-import { Latencies } from './latencies.ts';
-
-/** What is looked at of a response. */
-export type SeenResponse = {
-  readonly operation: OperationId | undefined;
-  /** Undefined when the caller disconnected before a response was written. */
-  readonly status: number | undefined;
-  readonly code: ErrorCode | undefined;
-  /** Whether it is the response to a guess, such as /favicon.ico: no error that a chart should show. */
-  readonly isStray: boolean;
-  readonly milliseconds: number;
-};
+import { Latencies } from '../../calls/responses/latencies.ts';
+import { OUTCOMES, type Outcomes, type ResponseCounter, type Series } from '../../calls/responses/response-counter.ts';
 
 /** What the process has counted since it was started, and what waits now. */
 export type Gauges = { readonly transfers: number; readonly laneWaiting: number };
@@ -28,8 +16,6 @@ const MAX_POINTS = 180;
 const MAX_CODES = 8;
 
 const OTHER_CODES = 'other';
-
-type Outcomes = { succeeded: number; refused: number; invalid: number; failed: number };
 
 /** One second, or the seconds of a point. Each is used again when it is too old. */
 class Stretch {
@@ -59,8 +45,6 @@ class Stretch {
   }
 }
 
-const OUTCOMES = ['succeeded', 'refused', 'invalid', 'failed'] as const;
-
 type Point = Outcomes & {
   readonly transfers: number;
   readonly laneWaiting: number;
@@ -87,6 +71,11 @@ const NOTHING: Point = {
  * responses but those to guesses.
  */
 export class RecentRequests {
+  readonly #counter: ResponseCounter;
+  /** What was counted up to the last second. */
+  readonly #outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
+  readonly #latencies = new Latencies();
+  readonly #counts = new Map<Series, number>();
   readonly #seconds = Array.from({ length: NOW_SECONDS + 1 }, () => new Stretch());
   /** Seconds that have ended; the one in progress has this place. */
   #ended = 0;
@@ -95,18 +84,14 @@ export class RecentRequests {
   #pointEndedAt = performance.now();
   #transfers = 0;
 
-  /** Called for every response. Must not throw, and must cost next to nothing. */
-  readonly note = ({ operation, status, code, isStray, milliseconds }: SeenResponse): void => {
-    const second = this.#second(0);
-    if (code !== undefined && !isStray) second.codes.set(code, 1 + (second.codes.get(code) ?? 0));
-    if (operation === undefined || status === undefined || !OPERATIONS[operation].movesMoney) return;
-    second.outcomes[outcomeOf(status, code)] += 1;
-    second.latencies.note(milliseconds);
-  };
+  constructor(counter: ResponseCounter) {
+    this.#counter = counter;
+  }
 
   /** Ends a second; called once in each. */
   turn({ transfers, laneWaiting }: Gauges, now = performance.now()): void {
     const second = this.#second(0);
+    this.#takeOver(second);
     second.transfers = transfers - this.#transfers;
     second.laneWaiting = laneWaiting;
     second.milliseconds = now - this.#endedAt;
@@ -115,6 +100,24 @@ export class RecentRequests {
     this.#ended += 1;
     this.#second(0).clear();
     if (this.#ended % POINT_SECONDS === 0) this.#addPoint(now);
+  }
+
+  /** What was counted since the last second. */
+  #takeOver(second: Stretch): void {
+    const { series, outcomes, latencies } = this.#counter;
+    for (const name of OUTCOMES) {
+      second.outcomes[name] = outcomes[name] - this.#outcomes[name];
+      this.#outcomes[name] = outcomes[name];
+    }
+    second.latencies.takeOver(latencies, this.#latencies);
+    for (const one of series) {
+      const { kind, code, count } = one;
+      if (code === undefined || kind === 'stray') continue;
+      const more = count - (this.#counts.get(one) ?? 0);
+      if (more === 0) continue;
+      this.#counts.set(one, count);
+      second.codes.set(code, more + (second.codes.get(code) ?? 0));
+    }
   }
 
   /** The figures of the last minute; of fewer seconds in a young process. */
@@ -195,12 +198,4 @@ export class RecentRequests {
     });
     this.#points = this.#points.slice(-MAX_POINTS);
   }
-}
-
-/** 409 is the ledger's answer to a correct request, and so is the switch; other errors of the caller are no such answer. */
-function outcomeOf(status: number, code: ErrorCode | undefined): keyof Outcomes {
-  if (status < 400) return 'succeeded';
-  if (status === 409 || code === 'service_disabled') return 'refused';
-  const isCallers = code === undefined ? status < 500 : ERRORS[code].type === 'Request Error';
-  return isCallers ? 'invalid' : 'failed';
 }

@@ -27,6 +27,18 @@ export class Latencies {
     this.#count += other.#count;
   }
 
+  /** Becomes the difference of a total to what is known of it, and makes that known. */
+  takeOver(total: Latencies, known: Latencies): void {
+    this.#count = total.#count - known.#count;
+    if (this.#count === 0) return;
+    for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
+      // Their difference is right even when the total has passed the largest number of its bucket.
+      this.#counts[bucket] = (total.#counts[bucket] ?? 0) - (known.#counts[bucket] ?? 0);
+    }
+    known.#counts.set(total.#counts);
+    known.#count = total.#count;
+  }
+
   clear(): void {
     if (this.#count === 0) return;
     this.#counts.fill(0);

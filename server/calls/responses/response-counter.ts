@@ -1,0 +1,165 @@
+import { ERRORS } from '../../../contract/errors/catalogue.ts';
+import type { Operation } from '../../../contract/operation.ts';
+import { type ErrorCode, OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import type { MoneyMoved } from '../../../domain/refusal.ts';
+import { Latencies } from './latencies.ts';
+
+// The page of metrics shows all that is counted here since the start, the overview of an operator what was added lately.
+
+/**
+ * What a request is for: promises about latency and money are about some of these. Guesses, such as /favicon.ico, are
+ * `stray`; `none` is what is no request, and errors of pages.
+ */
+export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'stray', 'none'] as const;
+
+/** One of {@link REQUEST_KINDS}. */
+export type RequestKind = (typeof REQUEST_KINDS)[number];
+
+const KINDS_WITHOUT_OPERATION = ['page', 'health', 'stray', 'none'] as const;
+type KindWithoutOperation = (typeof KINDS_WITHOUT_OPERATION)[number];
+
+/** The upper bounds of {@link Times}, in seconds; 0.5 is the bound of the promise about latency. */
+export const TIME_BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** What became of requests that move money. */
+export const OUTCOMES = ['succeeded', 'refused', 'invalid', 'failed'] as const;
+
+/** How many requests that move money had each outcome. */
+export type Outcomes = Record<(typeof OUTCOMES)[number], number>;
+
+/** What is counted of a response. */
+export type CountedResponse = {
+  readonly operation: OperationId | undefined;
+  /** The pattern of the route; undefined where no route was found. */
+  readonly path: string | undefined;
+  /** Undefined when the caller disconnected before a response was written. */
+  readonly status: number | undefined;
+  readonly code: ErrorCode | undefined;
+  /** Whether it is the response to a guess. */
+  readonly isStray: boolean;
+  readonly milliseconds: number;
+  readonly moneyMoved: MoneyMoved | undefined;
+};
+
+/** The responses of an operation, or of a kind that has none, with one code. Their status follows from the code. */
+export type Series = {
+  readonly operation: OperationId | undefined;
+  readonly kind: RequestKind;
+  readonly status: number | undefined;
+  readonly code: ErrorCode | undefined;
+  count: number;
+};
+
+/** How long requests took: how many were within each of {@link TIME_BOUNDS} and not within the one before, and all together. */
+export type Times = { readonly within: number[]; seconds: number; count: number };
+
+/** Counts what a process responds. */
+export class ResponseCounter {
+  /** Each series from its first response on, in this order. */
+  readonly series: Series[] = [];
+  /** Of the kinds that had a request, in the order of the first ones. */
+  readonly times = new Map<RequestKind, Times>();
+  /** Of requests that move money and have got a response. */
+  readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
+  readonly latencies = new Latencies();
+  /** Responses that could not say whether money moved. */
+  moneyUnknown = 0;
+  readonly #operations: Record<OperationId, Responses>;
+  readonly #others: Record<KindWithoutOperation, Responses>;
+
+  constructor() {
+    const { series } = this;
+    this.#operations = Object.fromEntries(
+      OPERATION_IDS.map((id) => [id, new Responses(series, id, kindOf(id))]),
+    ) as Record<OperationId, Responses>;
+    this.#others = Object.fromEntries(
+      KINDS_WITHOUT_OPERATION.map((kind) => [kind, new Responses(series, undefined, kind)]),
+    ) as Record<KindWithoutOperation, Responses>;
+    // A rate sees nothing of the first response of a series, unless the series was there before it.
+    for (const id of OPERATION_IDS) {
+      this.#operations[id].find(OPERATIONS[id].status, undefined);
+      for (const code of [`unknown_${id}`, 'service_unavailable'] as const) {
+        this.#operations[id].find(ERRORS[code].status, code);
+      }
+    }
+  }
+
+  /** Called for every response. Must not throw, and must cost next to nothing. */
+  readonly note = (entry: CountedResponse): void => {
+    const { operation, status, code, milliseconds, moneyMoved } = entry;
+    const responses = operation === undefined ? this.#others[kindOfPath(entry)] : this.#operations[operation];
+    responses.find(status, code).count += 1;
+    this.#noteTime(responses.kind, milliseconds / 1000);
+    if (moneyMoved === 'unknown') this.moneyUnknown += 1;
+    if (responses.kind !== 'money' || status === undefined) return;
+    this.outcomes[outcomeOf(status, code)] += 1;
+    this.latencies.note(milliseconds);
+  };
+
+  #noteTime(kind: RequestKind, seconds: number): void {
+    let times = this.times.get(kind);
+    if (times === undefined) {
+      times = { within: TIME_BOUNDS.map(() => 0), seconds: 0, count: 0 };
+      this.times.set(kind, times);
+    }
+    const place = TIME_BOUNDS.findIndex((bound) => seconds <= bound);
+    if (place !== -1) times.within[place] = (times.within[place] ?? 0) + 1;
+    times.seconds += seconds;
+    times.count += 1;
+  }
+}
+
+/** The series of one operation, each made when a response first has its code and status. */
+class Responses {
+  readonly kind: RequestKind;
+  readonly #all: Series[];
+  readonly #operation: OperationId | undefined;
+  readonly #successes = new Map<number | undefined, Series>();
+  readonly #errors = new Map<ErrorCode, Series>();
+  /** Of exports that were cut off, and batches with refused rows: their status is that of a success. */
+  readonly #partial = new Map<ErrorCode, Series>();
+
+  constructor(all: Series[], operation: OperationId | undefined, kind: RequestKind) {
+    this.#all = all;
+    this.#operation = operation;
+    this.kind = kind;
+  }
+
+  find(status: number | undefined, code: ErrorCode | undefined): Series {
+    if (code === undefined) return this.#successes.get(status) ?? this.#begin(this.#successes, status, status, code);
+    const errors = status !== undefined && status < 400 ? this.#partial : this.#errors;
+    return errors.get(code) ?? this.#begin(errors, code, status, code);
+  }
+
+  #begin<Key>(group: Map<Key, Series>, key: Key, status: number | undefined, code: ErrorCode | undefined): Series {
+    const series: Series = { operation: this.#operation, kind: this.kind, status, code, count: 0 };
+    group.set(key, series);
+    this.#all.push(series);
+    return series;
+  }
+}
+
+/** The kind of an operation's requests. */
+function kindOf(id: OperationId): RequestKind {
+  const { movesMoney, csv, stream, method }: Operation = OPERATIONS[id];
+  if (movesMoney) return 'money';
+  if (csv) return 'export';
+  // Whoever waits for events has a slow response by intention.
+  if (stream !== undefined) return 'live';
+  return method === 'GET' ? 'read' : 'change';
+}
+
+/** What a response is for that belongs to no operation. Only routes have a path; what is not found has none. */
+function kindOfPath({ path, code, isStray }: CountedResponse): KindWithoutOperation {
+  if (isStray) return 'stray';
+  if (path?.startsWith('/health/') === true) return 'health';
+  return code === undefined ? 'page' : 'none';
+}
+
+/** 409 is the ledger's answer to a correct request, and so is the switch; other errors of the caller are no such answer. */
+function outcomeOf(status: number, code: ErrorCode | undefined): keyof Outcomes {
+  if (status < 400) return 'succeeded';
+  if (status === 409 || code === 'service_disabled') return 'refused';
+  const isCallers = code === undefined ? status < 500 : ERRORS[code].type === 'Request Error';
+  return isCallers ? 'invalid' : 'failed';
+}
