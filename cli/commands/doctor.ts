@@ -1,6 +1,6 @@
+import type { Check } from '../../domain/doctor-check.ts';
 import { printable } from '../../domain/printable-text.ts';
 import { type AddCommands, addCommand, type OptionsFor } from '../command.ts';
-import type { Check } from '../doctor/check.ts';
 import type { Section } from '../doctor/examine.ts';
 import { EXIT_CODES, isOnThisMachine } from '../failure.ts';
 import { wrap } from '../output.ts';

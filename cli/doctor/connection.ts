@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectWithTls, type TLSSocket } from 'node:tls';
+import { type Check, ok, problem, warning } from '../../domain/doctor-check.ts';
 import { isOnThisMachine } from '../failure.ts';
-import { type Check, ok, problem, warning } from './check.ts';
 import { codeOf, tlsProblem } from './tls-problem.ts';
 
 /** Longer than any connection takes that is of use. */

@@ -1,7 +1,7 @@
+import { type Check, ok, problem } from '../../domain/doctor-check.ts';
 import { isOnThisMachine } from '../failure.ts';
 import { libraryOfC, OLDEST_NODE_OF_SERVICE, packageOfPinnedNode } from '../service-node.mjs';
 import type { Session } from '../session.ts';
-import { type Check, ok, problem } from './check.ts';
 import { examineConnection } from './connection.ts';
 import { examineHost } from './host.ts';
 import { examineService } from './service.ts';

@@ -1,10 +1,10 @@
+import { type Check, ok, problem, warning } from '../../domain/doctor-check.ts';
 import {
   type CurrentSession,
   type ServiceStatus,
   type TransferService,
   TransferServiceError,
 } from '../../sdk/client.ts';
-import { type Check, ok, problem, warning } from './check.ts';
 
 const TIMEOUT_MILLISECONDS = 10_000;
 

@@ -34,7 +34,7 @@ import {
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
 // command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name> |
-// backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor.
+// backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor [<port>].
 
 const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
@@ -54,7 +54,7 @@ try {
   else if (task === 'backup') await backUp(readConfiguration());
   else if (task === 'backup-list') await listBackups(readConfiguration());
   else if (task === 'restore' && name !== undefined) await restore(readConfiguration(), { to: name, from, timeline });
-  else if (task === 'doctor') await examineHost();
+  else if (task === 'doctor') await examineHost(name ? Number(name) : undefined);
   else if (task === 'sandbox-reset') await resetSandbox(readConfiguration(), name === 'sure');
   else
     throw new StartupProblem(

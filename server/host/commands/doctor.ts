@@ -2,13 +2,14 @@ import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Check, ok, problem as problemOfHost, warning } from '../../../domain/doctor-check.ts';
 import {
   type CommandConfiguration,
   readConfiguration,
   readDataDirectory,
 } from '../../foundation/configuration/configuration.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
-import { type RunbookPage, runbookPath } from '../../foundation/runbook.ts';
+import type { RunbookPage } from '../../foundation/runbook.ts';
 import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import { hasOperatorKey } from '../../observe/readiness.ts';
 import { findRunningServices, type RunningService } from '../../postgres/running-services.ts';
@@ -21,15 +22,7 @@ import {
   requireMode,
   requireSchema,
 } from '../open-database.ts';
-
-/** What one check of the host came to, as the command line prints it. */
-type Check = {
-  readonly name: string;
-  readonly outcome: 'ok' | 'warning' | 'problem';
-  readonly message: string;
-  /** The page of the runbook, from the root of the project. */
-  readonly runbook: string | null;
-};
+import { examinePort } from '../start/examine-port.ts';
 
 /** With less than this left, a disk is nearly full: the WAL of a busy hour can take as much. */
 const LITTLE_SPACE_BYTES = 2_000_000_000;
@@ -40,10 +33,9 @@ const DATABASE_MILLISECONDS = 60_000;
 
 /**
  * Checks what a service with the settings of this shell has on this host, and prints the findings as JSON for the command
- * line: the port is checked there. Nothing is made or changed.
+ * line, which has found a service at the port `serving`. Nothing is made or changed.
  */
-export async function examineHost(): Promise<void> {
-  const print = (report: object): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
+export async function examineHost(serving: number | undefined): Promise<void> {
   const { dataDirectory } = readDataDirectory();
   let services: readonly RunningService[] = [];
   const checks: Check[] = [];
@@ -65,26 +57,14 @@ export async function examineHost(): Promise<void> {
     checks.push(...(await examineDatabase(configuration, services.length > 0)));
     checks.push(await examineBackups(configuration), ...examineAddress(configuration));
   }
-  print({
-    port: configuration?.port ?? null,
-    hosts: configuration?.hosts ?? [],
-    services: services.map(({ processId, host, port }) => ({ process_id: processId, host, port })),
-    checks,
-  });
+  const ofPort = configuration === undefined ? [] : await examinePort(configuration, services, serving);
+  process.stdout.write(`${JSON.stringify([...ofPort, ...checks])}\n`);
   // A database that does not respond would keep this process.
   process.exit();
 }
 
-function ok(name: string, message: string): Check {
-  return { name, outcome: 'ok', message, runbook: null };
-}
-
-function warning(name: string, message: string, page: RunbookPage | null): Check {
-  return { name, outcome: 'warning', message, runbook: page === null ? null : runbookPath(page) };
-}
-
 function problem(name: string, message: string, page: RunbookPage): Check {
-  return { name, outcome: 'problem', message: withoutSecrets(message), runbook: runbookPath(page) };
+  return problemOfHost(name, withoutSecrets(message), page);
 }
 
 /** What a start would have said. Throws what is a bug. */

@@ -1,4 +1,4 @@
-/** What one check came to. */
+/** What one check of `doctor` came to. The command line checks the way to a service, and a process on its host the rest. */
 export type Check = {
   readonly name: string;
   readonly outcome: 'ok' | 'warning' | 'problem';
