@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../../sdk/client.ts';
+import { aTransferRecord } from '../../fixtures/records.ts';
 import { waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 import { held, inSeconds, made, moneyOf, newCard, spent } from '../arrange.ts';
@@ -71,32 +72,26 @@ describe('a hold', () => {
     const body = { amount: 1200, card_id: card, capture: 'manual', reference: 'room 7' } as const;
     const hold = await own.transfers.create(body);
     const weekLater = new Date(Date.parse(hold.created_at) + 7 * DAY * 1000).toISOString();
-    expect(hold).toEqual({
-      transfer_id: expect.stringMatching(/^tr_[0-9a-f]{32}$/),
-      program_id: programId,
-      card_id: card,
-      destination_card_id: null,
-      type: 'load',
-      amount: 1200,
-      captured_amount: 0,
-      reversed_amount: 0,
-      currency: 'USD',
-      status: 'pending',
-      outcome: 'open',
-      capture: 'manual',
-      expires_at: weekLater,
-      scheduled_for: null,
-      description: null,
-      reference: 'room 7',
-      metadata: {},
-      request_id: hold.response.requestId,
-      idempotency_key: hold.response.idempotencyKey,
-      created_by: 'sandbox',
-      error: null,
-      created_at: hold.created_at,
-      updated_at: hold.created_at,
-      completed_at: null,
-    });
+    expect(hold).toEqual(
+      aTransferRecord({
+        transfer_id: expect.stringMatching(/^tr_[0-9a-f]{32}$/),
+        program_id: programId,
+        card_id: card,
+        amount: 1200,
+        captured_amount: 0,
+        status: 'pending',
+        outcome: 'open',
+        capture: 'manual',
+        expires_at: weekLater,
+        reference: 'room 7',
+        metadata: {},
+        request_id: hold.response.requestId ?? '',
+        idempotency_key: hold.response.idempotencyKey ?? null,
+        created_at: hold.created_at,
+        updated_at: hold.created_at,
+        completed_at: null,
+      }),
+    );
     expect(hold.response.status).toBe(201);
     expect(await own.transfers.get(hold.transfer_id)).toEqual({ ...hold });
     expect(await fundingOf(programId)).toEqual({ balance: 5000, available: 3800 });
