@@ -1,15 +1,10 @@
 import { isIP } from 'node:net';
+import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
 
-/** An address of either family, as a number, so that every spelling of it is the same. */
-type Address = { readonly family: 4 | 6; readonly bits: bigint };
+/** The addresses that begin with the same bits: the first of them, and how many bits. One address is a network with all of its bits. */
+export type Network = readonly [address: IPv4 | IPv6, prefix: number];
 
-/** The addresses that begin with the same bits. One address is a network with all of its bits. */
-export type Network = Address & { readonly prefix: number };
-
-const BITS = { 4: 32, 6: 128 } as const;
-
-/** Networks of organizations. WEBHOOK_ALLOWED_NETWORKS may name them, or parts of them. */
-const PRIVATE = readAll('10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7');
+const BITS = { ipv4: 32, ipv6: 128 } as const;
 
 /**
  * The machine itself, its link, and the services of cloud providers that give credentials to everybody who asks from
@@ -28,16 +23,21 @@ const LOCAL = readAll(
   '168.63.129.16',
 );
 
-/** All global IPv6 addresses are in it. What is not, such as ::/96, ::ffff:0:0/96, 64:ff9b::/96 and 5f00::/16, is special. */
-const GLOBAL_IPV6 = requireNetwork('2000::/3');
+/** Networks of organizations. WEBHOOK_ALLOWED_NETWORKS may name them, or parts of them. */
+const PRIVATE = readAll('10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7');
 
 /**
  * Addresses of no single machine on the internet, by the registries of special-purpose addresses of IANA. Webhooks are
- * never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private network.
+ * never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private network. The
+ * ranges of ipaddr.js are not used: an update must not open an address.
  */
 const SPECIAL = readAll(
   '0.0.0.0/8',
   '192.0.0.0/24',
+  // All IPv6 addresses outside 2000::/3, in which the global ones are: ::/96, ::ffff:0:0/96, 64:ff9b::/96, 5f00::/16 and others.
+  '::/3',
+  '4000::/2',
+  '8000::/1',
   // Documentation.
   '192.0.2.0/24',
   '198.51.100.0/24',
@@ -68,8 +68,7 @@ export function kindOf(text: string): AddressKind {
   if (address === undefined) return 'special';
   if (isIn(LOCAL, address)) return 'local';
   if (isIn(PRIVATE, address)) return 'private';
-  const isGlobal = address.family === 4 || contains(GLOBAL_IPV6, address);
-  return isGlobal && !isIn(SPECIAL, address) ? 'public' : 'special';
+  return isIn(SPECIAL, address) ? 'special' : 'public';
 }
 
 /** Whether an address is in one of the networks. Those of IPv4 do not contain the IPv6 addresses that are made of them. */
@@ -79,8 +78,8 @@ export function isInNetworks(networks: readonly Network[], text: string): boolea
 }
 
 /** Whether a network is one address. */
-export function isSingle({ family, prefix }: Network): boolean {
-  return prefix === BITS[family];
+export function isSingle([address, prefix]: Network): boolean {
+  return prefix === BITS[address.kind()];
 }
 
 /** Reads an address, or a network in CIDR notation; undefined if it is neither. */
@@ -88,20 +87,22 @@ export function readNetwork(text: string): Network | undefined {
   const [, base = '', length] = /^([^/]*)(?:\/([0-9]{1,3}))?$/.exec(text) ?? [];
   const address = readAddress(base);
   if (address === undefined) return undefined;
-  const prefix = length === undefined ? BITS[address.family] : Number(length);
-  return prefix <= BITS[address.family] ? { ...address, prefix } : undefined;
+  const bits = BITS[address.kind()];
+  const prefix = length === undefined ? bits : Number(length);
+  return prefix <= bits ? [address, prefix] : undefined;
 }
 
 /** What is wrong with an entry of WEBHOOK_ALLOWED_NETWORKS, as the end of a sentence that begins with the entry. */
 export function findNetworkProblem(text: string): string | undefined {
   const network = readNetwork(text);
   if (network === undefined) return 'is neither an IP address nor a network such as 10.0.0.0/8';
+  const [address] = network;
   if (isSingle(network)) {
-    const isSpecial = kindOf(text.replace(/\/.*$/, '')) === 'special';
+    const isSpecial = kindOf(address.toString()) === 'special';
     return isSpecial ? 'is an address for a special purpose, to which webhooks are never sent' : undefined;
   }
-  const hostBits = BigInt(BITS[network.family] - network.prefix);
-  if ((network.bits >> hostBits) << hostBits !== network.bits) {
+  const first = ipaddr[address.kind() === 'ipv4' ? 'IPv4' : 'IPv6'].networkAddressFromCIDR(text);
+  if (first.toString() !== address.toString()) {
     return 'has bits after its prefix: write the first address of the network, or a single address without a prefix';
   }
   const isPrivate = isPart(network, PRIVATE);
@@ -111,26 +112,24 @@ export function findNetworkProblem(text: string): string | undefined {
       'write each address that you need, such as 127.0.0.1'
     );
   }
-  const isGlobal = network.family === 4 || isPart(network, [GLOBAL_IPV6]);
-  if (isPrivate || (isGlobal && ![...PRIVATE, ...SPECIAL].some((range) => overlap(range, network)))) return undefined;
+  if (isPrivate || ![...PRIVATE, ...SPECIAL].some((range) => overlap(range, network))) return undefined;
   return 'contains addresses for special purposes, to which webhooks are never sent';
 }
 
-function isIn(networks: readonly Network[], address: Address): boolean {
+function isIn(networks: readonly Network[], address: IPv4 | IPv6): boolean {
   return networks.some((network) => contains(network, address));
 }
 
-function contains(network: Network, address: Address): boolean {
-  const rest = BigInt(BITS[network.family] - network.prefix);
-  return network.family === address.family && network.bits >> rest === address.bits >> rest;
+function contains([first, prefix]: Network, address: IPv4 | IPv6): boolean {
+  return first.kind() === address.kind() && address.match(first, prefix);
 }
 
 function isPart(network: Network, ranges: readonly Network[]): boolean {
-  return ranges.some((range) => contains(range, network) && range.prefix <= network.prefix);
+  return ranges.some((range) => contains(range, network[0]) && range[1] <= network[1]);
 }
 
 function overlap(one: Network, other: Network): boolean {
-  return contains(one, other) || contains(other, one);
+  return contains(one, other[0]) || contains(other, one[0]);
 }
 
 function readAll(...texts: readonly string[]): readonly Network[] {
@@ -144,26 +143,7 @@ export function requireNetwork(text: string): Network {
   return network;
 }
 
-function readAddress(text: string): Address | undefined {
-  const family = isIP(text);
-  if (family === 4) return { family, bits: joined(text.split('.').map(Number), 8n) };
-  if (family !== 6 || text.includes('%')) return undefined;
-  const [head = [], tail] = text.split('::').map(readGroups);
-  if (tail === undefined) return { family, bits: joined(head, 16n) };
-  const zeros = Array.from({ length: 8 - head.length - tail.length }, () => 0);
-  return { family, bits: joined([...head, ...zeros, ...tail], 16n) };
-}
-
-/** Groups of 16 bits. The last 32 bits may be written as an IPv4 address. */
-function readGroups(text: string): readonly number[] {
-  if (text === '') return [];
-  return text.split(':').flatMap((group) => {
-    if (!group.includes('.')) return [Number.parseInt(group, 16)];
-    const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number);
-    return [a * 256 + b, c * 256 + d];
-  });
-}
-
-function joined(parts: readonly number[], bits: bigint): bigint {
-  return parts.reduce((sum, part) => (sum << bits) | BigInt(part), 0n);
+/** Node decides what an address is: ipaddr.js also reads 127.1, 0x7f.1 and 010.0.0.1. */
+function readAddress(text: string): IPv4 | IPv6 | undefined {
+  return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
 }

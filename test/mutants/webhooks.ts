@@ -83,8 +83,8 @@ const DOOR: readonly Mutant[] = [
     name: 'door-mapped-addresses-allowed',
     mistake: 'IPv6 addresses that contain IPv4 addresses count as public',
     file: RANGES,
-    find: "const GLOBAL_IPV6 = requireNetwork('2000::/3');",
-    replace: "const GLOBAL_IPV6 = requireNetwork('::/0');",
+    find: "  '::/3',\n",
+    replace: '',
     witnesses: [spellings('refused without a connection'), NETWORKS],
   },
   {
@@ -108,7 +108,7 @@ const DOOR: readonly Mutant[] = [
     mistake: 'WEBHOOK_ALLOWED_NETWORKS may name a network of loopback addresses',
     file: RANGES,
     find: 'LOCAL.some((range) => overlap(range, network))',
-    replace: 'LOCAL.some((range) => range.prefix > 128 && overlap(range, network))',
+    replace: 'LOCAL.some((range) => range[1] > 128 && overlap(range, network))',
     also: [
       { file: RANGES, find: 'if (isPart(network, LOCAL) ||', replace: 'if (isPart(network, LOCAL.slice(0, 0)) ||' },
     ],
