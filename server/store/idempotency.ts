@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import type { RefusalCode } from '../../domain/error-codes.ts';
 import type { StoredResponse } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { currentCode } from './renamed-codes.ts';
 import {
   columns,
   HEX,
@@ -92,12 +91,7 @@ export const readStoredResponses = statementOfRows(
 
 /** The responses that {@link readStoredResponses} found, by the hash of the key. */
 export function toStoredResponses(found: readonly Row[]): Map<string, StoredResponse> {
-  return new Map(found.map((row) => [row.key_hash as string, toStoredResponse(row)]));
-}
-
-function toStoredResponse(row: Row): StoredResponse {
-  const response = RESPONSE.read(row);
-  return response.code === null ? response : { ...response, code: currentCode(response.code) };
+  return new Map(found.map((row) => [row.key_hash as string, RESPONSE.read(row)]));
 }
 
 const INSERT_RESPONSES = statement(

@@ -12,7 +12,7 @@ const DATABASE = 'server/store/connection/database.ts';
 const MIGRATION = 'server/store/migrations/0015_events.sql';
 
 /** What decides which transactions are numbered. */
-const WAITING = 'where not relayed and not abandoned\n          and created_at >=';
+const WAITING = 'where not relayed and not abandoned\n        and created_at >=';
 
 /** Mistakes of the relay, by which events are missed, told twice or out of order. */
 export const RELAYS: readonly Mutant[] = [
@@ -22,7 +22,7 @@ export const RELAYS: readonly Mutant[] = [
     file: RELAY,
     find: WAITING,
     replace:
-      "where not relayed and batch_id > coalesce((select batch_id from event_position order by batch_id desc limit 1), '00000000-0000-0000-0000-000000000000') and not abandoned\n          and created_at >=",
+      "where not relayed and batch_id > coalesce((select batch_id from event_position order by batch_id desc limit 1), '00000000-0000-0000-0000-000000000000') and not abandoned\n        and created_at >=",
     witnesses: [order('commits late comes after'), AT_ONCE],
   },
   {
@@ -31,15 +31,15 @@ export const RELAYS: readonly Mutant[] = [
     file: RELAY,
     find: WAITING,
     replace:
-      "where not relayed and created_at > coalesce((select max(created_at) from write_batch as numbered where relayed), '-infinity') and not abandoned\n          and created_at >=",
+      "where not relayed and created_at > coalesce((select max(created_at) from write_batch as numbered where relayed), '-infinity') and not abandoned\n        and created_at >=",
     witnesses: [order('commits late comes after'), AT_ONCE],
   },
   {
     name: 'relay-in-the-order-of-ids',
     mistake: 'transactions are numbered in the order of their ids, which are those of the clocks of the processes',
     file: RELAY,
-    find: 'order by created_at, batch_id limit :count\n      ) as oldest\n',
-    replace: 'order by created_at, batch_id limit :count\n      ) as oldest order by batch_id\n',
+    find: 'order by created_at, batch_id limit :count\n    ), sent',
+    replace: 'order by batch_id limit :count\n    ), sent',
     also: [
       {
         file: RELAY,
@@ -88,14 +88,6 @@ export const RELAYS: readonly Mutant[] = [
     witnesses: [RELAYED],
   },
   {
-    name: 'relay-marks-without-positions',
-    mistake: 'transactions of earlier versions are marked before anybody has looked for their events',
-    file: RELAY,
-    find: 'where batch_id = any (array(select batch_id from batch))\n',
-    replace: 'where batch_id = any (array(select batch_id from waiting))\n',
-    witnesses: [order('earlier versions')],
-  },
-  {
     name: 'relay-never-searches-all',
     mistake: 'transactions that committed long after they began are never looked for',
     file: RELAY,
@@ -108,7 +100,7 @@ export const RELAYS: readonly Mutant[] = [
     mistake: 'a fence that was abandoned holds up those after it',
     file: RELAY,
     find: WAITING,
-    replace: 'where not relayed\n          and created_at >=',
+    replace: 'where not relayed\n        and created_at >=',
     witnesses: [order('rolled back or abandoned')],
   },
   {

@@ -72,13 +72,51 @@ test('a schema that lacks a migration is older, and a later one of a newer versi
   await client.query("insert into schema_migration (name, checksum) values ('0018_webhooks.sql', $1)", [checksum]);
 });
 
-test('a ledger of a version without the column gets it with the next migration; until then its state is found', async () => {
-  await client.query('alter table schema_migration drop column needs');
-  expect(await state()).toBe('current');
-  await migrate(connection, { migrations: await withPlanted(expand) });
-  const { rows } = await client.query("select name, needs from schema_migration where name ~ '^9'");
-  expect(rows).toEqual([{ name: expand.name, needs: expand.needs }]);
-  expect(await state()).toBe('newer_usable');
+describe('a ledger that lacks migrations of version 0.1.0', () => {
+  const first = async (count: number) => (await readMigrations()).slice(0, count);
+  const outcomeOf = (run: Promise<unknown>): Promise<unknown> => run.catch((error: unknown) => error);
+
+  /** Every object of a schema, and every row of its history and its programs. */
+  const contentsOf = async (schema: string): Promise<unknown> => {
+    const objects = `select relname, relkind, relfilenode from pg_class where relnamespace = '${schema}'::regnamespace`;
+    const rows = ['schema_migration', 'program'].map((table) => `select * from ${schema}.${table}`);
+    const found: unknown[] = [];
+    for (const text of [`${objects} order by 1`, ...rows]) found.push((await client.query(text)).rows);
+    return found;
+  };
+
+  test('is refused with what to do, and left as it was, where a version before 0.1.0 has made it', async () => {
+    const older = { ...connection, schema: 'older' };
+    await migrate(older, { migrations: await first(18) });
+    await client.query(`alter table older.schema_migration drop column needs;
+      insert into older.program (program_id, name, currency, time_zone, created_at)
+        values (gen_random_uuid(), 'of before', 'USD', 'UTC', now())`);
+    const before = await contentsOf('older');
+    for (const run of [() => migrate(older), () => pendingMigrations(older), () => migrate(older)]) {
+      expect(await outcomeOf(run())).toMatchObject({
+        name: 'StartupProblem',
+        page: 'schema-behind',
+        message:
+          'The ledger is of a version before 0.1.0, which this version cannot upgrade: it lacks the migration ' +
+          '0019_traceparent.sql. Nothing was changed. Start version 0.1.0 on it once, and then this version.',
+      });
+    }
+    expect(await contentsOf('older')).toEqual(before);
+  });
+
+  test('is completed where its creation was interrupted', async () => {
+    const begun = { ...connection, schema: 'begun' };
+    await migrate(begun, { migrations: await first(5) });
+    expect(await migrate(begun)).toHaveLength((await readMigrations()).length - 5);
+    expect(await pendingMigrations(begun)).toEqual([]);
+  });
+
+  test('is upgraded where version 0.1.0 has migrated it, although it does not know what its first migrations need', async () => {
+    const upgraded = { ...connection, schema: 'upgraded' };
+    await migrate(upgraded, { migrations: await first(21) });
+    await client.query("update upgraded.schema_migration set needs = null where name < '0019'");
+    expect(await migrate(upgraded)).toHaveLength((await readMigrations()).length - 21);
+  });
 });
 
 test('findSchemaState takes one statement, as every role of the service', async () => {

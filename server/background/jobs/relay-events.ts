@@ -1,7 +1,7 @@
 import type { Database } from '../../store/connection/database.ts';
 import type { Databases } from '../../store/connection/databases.ts';
 import { QUERY_CANCELED, StoreFailure } from '../../store/connection/failure.ts';
-import { describeOldBatches, HOLD_RELAY, MAX_RELAYED, relayEvents, toRelayed } from '../../store/events/relay.ts';
+import { HOLD_RELAY, MAX_RELAYED, relayEvents, toRelayed } from '../../store/events/relay.ts';
 
 /**
  * The pause after every round: a busy service has twenty of them a second, each with a commit, and not a thousand. With 25
@@ -123,11 +123,10 @@ class Relay {
     const isRecent = startedAt - this.#searchedAllAt < FULL_SEARCH_MILLISECONDS;
     const count = this.#count;
     const statement = relayEvents(isRecent ? SEARCH_BACK_SECONDS : null, count);
-    const { found, programIds, isBlocked } = toRelayed(await this.#database.underLock(HOLD_RELAY, statement));
+    const { found, programIds } = toRelayed(await this.#database.underLock(HOLD_RELAY, statement));
     if (programIds.length > 0) this.#announce(programIds);
-    if (isBlocked) await this.#database.underLock(HOLD_RELAY, describeOldBatches());
     this.#count = Math.min(MAX_RELAYED, count * 2);
-    if (isBlocked || found === count) {
+    if (found === count) {
       this.#searchedAllAt = Number.NEGATIVE_INFINITY;
       return 'more';
     }

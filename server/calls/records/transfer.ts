@@ -5,7 +5,6 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { NO_API_KEY, type Transfer } from '../../../domain/transfers/transfer.ts';
-import { currentCode } from '../../store/renamed-codes.ts';
 import type { Caller } from '../call.ts';
 
 /** A transfer as the contract shows it. */
@@ -44,14 +43,11 @@ function toCreator(createdBy: string | null): string | null {
   return createdBy === NO_API_KEY ? 'sandbox' : toWireId('key', createdBy);
 }
 
-/**
- * The error of a failed transfer with its fields in their order, which `jsonb` does not keep (specification, 2.1). An
- * earlier version that is still running may store an old code.
- */
+/** The error of a failed transfer with its fields in their order, which `jsonb` does not keep (specification, 2.1). */
 function toErrorRecord(error: object | null): ErrorRecord | null {
   if (error === null) return null;
   const { Message, Status, Code, Type } = error as ErrorRecord;
-  return { Message, Status, Code: currentCode(Code), Type };
+  return { Message, Status, Code, Type };
 }
 
 /** A reversal as the contract shows it. */

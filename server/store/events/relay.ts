@@ -1,6 +1,6 @@
-import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
+import { EVERY_PROGRAM } from '../../../domain/event.ts';
 import type { Row, Statement } from '../connection/database.ts';
-import { BOOLEAN, columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
+import { columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 
 // Invariant: Every committed event has exactly one position, in the order of commits that saw each other, without a
 //   gap; no other has one
@@ -20,7 +20,7 @@ export const HOLD_RELAY: Statement = {
 /** Transactions that are numbered at once: few enough that the others wait for a few milliseconds only. */
 export const MAX_RELAYED = 200;
 
-const RELAYED = columns({ found: INTEGER, programIds: many(UUID), isBlocked: BOOLEAN });
+const RELAYED = columns({ found: INTEGER, programIds: many(UUID) });
 
 /** What a statement of {@link relayEvents} did. */
 export type Relayed = {
@@ -28,28 +28,21 @@ export type Relayed = {
   readonly found: number;
   /** The programs that have new positions; the nil UUID is the service itself. */
   readonly programIds: readonly string[];
-  /** Whether it stopped before a transaction of an earlier version: {@link describeOldBatches} must come first. */
-  readonly isBlocked: boolean;
 };
 
 const RELAY_EVENTS = statement(
   'relay_events',
   { withinSeconds: nullable(INTEGER), everyProgram: UUID, count: INTEGER },
   `with waiting as materialized (
-      select oldest.*, bool_or(events_at is null) over (order by created_at, batch_id) as is_blocked
-      from (
-        select batch_id, created_at, events_at, event_programs, event_counts from write_batch
-        where not relayed and not abandoned
-          and created_at >= coalesce(statement_timestamp() - make_interval(secs => :withinSeconds), '-infinity')
-        order by created_at, batch_id limit :count
-      ) as oldest
-    ), batch as (
-      select * from waiting where not is_blocked
+      select batch_id, created_at, events_at, event_programs, event_counts from write_batch
+      where not relayed and not abandoned
+        and created_at >= coalesce(statement_timestamp() - make_interval(secs => :withinSeconds), '-infinity')
+      order by created_at, batch_id limit :count
     ), sent as (
       select batch_id, created_at, events_at, program_id, count, coalesce(sum(count)
           filter (where program_id <> :everyProgram)
           over (order by created_at, batch_id, program_id rows between unbounded preceding and 1 preceding), 0) as numbered
-      from batch cross join lateral unnest(event_programs, event_counts) as own (program_id, count)
+      from waiting cross join lateral unnest(event_programs, event_counts) as own (program_id, count)
     ), placed as (
       select own_or_shared.*, coalesce(sum(count)
           over (partition by program_id order by created_at, batch_id, is_shared
@@ -83,10 +76,9 @@ const RELAY_EVENTS = statement(
       from written group by 1
       on conflict (day) do update set last_number = greatest(stored.last_number, excluded.last_number)
     ), marked as (
-      update write_batch set relayed = true where batch_id = any (array(select batch_id from batch))
+      update write_batch set relayed = true where batch_id = any (array(select batch_id from waiting))
     )
     select (select count(*)::integer from waiting) as found,
-      (select coalesce(bool_or(is_blocked), false) from waiting) as is_blocked,
       array(select program_id from added where program_id <> :everyProgram) as program_ids`,
 );
 
@@ -106,44 +98,4 @@ export function relayEvents(withinSeconds: number | null, count: number = MAX_RE
 export function toRelayed([row]: readonly Row[]): Relayed {
   if (row === undefined) throw new Error('the relay has returned no row');
   return RELAYED.read(row) as Relayed;
-}
-
-/**
- * Transactions of earlier versions whose events are looked up at once. Each look-up takes a probe of every partition of
- * `event`.
- */
-const MAX_DESCRIBED = 200;
-
-const DESCRIBE_OLD_BATCHES = statement(
-  'describe_old_batches',
-  { count: INTEGER, serviceItself: UUID },
-  `with old as materialized (
-      select batch_id from write_batch where not relayed and not abandoned and events_at is null
-      order by created_at, batch_id limit :count
-    ), hidden as (
-      update event set program_id = null
-      where batch_id = any (array(select batch_id from old)) and type = 'switch.changed' and program_id is not null
-    ), found as (
-      select batch_id, min(created_at) as events_at, count(*)::integer as count,
-        coalesce(case when type <> 'switch.changed' then program_id end, :serviceItself) as program_id
-      from event where batch_id = any (array(select batch_id from old))
-      group by batch_id, 4
-    ), described as (
-      select old.batch_id, min(found.events_at) as events_at, array_agg(found.program_id) as programs,
-        array_agg(found.count) as counts
-      from old left join found on found.batch_id = old.batch_id group by old.batch_id
-    )
-    update write_batch set relayed = described.events_at is null, events_at = described.events_at,
-      event_programs = case when described.events_at is not null then programs end,
-      event_counts = case when described.events_at is not null then counts end
-    from described where write_batch.batch_id = described.batch_id`,
-);
-
-/**
- * Adds to fences of earlier versions what newer ones have from the start: when, how many and whose events they have. What
- * these versions wrote about the switch contains the operator's reason, so it becomes the service's own. Must follow
- * {@link HOLD_RELAY}.
- */
-export function describeOldBatches(): Statement {
-  return DESCRIBE_OLD_BATCHES({ count: MAX_DESCRIBED, serviceItself: SERVICE_ITSELF });
 }

@@ -44,17 +44,6 @@ export async function applyMigration(client: pg.ClientBase, migration: Migration
   applying.onApplied?.(migration.name, performance.now() - started);
 }
 
-/** Adds the column `needs` to the history of a ledger that was migrated by a version without it. */
-export async function provideNeeds(client: pg.ClientBase, applying: Applying): Promise<void> {
-  const { rowCount } = await client.query(
-    "select from pg_attribute where attrelid = 'schema_migration'::regclass and attname = 'needs'",
-  );
-  if (rowCount !== 0) return;
-  await inTries(client, 'the history of migrations', applying, async () => {
-    await client.query('alter table schema_migration add column needs text');
-  });
-}
-
 async function note(client: pg.ClientBase, { name, checksum, needs }: Migration): Promise<void> {
   await client.query('insert into schema_migration (name, checksum, needs) values ($1, $2, $3)', [
     name,

@@ -7,7 +7,7 @@ import { type Migration, numberOf, readMigrations } from './migration-files.ts';
 export type AppliedMigration = {
   readonly name: string;
   readonly checksum: string;
-  /** Number of the newest migration that a program must know to run on the schema; null for rows of before it was noted. */
+  /** Number of the newest migration that a program must know to run on the schema; null in rows of versions before 0.1.0. */
   readonly needs: string | null;
 };
 
@@ -17,7 +17,7 @@ export type AppliedMigration = {
  */
 export type SchemaState = 'current' | 'older' | 'newer_usable' | 'newer_unusable';
 
-/** As JSON, because databases that no version with `needs` has migrated have no such column. */
+/** As JSON, because ledgers of versions before 0.1.0 have no column `needs`. */
 export const READ_APPLIED = `select name, checksum, to_jsonb(schema_migration) ->> 'needs' as needs from schema_migration`;
 
 const STATEMENT: Statement = { name: 'read_schema_migration', text: READ_APPLIED, values: [] };
@@ -93,11 +93,23 @@ const ALSO_APPLIED: ReadonlySet<string> = new Set([
   '3c2f2bf704f1b9e57c0aa014fb33776fb1ca01e547fa9306389a7ff8a26d7454',
 ]);
 
+/** The newest migration of version 0.1.0, the first that ledgers are upgraded from. */
+const FIRST_RELEASE = '0021';
+
 /**
- * Throws a {@link StartupProblem} when the schema is one that this program must not run on: it has migrations of a newer
- * version that this one cannot work with, or one that was edited after it was applied.
+ * Throws a {@link StartupProblem} when the schema is one that this program must not run on: it is of a version before 0.1.0,
+ * it has migrations of a newer version that this one cannot work with, or one that was edited after it was applied.
  */
 export function requireUsableSchema(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
+  const lacking = compareSchema(migrations, applied).pending.find(({ name }) => numberOf(name) <= FIRST_RELEASE);
+  // Where every row says what it needs, a version since then has begun to create the schema, and may go on.
+  if (lacking !== undefined && applied.some(({ needs }) => needs === null)) {
+    throw new StartupProblem(
+      'schema-behind',
+      `The ledger is of a version before 0.1.0, which this version cannot upgrade: it lacks the migration ${lacking.name}. ` +
+        'Nothing was changed. Start version 0.1.0 on it once, and then this version.',
+    );
+  }
   const [first] = compareSchema(migrations, applied).unusable;
   if (first !== undefined) {
     const newest = migrations.at(-1)?.name ?? 'none';

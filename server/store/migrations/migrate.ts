@@ -6,7 +6,7 @@ import { hasSchema } from '../connection/database-problem.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import { readAdvisoryHolder, readTableUser } from '../connection/lock-holder.ts';
 import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
-import { type Applying, applyMigration, provideNeeds } from './apply-migration.ts';
+import { type Applying, applyMigration } from './apply-migration.ts';
 import { type AppliedMigration, compareSchema, READ_APPLIED, requireUsableSchema } from './compatibility.ts';
 import { type Migration, readMigrations } from './migration-files.ts';
 
@@ -61,10 +61,7 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
     requireUsableSchema(migrations, applied);
     const { pending, usable } = compareSchema(migrations, applied);
     if (usable.length > 0) options.onNewer?.(usable);
-    if (pending.length > 0) {
-      await requireSight(client);
-      await provideNeeds(client, options);
-    }
+    if (pending.length > 0) await requireSight(client);
     for (const migration of pending) await applyMigration(client, migration, options);
     return pending.map(({ name }) => name);
   };

@@ -4,7 +4,6 @@ import type { Database, Statement } from '../../store/connection/database.ts';
 import { StoreFailure } from '../../store/connection/failure.ts';
 import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError } from '../../store/error.ts';
 import { REPORTED_TYPES } from '../../store/error-report.ts';
-import { currentCode, currentDropReason } from '../../store/renamed-codes.ts';
 import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts';
 
 /** Bytes of a spool reserved for the counts of dropped errors. */
@@ -233,7 +232,5 @@ function readLine(value: unknown): Line | undefined {
   const { error, drop } = value as { readonly error?: Partial<LoggedError>; readonly drop?: Partial<Drop> };
   const isTimed = drop === undefined || (Number.isFinite(drop.since) && Number.isFinite(drop.until));
   if (!isTimed || !ID.test(String(error?.requestId ?? drop?.dropId))) return undefined;
-  const line = value as Line;
-  if (line.error !== undefined) return { error: { ...line.error, code: currentCode(line.error.code) } };
-  return line.drop === undefined ? line : { drop: { ...line.drop, reason: currentDropReason(line.drop.reason) } };
+  return value as Line;
 }

@@ -68,7 +68,7 @@ export const EVENT_STATEMENTS: Meanings = {
     const added = new Map<string, number>();
     for (const { programId, count: more } of sent) added.set(programId, (added.get(programId) ?? 0) + more);
     const programIds = [...added.keys()].sort();
-    const result = { found: batches.length, is_blocked: false, program_ids: programIds };
+    const result = { found: batches.length, program_ids: programIds };
     if (sent.length === 0) return [result];
     const total = sent.reduce((sum, { count: more, isShared }) => sum + (isShared ? 0 : more), 0);
     const next = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
-import { idAt, newBatchId, newId } from '../../../server/foundation/ids.ts';
+import { idAt, newBatchId } from '../../../server/foundation/ids.ts';
 import { findEvent } from '../../../server/store/events/read-events.ts';
-import { describeOldBatches, HOLD_RELAY, relayEvents } from '../../../server/store/events/relay.ts';
+import { HOLD_RELAY, relayEvents } from '../../../server/store/events/relay.ts';
 import { preparePartitions } from '../../../server/store/partition.ts';
 import { waitFor } from '../../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
@@ -114,37 +114,6 @@ test('a fence older than the bounded search is found by the search without a bou
   expect(await subjectsOf(programId)).toEqual([]);
   await relayOnce(background);
   expect(await subjectsOf(programId)).toEqual(['1 a']);
-});
-
-test('what services of earlier versions write is numbered in its turn', async () => {
-  const programId = newProgram();
-  await commitEvents(background, [eventOf(programId, 'a')]);
-  const writeOld = async (subjects: readonly string[], type = 'transfer.completed') => {
-    const batchId = newId();
-    await owner.query('insert into write_batch (batch_id, created_at) values ($1, clock_timestamp())', [batchId]);
-    for (const [index, subjectId] of subjects.entries()) {
-      await owner.query(
-        `insert into event (batch_id, index, program_id, type, subject_id, payload, created_at)
-          select $1, $2, $3, $4, $5, '{}', date_trunc('milliseconds', created_at) from write_batch where batch_id = $1`,
-        [batchId, index, programId, type, subjectId],
-      );
-    }
-  };
-  await writeOld(['b', 'c']);
-  await writeOld([]);
-  await writeOld(['with the reason'], 'switch.changed');
-  await commitEvents(background, [eventOf(programId, 'd')]);
-
-  const first = await relayOnce(background);
-  expect(first.isBlocked).toBe(true);
-  expect(await subjectsOf(programId)).toEqual(['1 a']);
-  await background.underLock(HOLD_RELAY, describeOldBatches());
-  expect((await relayOnce(background)).isBlocked).toBe(false);
-  expect(await subjectsOf(programId)).toEqual(['1 a', '2 b', '3 c', '4 d']);
-  const all = await readAll(background, {});
-  const found = all.find(({ subjectId }) => subjectId === 'with the reason');
-  expect(found?.programId).toBeNull();
-  expect(await readAll(ledger.databases.application.forProgram(programId), { programId })).toHaveLength(4);
 });
 
 test('partitions are made later while somebody reads everything for long', async () => {
