@@ -1,19 +1,12 @@
 import type { Row } from './command-line.ts';
 import { measureConnections } from './connections.ts';
-import { measureConsoles, measureInBrowser } from './consoles.ts';
-import { measureEvents } from './events.ts';
-import { median } from './figures.ts';
-import type { Latencies } from './load/traffic.ts';
 import { measureObservation } from './observation.ts';
 import type { Outcome } from './outcome.ts';
 import { profileTransfers } from './profile.ts';
-import type { ChartLatencies, Results } from './report/results.ts';
-import { type Rounds, runRounds, workloadsOf } from './rounds/run-rounds.ts';
-import { browserRows, consoleRows } from './rows/console-rows.ts';
-import { pullRow, relayRows } from './rows/event-rows.ts';
+import type { Results } from './report/results.ts';
+import { runRounds, workloadsOf } from './rounds/run-rounds.ts';
 import { ROUND_ROWS } from './rows/from-rounds.ts';
 import { measureGrowth, memoryRow, storageRows } from './rows/growth.ts';
-import { percentile } from './rows/latencies.ts';
 import { observationRows } from './rows/observation-rows.ts';
 import { measureStoredLedger, storedLedgerRows } from './rows/stored-ledger.ts';
 import { isolationRows, throughputRows } from './rows/webhook-rows.ts';
@@ -24,7 +17,7 @@ import { measureThroughput } from './webhooks/throughput.ts';
 /** The rows that need pgbench. */
 export const PGBENCH_ROWS: readonly Row[] = [1, 2, 3, 8];
 
-type Findings = Pick<Results, 'outcomes' | 'latencies' | 'stored' | 'connections' | 'profile' | 'omitted' | 'failed'>;
+type Findings = Pick<Results, 'outcomes' | 'stored' | 'connections' | 'profile' | 'omitted' | 'failed'>;
 
 type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
@@ -34,8 +27,7 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
   const { possible, omitted } = divideRows(stage);
   const outcomes: Outcome[] = [];
   const failed: string[] = [];
-  const findings: Mutable<Pick<Findings, 'latencies' | 'stored' | 'connections' | 'profile'>> = {
-    latencies: null,
+  const findings: Mutable<Pick<Findings, 'stored' | 'connections' | 'profile'>> = {
     stored: null,
     connections: null,
     profile: null,
@@ -46,7 +38,6 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
     await attempt(`rows ${roundRows.join(', ')}`, async () => {
       const rounds = await runRounds(stage, workloadsOf(roundRows, options.pgbenchClients));
       for (const row of roundRows) outcomes.push(...[ROUND_ROWS[row]?.(rounds, { cores, options }) ?? []].flat());
-      findings.latencies = chartLatencies(rounds);
     });
   }
   if (possible.includes(13) || possible.includes(14)) {
@@ -54,13 +45,6 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
       const growth = await measureGrowth(stage);
       if (possible.includes(13)) outcomes.push(memoryRow(growth));
       if (possible.includes(14)) outcomes.push(...storageRows(growth));
-    });
-  }
-  if (possible.includes(16) || possible.includes(17)) {
-    await attempt('rows 16, 17', async () => {
-      const figures = await measureEvents(stage);
-      if (possible.includes(16)) outcomes.push(...relayRows(figures));
-      if (possible.includes(17)) outcomes.push(pullRow(figures));
     });
   }
   if (possible.includes(18)) {
@@ -71,12 +55,6 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
   }
   if (possible.includes(21)) {
     await attempt('row 21', async () => void outcomes.push(...observationRows(await measureObservation(stage))));
-  }
-  if (possible.includes(22)) {
-    await attempt('row 22', async () => void outcomes.push(...consoleRows(await measureConsoles(stage))));
-  }
-  if (possible.includes(23)) {
-    await attempt('row 23', async () => void outcomes.push(...browserRows(await measureInBrowser(stage))));
   }
   if (options.extras.includes('connections')) {
     await attempt('connections', async () => {
@@ -92,7 +70,7 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
     await attempt('row 10', async () => {
       const stored = await measureStoredLedger(stage);
       outcomes.push(...storedLedgerRows(stage, stored));
-      findings.stored = { growth: stored.growth, reads: stored.reads };
+      findings.stored = { reads: stored.reads };
     });
   }
   outcomes.sort((one, other) => one.row - other.row);
@@ -127,15 +105,4 @@ async function attemptPart(
     say(`  ${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
     await belongings.endAll(say, belongingsBefore);
   }
-}
-
-/** Each percentile as the median of the rounds; null when one of the workloads was not run. */
-function chartLatencies(rounds: Rounds): ChartLatencies | null {
-  const { lone, half, hot } = rounds;
-  if (lone === undefined || half === undefined || hot === undefined) return null;
-  const middle = (runs: typeof lone): Latencies => {
-    const of = (name: keyof Latencies): number => median(percentile(runs, name));
-    return { p50: of('p50'), p90: of('p90'), p99: of('p99'), p999: of('p999'), maximum: of('maximum') };
-  };
-  return { lone: middle(lone), half: middle(half), hot: middle(hot) };
 }

@@ -1,14 +1,10 @@
 import type { Options } from '../command-line.ts';
 import type { RatesByConnections } from '../connections.ts';
 import type { Settings } from '../ledger/server.ts';
-import type { Latencies } from '../load/traffic.ts';
 import type { Machine } from '../machine.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Profile } from '../profile.ts';
 import type { StoredLedger } from '../rows/stored-ledger.ts';
-
-/** Latencies for the chart, each percentile as the median of the rounds. */
-export type ChartLatencies = Readonly<Record<'lone' | 'half' | 'hot', Latencies>>;
 
 /** All that a run of the bench found, as latest.json has it. */
 export type Results = {
@@ -24,8 +20,7 @@ export type Results = {
   readonly omitted: readonly string[];
   /** Parts that failed, with the reason: a request that was refused, books that do not balance. */
   readonly failed: readonly string[];
-  readonly latencies: ChartLatencies | null;
-  readonly stored: Pick<StoredLedger, 'growth' | 'reads'> | null;
+  readonly stored: Pick<StoredLedger, 'reads'> | null;
   readonly connections: RatesByConnections | null;
   readonly profile: Profile | null;
   readonly elapsedSeconds: number;

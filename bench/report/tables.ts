@@ -1,7 +1,7 @@
 import { short, whole } from '../figures.ts';
 import { isMet, type Outcome, shortfall } from '../outcome.ts';
 import type { Profile } from '../profile.ts';
-import type { Chart } from './charts.ts';
+import type { Chart } from './chart.ts';
 import type { Results } from './results.ts';
 
 const HEADINGS = ['row', 'compared', 'measured', 'against', 'result', 'target', 'verdict'] as const;
@@ -102,11 +102,11 @@ function markdownTable(headings: readonly string[], rows: readonly (readonly str
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Where the charts are, seen from docs/performance.md. */
+/** Where the chart is, seen from docs/performance.md. */
 const DIRECTORY = 'performance';
 
 /** The part of docs/performance.md that a run rewrites. */
-export function resultsInMarkdown(results: Results, charts: readonly Chart[]): string {
+export function resultsInMarkdown(results: Results, chart: Chart | undefined): string {
   const { outcomes, profile } = results;
   const notes = outcomes.flatMap(({ row, notes: all }) => all.map((note) => `- ${row}: ${note}`));
   const runs = outcomes.flatMap(({ row, runs: all }) =>
@@ -116,7 +116,7 @@ export function resultsInMarkdown(results: Results, charts: readonly Chart[]): s
     ...factsOf(results),
     markdownTable(HEADINGS, rowsOf(outcomes)),
     notes.join('\n'),
-    charts.map(({ title, file }) => `![${title}](${DIRECTORY}/${file})`).join('\n\n'),
+    ...(chart === undefined ? [] : [`![${chart.title}](${DIRECTORY}/${chart.file})`]),
     `<details><summary>The single rounds</summary>\n\n${markdownTable(['row', 'figure', 'rounds'], runs)}\n\n</details>`,
     ...(profile === null ? [] : [profileInMarkdown(profile)]),
   ].join('\n\n');

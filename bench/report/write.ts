@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { drawCharts } from './charts.ts';
+import { drawChart } from './chart.ts';
 import type { Results } from './results.ts';
 import { resultsInMarkdown } from './tables.ts';
 
@@ -17,15 +17,15 @@ const BEGIN = '<!-- Written by npm run bench: begin -->';
 const END = '<!-- Written by npm run bench: end -->';
 
 /**
- * Writes data, charts and tables to a directory. If it is the committed one, the tables go into docs/performance.md,
+ * Writes data, the chart and tables to a directory. If it is the committed one, the tables go into docs/performance.md,
  * between two markers.
  */
 export async function writeResults(results: Results, directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'latest.json'), `${JSON.stringify(results, undefined, 2)}\n`);
-  const charts = drawCharts(results);
-  for (const { file, svg } of charts) await writeFile(join(directory, file), svg);
-  const text = resultsInMarkdown(results, charts);
+  const chart = drawChart(results);
+  if (chart !== undefined) await writeFile(join(directory, chart.file), chart.svg);
+  const text = resultsInMarkdown(results, chart);
   if (directory !== COMMITTED) {
     await writeFile(join(directory, 'results.md'), `${text}\n`);
     return;

@@ -25,7 +25,6 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     9: ['hot', 'lone', 'half'],
     11: ['hot', 'batch'],
     12: ['hot', 'own'],
-    15: ['hot', 'unrelayed'],
     20: ['hot', 'delivering'],
   };
   const needed = new Set(rows.flatMap((row) => needs[row] ?? []));
@@ -34,7 +33,6 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     'own',
     'unlimited',
     'hot',
-    'unrelayed',
     'delivering',
     'fewer',
     'spread',

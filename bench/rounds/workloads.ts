@@ -7,7 +7,6 @@ import { processorTimeMilliseconds } from '../processor-time.ts';
 import type { Stage } from '../stage.ts';
 import { besideWebhook } from './beside-webhook.ts';
 import type { Round, ServiceOnLedger } from './round.ts';
-import { withoutRelay } from './without-relay.ts';
 
 /** Rows of one call: the most there may be. */
 export const BATCH_ROWS = 1000;
@@ -28,8 +27,6 @@ export type WorkloadName =
   | 'unlimited'
   /** The same in a thousand programs with one card and one key each. */
   | 'spread'
-  /** The same as `hot` while no event gets a position. */
-  | 'unrelayed'
   /** The same as `hot` while a webhook gets 1,000 events a second. */
   | 'delivering'
   /** One connection. */
@@ -74,8 +71,6 @@ async function runOnService(target: ServiceOnLedger, name: WorkloadName, memory:
   switch (name) {
     case 'fewer':
       return closedLoop(target, traffic, FEWER_CONNECTIONS);
-    case 'unrelayed':
-      return withoutRelay(target, () => closedLoop(target, traffic, MANY_CONNECTIONS));
     case 'delivering':
       return deliverBeside(target);
     case 'lone':

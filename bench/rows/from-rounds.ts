@@ -14,7 +14,7 @@ export type Circumstances = { readonly cores: number; readonly options: Options 
 /** A machine with this many cores or fewer has the targets for two. */
 const TWO_CORES = 2;
 
-/** The rows that are computed from the rounds; rows 10, 13, 14, 16 to 19 and 21 to 23 have runs of their own. */
+/** The rows that are computed from the rounds; rows 10, 13, 14, 18, 19 and 21 have runs of their own. */
 export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumstances: Circumstances) => Outcome>>> = {
   1: (rounds, { options }) => againstPgbench(rounds, options, 1),
   2: (rounds, { options, cores }) => againstPgbench(rounds, options, 100, cores <= TWO_CORES),
@@ -56,12 +56,6 @@ export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumsta
       row: 12,
       title: "own PostgreSQL 15 with Debian's default settings, against the embedded PostgreSQL 18",
       least: 0.8,
-    }),
-  15: (rounds) =>
-    compareRates(rounds, ['hot', 'unrelayed'], {
-      row: 15,
-      title: 'with the relay of events, against without',
-      least: 0.97,
     }),
   20: besideWebhookRow,
 };

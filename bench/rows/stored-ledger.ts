@@ -1,4 +1,4 @@
-import { inWords, median, short, whole } from '../figures.ts';
+import { inWords, short, whole } from '../figures.ts';
 import { examineBooks } from '../ledger/books.ts';
 import { Fill } from '../ledger/fill.ts';
 import { createLedger, dropLedger, type Ledger, type Served, serve } from '../ledger/ledger.ts';
@@ -16,14 +16,9 @@ const NAMES = ['empty', 'filled', 'every card'] as const;
 /** What a filled ledger showed. */
 export type StoredLedger = {
   readonly runs: Readonly<Record<(typeof NAMES)[number], readonly Run[]>>;
-  /** Rates at a number of stored transfers; those between the first and the last are single runs. */
-  readonly growth: readonly { readonly stored: number; readonly rate: number }[];
   readonly reads: Readonly<Record<'empty' | 'filled', ReadLatencies>>;
   readonly filledBytes: number;
 };
-
-/** Shares of the whole at which the fill pauses for a run. */
-const PAUSES = [0.4, 1] as const;
 
 /**
  * Measures the rate with millions of transfers and a million cards stored, and that of an empty ledger. Every run has a
@@ -31,8 +26,8 @@ const PAUSES = [0.4, 1] as const;
  */
 export async function measureStoredLedger(stage: Stage): Promise<StoredLedger> {
   const { options } = stage;
-  const { transfers, cards } = options.stored;
-  const { filled, growth } = await fillLedger(stage);
+  const { cards } = options.stored;
+  const filled = await fillLedger(stage);
   const reads: Partial<Record<'empty' | 'filled', ReadLatencies>> = {};
   const contents = {
     empty: async () => {
@@ -59,16 +54,14 @@ export async function measureStoredLedger(stage: Stage): Promise<StoredLedger> {
   await examineBooks(stage.server, filled.database, filled.acknowledged);
   await dropLedger(stage, filled);
   if (reads.empty === undefined || reads.filled === undefined) throw new Error('the reads were not measured');
-  const rate = (name: (typeof NAMES)[number]): number => median(figures(runs[name], 'rate'));
   return {
     runs,
-    growth: [{ stored: 0, rate: rate('empty') }, ...growth, { stored: transfers, rate: rate('filled') }],
     reads: { empty: reads.empty, filled: reads.filled },
     filledBytes: Number(size.rows[0]?.bytes),
   };
 }
 
-async function fillLedger(stage: Stage) {
+async function fillLedger(stage: Stage): Promise<Ledger> {
   const { transfers, cards } = stage.options.stored;
   const filled = await createLedger(stage);
   const fill = new Fill(stage, filled);
@@ -77,13 +70,9 @@ async function fillLedger(stage: Stage) {
     stage.say(`  ${what} stored after ${whole((performance.now() - begun) / 1000)} s`);
   await fill.addCards();
   report(`${inWords(cards)} cards`);
-  const growth: { stored: number; rate: number }[] = [];
-  for (const share of PAUSES) {
-    await fill.fillUpTo(Math.round(transfers * share));
-    report(`${inWords(transfers * share)} transfers`);
-    if (share < 1) growth.push({ stored: filled.acknowledged, rate: (await runOn(stage, filled)).rate });
-  }
-  return { filled, growth };
+  await fill.fillUpTo(transfers);
+  report(`${inWords(transfers)} transfers`);
+  return filled;
 }
 
 async function runOn(

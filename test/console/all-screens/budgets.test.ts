@@ -1,10 +1,15 @@
 import { beforeAll, expect, test } from 'vitest';
-import { POLLS } from '../../../bench/console-polls.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 
 /** Bytes after gzip. The design allows 90,000; `test/pages/console.test.ts` reads the files, and here a browser chooses them. */
 const MAX_FIRST_LOAD_BYTES = 110_000;
+
+/** What an open overview asks again and again, and how often at most. */
+const POLLS = [
+  { path: '/api/v0.1/operator/overview', everyMilliseconds: 2_000 },
+  { path: '/api/v0.1/operator/switch', everyMilliseconds: 5_000 },
+] as const;
 
 /** Rows of lists in the document at once. */
 const MAX_ROWS = 300;
