@@ -53,10 +53,11 @@ export type CallContext = {
   /** When the caller must have a response, by `performance.now()`, in milliseconds. */
   readonly deadline: number;
   /**
-   * Whether nobody is known to wait for the response: the caller has disconnected, has ended its input, which hardly anybody
-   * does who still reads, or was told that the response comes too late. Omitted where that cannot be.
+   * Whether nobody is known to wait for the response: the caller has disconnected, or was told that the response comes too
+   * late. For work that has to wait for its turn (`isWaiting`) also whether the caller has ended its input, which hardly anybody
+   * does who still reads. Omitted where that cannot be.
    */
-  readonly isGone?: (() => boolean) | undefined;
+  readonly isGone?: ((isWaiting: boolean) => boolean) | undefined;
 };
 
 /** What a request for a stream contains besides its query. */

@@ -6,7 +6,7 @@ import { forEachPiece, type TurnCall, Turns } from './turns.ts';
 const LIMITS = { waitingOfOne: 10, waitingOfAll: 20 };
 const MINUTE = 60_000;
 
-const callOf = (programId: string, isGone?: () => boolean): TurnCall => ({
+const callOf = (programId: string, isGone?: (isWaiting: boolean) => boolean): TurnCall => ({
   programId,
   isGone,
   deadline: performance.now() + MINUTE,
@@ -84,6 +84,17 @@ test('what nobody waits for any more does not begin, and whoever comes after it 
     ),
   ).rejects.toBeInstanceOf(CallerGone);
   expect(began).toHaveLength(3);
+});
+
+test('a caller that has ended its input, and may still read, is served where it does not have to wait', async () => {
+  const turns = new Turns({ atOnce: 1, ...LIMITS });
+  const { began, work, end } = bench();
+  const halfClosed = callOf('a', (isWaiting) => isWaiting);
+  const served = turns.take(halfClosed, work('served'));
+  await expect(turns.take(halfClosed, work('never'))).rejects.toBeInstanceOf(CallerGone);
+  await end();
+  expect(await served).toBe('served');
+  expect(began).toEqual(['served']);
 });
 
 test('more than may wait is refused, for one program and for all; those who have gone do not count', async () => {

@@ -37,7 +37,7 @@ export class Turns {
    * @throws {OperationFailure} busy, where too much waits or the deadline has passed; {@link CallerGone}
    */
   async take<Value>(call: TurnCall, work: () => Promise<Value>): Promise<Value> {
-    if (isGone(call)) throw gone();
+    if (isGone(call, this.#free === 0)) throw gone();
     if (call.deadline <= performance.now()) throw tooLate();
     if (this.#free > 0) this.#free -= 1;
     else await this.#queue(call);
@@ -84,7 +84,7 @@ export class Turns {
     line.splice(line.indexOf(place), 1);
     if (line.length === 0) this.#lines.delete(programId);
     this.#leave(place);
-    place.refuse(isGone(place.call) ? gone() : tooLate());
+    place.refuse(isGone(place.call, true) ? gone() : tooLate());
   }
 
   #release(): void {
@@ -103,7 +103,7 @@ export class Turns {
   }
 
   #dropIfGone(place: Place): boolean {
-    if (!isGone(place.call)) return false;
+    if (!isGone(place.call, true)) return false;
     this.#leave(place);
     place.refuse(gone());
     return true;
@@ -115,8 +115,8 @@ export class Turns {
   }
 }
 
-function isGone({ isGone }: TurnCall): boolean {
-  return isGone?.() === true;
+function isGone({ isGone }: TurnCall, isWaiting: boolean): boolean {
+  return isGone?.(isWaiting) === true;
 }
 
 const gone = (): Error => new CallerGone('The caller has gone.');

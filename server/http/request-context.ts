@@ -100,10 +100,10 @@ export class RequestContext {
     return this.#traceparent;
   }
 
-  /** Whether nobody is known to wait for the response. Whoever reads it already may have ended the input. */
-  get isGone(): boolean {
+  /** See `CallContext.isGone`. Whoever reads the response already may have ended the input. */
+  isGone(isWaiting: boolean): boolean {
     if (this.isAbandoned || this.response.destroyed) return true;
-    return !this.responded && this.request.socket.readableEnded;
+    return isWaiting && !this.responded && this.request.socket.readableEnded;
   }
 
   /** The request id on the wire. */

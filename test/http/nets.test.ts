@@ -208,9 +208,9 @@ describe('a caller that disconnects', () => {
       const { ask, connect, reports } = await serve(fakeGateway({ list_cards: handler, export_transfers: handler }));
       const caller = await connect(bare('GET', path));
       const call = await begun.promise;
-      expect(call.isGone?.()).toBe(false);
+      expect(call.isGone?.(true)).toBe(false);
       caller.socket.resetAndDestroy();
-      await expect.poll(() => call.isGone?.()).toBe(true);
+      await expect.poll(() => call.isGone?.(false)).toBe(true);
       stopped.reject(new CallerGone('gone'));
       await ask(bare('GET', '/health/live'));
       expect(reports).toEqual([]);
@@ -228,7 +228,8 @@ describe('a caller that disconnects', () => {
     const caller = await connect(bare('GET', '/api/v0.1/core/card'));
     const call = await begun.promise;
     caller.socket.end();
-    await expect.poll(() => call.isGone?.()).toBe(true);
+    await expect.poll(() => call.isGone?.(true)).toBe(true);
+    expect(call.isGone?.(false)).toBe(false);
     stopped.reject(new CallerGone('gone'));
     expectRecord(await caller.next(), 503, 'service_unavailable');
   });
@@ -242,7 +243,7 @@ describe('a caller that disconnects', () => {
     const settings = { operationTimeoutMilliseconds: 10, operationGraceMilliseconds: 10, maxDrainMilliseconds: 0 };
     const { ask } = await serve(fakeGateway({ list_cards: handler }), { settings });
     expectRecord(await ask(bare('GET', '/api/v0.1/core/card')), 500, 'unknown_list_cards');
-    expect((await begun.promise).isGone?.()).toBe(true);
+    expect((await begun.promise).isGone?.(false)).toBe(true);
   });
 });
 

@@ -41,7 +41,7 @@ function callOf(request: OperationRequest): AnyCall {
     sent: body === undefined ? sent.query : sent.body,
     idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
     deadline: performance.now() + service.settings.operationTimeoutMilliseconds,
-    isGone: () => context.isGone,
+    isGone: (isWaiting) => context.isGone(isWaiting),
     stream: operation.stream === undefined ? undefined : readStreamRequest(context),
   };
 }

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type SearchResults, TransferService } from '../../../sdk/client.ts';
+import { Conversation } from '../../fuzz/conversation.ts';
 import { waitFor } from '../../harness/process.ts';
 import { refusalOf, useService } from '../../harness/service.ts';
 
@@ -216,6 +217,13 @@ describe('search', () => {
     { q: 'x', created_from: '2030-01-02T00:00:00Z', created_to: '2030-01-01T00:00:00Z' },
   ])('%j is refused', async (query) => {
     expect(await refusalOf(client().search.find(query))).toMatchObject({ Code: 'search_schema', Status: 400 });
+  });
+
+  test('a caller that has ended its input gets what there is, as nobody else waits', async () => {
+    const connection = new Conversation(Number(new URL(running().url).port));
+    const bytes = Buffer.from('GET /api/v0.1/operator/search?q=gift-1 HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const { responses } = await connection.exchange(bytes, [{ method: 'GET' }], true);
+    expect(responses).toEqual([expect.objectContaining({ status: 200, body: expect.stringContaining('gift-1') })]);
   });
 
   test('a card number is refused, and stored nowhere', async () => {
