@@ -20,15 +20,12 @@ const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
 const FAULTS_AT_COMMIT: Witness = { file: 'test/faults/commit.test.ts' };
 const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
 const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
-const MODEL: Witness = { file: 'test/properties/transfer-model.test.ts', only: 'agree on every step' };
 
 const DATABASE = 'server/store/connection/database.ts';
 const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
 const LOCKING = 'server/commit/locking-path.ts';
 const LOOKED = 'server/subjects/transfers/looked-accounts.ts';
 const ACCOUNT = 'server/store/ledger/account.ts';
-const CHANGE = 'domain/transfers/change-transfer.ts';
-const LEDGER = 'domain/ledger/ledger.ts';
 const BOOKS = 'server/subjects/transfers/decide.ts';
 
 /** Mistakes about what is durable, and what is said before it is. */
@@ -209,16 +206,8 @@ const STALE_READS: readonly Mutant[] = [
   },
 ];
 
-/** Mistakes about money, holds and limits. */
+/** Mistakes about money, holds and limits that the rules do not show: against those the model is run (`test/properties`). */
 const MONEY: readonly Mutant[] = [
-  {
-    name: 'float-money-in-the-ledger',
-    mistake: 'balances are added up in dollars, as floating-point numbers',
-    file: LEDGER,
-    find: '    balance: destination.balance + amount,\n',
-    replace: '    balance: BigInt(Math.trunc((Number(destination.balance) / 100 + Number(amount) / 100) * 100)),\n',
-    witnesses: [{ file: 'domain/ledger/ledger.test.ts' }],
-  },
   {
     name: 'float-money-as-read',
     mistake: 'an amount goes through a floating-point number of dollars',
@@ -226,30 +215,6 @@ const MONEY: readonly Mutant[] = [
     find: 'const amount = BigInt(sent.source);',
     replace: 'const amount = BigInt(Math.trunc((Number(sent.source) / 100) * 100));',
     witnesses: [{ file: 'domain/ledger/money.test.ts' }],
-  },
-  {
-    name: 'hold-not-given-back-on-cancel',
-    mistake: 'a canceled hold goes on keeping the money from being spent',
-    file: CHANGE,
-    find: 'accounts: [source, destination],\n    hold: null,\n    counts: giveBack(transfer, hold, hold.amount, 1n, view),',
-    replace: 'accounts: [],\n    hold: null,\n    counts: giveBack(transfer, hold, hold.amount, 1n, view),',
-    witnesses: [MODEL, TRANSFERS],
-  },
-  {
-    name: 'limits-not-given-back-on-cancel',
-    mistake: 'a canceled hold goes on counting towards limits',
-    file: CHANGE,
-    find: 'counts: giveBack(transfer, hold, hold.amount, 1n, view),',
-    replace: 'counts: giveBack(transfer, hold, 0n, 0n, view),',
-    witnesses: [MODEL, TRANSFERS],
-  },
-  {
-    name: 'reversal-over-captured',
-    mistake: 'more can be reversed than was captured',
-    file: 'domain/transfers/reverse-transfer.ts',
-    find: 'if (amount > left) return refuseTooMuch',
-    replace: 'if (amount > left + transfer.amount) return refuseTooMuch',
-    witnesses: [MODEL, TRANSFERS],
   },
   {
     name: 'limit-not-counted',
@@ -260,15 +225,6 @@ const MONEY: readonly Mutant[] = [
     witnesses: [TRANSFERS, { file: 'test/api/transfers/limits.test.ts' }],
   },
   {
-    name: 'expired-hold-captured',
-    mistake: 'a hold can be captured past its end as long as the loop has not come by',
-    file: CHANGE,
-    find: 'const status = statusAt(transfer, now);\n  if (allows(status, command))',
-    replace:
-      "const status = command === 'capture' ? transfer.status : statusAt(transfer, now);\n  if (allows(status, command))",
-    witnesses: [MODEL, TRANSFERS],
-  },
-  {
     name: 'hold-kept-after-its-end',
     mistake: 'the row of a hold stays when the hold has been captured',
     file: 'server/subjects/transfers/write.ts',
@@ -276,26 +232,9 @@ const MONEY: readonly Mutant[] = [
     replace: '...some([...changes.ended.values()].slice(1), deleteHolds),',
     witnesses: [TRANSFERS],
   },
-  {
-    name: 'floor-not-kept',
-    mistake: 'what is on hold can be spent',
-    file: LEDGER,
-    find: 'return account.balance - account.held;',
-    replace: 'return account.balance - account.held * 0n;',
-    witnesses: [MODEL, TRANSFERS],
-  },
-  {
-    name: 'due-while-disabled',
-    mistake: 'what is due fails for good while the service is disabled, instead of waiting',
-    file: CHANGE,
-    find: "return finding.refusal.code === 'service_disabled' ? finding.refusal : fail(",
-    replace: "return finding.refusal.code === 'card_not_found' ? finding.refusal : fail(",
-    witnesses: [MODEL, TRANSFERS],
-  },
 ];
 
 /** All of them. */
-
 export const MUTANTS: readonly Mutant[] = [
   ...COMMITS,
   ...STALE_READS,

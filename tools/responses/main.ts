@@ -1,0 +1,44 @@
+// What a version of the service answers, recorded and compared:
+//   node tools/run.mjs tools/responses/main.ts record <file> [--tree <path to a clone>] [--seed 1] [--count 15000]
+//   node tools/run.mjs tools/responses/main.ts compare <file> <other file>
+// The requests are always those of this clone, so two versions are asked the same. A clone needs its own `npm ci`.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root } from '../command.ts';
+import { compareRecordings } from './compare.ts';
+import { type Recorded, record } from './record.ts';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    tree: { type: 'string', default: root },
+    seed: { type: 'string', default: '1' },
+    count: { type: 'string', default: '15000' },
+  },
+});
+const [mode, file, other] = positionals;
+
+if (mode === 'record' && file !== undefined) {
+  const recorded = await record({
+    main: join(resolve(values.tree), 'server/main.ts'),
+    seed: Number(values.seed),
+    count: Number(values.count),
+  });
+  await writeFile(file, recorded.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  console.log(`${recorded.length} responses in ${file}`);
+} else if (mode === 'compare' && file !== undefined && other !== undefined) {
+  const found = compareRecordings(await read(file), await read(other));
+  for (const { kind, count, example } of found) console.log(`${count} x ${kind}\n    ${example}`);
+  const total = found.reduce((sum, { count }) => sum + count, 0);
+  console.log(`${total} differences of ${found.length} kinds`);
+  if (total > 0) process.exitCode = 1;
+} else {
+  console.error('Say what to do: record <file>, or compare <file> <other file>');
+  process.exitCode = 2;
+}
+
+async function read(path: string): Promise<readonly Recorded[]> {
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as Recorded);
+}

@@ -1,0 +1,308 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import type { TransferService } from '../../sdk/client.ts';
+import { type Call, partsOf, rowOf, type Things, thatAreMade, toRaw } from '../../test/fixtures/operations.ts';
+import { Conversation, type ReceivedResponse } from '../../test/fuzz/conversation.ts';
+import { newBatchOf, withNeeded } from '../../test/fuzz/generate.ts';
+import { openCards, openNeeds } from '../../test/fuzz/needs.ts';
+import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../../test/harness/process.ts';
+import { type RawRequest, sendRaw } from '../../test/harness/raw-request.ts';
+import { Placeholders } from './placeholders.ts';
+
+/** A response, with placeholders for what is random. */
+export type Recorded = {
+  /** Which request it was; the same in every recording of one seed. */
+  readonly name: string;
+  readonly operation: string;
+  readonly status: number;
+  /** In their order. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string;
+};
+
+/** What is recorded: the program of the service, and which requests. */
+export type Recording = { readonly main: string; readonly seed: number; readonly count: number };
+
+/**
+ * Starts a sandbox on a ledger of its own, sends every operation in several ways and then generated requests, one after
+ * the other, and gives the responses.
+ */
+export async function record({ main, seed, count }: Recording): Promise<readonly Recorded[]> {
+  const directory = await temporaryDirectory();
+  const settings = { LOG_LEVEL: 'silent', OVERLOAD_DELAY_MILLISECONDS: '0', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1' };
+  const rates = { RATE_LIMIT_PER_ADDRESS: '100000', RATE_LIMIT_PER_KEY: '100000' };
+  const service = await startService({ DATA_DIR: directory.path, ...settings, ...rates }, main);
+  process.on('exit', () => service.child.kill('SIGTERM'));
+  try {
+    const recorder = new Recorder(service);
+    await recorder.pages();
+    for (const id of OPERATION_IDS.filter((one) => !LAST.test(one))) await recorder.operation(id);
+    await recorder.generated(seed, count);
+    for (const id of OPERATION_IDS.filter((one) => LAST.test(one))) {
+      await recorder.operation(id);
+      if (/webhook|event/.test(id)) await recorder.deleteWebhooks();
+    }
+    return recorder.recorded;
+  } finally {
+    await service.stop();
+    await directory.remove();
+  }
+}
+
+/** What goes on in the background afterwards, or changes the time or the database: after the generated requests. */
+const LAST = /webhook|resend|operator_event|erase_card_holder|clock|_database|session/;
+
+/** What shows things that are written after the response that they belong to. */
+const SHOWS_LATER = /webhook|event|error|timeline|search|request|status|overview|audit/;
+
+/** The pause between two looks at what is written later. */
+const LOOK_MILLISECONDS = 60;
+
+/** How often the newest event has to be the same until it is taken for the last one; the relay looks every 50 ms. */
+const SAME_TIMES = 4;
+
+/**
+ * Responses whose figures are of the moment: their fields are recorded, not the values. To the audit log refused keys are
+ * added every now and then.
+ */
+const OF_THE_MOMENT =
+  /^(?:get_status|get_overview|preview_switch|verify_audit|list_audit_entries|health|list_(?:operator_)?webhook|get_(?:operator_)?webhook|replay_)/;
+
+/** The same of bytes gone wrong, of which nobody knows which operation they ask for: by what stands in them. */
+const BYTES_OF_THE_MOMENT = /operator\/(?:status|overview|switch|audit)/;
+const BYTES_SHOW_LATER = /\/(?:error|event|search|request|timeline)/;
+
+/** Pages, as browsers and as programs ask for them. */
+const PAGES = [
+  ...[
+    '/',
+    '/docs',
+    '/errors',
+    '/errors.json',
+    '/errors/card_closed',
+    '/guides',
+    '/openapi.json',
+    '/nothing',
+    '/a.json',
+  ],
+  ...['/health/live', '/health/ready', '/console', '/favicon.ico', '/api/v0.1/nothing', '/errors.json?q=closed'],
+];
+
+/** The ways of {@link Recorder.operation} that can be answered with what is stored. */
+const SUCCEEDS = /(?:as it is|under a key|from a browser)$/;
+
+class Recorder {
+  readonly recorded: Recorded[] = [];
+  readonly #client: TransferService;
+  readonly #conversation: Conversation;
+  readonly #placeholders: Placeholders;
+  readonly #things: Things;
+
+  constructor({ url, client }: ServiceProcess) {
+    const port = Number(new URL(url).port);
+    this.#client = client;
+    this.#conversation = new Conversation(port);
+    this.#placeholders = new Placeholders(port);
+    const call: Call = async (id, parts) => {
+      const { status, text, fields } = await sendRaw(url, toRaw(id, parts));
+      if (status >= 300) throw new Error(`${id} was answered ${status}: ${text}`);
+      return fields;
+    };
+    this.#things = thatAreMade(call, {
+      program: async () => DEMO_PROGRAM,
+      event: async () => {
+        await this.#settle();
+        return String((await client.events.list({ limit: 1 })).data[0]?.event_id);
+      },
+      error: async () => {
+        return this.#settle();
+      },
+      session: async () => 'ses_none',
+    });
+  }
+
+  async pages(): Promise<void> {
+    for (const path of PAGES) {
+      for (const accept of ['*/*', 'text/html', 'application/json']) {
+        const operation = path.startsWith('/health') ? 'health' : 'page';
+        await this.#send(`${operation} ${path} ${accept}`, operation, {
+          method: 'GET',
+          path,
+          headers: { Accept: accept },
+        });
+      }
+    }
+  }
+
+  /** An operation as it is, under a key, under the key again, with other content under it, and in wrong ways. */
+  async operation(id: OperationId): Promise<void> {
+    const made = async (): Promise<RawRequest> => {
+      const raw = toRaw(id, await partsOf(id, this.#things));
+      return { ...raw, headers: { ...raw.headers, ...(await this.#callerOf(id)) } };
+    };
+    const send = (way: string, raw: RawRequest): Promise<void> => this.#send(`${id} ${way}`, id, raw);
+    const key = { 'Idempotency-Key': `recorded ${id}` };
+    const { method } = OPERATIONS[id];
+    await send('as it is', await made());
+    if (method !== 'GET') {
+      const raw = await made();
+      const keyed = { ...raw, headers: { ...raw.headers, ...key } };
+      await send('under a key', keyed);
+      await send('again', keyed);
+      const other = typeof keyed.body === 'object' ? { ...keyed.body, description: 'other' } : { description: 'other' };
+      await send('with another body', { ...keyed, body: other });
+      await send('without a key', { ...raw, headers: {} });
+      await send('with no JSON', { ...raw, headers: { ...raw.headers, ...key }, body: '{"amount":' });
+      await send('with an empty object', {
+        ...raw,
+        headers: { ...raw.headers, 'Idempotency-Key': `empty ${id}` },
+        body: {},
+      });
+    }
+    const raw = await made();
+    await send('with a parameter more', { ...raw, path: `${raw.path}${raw.path?.includes('?') ? '&' : '?'}unknown=1` });
+    await send('of nothing', { ...raw, path: raw.path?.replace(/\/[a-z]+_[0-9a-f]{32}/g, '/none') ?? '' });
+    await send('of a program that is none', { ...raw, headers: { ...raw.headers, 'Program-Id': 'prog_none' } });
+    await send('with a wrong key', { ...raw, headers: { ...raw.headers, Authorization: 'Bearer ts_wrong' } });
+    await send('with a key of nobody and a page', { ...raw, headers: { ...raw.headers, Origin: 'https://evil.test' } });
+    await send('from a browser', { ...raw, headers: { ...raw.headers, Accept: 'text/html' } });
+  }
+
+  /** Generated requests, until so many responses are there. */
+  async generated(seed: number, count: number): Promise<void> {
+    await openCards(this.#client);
+    const provide = await openNeeds(this.#client, () => undefined);
+    for (let batch = 0; this.recorded.length < count; batch += 1) {
+      const made = newBatchOf({ seed, batch });
+      if (made.kind === 'bytes') {
+        this.#conversation.close();
+        const text = made.bytes.toString('latin1');
+        if (BYTES_SHOW_LATER.test(text)) await this.#settle();
+        const exchange = await this.#conversation.sendAndEnd(withNeeded(made.bytes, await provide(made.needs)));
+        const kind = BYTES_OF_THE_MOMENT.test(text) ? 'health, as bytes' : 'bytes';
+        for (const [at, response] of exchange.responses.entries()) this.#keep(`${batch}.${at} bytes`, kind, response);
+        continue;
+      }
+      for (const [at, request] of made.requests.entries()) {
+        const { operation, bytes, needs, closes, changes } = request;
+        const filled = needs === undefined ? bytes : withNeeded(bytes, await provide([needs]));
+        if (SHOWS_LATER.test(operation)) await this.#settle();
+        const { responses } = await this.#conversation.exchange(filled, [request], closes);
+        const name = `${batch}.${at} ${operation}${changes.length === 0 ? '' : `, ${changes.join(', ')}`}`;
+        for (const response of responses) this.#keep(name, operation, response);
+      }
+    }
+  }
+
+  /** A program has at most 20, and what they send would be written into the ledger at any time. */
+  async deleteWebhooks(): Promise<void> {
+    for (const { webhook_id } of await Array.fromAsync(this.#client.webhooks.listAll()))
+      await this.#client.webhooks.delete(webhook_id);
+    for (const { webhook_id } of await Array.fromAsync(this.#client.operatorWebhooks.listAll()))
+      await this.#client.operatorWebhooks.delete(webhook_id);
+  }
+
+  /**
+   * Waits until what was written after the responses so far is there: the error of a last request, which is stored after
+   * those before it, and the newest event. Gives the id of that request.
+   */
+  async #settle(): Promise<string> {
+    const { headers } = await sendRaw(this.#client.baseUrl, { method: 'GET', path: '/api/v0.1/core/card/none' });
+    const requestId = String(headers['request-id']);
+    await waitFor('the last error is stored', async () => {
+      const [newest] = (await this.#client.errors.list({ limit: 1 })).data;
+      return newest?.request_id === requestId;
+    });
+    let last: number | undefined;
+    for (let same = 0; same < SAME_TIMES; ) {
+      const { position } = await this.#client.events.list({ limit: 1 });
+      same = position === last ? same + 1 : 0;
+      last = position;
+      await sleep(LOOK_MILLISECONDS);
+    }
+    return requestId;
+  }
+
+  async #callerOf(id: OperationId): Promise<Readonly<Record<string, string>>> {
+    if (rowOf(id).caller === undefined) return {};
+    const { key } = await this.#client.keys.create({ name: 'of a caller', scopes: ['operator'], all_programs: true });
+    return { Authorization: `Bearer ${key}` };
+  }
+
+  async #send(
+    name: string,
+    operation: string,
+    { method = 'POST', path = '', headers = {}, body }: RawRequest,
+  ): Promise<void> {
+    const content = typeof body === 'object' ? JSON.stringify(body) : body;
+    const lines = Object.entries({
+      Host: 'localhost',
+      ...(content === undefined
+        ? {}
+        : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(content) }),
+      ...headers,
+    }).map(([field, value]) => `${field}: ${value}\r\n`);
+    const bytes = Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${content ?? ''}`);
+    if (SHOWS_LATER.test(operation) && SUCCEEDS.test(name)) await this.#settle();
+    const { responses } = await this.#conversation.exchange(bytes, [{ method }], false);
+    for (const response of responses) this.#keep(name, operation, response);
+  }
+
+  #keep(name: string, operation: string, { status, head, body }: ReceivedResponse): void {
+    const isHtml = /^content-type: text\/html/im.test(head);
+    const headers = head
+      .split('\r\n')
+      .slice(1)
+      .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()] as const)
+      .map(([field, value]) => [field, this.#headerOf(field, value, body)] as const);
+    const own = this.#placeholders.in(operation === 'get_transfer_timeline' ? withoutDuplicates(body) : body);
+    this.recorded.push({
+      name,
+      operation,
+      status,
+      headers,
+      // Texts for people are changed all the time; what is compared is that they are there.
+      body:
+        isHtml && status < 400
+          ? '<html>'
+          : OF_THE_MOMENT.test(operation)
+            ? shapeOf(own)
+            : own.length > 200_000
+              ? hashOf(own)
+              : own,
+    });
+  }
+
+  #headerOf(field: string, value: string, body: string): string {
+    // It follows from the body, whose random figures can be of any length.
+    const length = Buffer.byteLength(body);
+    // Without a body it is that of the response to HEAD.
+    if (/^content-length$/i.test(field) && (length === 0 || Number(value) === length)) return '<length of the body>';
+    if (/^etag$/i.test(field)) return '<hash of the body>';
+    return this.#placeholders.in(value);
+  }
+}
+
+/** Which transfers are looked at for a likely duplicate depends on the time between them. */
+function withoutDuplicates(body: string): string {
+  return body.replace(/(?<="likely_duplicates":)\[.*\](?=[,}])/s, '"<of the moment>"');
+}
+
+function shapeOf(body: string): string {
+  try {
+    const shape = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.length === 0 ? [] : [shape(value[0])];
+      if (typeof value !== 'object' || value === null) return '<value>';
+      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shape(one)]));
+    };
+    return JSON.stringify(shape(JSON.parse(body)));
+  } catch {
+    return body;
+  }
+}
+
+function hashOf(text: string): string {
+  return `<sha256 of ${text.length} characters: ${createHash('sha256').update(text).digest('hex')}>`;
+}
