@@ -2,8 +2,8 @@
 const RANDOM: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['key', /\b(ts_[0-9A-Za-z]{10,}(?:_[0-9A-Za-z]+)*)/g],
   ['secret', /\b(whsec_[0-9A-Za-z+/=_-]+)/g],
-  ['cursor', /(?<="(?:next_)?cursor":")([^"]+)/g],
   ['$', /\b((?:[a-z]+)_[0-9a-f]{32}(?:[._-][0-9a-f]+)?)\b/g],
+  ['cursor', /(?<="(?:next_)?cursor":")([^"<]+)/g],
   ['uuid', /\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/g],
   ['hash', /\b([0-9a-f]{64})\b/g],
   ['hex', /\b([0-9a-f]{32})\b/g],
