@@ -12,6 +12,8 @@ import * as events from '../events.ts';
 import { exampleFile, exampleOf, examplePath, exampleReply, exampleStream, placeOf } from '../examples.ts';
 import * as keys from '../keys.ts';
 import * as limits from '../limits.ts';
+import * as search from '../look-up/search.ts';
+import * as timeline from '../look-up/timeline.ts';
 import { MERGE_PATCH, parametersOf } from '../operation.ts';
 import {
   movesMoney,
@@ -26,6 +28,9 @@ import * as programs from '../programs.ts';
 import * as sandbox from '../sandbox/operations.ts';
 import type { SchemaShape } from '../schema-parts.ts';
 import * as parts from '../schema-parts.ts';
+import * as overview from '../service/overview.ts';
+import * as requests from '../service/requests.ts';
+import * as status from '../service/status.ts';
 import * as settings from '../service/switch.ts';
 import * as sessions from '../sessions.ts';
 import * as actions from '../transfer-actions.ts';
@@ -33,12 +38,13 @@ import * as transfers from '../transfers.ts';
 import * as webhookRecords from '../webhooks/records.ts';
 import * as webhookRequests from '../webhooks/requests.ts';
 import { CATALOGUE_PATHS, CATALOGUE_SECTIONS } from './catalogue-paths.ts';
-import { errorExamples, errorResponsesOf, sharedErrorResponses } from './error-responses.ts';
+import { errorExamples, errorRecordSchemas, errorResponsesOf, sharedErrorResponses } from './error-responses.ts';
 import { eventSchemas } from './events.ts';
 import { fieldsOf } from './fields.ts';
 import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import { HEALTH_PATHS, HEALTH_SECTION } from './health-paths.ts';
 import { type Json, type JsonObject, reference } from './json.ts';
+import { withSharedSchemas } from './shared-schemas.ts';
 
 /** Schemas with a name. The document refers to them by reference. */
 const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entries({
@@ -59,6 +65,11 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...accessEvents,
   ...errorEvents,
   ...programEvents,
+  ...search,
+  ...timeline,
+  ...overview,
+  ...requests,
+  ...status,
   ...parts,
   CatalogueRecord,
   EventTypeRecord,
@@ -76,7 +87,7 @@ function isSchema(value: unknown): value is object {
 
 /** The whole interface as an OpenAPI 3.1 document, generated from the operations and the error catalogue. */
 export function openApiDocument(version: string): JsonObject {
-  return {
+  return withSharedSchemas({
     openapi: '3.1.1',
     info: {
       title: 'Transfer Service',
@@ -96,10 +107,14 @@ export function openApiDocument(version: string): JsonObject {
       schemas: {
         ...Object.fromEntries(NAMED.map(([name, schema]) => [name, toJson(schema, true)])),
         ...eventSchemas(toJson),
+        ...errorRecordSchemas(),
       },
       headers: { ...REPLY_HEADERS, ...ERROR_HEADERS },
       parameters: { ...REQUEST_HEADERS, ...Object.fromEntries(SHARED_PARAMETERS) },
-      responses: sharedErrorResponses(),
+      responses: {
+        ...Object.fromEntries([...SHARED_SUCCESSES].map(([text, name]) => [name, JSON.parse(text)])),
+        ...sharedErrorResponses(),
+      },
       examples: errorExamples(),
       securitySchemes: {
         apiKey: {
@@ -117,7 +132,7 @@ export function openApiDocument(version: string): JsonObject {
         },
       },
     },
-  };
+  });
 }
 
 function introduction(): string {
@@ -263,7 +278,7 @@ function queryParameters(query: TObject): readonly Parameter[] {
 /** Operations that give or remove the cookie of a session. */
 const SETS_COOKIE: readonly OperationId[] = ['create_session', 'delete_session'];
 
-function responses(id: OperationId): JsonObject {
+function successOf(id: OperationId): JsonObject {
   const { status, idempotency, location, csv } = OPERATIONS[id];
   const headers = [
     'Request-Id',
@@ -277,11 +292,32 @@ function responses(id: OperationId): JsonObject {
     'Client-Request-Id',
   ];
   return {
-    [status]: {
-      description: status === 201 ? 'Created.' : 'Success.',
-      headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
-      content: replyContent(id),
-    },
+    description: status === 201 ? 'Created.' : 'Success.',
+    headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
+    content: replyContent(id),
+  };
+}
+
+/** Successful responses that several operations have, by their text: `get_webhook.success`, after the first of them. */
+const SHARED_SUCCESSES: ReadonlyMap<string, string> = sharedSuccesses();
+
+function sharedSuccesses(): ReadonlyMap<string, string> {
+  const first = new Map<string, OperationId>();
+  const shared = new Map<string, string>();
+  for (const id of OPERATION_IDS) {
+    const text = JSON.stringify(successOf(id));
+    const earlier = first.get(text);
+    if (earlier === undefined) first.set(text, id);
+    else shared.set(text, `${earlier}.success`);
+  }
+  return shared;
+}
+
+function responses(id: OperationId): JsonObject {
+  const success = successOf(id);
+  const name = SHARED_SUCCESSES.get(JSON.stringify(success));
+  return {
+    [OPERATIONS[id].status]: name === undefined ? success : reference('responses', name),
     ...errorResponsesOf(id),
   };
 }

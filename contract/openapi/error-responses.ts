@@ -91,6 +91,36 @@ function responseOf({ codes, operations }: CodeSet): JsonObject {
   const isMoney = operations.some(saysIfMoneyMoved);
   const takesKey = operations.some((id) => OPERATIONS[id].idempotency !== 'none');
   const headers = errorHeadersOf(codes, isMoney, takesKey);
+  const record = recordName(codes);
+  return {
+    description: codes.map((one) => familyIn(one)?.description ?? `\`${one}\`: ${ERRORS[one].meaning}`).join('\n\n'),
+    headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
+    content: {
+      'application/json': {
+        schema: SHARED_RECORDS.has(record) ? reference('schemas', record) : recordOf(codes),
+        examples: Object.fromEntries(codes.map((one) => [nameOf(one), reference('examples', nameOf(one))])),
+      },
+    },
+  };
+}
+
+const recordName = (codes: readonly ErrorCode[]): string => `${codes.map(nameOf).join('.')}.record`;
+
+/** Error records with the same codes, which several responses have. Beside `ErrorRecord` they say which codes. */
+const SHARED_RECORDS: ReadonlyMap<string, readonly ErrorCode[]> = sharedRecords();
+
+function sharedRecords(): ReadonlyMap<string, readonly ErrorCode[]> {
+  const names = CODE_SETS.map(({ codes }) => recordName(codes));
+  const isShared = (name: string) => names.indexOf(name) !== names.lastIndexOf(name);
+  return new Map(CODE_SETS.map(({ codes }) => [recordName(codes), codes] as const).filter(([name]) => isShared(name)));
+}
+
+/** The schemas of those records. */
+export function errorRecordSchemas(): JsonObject {
+  return Object.fromEntries([...SHARED_RECORDS].map(([name, codes]) => [name, recordOf(codes)]));
+}
+
+function recordOf(codes: readonly ErrorCode[]): JsonObject {
   const own = codes.filter((code) => familyIn(code) === undefined);
   const patterns = codes.flatMap((code) => familyIn(code)?.pattern ?? []);
   const choices = [
@@ -99,19 +129,7 @@ function responseOf({ codes, operations }: CodeSet): JsonObject {
   ];
   const code = choices.length === 1 ? choices[0] : { anyOf: choices };
   return {
-    description: codes.map((one) => familyIn(one)?.description ?? `\`${one}\`: ${ERRORS[one].meaning}`).join('\n\n'),
-    headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
-    content: {
-      'application/json': {
-        schema: {
-          allOf: [
-            reference('schemas', 'ErrorRecord'),
-            { type: 'object', required: ['Code'], properties: { Code: code } },
-          ],
-        },
-        examples: Object.fromEntries(codes.map((one) => [nameOf(one), reference('examples', nameOf(one))])),
-      },
-    },
+    allOf: [reference('schemas', 'ErrorRecord'), { type: 'object', required: ['Code'], properties: { Code: code } }],
   };
 }
 

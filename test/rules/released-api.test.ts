@@ -85,7 +85,7 @@ describe('a change that breaks callers is found', () => {
     ],
     [
       'a narrowed type of a request',
-      (document) => bodyOf(document).properties.amount.anyOf.pop(),
+      ({ components }) => components.schemas.CreateTransferBodyAmount.anyOf.pop(),
       `POST ${TRANSFER}: body.amount: the type was string and is integer`,
     ],
     [
@@ -171,6 +171,11 @@ describe('a change that breaks callers is found', () => {
       'a removed header of a reply',
       (document) => delete createOf(document).responses[201].headers.Location,
       `POST ${TRANSFER}: 201: the header Location is gone`,
+    ],
+    [
+      'a removed header of a reply that several operations have',
+      ({ components }) => delete components.responses['get_webhook.success'].headers['Ignored-Fields'],
+      'GET /api/v0.1/operator/webhook/{webhook_id}: 200: the header Ignored-Fields is gone',
     ],
     [
       'a removed media type',

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { withSharedSchemas } from './shared-schemas.ts';
+
+const LONG = `An amount in minor units: ${'digits '.repeat(40)}`;
+const amount = { type: 'integer', description: LONG };
+const reply = (schema: object) => ({
+  get: { responses: { 200: { content: { 'application/json': { schema, example: { amount: 1 } } } } } },
+});
+const object = (properties: object) => ({ type: 'object', properties });
+const shared = (paths: object, schemas: object = {}) =>
+  withSharedSchemas(JSON.parse(JSON.stringify({ paths, components: { schemas } })));
+
+test('a long schema that repeats is a component, after the first field that has it', () => {
+  const document = shared({ '/a': reply(object({ amount })) }, { CardRecord: object({ amount }) });
+  const referred = object({ amount: { $ref: '#/components/schemas/CardRecordAmount' } });
+  expect(document).toMatchObject({
+    paths: { '/a': reply(referred) },
+    components: { schemas: { CardRecord: referred, CardRecordAmount: amount } },
+  });
+});
+
+test('of a schema that repeats whole, what is inside is no component of its own', () => {
+  const whole = object({ amount, items: { type: 'array', items: object({ id: { type: 'string' } }) } });
+  const { components } = shared({}, { One: object({ part: whole }), Two: object({ part: whole }) });
+  expect(components).toMatchObject({ schemas: { OnePart: whole } });
+  expect(JSON.stringify(components)).not.toContain('OnePartAmount');
+});
+
+test('a short schema stays where it is, and so does what an example says', () => {
+  const document = { '/a': reply(object({ id: { type: 'string' } })), '/b': reply(object({ id: { type: 'string' } })) };
+  expect(shared(document)).toEqual({ paths: document, components: { schemas: {}, parameters: {}, responses: {} } });
+});
+
+test('a second schema of the same name gets a number', () => {
+  const id = { type: 'string' };
+  const { components } = shared(
+    { '/a': reply(object({ amount })), '/b': reply(object({ amount, id })) },
+    { Amount: object({}) },
+  );
+  expect(components).toMatchObject({ schemas: { Amount: object({}), Amount2: amount } });
+});
+
+test('null beside one other type is one of two types', () => {
+  const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
+  const record = object({
+    at: orNull({ type: 'string', format: 'date-time', description: 'When' }),
+    role: orNull({ type: 'string', enum: ['viewer'] }),
+    limits: orNull({ $ref: '#/components/schemas/Limits' }),
+    sum: { anyOf: [{ type: 'integer' }, { type: 'string' }, { type: 'null' }] },
+  });
+  expect(shared({}, { Record: record }).components).toMatchObject({
+    schemas: {
+      Record: object({
+        at: { type: ['string', 'null'], format: 'date-time', description: 'When' },
+        role: { type: ['string', 'null'], enum: ['viewer', null] },
+        limits: orNull({ $ref: '#/components/schemas/Limits' }),
+        sum: { anyOf: [{ type: 'integer' }, { type: 'string' }, { type: 'null' }] },
+      }),
+    },
+  });
+});
