@@ -6,9 +6,9 @@ import { StartupProblem } from './foundation/startup-problem.ts';
 import { endOnCrash } from './host/crash.ts';
 import { openDatabase } from './host/open-database.ts';
 import { bannerOf } from './host/start/banner.ts';
+import { stopOnSignal } from './host/start/ending.ts';
 import { Lifecycle } from './host/start/lifecycle.ts';
 import { requireFreePort } from './host/start/listen.ts';
-import { stopOnSignal } from './host/start/stop-on-signal.ts';
 import { chooseLogFormat, openLog, STANDARD_ERROR } from './observe/log/log.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { OperationId } from '../../contract/operations.ts';
+import { containsCardNumber } from '../../domain/cards/card-number.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { Refusal } from '../../domain/refusal.ts';
 import type { Caller } from '../calls/call.ts';
@@ -10,7 +11,6 @@ import type { Connection } from './admission/connection.ts';
 import type { RateStatus } from './admission/rate-limiter.ts';
 import type { ErrorReport } from './error-report.ts';
 import type { RequestHead } from './wire/request-head.ts';
-import { readTraceparent } from './wire/traceparent.ts';
 
 const NOT_LIMITED: RateStatus = [];
 
@@ -116,4 +116,27 @@ export class RequestContext {
     const end = this.target.indexOf('?');
     return end === -1 ? this.target : this.target.slice(0, end);
   }
+}
+
+/** Version, trace id, id of the caller's span, and flags; a later version may have more after them. */
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+const NO_TRACE = '0'.repeat(32);
+const NO_SPAN = '0'.repeat(16);
+
+/** The flag that says that the caller records the trace. */
+const SAMPLED = 1;
+
+/**
+ * A `traceparent` header (W3C Trace Context), in version 00; undefined where it is not valid, and so ignored. Of a later
+ * version only what version 00 has is kept. An id that reads as a card number is ignored too, because it would be stored.
+ */
+export function readTraceparent(sent: unknown): string | undefined {
+  if (typeof sent !== 'string') return undefined;
+  const [, version, traceId, spanId, flags = '', more] = TRACEPARENT.exec(sent) ?? [];
+  if (version === undefined || version === 'ff' || traceId === NO_TRACE || spanId === NO_SPAN) return undefined;
+  if (version === '00' && more !== undefined) return undefined;
+  if (containsCardNumber(sent)) return undefined;
+  if (version === '00') return sent;
+  return `00-${traceId}-${spanId}-0${Number.parseInt(flags, 16) & SAMPLED}`;
 }

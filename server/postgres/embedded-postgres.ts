@@ -10,7 +10,6 @@ import {
 import { sayWhileWaiting } from '../foundation/say-while-waiting.ts';
 import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
 import { archiveSettings, type ClaimedArchive, openArchive } from './backup/open-archive.ts';
-import { removeUnfinishedRestores } from './backup/unfinished-restores.ts';
 import { findBinaries } from './binaries.ts';
 import {
   chooseServerUser,
@@ -30,6 +29,7 @@ import {
   SERVER_PORT,
   SERVICE_NAME,
 } from './postgres-server.ts';
+import { removeUnfinishedRestores } from './processes.ts';
 import { Supervisor, type SupervisorReports, type SupervisorState } from './supervisor.ts';
 
 /** The PostgreSQL that is bundled with the service, running and supervised. */

@@ -24,7 +24,7 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'traceparent-with-a-card-number',
     mistake: 'a traceparent is stored although it has a card number',
-    file: 'server/http/wire/traceparent.ts',
+    file: 'server/http/request-context.ts',
     find: '  if (containsCardNumber(sent)) return undefined;\n',
     replace: '',
     witnesses: [response('with a card number')],
@@ -56,7 +56,7 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'variables-of-the-exporter',
     mistake: 'variables of the environment that are no settings add headers to requests to the collector',
-    file: 'server/host/start/traces.ts',
+    file: 'server/host/start/optional-parts.ts',
     find: "return withoutVariables('OTEL_', () => openTraces(traces, onFailure));",
     replace: 'return openTraces(traces, onFailure);',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'sends it the spans of a request' }],

@@ -56,7 +56,7 @@ export const READING: readonly Mutant[] = [
   {
     name: 'filtered-not-read',
     mistake: 'the position of a page stays behind what the filter left out',
-    file: 'server/subjects/events/read-list.ts',
+    file: 'server/subjects/events/read-events.ts',
     find: 'position: read.end',
     replace: 'position: read.events.at(-1)?.position ?? this.#query.after ?? 0',
     witnesses: [LISTS],

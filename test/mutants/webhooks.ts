@@ -158,7 +158,7 @@ const DOOR: readonly Mutant[] = [
   {
     name: 'door-headers-frame-the-request',
     mistake: 'headers of a webhook may say where its request ends',
-    file: 'server/background/delivery/door/framing-headers.ts',
+    file: 'server/background/delivery/door/exchange.ts',
     find: 'lower.filter(([name]) => !FRAMING_HEADERS.has(name))',
     replace: "lower.filter(([name]) => name !== '')",
     witnesses: [answers('a request is a POST')],
@@ -206,7 +206,7 @@ const DOOR: readonly Mutant[] = [
   {
     name: 'door-keeps-nul',
     mistake: 'what is kept of an answer can contain NUL, which the database refuses',
-    file: 'server/background/delivery/door/read-start.ts',
+    file: 'server/background/delivery/door/exchange.ts',
     find: ".replaceAll('\\0', '\\uFFFD')",
     replace: '',
     witnesses: [answers('NUL')],

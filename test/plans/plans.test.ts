@@ -38,9 +38,9 @@ import {
   findTransfersByReference,
 } from '../../server/store/search/find-transfers.ts';
 import { findDueTransfers, findExpiredHolds } from '../../server/store/transfers/due.ts';
-import { deleteHolds } from '../../server/store/transfers/hold.ts';
 import { listReversals, readReversal } from '../../server/store/transfers/reversal.ts';
 import {
+  deleteHolds,
   deleteMetadata,
   readReferences,
   readTransfer,

@@ -30,7 +30,7 @@ test('nothing is logged past the log: no console, no other pino, no other writer
   });
   expect(others.sort()).toEqual([
     // Why a stop failed, and why a start was refused.
-    'server/host/start/stop-on-signal.ts',
+    'server/host/start/ending.ts',
     'server/main.ts',
     'server/observe/log/log.ts',
   ]);

@@ -8,7 +8,6 @@ import type { FailedDelivery, FinishedDelivery } from '../../store/webhooks/deli
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
 import { redactAnswer } from './redact-answer.ts';
-import { readRetryAfter } from './retry-after.ts';
 import type { Answer } from './send.ts';
 
 /** What others are told about a webhook. */
@@ -134,4 +133,20 @@ function toAttempt(
     message: error === null ? null : redactAnswer(answer.message, headers),
     responseStart: error === null ? redactAnswer(answer.bodyStart, headers) : null,
   };
+}
+
+/** Longer than any pause that Retry-After can lengthen. */
+const MAX_SECONDS = 1_000_000;
+
+/**
+ * The milliseconds that a Retry-After header asks to wait: seconds, or a date of HTTP compared with `now` (milliseconds
+ * since 1970). Null for anything else.
+ */
+export function readRetryAfter(text: string | null, now: number): number | null {
+  const trimmed = text?.trim() ?? '';
+  if (/^[0-9]{1,10}$/.test(trimmed)) return Math.min(Number(trimmed), MAX_SECONDS) * 1000;
+  // Date.parse also takes forms that are no dates of HTTP, such as a number.
+  if (!/^[A-Za-z]{3,9},? /.test(trimmed)) return null;
+  const moment = Date.parse(trimmed);
+  return Number.isNaN(moment) ? null : Math.max(0, moment - now);
 }

@@ -15,10 +15,9 @@ import type { Duplex } from 'node:stream';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { type AddressRules, addressesInHost, hostOf, portOf } from '../../subjects/webhooks/addresses.ts';
 import { DOOR_LIMITS, type DoorLimits } from './door/door-limits.ts';
-import { withoutFraming } from './door/framing-headers.ts';
+import { readStart, withoutFraming } from './door/exchange.ts';
 import { openHostsFile } from './door/hosts-file.ts';
 import { settledSoon, untilAborted } from './door/limited-waits.ts';
-import { readStart } from './door/read-start.ts';
 import {
   aborted,
   addressRefused,

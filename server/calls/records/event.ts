@@ -1,5 +1,9 @@
-import { toWireId } from '../../../domain/identifier.ts';
-import type { StoredEvent } from '../../store/events/read-events.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { findEvent, type StoredEvent } from '../../store/events/read-events.ts';
+import type { Webhook } from '../../store/webhooks/webhook.ts';
+import { toOperationFailure } from '../read-rows.ts';
+import type { Service } from '../service.ts';
 
 /** Version of the API in which the records of events are written. */
 export const EVENT_VERSION = 'v0.1';
@@ -41,4 +45,23 @@ function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, pa
 export function writeMessage(id: number, type: string, data: string): string {
   // A line break can only be white space between the parts of the JSON text, which readers put together again.
   return `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
+}
+
+/** The event with an id on the wire, of one card program or, without one, any. Throws `event_not_found`. */
+export async function loadEvent({ database }: Service, sentId: string, programId?: string): Promise<StoredEvent> {
+  const eventId = fromWireId('evt', sentId);
+  const event =
+    eventId === undefined
+      ? undefined
+      : await findEvent(database, eventId, programId).catch((error) => Promise.reject(toOperationFailure(error)));
+  if (event !== undefined) return event;
+  const hint = eventId === undefined ? ' An event id is evt_ and 32 hex digits.' : '';
+  const where = programId === undefined ? '' : ' in this card program';
+  throw new Refusal('event_not_found', `There is no event with the id '${sentId}'${where}.${hint}`);
+}
+
+/** The text of an event as it is sent: as its card program, or operators, read it; a thin one without `data`. */
+export function writeBody(event: StoredEvent, payload: Webhook['payload'], isForOperators: boolean): string {
+  const written = payload === 'full' ? event : { ...event, payload: null };
+  return isForOperators ? writeOperatorEvent(written) : writeEvent(written);
 }

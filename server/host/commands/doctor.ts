@@ -13,7 +13,7 @@ import type { RunbookPage } from '../../foundation/runbook.ts';
 import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import { hasOperatorKey } from '../../observe/readiness.ts';
 import { findRunningServices, type RunningService } from '../../postgres/running-services.ts';
-import { readDatabaseFacts } from '../../store/connection/database-facts.ts';
+import { readDatabaseFacts } from '../../store/connection/database-problem.ts';
 import { explainStartFailure } from '../../store/connection/start-failure.ts';
 import {
   type CommandDatabase,

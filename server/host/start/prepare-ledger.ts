@@ -5,7 +5,7 @@ import { hasOperatorKey } from '../../observe/readiness.ts';
 import { STARTS } from '../../store/connection/connections.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { openDatabases } from '../../store/connection/databases.ts';
-import { newestMigration } from '../../store/migrations/newest-migration.ts';
+import { newestMigration } from '../../store/migrations/migrate.ts';
 import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { resealSecrets } from '../../subjects/webhooks/reseal-secrets.ts';
 import { openWebhookKeys, type WebhookKeys } from '../../subjects/webhooks/webhook-keys.ts';

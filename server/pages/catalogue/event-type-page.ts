@@ -2,9 +2,8 @@ import { EVENT_CATALOGUE, exampleEvent } from '../../../contract/events/catalogu
 import { causingCommands, readingCommand, undoingCommands } from '../../../contract/events/examples.ts';
 import { EventRecord } from '../../../contract/events.ts';
 import { EVENT_TYPES, type EventType } from '../../../domain/event.ts';
-import { fields } from '../page-fields.ts';
 import { type Html, html } from '../page-html.ts';
-import { anchorOf, breakable, listing, type Page, type PageContext } from '../page-layout.ts';
+import { anchorOf, breakable, fields, listing, type Page, type PageContext } from '../page-layout.ts';
 import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
 import { subjectOf, withNames } from './event-names.ts';
 

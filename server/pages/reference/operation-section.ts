@@ -2,9 +2,8 @@ import { ERRORS } from '../../../contract/errors/catalogue.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply, exampleStream } from '../../../contract/examples.ts';
 import { parametersOf } from '../../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf } from '../../../contract/operations.ts';
-import { fields } from '../page-fields.ts';
 import { type Html, html } from '../page-html.ts';
-import { breakable, listing, type PageContext } from '../page-layout.ts';
+import { breakable, fields, listing, type PageContext } from '../page-layout.ts';
 
 const KEY_USE: Readonly<Record<'none' | 'optional' | 'required', string>> = {
   none: 'not supported',

@@ -4,9 +4,8 @@ import { curlOf, exampleOf } from '../../../contract/examples.ts';
 import { REQUEST_HEADERS } from '../../../contract/openapi/headers.ts';
 import { HEALTH_PATHS, HEALTH_SECTION } from '../../../contract/openapi/health-paths.ts';
 import { OPERATIONS, type OperationId, type Section } from '../../../contract/operations.ts';
-import { withCode } from '../page-fields.ts';
 import { type Html, html } from '../page-html.ts';
-import { anchorOf, breakable, listing, type Page, type PageContext } from '../page-layout.ts';
+import { anchorOf, breakable, listing, type Page, type PageContext, withCode } from '../page-layout.ts';
 import { filterSections, sectionsOf, textOf } from './operation-filter.ts';
 import { operationSection } from './operation-section.ts';
 

@@ -7,11 +7,10 @@ import { connectAsSuperuser } from '../postgres-server.ts';
 import { isArchived, listArchive, punchHole, removeAbandoned } from './archive.ts';
 import type { BackupDirectory } from './backup-directory.ts';
 import { CopyInProgress, lockCopies } from './base-copy.ts';
-import { isCopyDue } from './copy-due.ts';
 import type { CopyOutcome, CopyTask } from './copy-worker.ts';
 import { listCopies } from './manifest.ts';
 import { type ArchiveState, readArchiveState, writeArchiveState } from './ownership.ts';
-import { removeSurplus } from './retention.ts';
+import { isCopyDue, removeSurplus } from './retention.ts';
 import { parsePosition, parseSegment, segmentAt, segmentName } from './wal-files.ts';
 
 /** What the job knows about the backups, for metrics and for the status. */

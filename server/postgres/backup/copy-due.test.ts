@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { isCopyDue } from './copy-due.ts';
 import type { Copy, Manifest } from './manifest.ts';
+import { isCopyDue } from './retention.ts';
 import { segmentName } from './wal-files.ts';
 
 const ENDED = Date.parse('2030-03-01T00:00:00Z');

@@ -17,12 +17,12 @@ import {
   SYSTEM_DIRECTORY,
 } from '../ledger-location.ts';
 import { SERVER_PORT, SERVICE_NAME, type ServerProcess } from '../postgres-server.ts';
+import { removeUnfinishedRestores } from '../processes.ts';
 import { inMegabytes } from './base-copy.ts';
 import { copyOne, Pace } from './copy-files.ts';
 import { FILES_DIRECTORY, segmentsOf } from './manifest.ts';
 import { markForRecovery, type Recovery, recover } from './recovery.ts';
 import type { Candidate, RestorePlan, RestoreTime } from './restore-plan.ts';
-import { removeUnfinishedRestores } from './unfinished-restores.ts';
 import { parseSegment, segmentName } from './wal-files.ts';
 
 // Invariant: A restore to a time has what was acknowledged before it and nothing that was sent after it, or it says

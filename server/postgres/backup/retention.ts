@@ -2,7 +2,7 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listArchive } from './archive.ts';
 import { type Copy, findIncompleteFile, listCopies, segmentsOf, UNFINISHED } from './manifest.ts';
-import { parseSegment } from './wal-files.ts';
+import { followChain, parseSegment } from './wal-files.ts';
 
 // Invariant: Nothing is deleted that a second of the retention, or the last good copy, needs
 // Kept by: `backup/retention.ts`
@@ -62,4 +62,25 @@ export async function removeSurplus(
   }
   for (const name of surplus.wal) await rm(join(wal, name), { force: true });
   return surplus.copies.length;
+}
+
+/** How often a copy is taken. Between copies, a restore replays up to as much WAL. */
+export const COPY_DAYS = 7;
+
+/**
+ * Whether a copy is due: without a usable one, after a week, on a new timeline, and where the WAL after the last one has a
+ * gap, as after a time in which the service ran without BACKUP_DIR.
+ */
+export function isCopyDue(
+  last: Copy | undefined,
+  names: ReadonlySet<string>,
+  currentTimeline: number,
+  now: Date,
+): boolean {
+  if (last?.manifest === undefined) return true;
+  const { endedAt, timeline } = last.manifest;
+  if (now.getTime() - Date.parse(endedAt) >= COPY_DAYS * DAY_MILLISECONDS) return true;
+  if (timeline !== currentTimeline) return true;
+  const { last: end, isBroken } = followChain(names, segmentsOf(last.manifest).first, timeline, []);
+  return isBroken || (end?.number ?? -1) < segmentsOf(last.manifest).last;
 }

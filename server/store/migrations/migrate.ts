@@ -168,3 +168,11 @@ function adviceFor(user: string | undefined): string {
   const who = user === undefined ? 'The tables are in use by a transaction that does not end' : user;
   return `${who}. Nothing has changed: end that transaction, and run the command again.`;
 }
+
+/** The name of the newest migration that the database has. */
+export async function newestMigration(settings: ConnectionSettings): Promise<string | undefined> {
+  return administer(settings, async (client) => {
+    const { rows } = await client.query<{ name: string | null }>('select max(name) as name from schema_migration');
+    return rows[0]?.name ?? undefined;
+  });
+}

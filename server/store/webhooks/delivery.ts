@@ -1,6 +1,20 @@
 import type { WebhookStatus } from '../../../domain/webhooks/webhook.ts';
 import type { Database, Row } from '../connection/database.ts';
-import { columns, INTEGER, many, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TIME, UUID, word } from '../sql.ts';
+import {
+  columns,
+  INTEGER,
+  JSON_TEXT,
+  many,
+  NUMBER,
+  nullable,
+  rows,
+  SMALLINT,
+  statement,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
 import { HELD } from './shard.ts';
 
 const DELIVERY = columns({
@@ -153,3 +167,26 @@ export async function deleteOldDeliveries(database: Database, days: number): Pro
     await client.query(`delete from webhook_replay where finished_at < ${oldest}`, [days]);
   });
 }
+
+/**
+ * Has an event sent to a webhook at once, beside its cursor. A resend that is still waiting begins anew. `body` is the text
+ * of an event that is not stored.
+ */
+export const requestDelivery = statement(
+  'request_webhook_delivery',
+  {
+    webhookId: UUID,
+    kind: word<'resend' | 'test'>(),
+    eventId: UUID,
+    programId: nullable(UUID),
+    shard: SMALLINT,
+    position: nullable(NUMBER),
+    body: nullable(JSON_TEXT),
+    createdAt: TIME,
+  },
+  // Attempts are due by the real time, also in a sandbox whose clock is ahead.
+  `insert into webhook_delivery
+      (webhook_id, kind, event_id, program_id, shard, position, body, state, created_at, next_at)
+    values (:webhookId, :kind, :eventId, :programId, :shard, :position, :body, 'waiting', :createdAt, clock_timestamp())
+    on conflict (webhook_id, kind, event_id) do update set tries = 0, state = 'waiting', next_at = excluded.next_at`,
+);

@@ -1,8 +1,10 @@
 import type { Call, Reply } from '../../calls/call.ts';
 import { readPage } from '../../calls/page.ts';
-import { toLoggedErrorRecord } from '../../calls/records/error.ts';
+import { readProgramFilter } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { toLoggedErrorRecord, toOperatorErrorRecord } from '../../calls/records/error.ts';
 import type { Service } from '../../calls/service.ts';
-import { listErrors as listErrorsStatement, toLoggedError } from '../../store/error.ts';
+import { countDrops, listErrors as listErrorsStatement, toLoggedError } from '../../store/error.ts';
 import { readErrorFilter } from './error-filter.ts';
 
 /** list_errors: a page of the card program's errors, newest first. */
@@ -16,4 +18,22 @@ export async function listErrors(service: Service, call: Call<'list_errors'>): P
     show: toLoggedErrorRecord,
   });
   return { record };
+}
+
+/**
+ * search_errors: a page of the errors of all card programs, and of none, newest first. `dropped` is the number of errors
+ * in the requested period that could not be recorded; the other filters do not apply to it.
+ */
+export async function searchErrors(service: Service, call: Call<'search_errors'>): Promise<Reply<'search_errors'>> {
+  const programId = readProgramFilter(call, call.query.program_id);
+  const filter = readErrorFilter(call);
+  const [row] = await readRows(service.database, countDrops(filter.from, filter.to));
+  const page = await readPage(service, call, {
+    prefix: 'req',
+    statement: (after, count) => listErrorsStatement({ ...filter, after, count, programId }),
+    read: toLoggedError,
+    idOf: (error) => error.requestId,
+    show: toOperatorErrorRecord,
+  });
+  return { record: { ...page, dropped: Number(row?.count ?? 0n) } };
 }

@@ -4,8 +4,7 @@ import { forEachPiece } from '../../calls/turns.ts';
 import type { EventService } from './event-news.ts';
 import { type EventQuery, type ListCall, readStart } from './event-query.ts';
 import { type EventsRead, placeOf, readEvents, readHead } from './event-source.ts';
-import { inLiveTurn } from './live-turns.ts';
-import { readAfter } from './read-after.ts';
+import { inLiveTurn, readAfter } from './read-after.ts';
 
 /** Events that are read and sent at once: some hundred kilobytes, of which a slow reader keeps one part in memory. */
 const STREAM_LIMIT = 100;

@@ -1,6 +1,7 @@
 import type { Refusal } from '../../../domain/refusal.ts';
 import { schemaRefusal } from '../../calls/call.ts';
 import type { Service } from '../../calls/service.ts';
+import { type TurnCall, Turns } from '../../calls/turns.ts';
 import type { ListCall } from './event-query.ts';
 import { type EventSource, type EventsRead, readEvents, readHead, refuseDeleted } from './event-source.ts';
 
@@ -40,4 +41,15 @@ function notYet(call: ListCall, after: number, head: number): Refusal {
   const last = head === 0 ? 'there are no events yet' : `the last event has ${what} ${head}`;
   if (call.stream?.lastEventId === undefined) return schemaRefusal(call, `'after' is ${after}, but ${last}.`, '/after');
   return schemaRefusal(call, `The Last-Event-ID header is ${after}, but ${last}.`);
+}
+
+/**
+ * How many waits and streams may read at the same time. An event of a busy program wakes many of them at once, and they must
+ * leave database connections to requests. More cannot wait than there may be waits and streams, of one card program and of all.
+ */
+const liveReaders = new Turns({ atOnce: 3, waitingOfOne: 128, waitingOfAll: 8192 });
+
+/** Reads for a wait or a stream when it is the card program's turn; operators are one program. */
+export function inLiveTurn<Value>(call: TurnCall, read: () => Promise<Value>): Promise<Value> {
+  return liveReaders.take(call, read);
 }

@@ -10,7 +10,7 @@ import { type ApiKey, insertKey } from '../../store/key.ts';
 import { auditOf } from '../audit/audit.ts';
 import { newKey } from './api-key.ts';
 import { refuseFurtherScopes } from './further-scopes.ts';
-import { toKeyRecord, toNewKeyRecord } from './record.ts';
+import { toKeyRecord, toNewKeyRecord } from './read-keys.ts';
 
 type CreateCall = Call<'create_key'>;
 

@@ -6,7 +6,7 @@ import { transactUnderKey } from '../../commit/under-key.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { lockKey, revokeKey as revokeStatement, toApiKey } from '../../store/key.ts';
 import { auditOf } from '../audit/audit.ts';
-import { toKeyRecord } from './record.ts';
+import { toKeyRecord } from './read-keys.ts';
 
 /** revoke_key: the revoked key. Every process refuses it within a second. Revoking it again changes nothing. */
 export async function revokeKey(service: Service, call: Call<'revoke_key'>): Promise<Reply<'revoke_key'>> {

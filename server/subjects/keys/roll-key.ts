@@ -10,7 +10,7 @@ import { type ApiKey, insertKey, lockKey, replaceKey, toApiKey } from '../../sto
 import { auditOf } from '../audit/audit.ts';
 import { newKey } from './api-key.ts';
 import { refuseFurtherScopes } from './further-scopes.ts';
-import { toKeyRecord, toNewKeyRecord } from './record.ts';
+import { toKeyRecord, toNewKeyRecord } from './read-keys.ts';
 import { keyMissing } from './revoke-key.ts';
 
 /** How long the old key remains valid by default: a day, in which its bearers can be changed. */

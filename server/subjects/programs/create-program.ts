@@ -7,7 +7,7 @@ import { insertEvents } from '../../store/events/insert-events.ts';
 import { createFundingAccounts } from '../../store/ledger/account.ts';
 import { insertProgram, type Program } from '../../store/program.ts';
 import { auditOf, withoutMetadata } from '../audit/audit.ts';
-import { toProgramRecord } from './record.ts';
+import { toProgramRecord } from './read-programs.ts';
 import { isTimeZone } from './time-zone.ts';
 
 /** create_program: the program with its empty funding account. */

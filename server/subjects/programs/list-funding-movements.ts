@@ -1,10 +1,13 @@
+import type { FundingMovementRecord } from '../../../contract/programs.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { toWire } from '../../../domain/ledger/money.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import { readPair } from '../../calls/metadata.ts';
 import { readPage } from '../../calls/page.ts';
 import { loadProgram } from '../../calls/program.ts';
 import type { Service } from '../../calls/service.ts';
+import type { FundingMovement, MadeMovement } from '../../store/ledger/funding.ts';
 import { listFundingMovements as listStatement, toFundingMovement } from '../../store/ledger/funding.ts';
-import { toMovementRecord } from './movement-record.ts';
 
 /** list_funding_movements: a page of a program's deposits and withdrawals, newest first. */
 export async function listFundingMovements(
@@ -25,4 +28,25 @@ export async function listFundingMovements(
     show: toMovementRecord,
   });
   return { record };
+}
+
+/** The id of a deposit or withdrawal on the wire. */
+export function movementIdOf({ kind, movementId }: Pick<FundingMovement, 'kind' | 'movementId'>): string {
+  return toWireId(kind === 'deposit' ? 'dep' : 'wd', movementId);
+}
+
+/** A deposit or withdrawal as the contract shows it. */
+export function toMovementRecord({ movement, balance, createdAt }: MadeMovement): FundingMovementRecord {
+  return {
+    movement_id: movementIdOf(movement),
+    program_id: toWireId('prog', movement.programId),
+    kind: movement.kind,
+    amount: toWire(movement.amount),
+    currency: movement.currency,
+    balance: toWire(balance),
+    description: movement.description,
+    reference: movement.reference,
+    metadata: movement.metadata,
+    created_at: new Date(createdAt).toISOString(),
+  };
 }

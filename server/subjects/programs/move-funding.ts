@@ -24,7 +24,7 @@ import {
 } from '../../store/ledger/funding.ts';
 import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
 import { actorOf, auditOf, withoutMetadata } from '../audit/audit.ts';
-import { movementIdOf, toMovementRecord } from './movement-record.ts';
+import { movementIdOf, toMovementRecord } from './list-funding-movements.ts';
 
 type MovementCall = Call<'create_deposit' | 'create_withdrawal'>;
 

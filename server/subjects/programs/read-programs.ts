@@ -1,4 +1,6 @@
-import { fromWireId } from '../../../domain/identifier.ts';
+import type { ProgramRecord } from '../../../contract/programs.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { toWire } from '../../../domain/ledger/money.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import { readPair } from '../../calls/metadata.ts';
 import { programMissing } from '../../calls/missing.ts';
@@ -7,8 +9,9 @@ import { loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
 import type { Database } from '../../store/connection/database.ts';
+import { fromLimits } from '../../store/ledger/limits.ts';
+import type { Program } from '../../store/program.ts';
 import { findProgram, listPrograms as listStatement, toProgram } from '../../store/program.ts';
-import { toProgramRecord } from './record.ts';
 
 /** get_program: the program with its funding, or `program_not_found`. */
 export async function getProgram(service: Service, call: Call<'get_program'>): Promise<Reply<'get_program'>> {
@@ -43,4 +46,24 @@ export function openProgramSearch(database: Database): (sentId: string) => strin
     return programId;
   };
   return (sentId) => known.get(sentId) ?? lookUp(sentId);
+}
+
+/** A card program as the contract shows it. */
+export function toProgramRecord(program: Program): ProgramRecord {
+  return {
+    program_id: toWireId('prog', program.programId),
+    name: program.name,
+    currency: program.currency,
+    time_zone: program.timeZone,
+    funding: program.funding.map(({ currency, balance, held }) => ({
+      currency,
+      balance: toWire(balance),
+      available: toWire(balance - held),
+    })),
+    limits: fromLimits(program.limits),
+    card_limits: fromLimits(program.cardLimits),
+    funding_low_threshold: program.fundingLowThreshold === null ? null : toWire(program.fundingLowThreshold),
+    metadata: program.metadata,
+    created_at: program.createdAt.toISOString(),
+  };
 }

@@ -21,7 +21,7 @@ import {
 } from '../../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { auditOf, withoutMetadata } from '../audit/audit.ts';
-import { toProgramRecord } from './record.ts';
+import { toProgramRecord } from './read-programs.ts';
 
 // Invariant: funding.low is sent exactly when a program's funds become low
 // Kept by: the decision, and this file where a threshold changes

@@ -10,7 +10,7 @@ import { deleteOldestSessions, insertSession, lockKeyOfSession, toKeyOfSession }
 import { auditOf } from '../audit/audit.ts';
 import { newToken } from './authenticate-session.ts';
 import { getSession } from './get-session.ts';
-import { toSessionRecord } from './record.ts';
+import { toSessionRecord } from './read-sessions.ts';
 
 /**
  * create_session: a session of the key of the request. The token is in the cookie of the response, and nowhere else. The key

@@ -7,7 +7,7 @@ import { transactUnderKey } from '../../commit/under-key.ts';
 import type { Row } from '../../store/connection/database.ts';
 import { deleteSession as deleteStatement, lockSession, toListedSession } from '../../store/session.ts';
 import { auditOf } from '../audit/audit.ts';
-import { toSessionRecord } from './record.ts';
+import { toSessionRecord } from './read-sessions.ts';
 
 /** delete_session: ends the session of the request, and removes its cookie. */
 export async function deleteSession(

@@ -6,7 +6,7 @@ import type { CallContext, Caller, Reply } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
 import { type CallerNames, readCallerNames, readProgramName, toCallerNames } from '../../store/session.ts';
-import { endsOf } from './record.ts';
+import { endsOf } from './read-sessions.ts';
 
 type Mode = CurrentSession['mode'];
 

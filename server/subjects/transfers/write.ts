@@ -18,11 +18,12 @@ import {
 } from '../../store/ledger/account.ts';
 import { type CounterChangeOf, insertCounters, updateCounters } from '../../store/ledger/limits.ts';
 import { mergeWrites } from '../../store/sql.ts';
-import { deleteHolds, insertHolds } from '../../store/transfers/hold.ts';
 import { insertReversals } from '../../store/transfers/reversal.ts';
 import {
+  deleteHolds,
   deleteMetadata,
   insertCompletedTransfers,
+  insertHolds,
   insertMetadata,
   insertOpenTransfers,
   updateTransfers,

@@ -14,11 +14,10 @@ import { insertState } from '../../store/webhooks/status.ts';
 import { countWebhooks, insertWebhook, shardOf, type WebhookDetails } from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
 import { keysOf } from './find-webhook.ts';
-import { readHeaders, sealHeaders, type WebhookHeaders } from './headers.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
-import { newSecret } from './secret.ts';
-import { checkUrl, readTypes } from './settings.ts';
+import { checkUrl, readHeaders, readTypes, sealHeaders, type WebhookHeaders } from './settings.ts';
 import type { WebhookService } from './tools.ts';
+import { newSecret } from './vault.ts';
 
 type CreateId = 'create_webhook' | 'create_operator_webhook';
 

@@ -1,8 +1,8 @@
 import type { Call, Reply } from '../../calls/call.ts';
-import { loadEvent } from '../../calls/find-event.ts';
+import { loadEvent } from '../../calls/records/event.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import type { StoredEvent } from '../../store/events/read-events.ts';
-import { requestDelivery } from '../../store/webhooks/requested-delivery.ts';
+import { requestDelivery } from '../../store/webhooks/delivery.ts';
 import { lockWebhook, readWebhook, shardOf } from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
 import { foundWebhook, keysOf, loadWebhook, programOf, webhookIdOf } from './find-webhook.ts';

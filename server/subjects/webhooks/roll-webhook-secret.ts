@@ -7,8 +7,8 @@ import { lockWebhook, readWebhook, type StoredSecret, updateWebhook } from '../.
 import { auditOf } from '../audit/audit.ts';
 import { foundWebhook, keysOf, programOf, webhookIdOf } from './find-webhook.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
-import { newSecret } from './secret.ts';
 import type { WebhookService } from './tools.ts';
+import { newSecret } from './vault.ts';
 
 type RollId = 'roll_webhook_secret' | 'roll_operator_webhook_secret';
 

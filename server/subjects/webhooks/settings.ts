@@ -1,7 +1,10 @@
+import { MAX_WEBHOOK_HEADERS } from '../../../contract/webhooks/requests.ts';
 import { isTypeOrGroup } from '../../../domain/event.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type CallContext, schemaRefusal } from '../../calls/call.ts';
+import type { Webhook } from '../../store/webhooks/webhook.ts';
 import type { AddressRules } from './addresses.ts';
+import type { Vault } from './vault.ts';
 
 /** Refuses a URL to which nothing may be sent. */
 export function checkUrl({ findUrlProblem }: AddressRules, url: string): void {
@@ -17,4 +20,83 @@ export function readTypes(call: CallContext, types: readonly unknown[]): readonl
     `Item ${unknown + 1} of 'types' is neither a type of event nor a group of types such as 'transfer.*'. ` +
     'All types are at /events.';
   throw schemaRefusal(call, message, `/types/${unknown}`);
+}
+
+/** Headers by their name, as the caller wrote it. */
+export type WebhookHeaders = Readonly<Record<string, string>>;
+
+/** A token (RFC 9110). */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** Visible ASCII, with spaces inside. */
+const VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** Headers that the service sets itself, or that frame the request. */
+const RESERVED: ReadonlySet<string> = new Set([
+  ...['host', 'content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'connection', 'keep-alive'],
+  ...['te', 'trailer', 'upgrade', 'expect', 'user-agent', 'proxy-authorization', 'proxy-connection'],
+]);
+
+const OWN_PREFIX = 'webhook-';
+
+/** The headers of a request. Refuses those that cannot be sent. Null in a change removes a header. */
+export function readHeaders<Value extends string | null>(
+  call: CallContext,
+  sent: Readonly<Record<string, Value>>,
+): Readonly<Record<string, Value>> {
+  const seen = new Set<string>();
+  for (const [name, value] of Object.entries(sent)) {
+    const lower = name.toLowerCase();
+    const problem = findProblem(name, value, seen.has(lower));
+    if (problem !== undefined) throw schemaRefusal(call, problem, '/headers');
+    seen.add(lower);
+  }
+  return sent;
+}
+
+/** The messages never quote a value: it is a secret. */
+function findProblem(name: string, value: string | null, isRepeated: boolean): string | undefined {
+  if (!NAME.test(name)) return `'headers' has '${name}', which is not the name of an HTTP header.`;
+  const lower = name.toLowerCase();
+  if (RESERVED.has(lower) || lower.startsWith(OWN_PREFIX)) {
+    return `'headers' has '${name}', which the service sets itself.`;
+  }
+  if (isRepeated) return `'headers' has '${name}' twice.`;
+  if (value === null || VALUE.test(value)) return undefined;
+  return `'headers' has '${name}' with a value that is not visible ASCII, or begins or ends with a space.`;
+}
+
+/** Headers after a change: a string sets one, whatever the case of its name, and null removes it. */
+export function changeHeaders(
+  call: CallContext,
+  before: WebhookHeaders,
+  change: Readonly<Record<string, string | null>> | null,
+): WebhookHeaders {
+  if (change === null) return {};
+  const changed = new Set(Object.keys(change).map((name) => name.toLowerCase()));
+  const kept = Object.entries(before).filter(([name]) => !changed.has(name.toLowerCase()));
+  const set = Object.entries(change).filter((pair): pair is [string, string] => pair[1] !== null);
+  const after = Object.fromEntries([...kept, ...set]);
+  const count = Object.keys(after).length;
+  if (count <= MAX_WEBHOOK_HEADERS) return after;
+  const message = `'headers' would leave ${count} headers, but a webhook can have at most ${MAX_WEBHOOK_HEADERS}.`;
+  throw schemaRefusal(call, message, '/headers');
+}
+
+/** The columns that hold headers: their names, and the whole encrypted. */
+export function sealHeaders(
+  vault: Vault,
+  webhookId: string,
+  headers: WebhookHeaders,
+): Pick<Webhook, 'headerNames' | 'headers'> {
+  const headerNames = Object.keys(headers);
+  return { headerNames, headers: headerNames.length === 0 ? null : vault.seal(JSON.stringify(headers), webhookId) };
+}
+
+/** The headers of a webhook. Throws if the vault has no key for them. */
+export function openHeaders(
+  vault: Vault,
+  { webhookId, headers }: Pick<Webhook, 'webhookId' | 'headers'>,
+): WebhookHeaders {
+  return headers === null ? {} : (JSON.parse(vault.open(headers, webhookId)) as WebhookHeaders);
 }

@@ -1,11 +1,11 @@
 import { toWireId } from '../../../domain/identifier.ts';
 import type { Call, Reply } from '../../calls/call.ts';
+import { writeBody } from '../../calls/records/event.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
-import { requestDelivery } from '../../store/webhooks/requested-delivery.ts';
+import { requestDelivery } from '../../store/webhooks/delivery.ts';
 import { lockWebhook, readWebhook, shardOf } from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
-import { writeBody } from './body.ts';
 import { foundWebhook, keysOf, programOf, webhookIdOf } from './find-webhook.ts';
 import { toWebhookRecord } from './record.ts';
 import type { WebhookService } from './tools.ts';

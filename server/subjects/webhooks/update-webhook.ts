@@ -16,9 +16,8 @@ import {
 } from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
 import { foundWebhook, programOf, webhookIdOf } from './find-webhook.ts';
-import { changeHeaders, openHeaders, readHeaders, sealHeaders } from './headers.ts';
 import { toWebhookRecord } from './record.ts';
-import { checkUrl, readTypes } from './settings.ts';
+import { changeHeaders, checkUrl, openHeaders, readHeaders, readTypes, sealHeaders } from './settings.ts';
 import type { WebhookService } from './tools.ts';
 import type { Vault } from './vault.ts';
 

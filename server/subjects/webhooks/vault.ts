@@ -52,3 +52,8 @@ export function openVault(keys: readonly Uint8Array[]): Vault {
 export function keyIdOf(key: Uint8Array): Buffer {
   return hash('sha256', key, 'buffer').subarray(0, KEY_ID_BYTES);
 }
+
+/** A new secret that signs what is sent to a webhook, in the form of Standard Webhooks. */
+export function newSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}

@@ -1,7 +1,7 @@
 import type { Health } from '../../../../domain/webhooks/health.ts';
 import type { WebhookOrder, WebhookPayload } from '../../../../domain/webhooks/webhook.ts';
 import type { DeliveredWebhook, SigningSecret } from '../../../store/webhooks/state.ts';
-import { openHeaders } from '../../../subjects/webhooks/headers.ts';
+import { openHeaders } from '../../../subjects/webhooks/settings.ts';
 import type { Vault } from '../../../subjects/webhooks/vault.ts';
 import { readSigningKey } from '../signature.ts';
 

@@ -7,14 +7,12 @@ import type { StoredDelivery } from '../../../store/webhooks/delivery.ts';
 import type { RunningReplay } from '../../../store/webhooks/replay.ts';
 import type { HeldShard } from '../../../store/webhooks/shard.ts';
 import type { Definition } from './definition.ts';
-import { DoneRows } from './done-rows.ts';
 import { EventCursor } from './event-cursor.ts';
 import type { EventFeed, FeedEvent } from './event-feed.ts';
 import { fromEvent, type Item } from './item.ts';
-import { Places } from './places.ts';
-import { RateLimit } from './rate-limit.ts';
+import { Places, RateLimit } from './places.ts';
 import { ReplayRun } from './replay-run.ts';
-import { Retries } from './retries.ts';
+import { DoneRows, Retries } from './retries.ts';
 
 // Invariant: A crash repeats at most what was in flight: per webhook no more than its `concurrency`, in strict order
 //   one

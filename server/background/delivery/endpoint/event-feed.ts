@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import { insistOnProof } from '../../../calls/read-rows.ts';
+import { writeBody } from '../../../calls/records/event.ts';
 import type { Database } from '../../../store/connection/database.ts';
 import { findEvent, findEvents, type StoredEvent } from '../../../store/events/read-events.ts';
 import type { Webhook } from '../../../store/webhooks/webhook.ts';
 import { ALL_EVENTS } from '../../../subjects/events/event-news.ts';
-import { writeBody } from '../../../subjects/webhooks/body.ts';
 import type { FeedReader } from './feed-reader.ts';
 
 /** Time for a standby to confirm that it has what was read, where commits wait for one. */

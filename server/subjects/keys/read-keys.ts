@@ -1,7 +1,23 @@
 import type { KeyRecord, NewKeyRecord } from '../../../contract/keys.ts';
 import { inOrder, roleOf } from '../../../contract/scope.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import type { Call, Reply } from '../../calls/call.ts';
+import { readPage } from '../../calls/page.ts';
+import type { Service } from '../../calls/service.ts';
 import type { ApiKey } from '../../store/key.ts';
+import { listKeys as listStatement, toApiKey } from '../../store/key.ts';
+
+/** list_keys: a page, newest first, without secrets. */
+export async function listKeys(service: Service, call: Call<'list_keys'>): Promise<Reply<'list_keys'>> {
+  const record = await readPage(service, call, {
+    prefix: 'key',
+    statement: listStatement,
+    read: toApiKey,
+    idOf: (key) => key.keyId,
+    show: toKeyRecord,
+  });
+  return { record };
+}
 
 /** A key as the contract shows it, without its secret. */
 export function toKeyRecord(key: ApiKey): KeyRecord {

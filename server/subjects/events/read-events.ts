@@ -1,15 +1,36 @@
 import { performance } from 'node:perf_hooks';
-import type { LiveReply, TextReply } from '../../calls/call.ts';
+import type { Call, LiveReply, Reply, TextReply } from '../../calls/call.ts';
+import { loadEvent, writeEvent, writeOperatorEvent } from '../../calls/records/event.ts';
+import type { Service } from '../../calls/service.ts';
 import { forEachPiece, type TurnCall } from '../../calls/turns.ts';
 import type { EventService } from './event-news.ts';
 import { type EventQuery, type ListCall, readEventQuery } from './event-query.ts';
 import { type EventsRead, readEvents, readHead } from './event-source.ts';
 import { openStream } from './event-stream.ts';
-import { inLiveTurn } from './live-turns.ts';
-import { readAfter } from './read-after.ts';
+import { inLiveTurn, readAfter } from './read-after.ts';
+
+/** list_events: a page of the card program's events, the wait for the next one, or a stream of them. */
+export function listEvents(service: EventService, call: Call<'list_events'>): Promise<Reply<'list_events'>> {
+  return readList(service, call);
+}
+
+/** search_events: the same of all card programs and of the service itself, in the order of their numbers. */
+export function searchEvents(service: EventService, call: Call<'search_events'>): Promise<Reply<'search_events'>> {
+  return readList(service, call);
+}
+
+/** get_event: an event of the card program. Events of other programs, or of the service, are `event_not_found`. */
+export async function getEvent(service: Service, call: Call<'get_event'>): Promise<Reply<'get_event'>> {
+  return { json: writeEvent(await loadEvent(service, call.params.event_id, call.programId)) };
+}
+
+/** inspect_event: any event, or `event_not_found`. */
+export async function inspectEvent(service: Service, call: Call<'inspect_event'>): Promise<Reply<'inspect_event'>> {
+  return { json: writeOperatorEvent(await loadEvent(service, call.params.event_id)) };
+}
 
 /** A page of events, or with `wait` or as a stream those that come. */
-export async function readList(service: EventService, call: ListCall): Promise<TextReply | LiveReply> {
+async function readList(service: EventService, call: ListCall): Promise<TextReply | LiveReply> {
   const query = readEventQuery(call);
   if (call.stream !== undefined) return openStream(service, call, query);
   const { after, cursor } = query;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readRetryAfter } from './retry-after.ts';
+import { readRetryAfter } from './judge.ts';
 
 const NOW = Date.parse('2026-11-22T08:00:00Z');
 

@@ -1,7 +1,29 @@
 import { roleOf } from '../../../contract/scope.ts';
 import type { SessionRecord } from '../../../contract/sessions.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import { IDLE_MINUTES, type ListedSession, MAX_HOURS } from '../../store/session.ts';
+import type { Call, Reply } from '../../calls/call.ts';
+import { readPage } from '../../calls/page.ts';
+import type { Service } from '../../calls/service.ts';
+import {
+  IDLE_MINUTES,
+  type ListedSession,
+  listSessions as listStatement,
+  MAX_HOURS,
+  toListedSession,
+} from '../../store/session.ts';
+
+/** list_sessions: a page of the sessions that have not ended, newest first. */
+export async function listSessions(service: Service, call: Call<'list_sessions'>): Promise<Reply<'list_sessions'>> {
+  const own = 'keyId' in call.caller ? call.caller.sessionId : undefined;
+  const record = await readPage(service, call, {
+    prefix: 'ses',
+    statement: listStatement,
+    read: toListedSession,
+    idOf: (session) => session.sessionId,
+    show: (session) => toSessionRecord(session, own),
+  });
+  return { record };
+}
 
 /** When a session ends by itself, as the contract shows it. */
 export function endsOf(createdAt: Date, lastActiveAt: Date) {
