@@ -64,7 +64,7 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     // Holds the hot part of the ledger. Memory is used only as far as the ledger has pages to fill it.
     shared_buffers: `${sharedBuffersMegabytes(machineMemory())}MB`,
     // As before PostgreSQL 18, each process reads for itself. With its workers, which gain little where the pages are in memory,
-    // a recovery after a crash was once seen to wait for ever (docs/decisions.md).
+    // a recovery after a crash was once seen to wait for ever (README.md).
     io_method: 'sync',
     // In containers that cap huge pages, trying them can end in SIGBUS.
     huge_pages: 'off',
