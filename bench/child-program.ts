@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import type { Belongings } from './belongings.ts';
 import { processorTimeMilliseconds } from './processor-time.ts';
+import type { Resources } from './resources.ts';
 
 /** How a program that ends by itself came out. */
 export type Ending = {
@@ -15,7 +15,7 @@ const CHECK_INTERVAL_MILLISECONDS = 50;
 
 /** Runs a program to its end and gives what it printed. Rejects with its last words when it fails. */
 export async function runProgram(
-  belongings: Belongings,
+  resources: Resources,
   command: string,
   words: readonly string[],
   more: {
@@ -34,7 +34,7 @@ export async function runProgram(
     child.once('error', reject);
     child.once('close', resolve);
   });
-  const forget = belongings.add(command, async () => {
+  const forget = resources.add(command, async () => {
     child.kill('SIGTERM');
     await ended;
   });

@@ -1,7 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Belongings } from './belongings.ts';
 import { EXTRAS, type Options, ROWS, readCommandLine, USAGE, UsageProblem } from './command-line.ts';
 import { makeSeed } from './ledger/seed.ts';
 import { readSettings, startEmbeddedServer, startOwnServer } from './ledger/server.ts';
@@ -12,6 +11,7 @@ import { preparePgbench } from './pgbench.ts';
 import type { Results } from './report/results.ts';
 import { terminalProfile, terminalTable } from './report/tables.ts';
 import { COMMITTED, writeResults } from './report/write.ts';
+import { Resources } from './resources.ts';
 import type { Site, Stage } from './stage.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
@@ -23,10 +23,10 @@ const MAX_DISK_BYTES = 40 * 1024 ** 3;
 const MIN_ROUNDS = 3;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
-const belongings = new Belongings();
+const resources = new Resources();
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.once(signal, () => void belongings.endAll(say).then(() => process.exit(130)));
+  process.once(signal, () => void resources.endAll(say).then(() => process.exit(130)));
 }
 try {
   await bench(readCommandLine(process.argv.slice(2)));
@@ -36,7 +36,7 @@ try {
   process.stderr.write(`\n${text}`);
   process.exitCode = 1;
 } finally {
-  await belongings.endAll(say);
+  await resources.endAll(say);
 }
 
 async function bench(options: Options): Promise<void> {
@@ -79,7 +79,7 @@ function report(results: Results): void {
 async function prepare(options: Options): Promise<Stage> {
   const needs = (...rows: readonly number[]): boolean => options.rows.some((row) => rows.includes(row));
   say('Starting the embedded PostgreSQL through the service, in live mode.');
-  const server = await startEmbeddedServer(belongings, { countsStatements: isProfileOnly(options) });
+  const server = await startEmbeddedServer(resources, { countsStatements: isProfileOnly(options) });
   const { bavail, bsize } = await statfs(server.directory);
   if (!options.quick && needs(10) && bavail * bsize < MAX_DISK_BYTES) {
     throw new Error(
@@ -87,15 +87,15 @@ async function prepare(options: Options): Promise<Stage> {
     );
   }
   say('Creating programs, cards and funding through the API.');
-  const seed = await makeSeed(belongings, server, { unlimited: needs(6), spread: needs(7, 18) });
+  const seed = await makeSeed(resources, server, { unlimited: needs(6), spread: needs(7, 18) });
   const pgbench = needs(...PGBENCH_ROWS) ? findPgbench() : undefined;
   if (pgbench !== undefined) {
     say('Filling the databases of pgbench.');
-    if (needs(1)) await preparePgbench(belongings, server, pgbench, 1);
-    if (needs(2, 3, 8)) await preparePgbench(belongings, server, pgbench, 100);
+    if (needs(1)) await preparePgbench(resources, server, pgbench, 1);
+    if (needs(2, 3, 8)) await preparePgbench(resources, server, pgbench, 100);
   }
   const ownSite = needs(12) ? await prepareOwnSite(server.directory) : undefined;
-  return { options, belongings, server, seed, pgbench, ownSite, say };
+  return { options, resources, server, seed, pgbench, ownSite, say };
 }
 
 /** Beside rows that are measured, PostgreSQL counts no statements: that would take a part of the rate. */
@@ -107,6 +107,6 @@ async function prepareOwnSite(directory: string): Promise<Site | undefined> {
   const binaries = findOwnPostgres();
   if (binaries === undefined) return undefined;
   say("Starting Debian's PostgreSQL 15.");
-  const server = await startOwnServer(belongings, binaries, directory);
-  return { server, seed: await makeSeed(belongings, server, { unlimited: false, spread: false }) };
+  const server = await startOwnServer(resources, binaries, directory);
+  return { server, seed: await makeSeed(resources, server, { unlimited: false, spread: false }) };
 }

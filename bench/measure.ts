@@ -78,19 +78,19 @@ export function measureTransfers(
   seconds: number = stage.options.seconds,
 ): Promise<Run> {
   return measure(stage, measured, () =>
-    withCheckpoint(stage, seconds, () => sendTransfers(stage.belongings, traffic, connections, seconds)),
+    withCheckpoint(stage, seconds, () => sendTransfers(stage.resources, traffic, connections, seconds)),
   );
 }
 
 /** Lets the just-in-time compilers and the caches see the traffic before anything is measured. */
 export async function warmUp(
-  { belongings, options }: Stage,
+  { resources, options }: Stage,
   ledger: Ledger,
   traffic: Traffic,
   connections: number,
   seconds: number = options.warmUpSeconds,
 ): Promise<void> {
-  const { succeeded, failed, firstFailure } = await sendTransfers(belongings, traffic, connections, seconds);
+  const { succeeded, failed, firstFailure } = await sendTransfers(resources, traffic, connections, seconds);
   if (failed > 0) throw new Error(`${failed} requests of the warm-up failed. The first: ${firstFailure}`);
   ledger.acknowledged += succeeded;
 }

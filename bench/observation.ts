@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Belongings } from './belongings.ts';
 import { examineBooks } from './ledger/books.ts';
 import { createLedger, dropLedger, serve } from './ledger/ledger.ts';
 import { MANY_CONNECTIONS, measureTransfers, type Run, warmUp } from './measure.ts';
+import type { Resources } from './resources.ts';
 import { interleave } from './rounds/interleave.ts';
 import { describe } from './rounds/run-rounds.ts';
 import type { Stage } from './stage.ts';
@@ -31,7 +31,7 @@ const METRICS = { METRICS_PORT: '0' } as const;
  * other, in the opposite order in every second round.
  */
 export async function measureObservation(stage: Stage): Promise<ObservationRuns> {
-  const collector = await startCollector(stage.belongings);
+  const collector = await startCollector(stage.resources);
   const settings: Readonly<Record<Observation, Readonly<Record<string, string>>>> = {
     off: {},
     metrics: METRICS,
@@ -82,13 +82,13 @@ function scrape(url: string | undefined): { readonly stop: () => Promise<void> }
 }
 
 /** Takes traces, and does nothing with them. */
-async function startCollector(belongings: Belongings): Promise<string> {
+async function startCollector(resources: Resources): Promise<string> {
   const server = createServer((request, response) => {
     request.resume();
     request.on('end', () => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}'));
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  belongings.add('the collector of traces', async () => {
+  resources.add('the collector of traces', async () => {
     server.closeAllConnections();
     await new Promise((closed) => server.close(closed));
   });

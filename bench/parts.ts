@@ -90,19 +90,19 @@ function divideRows({ options, pgbench, ownSite }: Stage) {
 }
 
 async function attemptPart(
-  { belongings, say }: Stage,
+  { resources, say }: Stage,
   failed: string[],
   name: string,
   task: () => Promise<void>,
 ): Promise<void> {
   say(`${new Date().toTimeString().slice(0, 8)}  ${name}`);
-  const belongingsBefore = belongings.count;
+  const resourcesBefore = resources.count;
   try {
     await task();
   } catch (error) {
-    if (belongings.isOver) throw error;
+    if (resources.isOver) throw error;
     failed.push(`${name}: ${String(error)}`);
     say(`  ${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-    await belongings.endAll(say, belongingsBefore);
+    await resources.endAll(say, resourcesBefore);
   }
 }

@@ -1,11 +1,11 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Belongings } from './belongings.ts';
 import { runProgram } from './child-program.ts';
 import { median } from './figures.ts';
 import type { DatabaseServer } from './ledger/server.ts';
 import type { Tool } from './machine.ts';
 import { type Run, readCosts } from './measure.ts';
+import type { Resources } from './resources.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -23,14 +23,14 @@ function databaseOf(scale: Scale): string {
 
 /** Fills a database of pgbench's own; 100,000 accounts for each unit of the scale. */
 export async function preparePgbench(
-  belongings: Belongings,
+  resources: Resources,
   server: DatabaseServer,
   pgbench: Tool,
   scale: Scale,
 ): Promise<void> {
   const database = databaseOf(scale);
   await server.query('postgres', `create database ${database}`);
-  await runProgram(belongings, pgbench.path, [...connectionOf(server), '-i', '-s', `${scale}`, '-q', database]);
+  await runProgram(resources, pgbench.path, [...connectionOf(server), '-i', '-s', `${scale}`, '-q', database]);
 }
 
 /**
@@ -45,14 +45,14 @@ export async function measurePgbench(
   clients: number,
   { seconds = stage.options.seconds, withMedian = false } = {},
 ): Promise<Run> {
-  const { belongings, server, pgbench, options } = stage;
+  const { resources, server, pgbench, options } = stage;
   if (pgbench === undefined) throw new Error('pgbench is not installed');
   const directory = await mkdtemp(join(server.directory, 'pgbench-'));
   const threads = `${Math.min(MAX_THREADS, clients)}`;
   const log = withMedian ? ['--log', '--log-prefix', 'run'] : [];
   const run = (length: number, more: readonly string[]) => {
     const settings = ['-M', 'prepared', '-c', `${clients}`, '-j', threads, '-T', `${length}`, ...more];
-    return runProgram(belongings, pgbench.path, [...connectionOf(server), ...settings, databaseOf(scale)], {
+    return runProgram(resources, pgbench.path, [...connectionOf(server), ...settings, databaseOf(scale)], {
       cwd: directory,
     });
   };

@@ -87,9 +87,9 @@ export async function profileTransfers(given: Stage, keepIn: string): Promise<Pr
   };
 }
 
-async function startCountingSite({ belongings }: Stage): Promise<Site> {
-  const server = await startEmbeddedServer(belongings, { countsStatements: true });
-  return { server, seed: await makeSeed(belongings, server, { unlimited: false, spread: false }) };
+async function startCountingSite({ resources }: Stage): Promise<Site> {
+  const server = await startEmbeddedServer(resources, { countsStatements: true });
+  return { server, seed: await makeSeed(resources, server, { unlimited: false, spread: false }) };
 }
 
 function difference(before: ThreadTimes, after: ThreadTimes, transfers: number): Profile['threads'] {

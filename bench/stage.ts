@@ -1,8 +1,8 @@
-import type { Belongings } from './belongings.ts';
 import type { Options } from './command-line.ts';
 import type { Seed } from './ledger/seed.ts';
 import type { DatabaseServer } from './ledger/server.ts';
 import type { Tool } from './machine.ts';
+import type { Resources } from './resources.ts';
 
 /** A PostgreSQL with the database that its ledgers are copied from. */
 export type Site = { readonly server: DatabaseServer; readonly seed: Seed };
@@ -10,7 +10,7 @@ export type Site = { readonly server: DatabaseServer; readonly seed: Seed };
 /** All that a part of the bench works with. */
 export type Stage = Site & {
   readonly options: Options;
-  readonly belongings: Belongings;
+  readonly resources: Resources;
   /** Ready to run, its databases filled; undefined when it is not installed or not needed. */
   readonly pgbench: Tool | undefined;
   /** A PostgreSQL 15 with the settings of its distribution; undefined when it is not installed or not needed. */

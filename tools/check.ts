@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SUITES } from '../vitest.config.ts';
 import { root, runScript } from './command.ts';
-import { findHomeless, type Part, runSuites, suitesOf } from './suites.ts';
+import { findFilesWithoutSuite, type Part, runSuites, suitesOf } from './suites.ts';
 import { close, count, note } from './tally.ts';
 import { MISSING } from './verify/missing.ts';
 
@@ -129,7 +129,7 @@ async function check({ steps, suites, part, programs }: Choice): Promise<void> {
   // `npm run check` fetches no browser, and without its packages the tests in it have no types.
   const able = Object.entries(steps).filter(([name]) => hasBrowser || name !== 'console-tests');
   await Promise.all(able.map(([name, step]) => runStep(name, step)));
-  findHomeless();
+  findFilesWithoutSuite();
   const ableSuites = hasBrowser ? suites : suites.filter((name) => name !== 'console');
   if (ableSuites.some((name) => NEED_CONSOLE.includes(name)))
     await runStep('console-build', ['tools/console/build.ts']);

@@ -22,8 +22,8 @@ type Level = {
  * The arrow, from the programs down. Type-only imports count.
  *
  *     main -> service -> handlers -> subjects
- *     host -> observe -> { http -> pages, background } -> subjects -> commit -> calls -> { store, contract }
- *     host -> postgres;  all of them -> foundation -> domain
+ *     host -> observe -> { background -> subjects -> commit, http -> pages } -> calls -> { store, contract }
+ *     { host, observe } -> postgres;  all of them -> foundation -> domain
  *     cli -> { sdk, contract, domain };  console -> sdk
  */
 const levels: readonly Level[] = [
@@ -74,7 +74,7 @@ const levels: readonly Level[] = [
   // Only this file, and the SDK in server/observe/traces/, may open connections to other hosts: tools/lint/network.grit.
   {
     from: ['server/background/delivery/send.ts'],
-    to: ['server/subjects/webhooks/addresses.ts', 'server/background/delivery/door/'],
+    to: ['server/subjects/webhooks/addresses.ts', 'server/background/delivery/outbound/'],
     node: true,
   },
   { from: ['server/subjects/'], to: OF_HANDLERS, node: true },

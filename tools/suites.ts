@@ -21,8 +21,8 @@ function findFiles(): readonly { readonly path: string; readonly suite: string |
   });
 }
 
-/** Fails for a test file that no suite would run, and for a slow one that there is not. */
-export function findHomeless(): void {
+/** Fails for a test file that belongs to no suite, and for an entry of SLOW or DEEPER without a file. */
+export function findFilesWithoutSuite(): void {
   const files = findFiles();
   for (const { path, suite } of files)
     if (suite === undefined) count(1, 0, `${path} belongs to no suite of vitest.config.ts.`);

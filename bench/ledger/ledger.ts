@@ -41,7 +41,7 @@ export async function dropLedger({ server }: Site, { database }: Ledger): Promis
 
 /** Starts a service in live mode on a ledger. */
 export async function serve(
-  { belongings, seed, server }: Pick<Stage, 'belongings' | 'seed' | 'server'>,
+  { resources, seed, server }: Pick<Stage, 'resources' | 'seed' | 'server'>,
   { database }: Ledger,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Served> {
@@ -52,7 +52,7 @@ export async function serve(
     DATA_DIR: `${server.directory}/service-${made}`,
     ...settings,
   });
-  const stop = belongings.add('a measured service', async () => {
+  const stop = resources.add('a measured service', async () => {
     const code = await service.stop();
     if (code !== 0) throw new Error(`a measured service ended with ${code}: ${service.errors()}`);
   });

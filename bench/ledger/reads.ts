@@ -33,7 +33,7 @@ export async function measureReads(stage: Stage, service: Served): Promise<ReadL
   const medians = {} as Record<(typeof READS)[number], number>;
   for (const name of READS) {
     const plan = { ...service.traffic, mode: 'closed', connections: 1, count } as const;
-    const result = await runGenerator(stage.belongings, {
+    const result = await runGenerator(stage.resources, {
       ...plan,
       send: { kind: 'listed', requests: requests[name] },
     });

@@ -1,7 +1,7 @@
 import { TransferService } from '../../sdk/client.ts';
 import { startService } from '../../test/harness/process.ts';
-import type { Belongings } from '../belongings.ts';
 import { cardName } from '../load/traffic.ts';
+import type { Resources } from '../resources.ts';
 import { createOperatorKey, type DatabaseServer, databaseUrl, LIVE } from './server.ts';
 
 /** Enough for every run, and far from the maximum balance. In minor units. */
@@ -43,13 +43,13 @@ export type Seed = {
 export type SeedContent = { readonly unlimited: boolean; readonly spread: boolean };
 
 /** Makes the database that all ledgers are copied from, through the service's own API. */
-export async function makeSeed(belongings: Belongings, server: DatabaseServer, content: SeedContent): Promise<Seed> {
+export async function makeSeed(resources: Resources, server: DatabaseServer, content: SeedContent): Promise<Seed> {
   const database = 'bench_seed';
   await server.query('postgres', `create database ${database} owner transfer_service`);
   const url = databaseUrl(server, database);
-  const key = await createOperatorKey(belongings, url);
+  const key = await createOperatorKey(resources, url);
   const service = await startService({ ...LIVE, DATABASE_URL: url, DATA_DIR: `${server.directory}/seed` });
-  const stop = belongings.add('the service that makes the seed', async () => void (await service.stop()));
+  const stop = resources.add('the service that makes the seed', async () => void (await service.stop()));
   const seed = await create({ database, key, url: service.url }, content).catch((error: unknown) => {
     throw new Error(`the seed could not be made. The service said: ${service.errors().slice(-2000)}`, { cause: error });
   });

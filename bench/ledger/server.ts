@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { embeddedServerOf, startService } from '../../test/harness/process.ts';
 import { stockPostgresIn, stopStockPostgresIn } from '../../test/harness/stock-postgres.ts';
-import type { Belongings } from '../belongings.ts';
 import { runProgram } from '../child-program.ts';
+import type { Resources } from '../resources.ts';
 
 const ADMINISTRATION = fileURLToPath(new URL('../../server/host/administration.ts', import.meta.url));
 
@@ -50,23 +50,23 @@ export type DatabaseServer = {
  * `countsStatements`, PostgreSQL counts the time of every statement, which takes a little of it.
  */
 export async function startEmbeddedServer(
-  belongings: Belongings,
+  resources: Resources,
   { countsStatements = false } = {},
 ): Promise<DatabaseServer> {
   const directory = await mkdtemp(PREFIX);
   // Where the bench runs as root, PostgreSQL runs as nobody and must reach its data.
   await chmod(directory, 0o711);
-  belongings.add(directory, () => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  resources.add(directory, () => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const dataDirectory = join(directory, 'data');
   const environment = { ...LIVE, DATA_DIR: dataDirectory };
   for (const words of [['migrate'], ['operator-key', 'owner']]) {
-    await runProgram(belongings, process.execPath, [ADMINISTRATION, ...words], { environment });
+    await runProgram(resources, process.execPath, [ADMINISTRATION, ...words], { environment });
   }
   if (countsStatements) {
     await appendFile(join(dataDirectory, 'postgresql', 'postgresql.auto.conf'), COUNT_STATEMENTS);
   }
   const owner = await startService(environment);
-  belongings.add('the service that owns PostgreSQL', async () => void (await owner.stop()));
+  resources.add('the service that owns PostgreSQL', async () => void (await owner.stop()));
   const { processId, databaseUrl: address } = await embeddedServerOf(dataDirectory);
   const url = new URL(address.replace('@/', '@localhost/'));
   const server = serverAt(
@@ -81,13 +81,13 @@ export async function startEmbeddedServer(
 
 /** Starts the PostgreSQL of a distribution with the settings that `initdb` writes, in the directory of the bench. */
 export async function startOwnServer(
-  belongings: Belongings,
+  resources: Resources,
   binaries: string,
   directory: string,
 ): Promise<DatabaseServer> {
   const dataDirectory = join(directory, 'own');
   const server = await stockPostgresIn(dataDirectory, binaries);
-  belongings.add('the own PostgreSQL', () => stopStockPostgresIn(dataDirectory));
+  resources.add('the own PostgreSQL', () => stopStockPostgresIn(dataDirectory));
   const { host, port } = server.connection;
   return serverAt(host, port, server.processId() ?? 0, directory);
 }
@@ -111,11 +111,11 @@ function serverAt(host: string, port: number, processId: number, directory: stri
 }
 
 /** Creates the schema in a database, and an operator's key. */
-export async function createOperatorKey(belongings: Belongings, address: string): Promise<string> {
+export async function createOperatorKey(resources: Resources, address: string): Promise<string> {
   const environment = { ...LIVE, DATABASE_URL: address };
-  await runProgram(belongings, process.execPath, [ADMINISTRATION, 'migrate'], { environment });
+  await runProgram(resources, process.execPath, [ADMINISTRATION, 'migrate'], { environment });
   const words = [ADMINISTRATION, 'operator-key', 'bench'];
-  return (await runProgram(belongings, process.execPath, words, { environment })).output.trim();
+  return (await runProgram(resources, process.execPath, words, { environment })).output.trim();
 }
 
 /** The address of a database of the server, as the service takes it. */

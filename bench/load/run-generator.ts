@@ -1,25 +1,25 @@
 import { fileURLToPath } from 'node:url';
-import type { Belongings } from '../belongings.ts';
 import { runProgram } from '../child-program.ts';
+import type { Resources } from '../resources.ts';
 import type { GeneratorPlan } from './generator.ts';
 import type { LoadResult, Traffic } from './traffic.ts';
 
 const GENERATOR = fileURLToPath(new URL('generator.ts', import.meta.url));
 
 /** Runs the load generator in a process of its own. */
-export async function runGenerator(belongings: Belongings, plan: GeneratorPlan): Promise<LoadResult> {
-  const ending = await runProgram(belongings, process.execPath, [GENERATOR], { input: JSON.stringify(plan) });
+export async function runGenerator(resources: Resources, plan: GeneratorPlan): Promise<LoadResult> {
+  const ending = await runProgram(resources, process.execPath, [GENERATOR], { input: JSON.stringify(plan) });
   const counted = JSON.parse(ending.output) as Omit<LoadResult, 'generatorCores'>;
   return { ...counted, generatorCores: ending.processorTimeMilliseconds / ending.elapsedMilliseconds };
 }
 
 /** Sends single transfers over so many connections for so many seconds, each after the response to the one before. */
 export function sendTransfers(
-  belongings: Belongings,
+  resources: Resources,
   traffic: Traffic,
   connections: number,
   seconds: number,
 ): Promise<LoadResult> {
   const plan = { ...traffic, mode: 'closed', connections, seconds, send: { kind: 'transfers' } } as const;
-  return runGenerator(belongings, plan);
+  return runGenerator(resources, plan);
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { Belongings } from '../belongings.ts';
+import type { Resources } from '../resources.ts';
 
 const SERVER = fileURLToPath(new URL('bare-route-server.ts', import.meta.url));
 
@@ -9,9 +9,9 @@ const SERVER = fileURLToPath(new URL('bare-route-server.ts', import.meta.url));
 export type BareRoute = { readonly url: string; readonly processId: number; readonly stop: () => Promise<void> };
 
 /** Starts the bare route in a process of its own. */
-export async function startBareRoute(belongings: Belongings): Promise<BareRoute> {
+export async function startBareRoute(resources: Resources): Promise<BareRoute> {
   const child = spawn(process.execPath, [SERVER], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const stop = belongings.add('the bare route', async () => {
+  const stop = resources.add('the bare route', async () => {
     child.kill('SIGTERM');
     await once(child, 'exit');
   });

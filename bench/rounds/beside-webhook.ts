@@ -15,10 +15,10 @@ export async function besideWebhook<Result extends { readonly elapsedSeconds: nu
   warmUp: () => Promise<unknown>,
   run: () => Promise<Result>,
 ): Promise<Result & { readonly deliveriesPerSecond: number }> {
-  const { belongings, server, seed } = stage;
-  const key = await createOperatorKey(belongings, databaseUrl(server, ledger.database));
+  const { resources, server, seed } = stage;
+  const key = await createOperatorKey(resources, databaseUrl(server, ledger.database));
   const access = { url: service.traffic.url, key };
-  const receiver = await startReceiver(belongings);
+  const receiver = await startReceiver(resources);
   const program_id = seed.hot.programId;
   const webhook = { program_id, url: receiver.url, rate: DELIVERIES_PER_SECOND, concurrency: CONCURRENCY };
   const ids = await createWebhooks(access, [webhook]);

@@ -32,7 +32,7 @@ export class Round {
   /** The bare route, warmed up. */
   bareRoute(): Promise<BareRoute> {
     return this.#once('bare route', async () => {
-      const route = await startBareRoute(this.#stage.belongings);
+      const route = await startBareRoute(this.#stage.resources);
       this.#ends.push(route.stop);
       return route;
     });

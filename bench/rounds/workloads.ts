@@ -104,9 +104,9 @@ async function closedLoop(target: ServiceOnLedger, traffic: Traffic, connections
 
 async function sendBatches(target: ServiceOnLedger): Promise<Run> {
   const { stage, service, ledger } = target;
-  const { belongings, options } = stage;
+  const { resources, options } = stage;
   const send = (seconds: number) =>
-    runGenerator(belongings, {
+    runGenerator(resources, {
       ...service.traffic,
       mode: 'closed',
       connections: BATCH_CALLERS,
@@ -120,7 +120,7 @@ async function sendBatches(target: ServiceOnLedger): Promise<Run> {
 /** When this is the first workload of all, the maximum rate is measured for it. */
 async function sendAtHalfTheRate(target: ServiceOnLedger, memory: Memory): Promise<Run> {
   const { stage, service } = target;
-  const { belongings, options } = stage;
+  const { resources, options } = stage;
   const { seconds } = options;
   if (memory.hotRate === 0) memory.hotRate = (await closedLoop(target, service.traffic, MANY_CONNECTIONS)).rate;
   const plan = {
@@ -131,19 +131,19 @@ async function sendAtHalfTheRate(target: ServiceOnLedger, memory: Memory): Promi
     seconds,
     send: { kind: 'transfers' },
   } as const;
-  return measure(stage, target, () => withCheckpoint(stage, seconds, () => runGenerator(belongings, plan)));
+  return measure(stage, target, () => withCheckpoint(stage, seconds, () => runGenerator(resources, plan)));
 }
 
 async function runBareRoute(stage: Stage, round: Round): Promise<Run> {
-  const { belongings, options, seed } = stage;
+  const { resources, options, seed } = stage;
   const { url, processId } = await round.bareRoute();
   const traffic = { url, keys: [seed.hot.key], cards: HOT_CARDS };
-  await sendTransfers(belongings, traffic, MANY_CONNECTIONS, SHORT_WARM_UP);
+  await sendTransfers(resources, traffic, MANY_CONNECTIONS, SHORT_WARM_UP);
   const costs = () => ({
     serviceMilliseconds: processorTimeMilliseconds(processId),
     postgresMilliseconds: 0,
     logBytes: 0,
   });
   const before = costs();
-  return toRun(await sendTransfers(belongings, traffic, MANY_CONNECTIONS, options.seconds), before, costs());
+  return toRun(await sendTransfers(resources, traffic, MANY_CONNECTIONS, options.seconds), before, costs());
 }

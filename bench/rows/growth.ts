@@ -93,9 +93,9 @@ async function sendUpTo(stage: Stage, service: Served, ledger: Ledger, total: nu
   ledger.acknowledged += succeeded;
 }
 
-function send({ belongings }: Stage, { traffic }: Served, count: number) {
+function send({ resources }: Stage, { traffic }: Served, count: number) {
   const plan = { ...traffic, mode: 'closed', connections: MANY_CONNECTIONS, count } as const;
-  return runGenerator(belongings, { ...plan, send: { kind: 'transfers' } });
+  return runGenerator(resources, { ...plan, send: { kind: 'transfers' } });
 }
 
 async function readResidentBytes(processId: number): Promise<number> {

@@ -59,11 +59,11 @@ export async function measureIsolation(stage: Stage): Promise<IsolationFigures> 
 }
 
 async function runVariant(stage: Stage, variant: Variant): Promise<Received> {
-  const { belongings, options, server, seed } = stage;
+  const { resources, options, server, seed } = stage;
   const ledger = await createLedger(stage);
-  const key = await createOperatorKey(belongings, databaseUrl(server, ledger.database));
+  const key = await createOperatorKey(resources, databaseUrl(server, ledger.database));
   const service = await serve(stage, ledger);
-  const receiver = await startReceiver(belongings);
+  const receiver = await startReceiver(resources);
   const hasDead = variant === 'with the dead';
   const healthy = seed.spread.slice(DEAD);
   const dead = hasDead ? seed.spread.slice(0, DEAD) : [];
@@ -76,7 +76,7 @@ async function runVariant(stage: Stage, variant: Variant): Promise<Received> {
   ]);
   const programIds = healthy.map(({ programId }) => programId);
   const send = async (seconds: number): Promise<Received> => {
-    const { succeeded, failed, firstFailure } = await runGenerator(belongings, {
+    const { succeeded, failed, firstFailure } = await runGenerator(resources, {
       ...service.traffic,
       keys: seed.spread.map((program) => program.key),
       cards: 1,

@@ -2,7 +2,7 @@ import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Belongings } from '../belongings.ts';
+import type { Resources } from '../resources.ts';
 
 const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url));
 
@@ -39,10 +39,10 @@ export type Receiver = {
 export type Certificate = { readonly keyFile: string; readonly certificateFile: string };
 
 /** Starts a receiver, of HTTPS with a certificate. */
-export async function startReceiver(belongings: Belongings, certificate?: Certificate): Promise<Receiver> {
+export async function startReceiver(resources: Resources, certificate?: Certificate): Promise<Receiver> {
   const words = certificate === undefined ? [] : [certificate.keyFile, certificate.certificateFile];
   const child = fork(PROGRAM, words);
-  const stop = belongings.add('the receiver', async () => {
+  const stop = resources.add('the receiver', async () => {
     const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
     if (child.connected) child.disconnect();
     await ended;

@@ -47,17 +47,17 @@ export async function measureThroughput(stage: Stage): Promise<ThroughputFigures
 }
 
 async function deliverWaiting(stage: Stage, protocol: Protocol): Promise<Throughput> {
-  const { belongings, options, server, seed } = stage;
+  const { resources, options, server, seed } = stage;
   const certificate = protocol === 'TLS' ? makeCertificate(server.directory) : undefined;
   const ledger = await createLedger(stage);
-  const key = await createOperatorKey(belongings, databaseUrl(server, ledger.database));
+  const key = await createOperatorKey(resources, databaseUrl(server, ledger.database));
   const settings = certificate === undefined ? {} : { WEBHOOK_CA: certificate.certificateFile };
   const service = await serve(stage, ledger, settings);
-  const receiver = await startReceiver(belongings, certificate);
+  const receiver = await startReceiver(resources, certificate);
   const { url } = service.traffic;
   const events = Math.ceil((ENOUGH_PER_SECOND * (options.warmUpSeconds + options.seconds)) / WEBHOOKS);
   const load = { ...service.traffic, mode: 'closed', connections: MANY_CONNECTIONS } as const;
-  const made = await runGenerator(belongings, { ...load, count: events, send: { kind: 'transfers' } });
+  const made = await runGenerator(resources, { ...load, count: events, send: { kind: 'transfers' } });
   if (made.failed > 0) throw new Error(`${made.failed} requests failed. The first: ${made.firstFailure}`);
   ledger.acknowledged += made.succeeded;
   const paths = Array.from({ length: WEBHOOKS }, (_, index) => `${receiver.url}/${index}`);

@@ -77,7 +77,7 @@ export const Overview = Type.Object({
   status: described(ServiceStatus, 'The state of this process, as get_status returns it'),
 });
 
-/** The operation that shows what an operator looks at first. */
+/** The operation behind the first screen of an operator. */
 export const OVERVIEW = [
   operation({
     id: 'get_overview',

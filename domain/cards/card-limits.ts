@@ -6,7 +6,7 @@ import { disabledBy } from '../switch.ts';
 import { limitedSides, type TransferView } from '../transfers/transfer-checks.ts';
 import { type Card, cardRefusal, cardStatusOn } from './card.ts';
 
-/** What is looked at to tell what a card could do. */
+/** What decides what a card could do. */
 export type CardLimitsView = Pick<TransferView, 'programId' | 'now' | 'rules' | 'switches' | 'account' | 'usage'>;
 
 /** What a card could do in one direction; amounts in minor units. */

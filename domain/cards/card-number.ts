@@ -1,8 +1,8 @@
 import { isFirstOfAnIssuer, isOfAnIssuer } from './card-issuers.ts';
 import { type PlainText, withPlainDigits } from './plain-digits.ts';
 
-/** A stretch of a text: from the character at `start` up to, and without, the one at `end`. */
-export type Stretch = { readonly start: number; readonly end: number };
+/** A span of a text: from the character at `start` up to, and without, the one at `end`. */
+export type Span = { readonly start: number; readonly end: number };
 
 /** Replaces a card number in a text. */
 export const REDACTED = '[redacted]';
@@ -47,14 +47,14 @@ const PRINTED_IBAN = /(?<![0-9a-z])[a-z]{2}[0-9]{2}(?: [0-9a-z]{1,4}){3,8}/gi;
  * which stand blanks, dashes or dots. It begins and ends where no letter or digit adjoins, so that neither an id of
  * this service (a prefix and 32 hex digits) nor a UUID is ever one. Takes time linear in the length of the text.
  */
-export function findCardNumbers(written: string): readonly Stretch[] {
+export function findCardNumbers(written: string): readonly Span[] {
   const plain = readPlainly(written);
   if (plain === undefined) return [];
   const { text, startOf, endOf } = plain;
-  const found: Stretch[] = [];
+  const found: Span[] = [];
   for (const groups of groupsIn(text)) addNumbers(text, groups, found);
-  for (const { stretch, digits } of exponentsIn(text)) {
-    if (hasCardNumber(digits)) insertStretch(found, stretch);
+  for (const { span, digits } of exponentsIn(text)) {
+    if (hasCardNumber(digits)) insertSpan(found, span);
   }
   return found.map(({ start, end }) => ({ start: startOf(start), end: endOf(end - 1) }));
 }
@@ -123,7 +123,7 @@ export function readsAsCardNumber(written: string): boolean {
   const text = readPlainly(written)?.text;
   if (text === undefined) return false;
   if (exponentsIn(text).some(({ digits }) => readsAsCardNumber(digits))) return true;
-  let accounts: readonly Stretch[] | undefined;
+  let accounts: readonly Span[] | undefined;
   // Runs and accounts both come from the left: an account that ends before a run is of no more use to those that follow.
   let at = 0;
   for (const groups of groupsIn(text)) {
@@ -153,7 +153,7 @@ export function isCardNumberAlone(key: string): boolean {
 }
 
 /** Every row of groups of digits that a text holds, from the left. */
-function* groupsIn(text: string): Generator<readonly Stretch[]> {
+function* groupsIn(text: string): Generator<readonly Span[]> {
   let at = 0;
   while (at < text.length) {
     if (!isAlphanumeric(text.charCodeAt(at))) {
@@ -192,8 +192,8 @@ export function redactCardNumbers(text: string): string {
  * The groups of digits that begin at a place and go on over separators. None when a letter adjoins the first. A UUID
  * after a separator ends them.
  */
-function groupsFrom(text: string, start: number): readonly Stretch[] {
-  const groups: Stretch[] = [];
+function groupsFrom(text: string, start: number): readonly Span[] {
+  const groups: Span[] = [];
   let at = start;
   for (;;) {
     const end = endOfDigits(text, at);
@@ -205,7 +205,7 @@ function groupsFrom(text: string, start: number): readonly Stretch[] {
   }
 }
 
-type Run = Stretch & { readonly digits: number };
+type Run = Span & { readonly digits: number };
 
 /** A digit doubled as Luhn's formula doubles it: 16 counts 1 + 6. */
 const DOUBLED = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
@@ -215,7 +215,7 @@ const DOUBLED = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
  * gives; from each group, the shortest first. Each digit is added once for each group that a run can begin with, since a
  * megabyte of groups of one digit must not hold everybody up.
  */
-function* numbersOf(text: string, groups: readonly Stretch[]): Generator<Run> {
+function* numbersOf(text: string, groups: readonly Span[]): Generator<Run> {
   for (const [first, { start }] of groups.entries()) {
     let digits = 0;
     // Whether digits at even or at odd places are doubled is known only where the run ends.
@@ -238,8 +238,8 @@ function* numbersOf(text: string, groups: readonly Stretch[]): Generator<Run> {
   }
 }
 
-/** Adds each run of whole groups that is a card number; runs that overlap become one stretch. */
-function addNumbers(text: string, groups: readonly Stretch[], found: Stretch[]): void {
+/** Adds each run of whole groups that is a card number; runs that overlap become one span. */
+function addNumbers(text: string, groups: readonly Span[], found: Span[]): void {
   for (const { start, end } of numbersOf(text, groups)) {
     const before = found.at(-1);
     if (before === undefined || before.end <= start) found.push({ start, end });
@@ -256,7 +256,7 @@ function isIssued(text: string, { start, digits }: Run): boolean {
 }
 
 /** Where the printed numbers of bank accounts stand, known by their check digits. */
-function printedAccounts(text: string): readonly Stretch[] {
+function printedAccounts(text: string): readonly Span[] {
   return [...text.matchAll(PRINTED_IBAN)].flatMap(({ 0: printed, index }) => {
     const length = accountLength(printed);
     return length === 0 ? [] : [{ start: index, end: index + length }];
@@ -329,7 +329,7 @@ function isSeparator(code: number): boolean {
 }
 
 /** The whole numbers that are written with an exponent, as plain digits: 4.111111111111111e15 is 4111111111111111. */
-function exponentsIn(text: string): readonly { readonly stretch: Stretch; readonly digits: string }[] {
+function exponentsIn(text: string): readonly { readonly span: Span; readonly digits: string }[] {
   return [...text.matchAll(WITH_EXPONENT)].flatMap(
     ({ 0: number, 1: whole = '', 2: fraction = '', 3: power, index }) => {
       const shift = BigInt(power ?? '0') - BigInt(fraction.length);
@@ -341,7 +341,7 @@ function exponentsIn(text: string): readonly { readonly stretch: Stretch; readon
       let digits = mantissa;
       for (let place = shift; place > 0n; place -= 1n) digits += '0';
       for (let place = shift; place < 0n; place += 1n) digits = digits.slice(0, -1);
-      return [{ stretch: { start: index, end: index + number.length }, digits }];
+      return [{ span: { start: index, end: index + number.length }, digits }];
     },
   );
 }
@@ -350,8 +350,8 @@ function hasCardNumber(digits: string): boolean {
   return !numbersOf(digits, [{ start: 0, end: digits.length }]).next().done;
 }
 
-/** Puts a stretch in its place among those that were found, in the place of any that it overlaps. */
-function insertStretch(found: Stretch[], { start, end }: Stretch): void {
+/** Puts a span in its place among those that were found, in the place of any that it overlaps. */
+function insertSpan(found: Span[], { start, end }: Span): void {
   const first = found.findIndex((one) => one.end > start);
   if (first === -1) {
     found.push({ start, end });

@@ -8,7 +8,7 @@ import { newTransfer, plainTerms, type TransferBirth } from '../transfers/transf
 import { examineReceivingAccount, examineSwitch, type TransferView } from '../transfers/transfer-checks.ts';
 import { CARD_MOVES, CARD_RULES, type Card, type CardStatus, cardStatusOn } from './card.ts';
 
-/** A card with what its program keeps beside it and no rule looks at. */
+/** A card with the fields of its record that no rule uses. */
 export type CardProfile = {
   readonly card: Card;
   readonly holderReference: string | null;
@@ -36,7 +36,7 @@ export type CardChangeRequest = {
   readonly birth: TransferBirth;
 };
 
-/** What the rules look at, all of it read after the locks were taken. */
+/** What the rules use, all of it read after the locks were taken. */
 export type CardView = Pick<TransferView, 'programId' | 'now' | 'rules' | 'switches' | 'account'>;
 
 /** What a decision comes to: the card as it is afterwards, and the transfer that emptied it, if any. */

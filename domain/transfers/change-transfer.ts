@@ -62,7 +62,7 @@ function momentOf(time: number | null): string | null {
 
 /**
  * Captures a hold, whole (`amount` null) or in part; the rest is released and given back to the limits of the day it
- * was counted on. The state of the cards and the maximum balance are looked at again, since they may have changed.
+ * was counted on. The state of the cards and the maximum balance are checked again, since they may have changed.
  */
 export function decideCapture(
   standing: StandingTransfer,

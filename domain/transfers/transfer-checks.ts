@@ -23,7 +23,7 @@ import { disabledBy, type SwitchSetting, scopeOf } from '../switch.ts';
 import { LONGEST_HOLD, LONGEST_SCHEDULE } from './hold.ts';
 import type { TransferTerms, TransferType } from './transfer.ts';
 
-/** What the rules look at, all of it read after the locks were taken. */
+/** What the rules use, all of it read after the locks were taken. */
 export type TransferView = {
   readonly programId: string;
   /** The database's clock, in milliseconds since 1970. */
@@ -39,7 +39,7 @@ export type TransferView = {
   readonly referenceTakenBy: string | undefined;
 };
 
-/** What one check found. `not_evaluated`: an earlier check left it nothing to look at. */
+/** What one check found. `not_evaluated`: an earlier check failed on what it needs. */
 export type Finding =
   | { readonly outcome: 'passed'; readonly saw: Seen }
   | { readonly outcome: 'failed'; readonly saw: Seen; readonly refusal: Refusal }
@@ -71,7 +71,7 @@ class Passed {
   }
 }
 
-/** What a check finds that has nothing to look at. */
+/** The result of a check that cannot be evaluated. */
 export const NOT_EVALUATED: Finding = { outcome: 'not_evaluated' };
 
 /**

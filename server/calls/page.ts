@@ -2,7 +2,7 @@ import { fromWireId, type IdentifierPrefix, toWireId } from '../../domain/identi
 import type { Refusal } from '../../domain/refusal.ts';
 import type { Row, Statement } from '../store/connection/database.ts';
 import { type CallContext, schemaRefusal } from './call.ts';
-import { insistOnProof, readRows } from './read-rows.ts';
+import { confirmReplicated, readRows } from './read-rows.ts';
 import type { Service } from './service.ts';
 
 /** Default number of items on a page. */
@@ -14,7 +14,7 @@ export type Listing<Item, Shown> = {
   readonly prefix: IdentifierPrefix;
   /** The statement for `count` items after the one with the inner UUID `after`. */
   readonly statement: (after: string | null, count: number) => Statement;
-  /** Whether what is found proves a change to the caller; see `insistOnProof`. The rows then have `replicated`. */
+  /** Whether what is found proves a change to the caller; see `confirmReplicated`. The rows then have `replicated`. */
   readonly isProof?: boolean;
   readonly read: (row: Row) => Item;
   readonly idOf: (item: Item) => string;
@@ -36,7 +36,7 @@ export async function readPage<Item, Shown>(
   const { limit = DEFAULT_LIMIT, cursor } = call.query;
   const after = readCursor(call, listing.prefix, cursor);
   const rows = await readRows(service.database, listing.statement(after, limit + 1));
-  if (listing.isProof === true) await insistOnProof(service.database, call.deadline, rows);
+  if (listing.isProof === true) await confirmReplicated(service.database, call.deadline, rows);
   const items = rows.slice(0, limit).map(listing.read);
   const last = items.at(-1);
   const hasMore = rows.length > limit && last !== undefined;

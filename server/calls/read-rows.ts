@@ -20,7 +20,7 @@ export async function readRows(database: Database, statement: Statement): Promis
  * after a crash a primary may show what a failover undoes. The rows are those of one statement and have `replicated`, and
  * `updated_at` or `created_at`, which tell rows that have long been on the standby.
  */
-export async function insistOnProof(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
+export async function confirmReplicated(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
   const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {
     const changedAt = updated_at ?? created_at;
     return typeof replicated === 'string' && changedAt instanceof Date && !database.isConfirmed(changedAt, replicated);

@@ -1,4 +1,4 @@
-/** A request whose spans are sent to a collector of traces. Few are; of all others there is no such object. */
+/** The trace of a request whose spans are sent to a collector. Most requests have none. */
 export type RequestTrace = {
   /** It waits for a group from now on. */
   readonly submitted: () => void;

@@ -48,7 +48,7 @@ type Ends<Item, Outcome> = {
 };
 
 /**
- * Groups of items, each decided on what the group before it is about to commit. See ARCHITECTURE.md, "Chained groups".
+ * Groups of items, each decided on what the group before it is about to commit. See README.md, "Chained groups".
  *
  * Groups are loaded and decided one after the other, and committed in that order: the writes that need the locks of
  * accounts are sent when the group before is committed. If one fails, all after it are rolled back, and the chain is

@@ -4,7 +4,7 @@ const HELD_MILLISECONDS = 2000;
 /** How many items may try for locks at the same time: each uses a connection. */
 const TURNS = 3;
 
-/** Stands among the needs of an item for what is known only when the item is loaded. */
+/** The name, among those an item needs, of whatever is known only once the item is loaded. */
 export const ANY_NEED = '*';
 
 type Turn = {

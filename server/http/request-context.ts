@@ -78,7 +78,7 @@ export class RequestContext {
   writtenAt: number | undefined = undefined;
   /** Stops waiting for the current step, with an error. */
   abandon: ((reason: Error) => void) | undefined = undefined;
-  /** Whether the operation was abandoned: the request has its response, whatever the operation still comes to. */
+  /** Whether the operation was abandoned: the request has its response, whatever the operation still does. */
   isAbandoned = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, connection: Connection) {

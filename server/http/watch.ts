@@ -24,13 +24,13 @@ export async function serveLive(
   head: RequestHead,
   reply: LiveReply,
 ): Promise<void> {
-  const insistOnKey = (): void | Promise<void> => insistOnCaller(service, context, head);
+  const checkKey = (): void | Promise<void> => checkCaller(service, context, head);
   if ('stream' in reply) {
     const signal = service.watchers.admit(context, 'stream');
-    await sendStream(service, context, reply.stream, { signal, insistOnKey });
+    await sendStream(service, context, reply.stream, { signal, checkKey });
     return;
   }
-  const last = await waitForReply(service, context, reply, insistOnKey);
+  const last = await waitForReply(service, context, reply, checkKey);
   if (last !== undefined) await sendReply(service, context, id, last);
 }
 
@@ -39,7 +39,7 @@ async function waitForReply(
   service: HttpService,
   context: RequestContext,
   first: WaitReply,
-  insistOnKey: () => void | Promise<void>,
+  checkKey: () => void | Promise<void>,
 ): Promise<Exclude<AnyReply, LiveReply> | undefined> {
   const { settings, watchers } = service;
   const timeoutMilliseconds = settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds;
@@ -51,7 +51,7 @@ async function waitForReply(
     const isOver = (): boolean => signal.aborted || context.request.method === 'HEAD';
     if (!isOver()) await wait.forNews(signal);
     if (context.response.destroyed) return undefined;
-    if (!isOver()) await insistOnKey();
+    if (!isOver()) await checkKey();
     beginWaiting(context, timeoutMilliseconds, (reason) => {
       endWaiting(context);
       context.isAbandoned = true;
@@ -68,7 +68,7 @@ async function waitForReply(
  * Checks the key of a request again. It was valid when the request began, which for a stream can be days ago. Keys that are
  * in use are looked up once a second, whoever uses them.
  */
-function insistOnCaller(service: HttpService, context: RequestContext, head: RequestHead): void | Promise<void> {
+function checkCaller(service: HttpService, context: RequestContext, head: RequestHead): void | Promise<void> {
   const deadline = performance.now() + service.settings.operationTimeoutMilliseconds;
   const caller = identifyCaller(service, context, head, deadline);
   if (caller instanceof Promise) return caller.then(() => undefined);

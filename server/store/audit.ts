@@ -91,20 +91,20 @@ export function listAuditEntries(filter: AuditFilter, after: string | null, coun
 }
 
 /** Entries that are compared with a request: more than operators cause in the seconds of one. */
-const LOOK_OF_REQUEST = 50_000;
+const MAX_EXAMINED = 50_000;
 
 const FIND_AUDIT_ENTRIES = statement(
   'find_audit_entries_of_request',
-  { requestId: UUID, from: DATE, to: DATE, look: NUMBER, count: NUMBER },
+  { requestId: UUID, from: DATE, to: DATE, maxExamined: NUMBER, count: NUMBER },
   `select ${COLUMNS} from (
-      select * from audit_entry where created_at >= :from and created_at < :to order by created_at, position limit :look
+      select * from audit_entry where created_at >= :from and created_at < :to order by created_at, position limit :maxExamined
     ) as audit_entry
     where request_id = :requestId order by position limit :count`,
 );
 
-/** Finds the rows of a request, oldest first, among those of a stretch of time. */
+/** Finds the rows of a request, oldest first, among those of a range of time. */
 export function findAuditEntries(requestId: string, from: Date, to: Date, count: number): Statement {
-  return FIND_AUDIT_ENTRIES({ requestId, from, to, look: LOOK_OF_REQUEST, count });
+  return FIND_AUDIT_ENTRIES({ requestId, from, to, maxExamined: MAX_EXAMINED, count });
 }
 
 /** Below any position that a row can have, also one that the chain never gives. */

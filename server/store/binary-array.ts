@@ -114,7 +114,7 @@ export class ArrayWriter {
     return this.#bytes.subarray(start, end);
   }
 
-  /** Makes room for some bytes. A new block begins with what there is of the array; the old one is left to its arrays. */
+  /** Makes room for some bytes. A new block begins with a copy of the array so far; finished arrays keep the old block. */
   #reserve(bytes: number): void {
     if (this.#at + bytes <= this.#bytes.length) return;
     const written = this.#at - this.#start;

@@ -35,7 +35,7 @@ export type KeyInScope = {
   readonly keyHash: string;
 };
 
-/** A key with what it is found by. */
+/** A key in its scope, with its hash. */
 export function keyInScope(programId: string, operation: string, key: string): KeyInScope {
   return { programId, operation, key, keyHash: hashKey(programId, operation, key) };
 }

@@ -8,7 +8,7 @@ export type Column<Value> = {
   readonly read: ((stored: never) => Value | null) | undefined;
   /** The value of one parameter. */
   write(value: Value): unknown;
-  /** The value among many in one parameter; undefined for arrays, of which there are no arrays. */
+  /** The value as an element of an array parameter; undefined for types that are arrays themselves. */
   readonly element: ElementType<Value> | undefined;
   /** The name of the type in casts. */
   readonly type: string;

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { nodeOf } from '../../cli/doctor/examine.ts';
 import { exampleReply } from '../../contract/examples.ts';
 import type { Check } from '../../domain/doctor-check.ts';
-import { createAuthority, type Identity } from '../door/certificates.ts';
+import { createAuthority, type Identity } from '../outbound/certificates.ts';
 import { deadUrl } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
 

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import { Belongings } from '../../bench/belongings.ts';
+import { Resources } from '../../bench/resources.ts';
 import { ROLLING_RESTART } from '../torture/rows/rolling-restart.ts';
 
 test('a rolling restart of two processes under load: every request gets a response, and the books balance', {
   timeout: 900_000,
 }, async () => {
-  const belongings = new Belongings();
+  const resources = new Resources();
   try {
-    const setting = { seed: 6, count: 2, belongings, progress: () => undefined, main: undefined, inHaste: true };
+    const setting = { seed: 6, count: 2, resources, progress: () => undefined, main: undefined, inHaste: true };
     const { figures, violations } = await ROLLING_RESTART.run(setting);
     expect(violations).toEqual([]);
     expect(figures).toMatchObject({ restarts: 2, unknown: 0 });
   } finally {
-    await belongings.endAll(() => undefined);
+    await resources.endAll(() => undefined);
   }
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { WebhookRecord } from '../../sdk/client.ts';
-import { DOOR_LIMITS } from '../../server/background/delivery/door/door-limits.ts';
+import { SEND_LIMITS } from '../../server/background/delivery/outbound/send-limits.ts';
 import { waitFor } from '../harness/process.ts';
 import {
   createWebhook,
@@ -65,7 +65,7 @@ test('webhooks that never respond hold up no other, and get one request at a tim
   const last = await good.transfer(30);
   await receiver.all(good.start + 1, last);
   // The next one comes when one was waited for in vain, which takes longer than this test except on a busy machine.
-  const timeouts = Math.floor((performance.now() - startedAt) / DOOR_LIMITS.answerTimeoutMilliseconds);
+  const timeouts = Math.floor((performance.now() - startedAt) / SEND_LIMITS.answerTimeoutMilliseconds);
   expect(hanging.received.length).toBeLessThanOrEqual(20 * (1 + timeouts));
 });
 

@@ -39,7 +39,7 @@ export const EXEMPTIONS: readonly Exemption[] = [
     guide: 'configuration',
     command: '# Receivers in two data centers, and one beside the service',
     reason: CLONE,
-    checkedBy: 'test/door/networks.test.ts',
+    checkedBy: 'test/outbound/networks.test.ts',
   },
   {
     guide: 'backups',

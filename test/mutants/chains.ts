@@ -7,7 +7,7 @@ const BOOKS = 'server/subjects/transfers/decide.ts';
 const CHAIN = 'server/commit/chain.ts';
 const GROUP = 'server/commit/group-commit.ts';
 const LOAD = 'server/subjects/transfers/load.ts';
-const LOOKED = 'server/subjects/transfers/looked-accounts.ts';
+const LOOKED = 'server/subjects/transfers/examined-accounts.ts';
 const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
 const WRITE = 'server/subjects/transfers/write.ts';
 
@@ -40,17 +40,17 @@ export const CHAINS: readonly Mutant[] = [
     name: 'refusals-left-out-of-the-guard',
     mistake: 'only the accounts that a group changes have to be as they were',
     file: WRITE,
-    find: '...some(looked, updateAccountsIfUnchanged)',
+    find: '...some(examined, updateAccountsIfUnchanged)',
     replace:
-      '...some(looked.filter(({ before, after }) => before.sequence !== after.sequence), updateAccountsIfUnchanged)',
+      '...some(examined.filter(({ before, after }) => before.sequence !== after.sequence), updateAccountsIfUnchanged)',
     witnesses: [chain('with a key')],
   },
   {
     name: 'unwritten-refusals-not-checked',
     mistake: 'a refusal that is not stored is believed whatever it was decided on',
     file: WRITE,
-    find: 'check: looked.length === 0 ? null : checkAccountsUnchanged(looked)',
-    replace: 'check: looked.length >= 0 ? null : checkAccountsUnchanged(looked)',
+    find: 'check: examined.length === 0 ? null : checkAccountsUnchanged(examined)',
+    replace: 'check: examined.length >= 0 ? null : checkAccountsUnchanged(examined)',
     witnesses: [chain('without a key')],
   },
   {
@@ -183,7 +183,7 @@ export const CHAINS: readonly Mutant[] = [
     name: 'limits-not-handed-on',
     mistake: 'the next group of a chain does not know what this one has used of limits',
     file: LOOKED,
-    find: 'this.#memory.keep(after, this.#looked.get(after.accountId)?.days ?? null)',
+    find: 'this.#memory.keep(after, this.#examined.get(after.accountId)?.days ?? null)',
     replace: 'this.#memory.keep(after, this.#memory.days(after.accountId))',
     witnesses: [chain('is held to limits with what that one has used')],
   },

@@ -30,7 +30,7 @@ export const EVENTS_SENT: readonly Mutant[] = [
     mistake: 'the balance is compared with the threshold, with what is on hold',
     file: DECIDE,
     find: 'if (!getsLow(before, available(after), threshold)) return undefined;',
-    replace: 'if (!getsLow(this.#accounts.look(after.accountId).balance, after.balance, threshold)) return undefined;',
+    replace: 'if (!getsLow(this.#accounts.get(after.accountId).balance, after.balance, threshold)) return undefined;',
     witnesses: [FUNDING],
   },
   {

@@ -24,7 +24,7 @@ const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 const DATABASE = 'server/store/connection/database.ts';
 const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
 const LOCKING = 'server/commit/locking-path.ts';
-const LOOKED = 'server/subjects/transfers/looked-accounts.ts';
+const LOOKED = 'server/subjects/transfers/examined-accounts.ts';
 const ACCOUNT = 'server/store/ledger/account.ts';
 const BOOKS = 'server/subjects/transfers/decide.ts';
 
@@ -192,8 +192,8 @@ const STALE_READS: readonly Mutant[] = [
     name: 'batch-decided-against-stale-balances',
     mistake: 'the second request of a group is decided on the balances that the first one found',
     file: LOOKED,
-    find: '    looked.account = account;\n',
-    replace: '    this.#memory.keep({ ...looked.before, ...account }, looked.days);\n',
+    find: '    examined.account = account;\n',
+    replace: '    this.#memory.keep({ ...examined.before, ...account }, examined.days);\n',
     witnesses: [GROUPS, TRANSFERS],
   },
   {

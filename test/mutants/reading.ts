@@ -65,8 +65,8 @@ export const READING: readonly Mutant[] = [
     name: 'stream-outlives-its-key',
     mistake: 'a key is checked only when its stream begins',
     file: SENDING,
-    find: '    await insistOnKey();\n',
-    replace: '    void insistOnKey;\n',
+    find: '    await checkKey();\n',
+    replace: '    void checkKey;\n',
     witnesses: [STREAMS_OF_HTTP],
   },
   {
@@ -81,8 +81,8 @@ export const READING: readonly Mutant[] = [
     name: 'events-before-the-standby',
     mistake: 'an event is shown that a failover undoes',
     file: 'server/subjects/events/event-source.ts',
-    find: '  await insistOnProof(database, performance.now() + PROOF_MILLISECONDS, places);\n',
-    replace: '  void insistOnProof;\n  void PROOF_MILLISECONDS;\n',
+    find: '  await confirmReplicated(database, performance.now() + PROOF_MILLISECONDS, places);\n',
+    replace: '  void confirmReplicated;\n  void PROOF_MILLISECONDS;\n',
     witnesses: [STANDBY],
   },
 ];

@@ -1,12 +1,12 @@
 import type { Mutant, Witness } from './mutant.ts';
 
-const spellings = (only: string): Witness => ({ file: 'test/door/spellings.test.ts', only });
-const names = (only: string): Witness => ({ file: 'test/door/names.test.ts', only });
-const answers = (only: string): Witness => ({ file: 'test/door/answers.test.ts', only });
-const connections = (only: string): Witness => ({ file: 'test/door/connections.test.ts', only });
-const tls = (only: string): Witness => ({ file: 'test/door/tls.test.ts', only });
-const NETWORKS: Witness = { file: 'test/door/networks.test.ts' };
-const SIGNATURES: Witness = { file: 'test/door/signature.test.ts' };
+const spellings = (only: string): Witness => ({ file: 'test/outbound/spellings.test.ts', only });
+const names = (only: string): Witness => ({ file: 'test/outbound/names.test.ts', only });
+const answers = (only: string): Witness => ({ file: 'test/outbound/answers.test.ts', only });
+const connections = (only: string): Witness => ({ file: 'test/outbound/connections.test.ts', only });
+const tls = (only: string): Witness => ({ file: 'test/outbound/tls.test.ts', only });
+const NETWORKS: Witness = { file: 'test/outbound/networks.test.ts' };
+const SIGNATURES: Witness = { file: 'test/outbound/signature.test.ts' };
 const delivery = (only: string): Witness => ({ file: 'test/delivery/deliver.test.ts', only });
 
 const SEND = 'server/background/delivery/send.ts';
@@ -20,9 +20,9 @@ const LEASES: Witness = { file: 'test/store/webhooks/leases.test.ts' };
 const CHECK = 'if (!addresses.every((address) => this.#isAllowed(address, target))) throw addressRefused();';
 
 /** Mistakes by which requests go where they must not, or trust whom they must not. */
-const DOOR: readonly Mutant[] = [
+const OUTBOUND: readonly Mutant[] = [
   {
-    name: 'door-literal-unchecked',
+    name: 'outbound-literal-unchecked',
     mistake: 'an address in the URL is not looked up, so it is not checked before the connection',
     file: SEND,
     find: CHECK,
@@ -30,7 +30,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [spellings('only its addresses are checked')],
   },
   {
-    name: 'door-url-unchecked',
+    name: 'outbound-url-unchecked',
     mistake: 'the URL of a webhook may contain a forbidden address',
     file: ADDRESSES,
     find: '=== false ? ADDRESS_PROBLEM : undefined',
@@ -38,7 +38,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [spellings('refused without a connection')],
   },
   {
-    name: 'door-remote-address-unchecked',
+    name: 'outbound-remote-address-unchecked',
     mistake: 'where a connection went is not checked before something is written',
     file: SEND,
     find: 'if (address === null || !this.#isAllowed(address, target)) throw addressRefused();',
@@ -46,7 +46,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [spellings('went elsewhere')],
   },
   {
-    name: 'door-first-address-checked',
+    name: 'outbound-first-address-checked',
     mistake: 'only the first address of a name is checked',
     file: SEND,
     find: CHECK,
@@ -54,7 +54,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [names('for the one that is forbidden')],
   },
   {
-    name: 'door-one-good-address-is-enough',
+    name: 'outbound-one-good-address-is-enough',
     mistake: 'a name is connected to if any of its addresses is allowed',
     file: SEND,
     find: CHECK,
@@ -62,7 +62,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [names('for the one that is forbidden')],
   },
   {
-    name: 'door-looks-up-twice',
+    name: 'outbound-looks-up-twice',
     mistake: 'a name is checked by one look-up and connected to by another',
     file: SEND,
     find: '        done(\n          null,\n          addresses.map((address) => ({ address, family: isIP(address) })),\n        ),',
@@ -71,16 +71,16 @@ const DOOR: readonly Mutant[] = [
     witnesses: [names('is looked up once')],
   },
   {
-    name: 'door-follows-redirects',
+    name: 'outbound-follows-redirects',
     mistake: 'a redirect is followed',
     file: SEND,
     find: '      isAnswered = true;\n      const { statusCode: status = 0, headers } = response;',
     replace:
       '      isAnswered = true;\n      const { statusCode: status = 0, headers } = response;\n      const url = headers.location;\n      if (status < 400 && url !== undefined) return resolve(await sendOnce(agent, { ...outgoing, url }, limits, endsAt));',
-    witnesses: [answers('is not followed'), { file: 'test/door/isolation.test.ts', only: 'redirects to' }],
+    witnesses: [answers('is not followed'), { file: 'test/outbound/isolation.test.ts', only: 'redirects to' }],
   },
   {
-    name: 'door-mapped-addresses-allowed',
+    name: 'outbound-mapped-addresses-allowed',
     mistake: 'IPv6 addresses that contain IPv4 addresses count as public',
     file: RANGES,
     find: "  '::/3',\n",
@@ -88,7 +88,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [spellings('refused without a connection'), NETWORKS],
   },
   {
-    name: 'door-6to4-allowed',
+    name: 'outbound-6to4-allowed',
     mistake: 'addresses of 6to4, which contain IPv4 addresses, count as public',
     file: RANGES,
     find: "  '2002::/16',\n",
@@ -96,7 +96,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [NETWORKS],
   },
   {
-    name: 'door-metadata-in-a-private-network',
+    name: 'outbound-metadata-in-a-private-network',
     mistake: 'a private network that is allowed opens the metadata in it',
     file: ADDRESSES,
     find: "isInNetworks(kind === 'local' ? singles : networks, address)",
@@ -104,7 +104,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [NETWORKS],
   },
   {
-    name: 'door-loopback-network-allowed',
+    name: 'outbound-loopback-network-allowed',
     mistake: 'WEBHOOK_ALLOWED_NETWORKS may name a network of loopback addresses',
     file: RANGES,
     find: 'LOCAL.some((range) => overlap(range, network))',
@@ -115,7 +115,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [NETWORKS],
   },
   {
-    name: 'door-http-in-live-mode',
+    name: 'outbound-http-in-live-mode',
     mistake: 'live mode sends without TLS, and to any port',
     file: ADDRESSES,
     find: "(mode === 'sandbox' || findLiveProblem(to) === undefined)",
@@ -123,7 +123,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [names('other ports and HTTP')],
   },
   {
-    name: 'door-user-name-in-the-url',
+    name: 'outbound-user-name-in-the-url',
     mistake: 'a URL may have a user name, behind which parsers see different hosts',
     file: ADDRESSES,
     find: "url.username !== '' || url.password !== '' ||",
@@ -132,7 +132,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [spellings('the URL')],
   },
   {
-    name: 'door-certificates-unchecked',
+    name: 'outbound-certificates-unchecked',
     mistake: 'every certificate is trusted',
     file: SEND,
     find: 'rejectUnauthorized: true,',
@@ -140,7 +140,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [tls('gets nothing')],
   },
   {
-    name: 'door-certificates-by-the-environment',
+    name: 'outbound-certificates-by-the-environment',
     mistake: 'NODE_TLS_REJECT_UNAUTHORIZED switches the check of certificates off',
     file: SEND,
     find: '        rejectUnauthorized: true,\n',
@@ -148,7 +148,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [tls('no variable of the environment')],
   },
   {
-    name: 'door-authority-ignored',
+    name: 'outbound-authority-ignored',
     mistake: 'the certificates of WEBHOOK_CA are not trusted',
     file: SEND,
     find: "ca: [...getCACertificates('default'), ...added]",
@@ -156,15 +156,15 @@ const DOOR: readonly Mutant[] = [
     witnesses: [tls('is trusted by WEBHOOK_CA')],
   },
   {
-    name: 'door-headers-frame-the-request',
+    name: 'outbound-headers-frame-the-request',
     mistake: 'headers of a webhook may say where its request ends',
-    file: 'server/background/delivery/door/exchange.ts',
+    file: 'server/background/delivery/outbound/exchange.ts',
     find: 'lower.filter(([name]) => !FRAMING_HEADERS.has(name))',
     replace: "lower.filter(([name]) => name !== '')",
     witnesses: [answers('a request is a POST')],
   },
   {
-    name: 'door-connection-for-ever',
+    name: 'outbound-connection-for-ever',
     mistake: 'a connection is kept however old it is, so a name that has moved is not looked up again',
     file: SEND,
     find: 'if (left <= 0 || isKept === false ||',
@@ -172,7 +172,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [connections('lived long enough')],
   },
   {
-    name: 'door-sends-twice',
+    name: 'outbound-sends-twice',
     mistake: 'a request is sent again although the receiver had begun to answer it',
     file: SEND,
     find: 'request.reusedSocket && !isAnswered &&',
@@ -180,7 +180,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [connections('after an answer began')],
   },
   {
-    name: 'door-waits-for-each-byte',
+    name: 'outbound-waits-for-each-byte',
     mistake: 'the time for an answer begins again with every byte',
     file: SEND,
     find: "    request.on('socket', (socket) => {\n",
@@ -188,7 +188,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [answers('come byte by byte')],
   },
   {
-    name: 'door-aborts-when-it-is-connected',
+    name: 'outbound-aborts-when-it-is-connected',
     mistake: 'a request that waits for its connection is not over when it is aborted',
     file: SEND,
     find: '      end();\n      reject(failure);\n      request.destroy();',
@@ -196,7 +196,7 @@ const DOOR: readonly Mutant[] = [
     witnesses: [connections('while it connects is over at once')],
   },
   {
-    name: 'door-writes-what-is-not-wanted',
+    name: 'outbound-writes-what-is-not-wanted',
     mistake: 'a request whose process has lost its lease while it connected is written all the same',
     file: SEND,
     find: 'if (outgoing.isWanted?.() === false) onAbort();',
@@ -204,9 +204,9 @@ const DOOR: readonly Mutant[] = [
     witnesses: [connections('no longer wanted')],
   },
   {
-    name: 'door-keeps-nul',
+    name: 'outbound-keeps-nul',
     mistake: 'what is kept of an answer can contain NUL, which the database refuses',
-    file: 'server/background/delivery/door/exchange.ts',
+    file: 'server/background/delivery/outbound/exchange.ts',
     find: ".replaceAll('\\0', '\\uFFFD')",
     replace: '',
     witnesses: [answers('NUL')],
@@ -324,7 +324,7 @@ const ORDER: readonly Mutant[] = [
     file: JUDGE,
     find: 'answer.status < 300;',
     replace: 'answer.status < 400;',
-    witnesses: [{ file: 'test/door/isolation.test.ts', only: 'redirects to' }],
+    witnesses: [{ file: 'test/outbound/isolation.test.ts', only: 'redirects to' }],
   },
 ];
 
@@ -365,4 +365,4 @@ const FAILING: readonly Mutant[] = [
 ];
 
 /** Mistakes in the delivery of webhooks. */
-export const WEBHOOKS: readonly Mutant[] = [...DOOR, ...SENDING, ...ORDER, ...FAILING];
+export const WEBHOOKS: readonly Mutant[] = [...OUTBOUND, ...SENDING, ...ORDER, ...FAILING];

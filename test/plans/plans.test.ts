@@ -12,7 +12,7 @@ import {
   readCardsOfTransfers,
 } from '../../server/store/card.ts';
 import { readErasuresOfTransfers } from '../../server/store/card-erasure.ts';
-import { type CardFilter, EVERY_CARD, isCardSifted, listCards } from '../../server/store/cards/card-list.ts';
+import { type CardFilter, EVERY_CARD, isCardFiltered, listCards } from '../../server/store/cards/card-list.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
@@ -48,7 +48,7 @@ import {
   updateTransfers,
   writeMetadata,
 } from '../../server/store/transfers/transfer.ts';
-import { isSifted, listTransfers, readNewestTransfer } from '../../server/store/transfers/transfer-list.ts';
+import { isFiltered, listTransfers, readNewestTransfer } from '../../server/store/transfers/transfer-list.ts';
 import { NO_FILTER, type TransferFilter } from '../../server/store/transfers/transfer-route.ts';
 import { connect } from '../harness/ledger.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
@@ -183,11 +183,11 @@ const FILTERS: readonly (readonly [string, TransferFilter])[] = [
 
 /** A page of list_transfers, a later one, and a page of export_transfers. */
 function pagesOf(filter: TransferFilter): readonly Statement[] {
-  const look = isSifted(filter) ? 5000 : 21;
+  const maxExamined = isFiltered(filter) ? 5000 : 21;
   return [
-    listTransfers(PROGRAM, filter, { order: 'newest_first', after: null, until: null, count: 21, look }),
-    listTransfers(PROGRAM, filter, { order: 'newest_first', after, until: null, count: 21, look }),
-    listTransfers(PROGRAM, filter, { order: 'oldest_first', after, until: after, count: 1000, look: 5000 }),
+    listTransfers(PROGRAM, filter, { order: 'newest_first', after: null, until: null, count: 21, maxExamined }),
+    listTransfers(PROGRAM, filter, { order: 'newest_first', after, until: null, count: 21, maxExamined }),
+    listTransfers(PROGRAM, filter, { order: 'oldest_first', after, until: after, count: 1000, maxExamined: 5000 }),
   ];
 }
 
@@ -213,8 +213,8 @@ const CARD_FILTERS: readonly (readonly [string, CardFilter])[] = [
 
 /** A page of list_cards, and a later one. */
 function pagesOfCards(filter: CardFilter): readonly Statement[] {
-  const look = isCardSifted(filter) ? 5000 : 21;
-  return [null, after].map((last) => listCards(PROGRAM, filter, { after: last, count: 21, look }));
+  const maxExamined = isCardFiltered(filter) ? 5000 : 21;
+  return [null, after].map((last) => listCards(PROGRAM, filter, { after: last, count: 21, maxExamined }));
 }
 
 /** What a transaction reads and writes by key, with the one plan that serves every call. */

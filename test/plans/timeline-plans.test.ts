@@ -84,23 +84,23 @@ const about = {
   key: null,
   operations: ['capture_transfer', 'reverse_transfer'],
   since: moment,
-  look: 1000,
+  maxExamined: 1000,
   count: 51,
 };
-const stretch = { before: null, windowSeconds: 600, look: 5000, count: 21 };
+const chunk = { before: null, windowSeconds: 600, maxExamined: 5000, count: 21 };
 
 const waiting = { eventId: cardId, eventType: 'transfer.completed', position: 1 };
 
 const READS: readonly (readonly [string, Statement])[] = [
   ['the postings of causes', readPostingsOfCauses(PROGRAM, cardId, [{ causeId: cardId, moment }], 300)],
-  ['the places of events at moments', readPlacesAt(PROGRAM, [at, at], { look: 5000, count: 20 })],
+  ['the places of events at moments', readPlacesAt(PROGRAM, [at, at], { maxExamined: 5000, count: 20 })],
   ['the attempts of events', readAttemptsOfEvents([cardId, cardId], moment, 51)],
   ['the webhooks that events wait for', readWaitsOfEvents({ sent: [waiting, waiting], programId: PROGRAM, count: 51 })],
   ['the errors about a transfer', readErrorsAbout(about)],
   ['the errors with a key', readErrorsAbout({ ...about, key: 'x' })],
-  ['transfers alike', readTransfersAlike(transfer, { windowSeconds: 600, look: 5000, count: 10 })],
-  ['pairs of a card', readDuplicatePairs(PROGRAM, 'card_active', stretch)],
-  ['pairs of a card, a later page', readDuplicatePairs(PROGRAM, 'card_active', { ...stretch, before: cardId })],
+  ['transfers alike', readTransfersAlike(transfer, { windowSeconds: 600, maxExamined: 5000, count: 10 })],
+  ['pairs of a card', readDuplicatePairs(PROGRAM, 'card_active', chunk)],
+  ['pairs of a card, a later page', readDuplicatePairs(PROGRAM, 'card_active', { ...chunk, before: cardId })],
   ['some transfers', readTransfers(PROGRAM, [cardId, cardId])],
 ];
 

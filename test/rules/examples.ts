@@ -193,7 +193,7 @@ export const tidyExamples: readonly Example[] = [
       'server/http/a.ts': `export const a = (id: string) => \`\n  select balance from account where id = \${id}\`;\n`,
       'server/http/b.ts': "export const b = 'INSERT INTO posting VALUES ($1)';\n",
       'server/http/c.ts': "export const c = 'with rows as (select 1) delete from a';\n",
-      'server/http/d.ts': "export const d = (door: { query(text: string): void }) => door.query('commit');\n",
+      'server/http/d.ts': "export const d = (database: { query(text: string): void }) => database.query('commit');\n",
       'server/http/e.ts': "export const e = 'update transfer set status = $1';\n",
       'server/http/f.ts': "export const f = 'create table card ()';\n",
       'server/http/g.sql': '',

@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
 import { ConnectionFailure, TransferService } from '../../sdk/client.ts';
-import { createAuthority, type Identity } from '../door/certificates.ts';
+import { createAuthority, type Identity } from '../outbound/certificates.ts';
 
 // This process does not know the authority, so Node accepts none of its certificates.
 const authority = createAuthority();

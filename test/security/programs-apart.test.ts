@@ -3,12 +3,12 @@ import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { partsOf, type Thing, thatAre, thingIn, toRaw } from '../fixtures/operations.ts';
 import type { RawRequest, RawResponse } from '../harness/raw-request.ts';
 import {
-  type Belongings,
   headersFor,
   MARK,
   neverMade,
   OPERATOR_OPERATIONS,
   PROGRAM_OPERATIONS,
+  type ProgramData,
   pathOf,
   startTwoPrograms,
   type Tenant,
@@ -17,7 +17,7 @@ import {
 } from './two-programs.ts';
 
 /** A request with ids of `other`, sent by the program that owns `own`. */
-type Attempt = (other: Belongings, own: Belongings) => RawRequest | Promise<RawRequest>;
+type Attempt = (other: ProgramData, own: ProgramData) => RawRequest | Promise<RawRequest>;
 
 const query = (operation: OperationId, id: string, ...pairs: readonly (readonly [string, string])[]): RawRequest => ({
   method: 'GET',
@@ -32,7 +32,7 @@ const write = (operation: OperationId, id: string, body: object, key?: string): 
 });
 
 /** What the transfers of a card, or of a reference, are asked for by. */
-const FILTERS: readonly ((other: Belongings) => RawRequest)[] = [
+const FILTERS: readonly ((other: ProgramData) => RawRequest)[] = [
   ({ card }) => query('list_transfers', '', ['card_id', card]),
   ({ namedCard }) => query('list_transfers', '', ['card_id', namedCard]),
   ({ reference }) => query('list_transfers', '', ['reference', reference]),
@@ -145,14 +145,14 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
 };
 
 /** What of a program can stand in a path where one of these can. */
-const EVERY: Partial<Readonly<Record<Thing, readonly (keyof Omit<Belongings, 'cursors'>)[]>>> = {
+const EVERY: Partial<Readonly<Record<Thing, readonly (keyof Omit<ProgramData, 'cursors'>)[]>>> = {
   card: ['card', 'namedCard'],
   closedCard: ['card'],
   transfer: ['transfer', 'hold', 'scheduled'],
   hold: ['hold', 'transfer', 'scheduled'],
 };
 
-const thingsOf = (owns: Belongings): Record<Thing, string> => ({
+const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   ...owns,
   closedCard: owns.card,
   operatorWebhook: owns.webhook,
@@ -177,7 +177,7 @@ function attemptsOf(operation: OperationId): readonly Attempt[] {
 }
 
 /** A response as far as it could tell anything: without what differs between any two responses, and without the ids sent. */
-function tellingOf({ status, headers, text }: RawResponse, asked: Belongings) {
+function tellingOf({ status, headers, text }: RawResponse, asked: ProgramData) {
   const { cursors, ...ids } = asked;
   const sent = [...Object.values(ids), ...Object.values(cursors)];
   const without = (value: string): string =>
@@ -191,10 +191,10 @@ function tellingOf({ status, headers, text }: RawResponse, asked: Belongings) {
 }
 
 // Twice: as it is, and with row-level security out of the way, which would hide that a statement forgets its program.
-describe.each(['stands', 'is down'] as const)('while the second wall %s', (secondWall) => {
+describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity) => {
   let world: TwoPrograms;
   beforeAll(async () => {
-    world = await startTwoPrograms(secondWall);
+    world = await startTwoPrograms(rowSecurity);
   });
   afterAll(() => world.stop());
 
@@ -202,7 +202,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
     const both = [world.first.owns, world.second.owns];
     for (const owns of both) {
       const seen = await world.findProgramsSeen(owns);
-      if (secondWall === 'stands') expect(seen).toEqual([owns.program]);
+      if (rowSecurity === 'on') expect(seen).toEqual([owns.program]);
       else expect(seen).toEqual(expect.arrayContaining(both.map(({ program }) => program)));
     }
   });
@@ -254,7 +254,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
     });
 
     test.each(OPERATOR_OPERATIONS)('%s is forbidden for both programs', async (operation) => {
-      const askAbout = async (owns: Belongings) => {
+      const askAbout = async (owns: ProgramData) => {
         const request = toRaw(operation, await partsOf(operation, thatAre(thingsOf(owns))));
         world.takeStatements();
         const response = await mine.ask(request);
@@ -272,7 +272,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
       for (const operation of PROGRAM_OPERATIONS) {
         const [attempt] = attemptsOf(operation);
         if (attempt === undefined) throw new Error(`there is no attempt for ${operation}`);
-        const told = async (program: string, asOf: Belongings) => {
+        const told = async (program: string, asOf: ProgramData) => {
           const request = await attempt(asOf, mine.owns);
           world.takeStatements();
           const response = await mine.ask({ ...request, headers: { ...request.headers, 'Program-Id': program } });
@@ -308,10 +308,10 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
 });
 
 // What programs name themselves, several can name alike: cards, references and keys of requests.
-describe.each(['stands', 'is down'] as const)('of one name in two programs, while the second wall %s', (secondWall) => {
+describe.each(['on', 'off'] as const)('of one name in two programs, with row-level security %s', (rowSecurity) => {
   let world: TwoPrograms;
   beforeAll(async () => {
-    world = await startTwoPrograms(secondWall);
+    world = await startTwoPrograms(rowSecurity);
   });
   afterAll(() => world.stop());
 

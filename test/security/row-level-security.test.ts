@@ -5,11 +5,10 @@ import type { Database } from '../../server/store/connection/database.ts';
 import { HOLD_RELAY, relayEvents } from '../../server/store/events/relay.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// The second wall between card programs, with the first one taken away: statements here name no program, or the wrong
-// one, as a mistake in the service would.
+// Row-level security alone: statements here name no program, or the wrong one, as a mistake in the service would.
 
 /** Tables that a request writes to, or reads, and that have rows of every program. */
-const WALLED = [
+const PROTECTED = [
   'program',
   'account',
   'card',
@@ -110,7 +109,7 @@ async function actWithin(...programIds: readonly string[]): Promise<void> {
 }
 
 describe('what a statement without a program sees', () => {
-  test.each(WALLED)('of %s: only rows of the program of the request', async (table) => {
+  test.each(PROTECTED)('of %s: only rows of the program of the request', async (table) => {
     const { application, background } = ledger.databases;
     expect(await programsOf(application.forProgram(first), table)).toEqual([first]);
     expect(await programsOf(application.forProgram(second), table)).toEqual([second]);
@@ -120,7 +119,7 @@ describe('what a statement without a program sees', () => {
     expect(await programsOf(background, table)).toEqual(expect.arrayContaining([first, second]));
   });
 
-  test.each(WALLED)('of %s: only these rows in a transaction', async (table) => {
+  test.each(PROTECTED)('of %s: only these rows in a transaction', async (table) => {
     const steps = {
       batchId: randomUUID(),
       load: { found: { name: '', text: `select distinct program_id from ${table}`, values: [] } },
@@ -244,12 +243,12 @@ describe('permissions of the roles', () => {
 describe('completeness', () => {
   test('every table with rows of programs has row-level security, also for its owner', async () => {
     const { rows } = await owner.query(
-      `select relname, relrowsecurity and relforcerowsecurity as walled from pg_class
+      `select relname, relrowsecurity and relforcerowsecurity as protected from pg_class
         join pg_attribute on attrelid = pg_class.oid and attname = 'program_id'
         where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`,
     );
-    expect(rows.length).toBeGreaterThan(WALLED.length);
-    expect(rows.filter(({ walled }) => !walled)).toEqual([]);
+    expect(rows.length).toBeGreaterThan(PROTECTED.length);
+    expect(rows.filter((row) => !row.protected)).toEqual([]);
   });
 
   test('only the owner has permissions on single partitions, except removing errors', async () => {

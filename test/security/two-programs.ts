@@ -15,7 +15,7 @@ import { type RawRequest, type RawResponse, sendRaw } from '../harness/raw-reque
 import { relayOnce } from '../store/events/relayed.ts';
 
 /** Everything that one card program has, by what it is called on the wire. */
-export type Belongings = {
+export type ProgramData = {
   readonly program: string;
   readonly card: string;
   /** A card under a name of the program's own. */
@@ -40,7 +40,7 @@ export type Belongings = {
 type Cursor = 'transfers' | 'cards' | 'reversals' | 'errors';
 
 /** A card program with its key. */
-export type Tenant = { readonly secret: string; readonly owns: Belongings; readonly ask: Ask };
+export type Tenant = { readonly secret: string; readonly owns: ProgramData; readonly ask: Ask };
 
 /** Sends a request with the key of the program. */
 export type Ask = (request: RawRequest) => Promise<RawResponse>;
@@ -52,7 +52,7 @@ export type TwoPrograms = {
   /** Names of the statements that were sent since the last call. The look-up of the key is remembered and left out. */
   readonly takeStatements: () => readonly string[];
   /** The programs whose transfers are seen by a statement that names none, in a request of the program that owns these. */
-  readonly findProgramsSeen: (owns: Belongings) => Promise<readonly string[]>;
+  readonly findProgramsSeen: (owns: ProgramData) => Promise<readonly string[]>;
   readonly stop: () => Promise<void>;
 };
 
@@ -62,16 +62,13 @@ export const WEBHOOK_URL = 'https://shop.example/webhooks';
 /** What stands in everything that a program has written down; nobody else may ever see it. */
 export const MARK = 'confidential';
 
-/**
- * Whether row-level security is there as it is for everybody, or taken down: then the conditions of the statements alone
- * keep programs apart, and one that is missing shows.
- */
-export type SecondWall = 'stands' | 'is down';
+/** Whether row-level security is on. Off, only the conditions of the statements keep programs apart, and a missing one shows. */
+export type RowSecurity = 'on' | 'off';
 
 /** Starts it all. */
-export async function startTwoPrograms(secondWall: SecondWall = 'stands'): Promise<TwoPrograms> {
+export async function startTwoPrograms(rowSecurity: RowSecurity = 'on'): Promise<TwoPrograms> {
   const postgres = await startPostgres();
-  if (secondWall === 'is down') await takeDownSecondWall(postgres);
+  if (rowSecurity === 'off') await dropRowSecurity(postgres);
   const ledger = openLedger(postgres.connection);
   let statements: string[] = [];
   const tell = (name: string): void => void statements.push(name);
@@ -110,7 +107,7 @@ export async function startTwoPrograms(secondWall: SecondWall = 'stands'): Promi
 }
 
 /** Puts in the place of every policy for requests one that lets all rows through. */
-async function takeDownSecondWall({ connection }: Postgres): Promise<void> {
+async function dropRowSecurity({ connection }: Postgres): Promise<void> {
   const superuser = await connect({ ...connection, user: 'postgres' });
   try {
     const { rows: policies } = await superuser.query<{ replacement: string }>(
@@ -118,7 +115,7 @@ async function takeDownSecondWall({ connection }: Postgres): Promise<void> {
           policyname, tablename) as replacement
         from pg_policies where 'transfer_service_application' = any (roles)`,
     );
-    if (policies.length === 0) throw new Error('there is no second wall to take down');
+    if (policies.length === 0) throw new Error('there is no row-level security to take away');
     for (const { replacement } of policies) await superuser.query(replacement);
   } finally {
     await superuser.end();
@@ -257,17 +254,17 @@ export const PROGRAM_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].re
 /** The operations that do not. */
 export const OPERATOR_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'operator');
 
-/** The same belongings under ids that nobody has: the last digit of each is another. */
-export function neverMade(owns: Belongings): Belongings {
+/** The same data under ids that nobody has: the last digit of each is another. */
+export function neverMade(owns: ProgramData): ProgramData {
   const { cursors, ...ids } = owns;
   return {
     ...(Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, otherDigit(id)])) as Omit<
-      Belongings,
+      ProgramData,
       'cursors'
     >),
     cursors: Object.fromEntries(
       Object.entries(cursors).map(([name, cursor]) => [name, otherDigit(cursor)]),
-    ) as Belongings['cursors'],
+    ) as ProgramData['cursors'],
   };
 }
 

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import type { Database } from '../../server/store/connection/database.ts';
-import { listTransfers, type Stretch, toStretchRead } from '../../server/store/transfers/transfer-list.ts';
+import { type Chunk, listTransfers, toChunkRead } from '../../server/store/transfers/transfer-list.ts';
 import { NO_FILTER, type TransferFilter } from '../../server/store/transfers/transfer-route.ts';
 import { connect } from '../harness/ledger.ts';
 import { useLedger, useServer } from '../harness/use-ledger.ts';
@@ -194,24 +194,24 @@ const anyFilter = fc
 
 const TEXTS = new Map<string, string>();
 
-/** The ids that a walk finds, stretch by stretch. */
-async function walk(filter: TransferFilter, first: Stretch): Promise<readonly string[]> {
+/** The ids that a walk finds, chunk by chunk. */
+async function walk(filter: TransferFilter, first: Chunk): Promise<readonly string[]> {
   const found: string[] = [];
-  let stretch = first;
+  let chunk = first;
   for (;;) {
-    const statement = listTransfers(PROGRAM, filter, stretch);
+    const statement = listTransfers(PROGRAM, filter, chunk);
     expect(Buffer.byteLength(statement.name)).toBeLessThan(64);
     expect(TEXTS.get(statement.name) ?? statement.text).toBe(statement.text);
     TEXTS.set(statement.name, statement.text);
-    const { transfers, next } = toStretchRead(await database.read(statement), stretch);
-    expect(transfers.length).toBeLessThanOrEqual(stretch.count);
+    const { transfers, next } = toChunkRead(await database.read(statement), chunk);
+    expect(transfers.length).toBeLessThanOrEqual(chunk.count);
     found.push(...transfers.map(({ transferId }) => transferId));
     if (next === null) return found;
-    stretch = { ...stretch, after: next };
+    chunk = { ...chunk, after: next };
   }
 }
 
-test('whatever is asked for, a walk in stretches of any size finds each transfer that is meant, once, in order', async () => {
+test('whatever is asked for, a walk in chunks of any size finds each transfer that is meant, once, in order', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyFilter,
@@ -224,7 +224,7 @@ test('whatever is asked for, a walk in stretches of any size finds each transfer
         const meant = samples.filter((row) => isMeant(row, filter) && (until === null || row.id <= until));
         const expected = meant.map(({ id }) => id);
         if (order === 'newest_first') expected.reverse();
-        expect(await walk(filter, { order, after: null, until, count, look: count + more })).toEqual(expected);
+        expect(await walk(filter, { order, after: null, until, count, maxExamined: count + more })).toEqual(expected);
       },
     ),
     { numRuns: 800 },
@@ -237,8 +237,8 @@ test('whatever is asked for, a walk in stretches of any size finds each transfer
 test('a transfer shows the state that it was found in', async () => {
   for (const status of TRANSFER_STATUSES) {
     const filter: TransferFilter = { ...NO_FILTER, status };
-    const stretch: Stretch = { order: 'newest_first', after: null, until: null, count: ROWS, look: ROWS };
-    const { transfers } = toStretchRead(await database.read(listTransfers(PROGRAM, filter, stretch)), stretch);
+    const chunk: Chunk = { order: 'newest_first', after: null, until: null, count: ROWS, maxExamined: ROWS };
+    const { transfers } = toChunkRead(await database.read(listTransfers(PROGRAM, filter, chunk)), chunk);
     expect(new Set(transfers.map((transfer) => transfer.status))).toEqual(new Set([status]));
   }
 });

@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import type { Belongings } from '../../bench/belongings.ts';
+import type { Resources } from '../../bench/resources.ts';
 import { startServer, type TestServer } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
 
@@ -30,11 +30,11 @@ export type Beginning = {
  * Starts so many. The database is kept by this process: one that brings its own along takes it away with it when it
  * stops.
  */
-export async function startFleet(belongings: Belongings, processes: number, beginning?: Beginning): Promise<Fleet> {
+export async function startFleet(resources: Resources, processes: number, beginning?: Beginning): Promise<Fleet> {
   const server = beginning?.server ?? (await startServer());
-  const stopServer = belongings.add('the database', server.stop);
+  const stopServer = resources.add('the database', server.stop);
   const members: Member[] = [];
-  const end = belongings.add('the services', async () => {
+  const end = resources.add('the services', async () => {
     await Promise.all(members.map(({ process }) => process.stop()));
     for (const { path } of members) await rm(path, { recursive: true, force: true, maxRetries: 5 });
   });

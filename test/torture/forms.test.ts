@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Belongings } from '../../bench/belongings.ts';
+import { Resources } from '../../bench/resources.ts';
 import type { Findings, Row } from './row.ts';
 import { BANK } from './rows/bank.ts';
 import { CHANGES } from './rows/changes.ts';
@@ -15,16 +15,16 @@ const MAX_MILLISECONDS = 900_000;
 
 /** Draws anew each time; a failure names the seed, and `npm run torture -- --only … --seed …` draws it again. */
 async function runSmall(row: Row): Promise<Findings & { readonly again: string }> {
-  const belongings = new Belongings();
+  const resources = new Resources();
   const seed = 1 + Math.floor(Math.random() * 999_999_999);
   const count = row.counts.small;
   const again = `npm run torture -- --only ${row.name} --seed ${seed} --count ${count}`;
   try {
-    const found = await row.run({ seed, count, belongings, progress: () => undefined, main: undefined, inHaste: true });
+    const found = await row.run({ seed, count, resources, progress: () => undefined, main: undefined, inHaste: true });
     console.log(`${again}: ${JSON.stringify(found.figures)}`);
     return { ...found, again };
   } finally {
-    await belongings.endAll(console.log);
+    await resources.endAll(console.log);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Belongings } from '../../bench/belongings.ts';
+import type { Resources } from '../../bench/resources.ts';
 import { killPostgres } from '../crashes/killing.ts';
 import { type ServiceProcess, startService } from '../harness/process.ts';
 import { untilAtWork } from './loads.ts';
@@ -71,12 +71,12 @@ export class KillableServices {
 
   /** `main` is another program than that of the checkout; `ofOther` are settings of the service without PostgreSQL, `ofBoth` of both. */
   static async start(
-    belongings: Belongings,
+    resources: Resources,
     main: string | undefined,
     ofOther: Settings = {},
     ofBoth: Settings = {},
   ): Promise<KillableServices> {
-    const services = await startTwoServices(belongings, main, ofOther, ofBoth);
+    const services = await startTwoServices(resources, main, ofOther, ofBoth);
     return new KillableServices(services, main, ofOther, ofBoth);
   }
 

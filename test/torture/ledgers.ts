@@ -63,7 +63,7 @@ export type Attack = {
  */
 export async function attackWire(setting: Setting, tally: Tally, ledger: Ledger, attack: Attack): Promise<void> {
   const stage = await openStage();
-  const end = setting.belongings.add('the stage', () => stage.end());
+  const end = setting.resources.add('the stage', () => stage.end());
   try {
     const load = new Load(attack.clients, `ledger-${ledger.number}`, streamOf(setting.seed, ledger.number, 2));
     const { url } = stage.service();

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { Belongings } from '../../bench/belongings.ts';
+import { Resources } from '../../bench/resources.ts';
 import { applyMutant, copySource } from '../mutants/copy.ts';
 import { MUTANTS as SEEDED } from '../mutants/mutants.ts';
 import { type Options, readOptions, USAGE, UsageProblem } from './command-line.ts';
@@ -51,14 +51,14 @@ const ROWS: readonly Row[] = [
 const LIE = 'answer-before-commit';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
-const belongings = new Belongings();
+const resources = new Resources();
 // Keeps the place of the run itself, so that what a single row leaves can be ended without ending the run.
-belongings.add('the run', async () => undefined);
+resources.add('the run', async () => undefined);
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
     say('\nEnding what was started …');
-    void belongings.endAll(say).finally(() => process.exit(130));
+    void resources.endAll(say).finally(() => process.exit(130));
   });
 }
 
@@ -68,7 +68,7 @@ try {
   // A row that broke off may have left clients that go on asking.
   else process.exit(await run(options));
 } catch (error) {
-  await belongings.endAll(say);
+  await resources.endAll(say);
   if (!(error instanceof UsageProblem)) throw error;
   process.stderr.write(`${error.message}\n\n${USAGE}\n`);
   process.exitCode = 2;
@@ -92,7 +92,7 @@ async function run(options: Options): Promise<number> {
       results,
     });
   }
-  await belongings.endAll(say);
+  await resources.endAll(say);
   say(`\n${tableOf(results)}\n\n${file}`);
   return judge(results, options);
 }
@@ -111,18 +111,18 @@ async function runRow(row: Row, count: number, seed: number, main: string | unde
   say(`\n${row.name}: ${count} ${row.unit}`);
   const progress = new Progress(count, row.unit);
   const started = performance.now();
-  const spared = belongings.count;
+  const spared = resources.count;
   const base = { row: row.name, unit: row.unit, count, seed };
   const end = () => Math.round((performance.now() - started) / 1000);
   try {
-    const setting = { seed, count, belongings, main, progress: progress.tell };
+    const setting = { seed, count, resources, main, progress: progress.tell };
     const found = await row.run(setting);
     return { ...base, ...found, seconds: end() };
   } catch (error) {
     // After Ctrl-C things break because they are being ended; who ends them also ends the run, when all is done.
-    if (belongings.isOver) return new Promise(() => undefined);
+    if (resources.isOver) return new Promise(() => undefined);
     // What one row found stands without the next; this one counts as broken.
-    await belongings.endAll(say, spared);
+    await resources.endAll(say, spared);
     const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
     return { ...base, figures: {}, violations: [`the row broke off: ${problem}`], seconds: end() };
   } finally {
@@ -155,7 +155,7 @@ async function makeLiar(): Promise<string> {
   const lie = SEEDED.find(({ name }) => name === LIE);
   if (lie === undefined) throw new Error(`there is no mutant ${LIE}`);
   const copy = await copySource();
-  belongings.add('the copy that lies', copy.remove);
+  resources.add('the copy that lies', copy.remove);
   await applyMutant(copy.path, lie);
   return join(copy.path, 'server/main.ts');
 }

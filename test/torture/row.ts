@@ -1,4 +1,4 @@
-import type { Belongings } from '../../bench/belongings.ts';
+import type { Resources } from '../../bench/resources.ts';
 import { Random } from '../fuzz/random.ts';
 
 /** How much of a row is run. */
@@ -10,7 +10,7 @@ export type Setting = {
   /** How often: kills, cuts, faults, reads … */
   readonly count: number;
   /** Whatever is started or made, to be ended and removed also after Ctrl-C. */
-  readonly belongings: Belongings;
+  readonly resources: Resources;
   /** Tells how far it is. */
   readonly progress: (done: number, remark?: string) => void;
   /** Another program in the place of the service: the liar of the negative control. */

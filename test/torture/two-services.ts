@@ -1,4 +1,4 @@
-import { Belongings } from '../../bench/belongings.ts';
+import { Resources } from '../../bench/resources.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService } from '../harness/process.ts';
 
@@ -15,20 +15,20 @@ export type TwoServices = {
 /** Settings of the second service, such as those of a wrong clock, or of both. */
 type Settings = Readonly<Record<string, string>>;
 
-/** Starts both on a new ledger; `main` is another program than that of the checkout. They are ended in any case, and the ledger removed, when `belongings` are. */
+/** Starts both on a new ledger; `main` is another program than that of the checkout. They are ended in any case, and the ledger removed, when `resources` are. */
 export async function startTwoServices(
-  belongings: Belongings = new Belongings(),
+  resources: Resources = new Resources(),
   main?: string,
   ofSecond: Settings = {},
   ofBoth: Settings = {},
 ): Promise<TwoServices> {
   const directory = await ledgerDirectory();
-  const removeFiles = belongings.add('the ledger', directory.remove);
+  const removeFiles = resources.add('the ledger', directory.remove);
   const first = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'silent', ...ofBoth }, main);
-  const stopFirst = belongings.add('the first service', async () => void (await first.stop()));
+  const stopFirst = resources.add('the first service', async () => void (await first.stop()));
   const { databaseUrl } = await embeddedServerOf(directory.path);
   const second = await startService({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent', ...ofBoth, ...ofSecond }, main);
-  const stopSecond = belongings.add('the second service', async () => void (await second.stop()));
+  const stopSecond = resources.add('the second service', async () => void (await second.stop()));
   return {
     path: directory.path,
     both: [first, second],

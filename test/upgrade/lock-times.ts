@@ -1,9 +1,9 @@
 // How long migrations hold up requests on a large ledger. Part of `npm run verify`; by itself:
 // node tools/run.mjs test/upgrade/lock-times.ts [--from <commit>] [--transfers <number>]
 import { parseArgs } from 'node:util';
-import { Belongings } from '../../bench/belongings.ts';
 import type { Options } from '../../bench/command-line.ts';
 import type { DatabaseServer } from '../../bench/ledger/server.ts';
+import { Resources } from '../../bench/resources.ts';
 import type { Stage } from '../../bench/stage.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { type Migration, readMigrations, toMigration } from '../../server/store/migrations/migration-files.ts';
@@ -29,16 +29,16 @@ const CONTROL = toMigration(
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const pause = (milliseconds: number) => new Promise((wake) => setTimeout(wake, milliseconds));
-const belongings = new Belongings();
+const resources = new Resources();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.once(signal, () => void belongings.endAll(say).finally(() => process.exit(130)));
+  process.once(signal, () => void resources.endAll(say).finally(() => process.exit(130)));
 }
 
 const { values } = parseArgs({
   options: { from: { type: 'string' }, transfers: { type: 'string', default: '5000000' } },
 });
 try {
-  const release = await unpackRelease(belongings, values.from ?? (await findNewestTag()));
+  const release = await unpackRelease(resources, values.from ?? (await findNewestTag()));
   const newer = (await readMigrations()).filter(({ name }) => !release.migrations.includes(name));
   say(`The newest released version is ${release.reference}, with ${release.migrations.at(-1)}.`);
   if (newer.length === 0) say('No migration is newer: there is nothing to measure.');
@@ -47,7 +47,7 @@ try {
   if (!(error instanceof NoRelease)) throw error;
   reportMissing(error.message);
 } finally {
-  await belongings.endAll(say);
+  await resources.endAll(say);
 }
 
 /** Fills a ledger with the released version, which then serves requests while the migrations are applied one by one. */
@@ -126,11 +126,11 @@ async function fillLedger(release: Release, transfers: number) {
   const seeds = await release.load<typeof import('../../bench/ledger/seed.ts')>('bench/ledger/seed.ts');
   const ledgers = await release.load<typeof import('../../bench/ledger/ledger.ts')>('bench/ledger/ledger.ts');
   const { Fill } = await release.load<typeof import('../../bench/ledger/fill.ts')>('bench/ledger/fill.ts');
-  const server = await servers.startEmbeddedServer(belongings);
-  const seed = await seeds.makeSeed(belongings, server, { unlimited: false, spread: false });
+  const server = await servers.startEmbeddedServer(resources);
+  const seed = await seeds.makeSeed(resources, server, { unlimited: false, spread: false });
   const stored = { transfers, cards: Math.max(2000, Math.min(1_000_000, transfers / 5)) };
   const options = { stored } as Options;
-  const stage: Stage = { server, seed, options, belongings, pgbench: undefined, ownSite: undefined, say };
+  const stage: Stage = { server, seed, options, resources, pgbench: undefined, ownSite: undefined, say };
   const ledger = await ledgers.createLedger(stage);
   const started = performance.now();
   const fill = new Fill(stage, ledger);

@@ -1,7 +1,7 @@
 // The newest released version and the present one on one ledger. Part of `npm run verify`; by itself:
 // node tools/run.mjs test/upgrade/newest-release.ts [--from <commit>] [--kills <number>] [--transfers <number>]
 import { parseArgs } from 'node:util';
-import { Belongings } from '../../bench/belongings.ts';
+import { Resources } from '../../bench/resources.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { reportMissing } from '../../tools/verify/missing.ts';
 import { readBooksAt, readTexts } from '../crashes/books.ts';
@@ -28,9 +28,9 @@ const NEW = new URL('../../server/main.ts', import.meta.url).pathname;
 const NEW_ADMINISTRATION = new URL('../../server/host/administration.ts', import.meta.url).pathname;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
-const belongings = new Belongings();
+const resources = new Resources();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.once(signal, () => void belongings.endAll(say).finally(() => process.exit(130)));
+  process.once(signal, () => void resources.endAll(say).finally(() => process.exit(130)));
 }
 
 const { values } = parseArgs({
@@ -44,7 +44,7 @@ const { values } = parseArgs({
 const STEP = Number(values.transfers);
 
 try {
-  const release = await unpackRelease(belongings, values.from ?? (await findNewestTag()));
+  const release = await unpackRelease(resources, values.from ?? (await findNewestTag()));
   const tally = new Tally();
   await upgradeAndGoBack(release, Number(values.kills), tally);
   for (const violation of tally.violations) say(`VIOLATION  ${violation}`);
@@ -55,16 +55,16 @@ try {
   if (!(error instanceof NoRelease)) throw error;
   reportMissing(error.message);
 } finally {
-  await belongings.endAll(say);
+  await resources.endAll(say);
 }
 
 /** Old, old on the new schema, both, new, both, old: load and kills in each of them. */
 async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): Promise<void> {
   const directory = await temporaryDirectory();
-  belongings.add('the ledger', directory.remove);
+  resources.add('the ledger', directory.remove);
   const embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   const server = { connection: embedded.connection, embedded, stop: () => embedded.stop() };
-  const fleet = await startFleet(belongings, 2, { server, main: release.main, settings: SENDS_WEBHOOKS });
+  const fleet = await startFleet(resources, 2, { server, main: release.main, settings: SENDS_WEBHOOKS });
   const webhooks = await createWebhooks(fleet);
   const load = new Load(CLIENTS, 'upgrade', streamOf(1));
   await makeCards(load, fleet.process(0));
@@ -203,7 +203,7 @@ function createWebhooks(fleet: Fleet): Promise<readonly Webhook[]> {
   const { client } = fleet.process(0);
   return Promise.all(
     [undefined, STRICT_TYPE].map(async (type) => {
-      const arrivals = await startReceiver(belongings);
+      const arrivals = await startReceiver(resources);
       const { position: after } = await client.events.list({ limit: 1 });
       const order = type === undefined ? {} : ({ order: 'strict', types: [type] } as const);
       await client.webhooks.create({ url: arrivals.url, after, ...order });

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Belongings } from '../../bench/belongings.ts';
+import type { Resources } from '../../bench/resources.ts';
 
 /** Settings of every process that sends webhooks to a receiver of this machine. */
 export const SENDS_WEBHOOKS = {
@@ -12,7 +12,7 @@ export const SENDS_WEBHOOKS = {
 export type Arrivals = { readonly url: string; readonly positions: readonly number[] };
 
 /** Starts a program that takes every event. */
-export async function startReceiver(belongings: Belongings): Promise<Arrivals> {
+export async function startReceiver(resources: Resources): Promise<Arrivals> {
   const positions: number[] = [];
   const server: Server = createServer(async (request, response) => {
     try {
@@ -25,7 +25,7 @@ export async function startReceiver(belongings: Belongings): Promise<Arrivals> {
     }
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  belongings.add('a receiver of webhooks', async () => {
+  resources.add('a receiver of webhooks', async () => {
     server.closeAllConnections();
     await new Promise((closed) => server.close(closed));
   });

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import type { Belongings } from '../../bench/belongings.ts';
+import type { Resources } from '../../bench/resources.ts';
 import { root } from '../../tools/command.ts';
 
 const run = promisify(execFile);
@@ -42,9 +42,9 @@ export async function findNewestTag(): Promise<string> {
  * Unpacks a version into a folder of its own and installs the dependencies that its lockfile names; where those are the
  * ones of the checkout, these are used.
  */
-export async function unpackRelease(belongings: Belongings, reference: string): Promise<Release> {
+export async function unpackRelease(resources: Resources, reference: string): Promise<Release> {
   const path = await mkdtemp('/var/tmp/transfer-service-release-');
-  belongings.add('the released version', () => rm(path, { recursive: true, force: true, maxRetries: 5 }));
+  resources.add('the released version', () => rm(path, { recursive: true, force: true, maxRetries: 5 }));
   // The user that PostgreSQL runs as, where the checks run as root, has to get to its binaries.
   await chmod(path, 0o755);
   const archive = join(path, 'release.tar');

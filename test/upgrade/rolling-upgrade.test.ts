@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Belongings } from '../../bench/belongings.ts';
+import { Resources } from '../../bench/resources.ts';
 import { readBooksAt, readTexts } from '../crashes/books.ts';
 import { findMadeInSilence } from '../crashes/checker.ts';
 import { Load } from '../crashes/load.ts';
@@ -26,10 +26,10 @@ const CLIENTS = 8;
 test('this version runs on the schema of the next one, and both at once; then the schema becomes one that it refuses', {
   timeout: 280_000,
 }, async () => {
-  const belongings = new Belongings();
+  const resources = new Resources();
   const tally = new Tally();
   try {
-    const fleet = await startFleet(belongings, 2);
+    const fleet = await startFleet(resources, 2);
     const settings = { DATABASE_URL: fleet.server.embedded.url };
     const load = new Load(CLIENTS, 'upgrade', streamOf(1));
     await makeCards(load, fleet.process(0));
@@ -40,7 +40,7 @@ test('this version runs on the schema of the next one, and both at once; then th
     };
     const restartAll = async (main: string | undefined, what: string): Promise<void> => {
       for (const [index] of fleet.urls.entries()) {
-        const setting = { seed: 1, count: 2, belongings, main, progress: () => undefined, inHaste: true };
+        const setting = { seed: 1, count: 2, resources, main, progress: () => undefined, inHaste: true };
         await restartOne(setting, fleet, load, index, tally, `${what}, process ${index}`);
         await goOn(`with process ${index} restarted`);
       }
@@ -72,6 +72,6 @@ test('this version runs on the schema of the next one, and both at once; then th
     await waitFor('no process is ready', async () => (await isReady()).every((status) => status === 503));
     await fleet.end();
   } finally {
-    await belongings.endAll(() => undefined);
+    await resources.endAll(() => undefined);
   }
 });

@@ -110,7 +110,7 @@ export function inDays(days: number): number {
 }
 
 /** What an example comes to; one that the rules refuse is a mistake in the example. */
-export function insistOnPlan<Plan extends TransferPlan>(decision: Plan | Refusal): Plan {
+export function requirePlan<Plan extends TransferPlan>(decision: Plan | Refusal): Plan {
   if (decision instanceof Refusal) throw decision;
   return decision;
 }

@@ -4,7 +4,7 @@ import { decideCancel, decideCapture, decideExecution, decideExpiry } from '../.
 import { decideTransfer, type TransferPlan } from '../../domain/transfers/create-transfer.ts';
 import { decideReversal } from '../../domain/transfers/reverse-transfer.ts';
 import type { TransferTerms, TransferType } from '../../domain/transfers/transfer.ts';
-import { ACCOUNTS, AMOUNT, accountsAfter, asked, inDays, insistOnPlan, view } from './transfer-examples.ts';
+import { ACCOUNTS, AMOUNT, accountsAfter, asked, inDays, requirePlan, view } from './transfer-examples.ts';
 
 const PART = 60n;
 
@@ -25,7 +25,7 @@ const MANUAL = { capture: 'manual' } as const;
 const LATER = { scheduledFor: inDays(1) } as const;
 
 function create(type: TransferType, changes: Partial<TransferTerms> = {}): Deed {
-  return { plan: insistOnPlan(decideTransfer(asked(type, changes), view())), before: ACCOUNTS };
+  return { plan: requirePlan(decideTransfer(asked(type, changes), view())), before: ACCOUNTS };
 }
 
 /** What is done with a transfer afterwards, on the books as its creation left them. */
@@ -36,7 +36,7 @@ function afterwards(
 ): Deed {
   const before = accountsAfter({ transfer, hold, ...plan });
   const seen = viewOf(before, days);
-  return { plan: insistOnPlan(decide({ transfer, hold: hold ?? undefined }, seen)), before };
+  return { plan: requirePlan(decide({ transfer, hold: hold ?? undefined }, seen)), before };
 }
 
 type Standing = Parameters<typeof decideCancel>[0];

@@ -16,7 +16,7 @@ import type { Notice, Outcome } from './judge.ts';
 import { Leases } from './leases.ts';
 import { giveNotice } from './notices.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
-import type { Door } from './send.ts';
+import type { Sender } from './send.ts';
 import type { Deliveries } from './worker-messages.ts';
 
 /** How often leases are renewed, and changed webhooks and what is due are looked for. */
@@ -34,13 +34,13 @@ const MAX_ASKED_COUNT = 20;
 /** Time for what is in flight when the service stops; the rest is aborted, and sent again later. */
 const MAX_DRAIN_MILLISECONDS = 3_000;
 
-/** The pause between two looks whether everything has ended. */
+/** The pause between two checks whether everything has ended. */
 const DRAIN_POLL_MILLISECONDS = 10;
 
 /** What a deliverer works with. */
 export type DelivererParts = {
   readonly database: Database;
-  readonly door: Door;
+  readonly sender: Sender;
   readonly vault: Vault;
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
@@ -74,7 +74,7 @@ export class Deliverer {
 
   constructor(parts: DelivererParts) {
     this.#parts = parts;
-    const { database, door, vault } = parts;
+    const { database, sender, vault } = parts;
     this.#leases = new Leases(database, this.#owner);
     this.#writer = new OutcomeWriter(database, this.#owner, {
       onStored: (outcome) => this.#afterStored(outcome),
@@ -82,7 +82,7 @@ export class Deliverer {
       onLost: (endpoint) => this.#catalog.drop(endpoint),
     });
     this.#dispatcher = new Dispatcher({
-      door,
+      sender,
       maySend: () => !this.#isStopping && this.#leases.areValid,
       onOutcome: (outcome) => this.#takeOutcome(outcome),
     });
@@ -130,7 +130,7 @@ export class Deliverer {
     await this.#polling;
     const until = performance.now() + MAX_DRAIN_MILLISECONDS;
     while (this.#dispatcher.flights > 0 && performance.now() < until) await sleep(DRAIN_POLL_MILLISECONDS);
-    this.#parts.door.close();
+    this.#parts.sender.close();
     while (this.#dispatcher.flights > 0) await sleep(DRAIN_POLL_MILLISECONDS);
     for (const endpoint of this.#catalog.endpoints) this.#touchIfMoved(endpoint);
     await this.#writer.close();

@@ -5,7 +5,7 @@ import type { Definition } from './endpoint/definition.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
 import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
-import type { Answer, Door } from './send.ts';
+import type { Answer, Sender } from './send.ts';
 import { signMessage } from './signature.ts';
 
 // Invariant: In strict order no event is sent before the one before it was delivered and that is stored, whatever
@@ -15,7 +15,7 @@ import { signMessage } from './signature.ts';
 
 // Invariant: Receivers that hang or refuse hold up no others
 // Kept by: windows, turns, and half of the places for slow ones
-// Tested by: `test/delivery/order.test.ts`, `test/door`
+// Tested by: `test/delivery/order.test.ts`, `test/outbound`
 
 /** Requests of a process that are in flight at most. */
 const MAX_FLIGHTS = 512;
@@ -35,7 +35,7 @@ type Flight = { readonly endpoint: Endpoint; readonly startedAt: number; isSlow:
 
 /** How the dispatcher is connected. */
 export type DispatcherParts = {
-  readonly door: Pick<Door, 'send'>;
+  readonly sender: Pick<Sender, 'send'>;
   /** Whether this process may send: not while its lease is not renewed. */
   readonly maySend: () => boolean;
   readonly onOutcome: (outcome: Outcome) => void;
@@ -110,7 +110,7 @@ export class Dispatcher {
         (endpoint.isSlow ? this.#slowQueue : this.#queue).push(endpoint);
         return;
       }
-      // A frozen process may have lost its lease since the last look.
+      // A frozen process may have lost its lease since the last check.
       if (!this.#parts.maySend()) return;
       const item = endpoint.take();
       if (item === undefined) return;
@@ -136,7 +136,7 @@ export class Dispatcher {
     const headers = headersOf(endpoint.definition, item, startedAt);
     // A connection may be opened while the process is frozen, and another one has gone on since.
     const isWanted = (): boolean => this.#parts.maySend() && !endpoint.isDropped;
-    this.#parts.door.send({ url, headers, body, signal: endpoint.signal, isWanted }).then((answer) => {
+    this.#parts.sender.send({ url, headers, body, signal: endpoint.signal, isWanted }).then((answer) => {
       this.#land(flight);
       this.#judge(endpoint, item, answer, { startedAt, revision });
     });

@@ -26,7 +26,7 @@ const INTERVAL_MILLISECONDS = 10;
 /** The pause after a failure, such as a database that is down. */
 const RETRY_MILLISECONDS = 500;
 
-/** How often a lock that others hold is waited for before that is a failure. */
+/** Time-outs of a lock that others hold, in a row, that count as a failure. */
 const MAX_QUIET_ATTEMPTS = 10;
 
 /** Outcomes that are stored by one transaction at most. */
@@ -45,7 +45,7 @@ export type WriterReports = {
 type Batch = {
   readonly outcomes: readonly Outcome[];
   readonly endpoints: ReadonlySet<Endpoint>;
-  /** Rows of which nothing is left to do. */
+  /** Rows to delete: their delivery has ended. */
   readonly forgotten: readonly FinishedDelivery[];
 };
 
@@ -81,7 +81,7 @@ export class OutcomeWriter {
     this.#start();
   }
 
-  /** Has a row deleted of which nothing is left to do. */
+  /** Has the row of a delivery deleted that has ended. */
   forget(row: FinishedDelivery, endpoint: Endpoint): void {
     this.#forgotten.push(row);
     this.touch(endpoint);

@@ -14,10 +14,9 @@ import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { type AddressRules, addressesInHost, hostOf, portOf } from '../../subjects/webhooks/addresses.ts';
-import { DOOR_LIMITS, type DoorLimits } from './door/door-limits.ts';
-import { readStart, withoutFraming } from './door/exchange.ts';
-import { openHostsFile } from './door/hosts-file.ts';
-import { settledSoon, untilAborted } from './door/limited-waits.ts';
+import { readStart, withoutFraming } from './outbound/exchange.ts';
+import { openHostsFile } from './outbound/hosts-file.ts';
+import { settledSoon, untilAborted } from './outbound/limited-waits.ts';
 import {
   aborted,
   addressRefused,
@@ -31,22 +30,23 @@ import {
   SendFailure,
   toFailure,
   urlRefused,
-} from './door/send-failure.ts';
+} from './outbound/send-failure.ts';
+import { SEND_LIMITS, type SendLimits } from './outbound/send-limits.ts';
 
 // Invariant: Nothing but `server/background/delivery/send.ts`, and the SDK of OpenTelemetry in
 //   `server/observe/traces/` for the collector of a setting, can open a connection to another host
 // Kept by: the rules of imports and `tools/lint/network.grit`
 // Tested by: `test/rules`
 
-export type { SendError } from './door/send-failure.ts';
+export type { SendError } from './outbound/send-failure.ts';
 
-export type DoorSettings = {
+export type SenderSettings = {
   readonly rules: AddressRules;
   /** Certificates in PEM that are trusted besides those of Node, or null: WEBHOOK_CA. */
   readonly ca: string | null;
 };
 
-/** A request to send. The door sets Host, Content-Length and Connection. */
+/** A request to send. The sender adds Host, Content-Length and Connection. */
 export type Outgoing = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -62,7 +62,7 @@ export type Answer = { readonly milliseconds: number; readonly address: string |
   | { readonly error: SendError; readonly message: string }
 );
 
-export type Door = {
+export type Sender = {
   /** Sends a request and waits for the end of its answer. Follows no redirect and never rejects. */
   send(outgoing: Outgoing): Promise<Answer>;
   /** Ends all connections; what is being sent is aborted. */
@@ -79,10 +79,13 @@ const MAX_HEADER_BYTES = 16_384;
 const NAME_SERVER_TIMEOUT_MILLISECONDS = 1_000;
 const NAME_SERVER_TRIES = 3;
 
-/** Opens the door to other hosts. The limits differ from the usual ones only in tests. */
-export function openDoor(settings: DoorSettings, limits: DoorLimits = DOOR_LIMITS): Door {
+/** Opens a sender of requests to other hosts. The limits differ from the usual ones only in tests. */
+export function openSender(settings: SenderSettings, limits: SendLimits = SEND_LIMITS): Sender {
   const connector = new Connector(settings, limits);
-  const agents = { http: new DoorAgent('http:', connector, limits), https: new DoorAgent('https:', connector, limits) };
+  const agents = {
+    http: new OutboundAgent('http:', connector, limits),
+    https: new OutboundAgent('https:', connector, limits),
+  };
   let isClosed = false;
   return {
     async send(outgoing) {
@@ -118,7 +121,7 @@ type Reply = {
  * Sends a request, once more if the connection was an idle one that the other side had just ended. It ends, because each
  * such connection is gone afterwards, and new ones are not stale.
  */
-async function sendFresh(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, endsAt: number): Promise<Reply> {
+async function sendFresh(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, endsAt: number): Promise<Reply> {
   for (;;) {
     try {
       return await sendOnce(agent, outgoing, limits, endsAt);
@@ -128,7 +131,7 @@ async function sendFresh(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimit
   }
 }
 
-function sendOnce(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, endsAt: number): Promise<Reply> {
+function sendOnce(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, endsAt: number): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const { signal } = outgoing;
     if (signal?.aborted) return reject(aborted());
@@ -180,7 +183,7 @@ function sendOnce(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, ends
   });
 }
 
-function toOptions(agent: DoorAgent, { url: text, headers, body }: Outgoing): RequestOptions {
+function toOptions(agent: OutboundAgent, { url: text, headers, body }: Outgoing): RequestOptions {
   const url = new URL(text);
   return {
     agent,
@@ -196,14 +199,14 @@ function toOptions(agent: DoorAgent, { url: text, headers, body }: Outgoing): Re
 }
 
 /** Keeps connections and has new ones opened, for one protocol. Proxies of the environment are not used. */
-class DoorAgent extends Agent {
+class OutboundAgent extends Agent {
   readonly protocol: string;
   readonly #connector: Connector;
   readonly #openedAt = new WeakMap<Duplex, number>();
   readonly #idle = new Set<Duplex>();
-  readonly #limits: DoorLimits;
+  readonly #limits: SendLimits;
 
-  constructor(protocol: string, connector: Connector, limits: DoorLimits) {
+  constructor(protocol: string, connector: Connector, limits: SendLimits) {
     super({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS_PER_HOST, timeout: limits.maxIdleMilliseconds });
     this.protocol = protocol;
     this.#connector = connector;
@@ -249,7 +252,7 @@ type Target = { readonly protocol: string; readonly host: string; readonly port:
 /** Opens connections, each to an address that is allowed. */
 class Connector {
   readonly #rules: AddressRules;
-  readonly #limits: DoorLimits;
+  readonly #limits: SendLimits;
   readonly #ca: string | null;
   #trusted: SecureContext | undefined;
   #isClosed = false;
@@ -258,7 +261,7 @@ class Connector {
   #resolver: Resolver | undefined;
   #resolverMadeAt = 0;
 
-  constructor({ rules, ca }: DoorSettings, limits: DoorLimits) {
+  constructor({ rules, ca }: SenderSettings, limits: SendLimits) {
     this.#rules = rules;
     this.#limits = limits;
     this.#ca = ca;

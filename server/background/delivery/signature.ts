@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 
 // Invariant: A webhook has one signature for each secret that is valid when it is sent
 // Kept by: this file, `server/background/delivery/dispatcher.ts`
-// Tested by: `test/door/signature.test.ts`, `test/delivery/secrets.test.ts`
+// Tested by: `test/outbound/signature.test.ts`, `test/delivery/secrets.test.ts`
 
 /** What is signed: the text of the body exactly as it is sent. */
 export type SignedMessage = { readonly eventId: string; readonly sentAt: Date; readonly body: string };

@@ -6,7 +6,7 @@ import type { Databases } from '../../store/connection/databases.ts';
 import { READ_WHETHER_WEBHOOKS_EXIST } from '../../store/webhooks/shard.ts';
 import type { Deliveries, FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
 
-/** How often is looked whether another process has created the first webhook. */
+/** How often the service checks whether another process has created the first webhook. */
 const LOOK_MILLISECONDS = 5_000;
 
 /** The pause before the thread is started again after it has ended by itself. */

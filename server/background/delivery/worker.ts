@@ -5,7 +5,7 @@ import { openOwnDatabase } from '../../store/connection/databases.ts';
 import { openAddressRules } from '../../subjects/webhooks/addresses.ts';
 import { openVault } from '../../subjects/webhooks/vault.ts';
 import { Deliverer } from './deliverer.ts';
-import { openDoor } from './send.ts';
+import { openSender } from './send.ts';
 import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
 
 const { connection, connections, addresses, ca, keys } = workerData as WorkerSettings;
@@ -13,7 +13,7 @@ const report = (message: FromWorker): void => parentPort?.postMessage(message);
 const { database, close } = openOwnDatabase(connection, connections);
 const deliverer = new Deliverer({
   database,
-  door: openDoor({ rules: openAddressRules(addresses), ca }),
+  sender: openSender({ rules: openAddressRules(addresses), ca }),
   vault: openVault(keys),
   onFailure: (error) => report({ kind: 'failure', cause: String(error) }),
   onDeliveries: (deliveries) => report({ kind: 'deliveries', deliveries }),

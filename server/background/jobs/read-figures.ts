@@ -29,7 +29,7 @@ export type FigureReports = {
 };
 
 /**
- * Reads what only the database knows, at intervals, on background connections: nobody who looks at the metrics waits for
+ * Reads what only the database knows, at intervals, on background connections: a request of the metrics never waits for
  * the database.
  */
 export function startReadingFigures(

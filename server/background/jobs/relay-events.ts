@@ -31,7 +31,7 @@ const MAX_WAIT_MILLISECONDS = 10_000;
 type Announce = (programIds: readonly string[]) => void;
 
 /**
- * Gives positions to committed events while the service runs; ARCHITECTURE.md says how, under "Events". Every process does
+ * Gives positions to committed events while the service runs; server/subjects/events/README.md says how. Every process does
  * it, one at a time. A round begins when this process has committed, and at intervals for what others have. `onFailure` is
  * called for the first of several failed rounds in a row; `stop` waits for the round in progress.
  */

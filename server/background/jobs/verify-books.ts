@@ -8,12 +8,12 @@ import {
 } from '../../store/ledger/books-verification.ts';
 import { type RunningJob, startRounds } from './rounds.ts';
 
-/** When this process looks whether a verification is due; the first time after the busy time of a start. */
+/** How often this process checks whether a verification is due; the first time after the busy time of a start. */
 const LOOK_MILLISECONDS = 60_000;
 
 /**
  * From the end of a verification to the next one. The books are verified within an hour, the time of a verification and of
- * the look included.
+ * the check included.
  */
 const PAUSE_MILLISECONDS = 50 * 60_000;
 

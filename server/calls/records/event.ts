@@ -19,7 +19,7 @@ export function writeEvent(event: WrittenEvent): string {
   return `{${fieldsOf(event)}}`;
 }
 
-/** The same with `number`, for operators. An event for every program is of none, and has no place of its own. */
+/** The same with `number`, for operators. An event for every program belongs to none of them, and has no position of its own. */
 export function writeOperatorEvent(event: WrittenEvent): string {
   if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null })},"number":null}`;
   return `{${fieldsOf(event)},"number":${event.number}}`;

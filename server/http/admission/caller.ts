@@ -77,7 +77,7 @@ function identifyBySession(
   if (session === undefined) return undefined;
   return gateway.authenticateSession(session.token, session.isActive).catch((error: unknown) => {
     if (error instanceof Refusal) {
-      // Whoever asked is a page of the service, which cannot remove the cookie itself.
+      // It was a page of the service that asked, which cannot remove the cookie itself.
       context.setCookie = sessionCookie(context, trustedProxies, null);
       if (error.details.saw?.refused_because !== 'session ended') reportRefusal(reporter, context, '', error);
     }

@@ -28,7 +28,7 @@ const MAX_CONCURRENT_EXPORTS = 20;
 
 /**
  * The limits of a process: requests of one address, before anything is known of them, and requests with one key. Where
- * a rate is 0, nothing is counted and nothing values. Several processes count each for itself.
+ * a rate is 0, requests are not counted and have no RateLimit headers. Each process counts for itself.
  */
 export class RateLimits {
   readonly #ofAddress: RateLimiter | undefined;

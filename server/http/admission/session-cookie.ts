@@ -113,8 +113,8 @@ function loopbackName(host: string): string {
 }
 
 /**
- * Whether a request came over HTTPS, as the outermost trusted proxy says of its own connection; whatever came before it in
- * the header, its caller has sent.
+ * Whether a request came over HTTPS, as the outermost trusted proxy says of its own connection; what comes
+ * before it in the header was sent by the caller.
  */
 export function isForwardedAsHttps({ request }: RequestContext, trustedProxies: number): boolean {
   const sent = request.headers['x-forwarded-proto'];

@@ -121,7 +121,8 @@ function readToEnd(context: RequestContext, most: number, take: (chunk: Buffer) 
 export type BodyLabel = 'json' | 'form';
 
 /**
- * What the headers say about the body. No Content-Type is JSON; a form type may be JSON, its first byte will reportError.
+ * What the headers say about the body. Without a Content-Type it is JSON. With that of a form it may be JSON too: the first
+ * byte of the body tells.
  *
  * @throws {Refusal} unsupported_media_type
  */

@@ -13,7 +13,7 @@ import { writeHead } from './reply.ts';
 export const EVENT_STREAM = 'text/event-stream';
 
 /** What ends a stream besides its reader: `signal` when the service stops, and a key that is no longer valid. */
-export type StreamEnds = { readonly signal: AbortSignal; readonly insistOnKey: () => void | Promise<void> };
+export type StreamEnds = { readonly signal: AbortSignal; readonly checkKey: () => void | Promise<void> };
 
 /**
  * Sends a stream of Server-Sent Events until its reader disconnects or reads nothing for a while, its key becomes invalid, or
@@ -78,8 +78,8 @@ class Sending {
 
   /** Waits for the next events, for as long as the reader may hear nothing. The key is checked before they are read. */
   async #next(): Promise<string> {
-    const { signal, insistOnKey } = this.#ends;
-    await insistOnKey();
+    const { signal, checkKey } = this.#ends;
+    await checkKey();
     const text = await this.#stream.read();
     if (text !== '') return text;
     await this.#stream.forNews(this.#untilPulse(), signal);

@@ -24,14 +24,14 @@ export const EVERY_CARD: CardFilter = {
   metadata: null,
 };
 
-/** A stretch of the cards that a filter leads to. */
-export type CardStretch = {
-  /** The last card of the previous stretch (inner UUID); null for the first. */
+/** A chunk of the cards that a filter leads to. */
+export type CardChunk = {
+  /** The last card of the previous chunk (inner UUID); null for the first. */
   readonly after: string | null;
   /** Maximum number of cards returned. */
   readonly count: number;
-  /** Maximum number of cards compared with the filter: it bounds the time of a stretch, however rare the matches. */
-  readonly look: number;
+  /** Maximum number of cards compared with the filter: it bounds the time of a chunk, however rare the matches. */
+  readonly maxExamined: number;
 };
 
 /** One index, and the cards that it leads to. */
@@ -89,7 +89,7 @@ function routeFor({ prefix, holderReference, lastFour, metadata, status }: CardF
 }
 
 /** Whether a list compares more cards than it returns; not where one index covers the filter. */
-export function isCardSifted(filter: CardFilter): boolean {
+export function isCardFiltered(filter: CardFilter): boolean {
   const { covers } = routeFor(filter);
   return (Object.keys(filter) as (keyof CardFilter)[]).some((name) => filter[name] !== null && !covers.includes(name));
 }
@@ -120,32 +120,32 @@ const LIST_CARDS = statementVariants({
   metadataName: nullable(TEXT),
   metadataValue: nullable(TEXT),
   after: nullable(UUID),
-  look: NUMBER,
+  maxExamined: NUMBER,
   count: NUMBER,
 });
 
 /**
- * Reads a stretch of a program's cards: newest first, but by their ids where the filter has the beginning of one. One
- * index leads to the cards that can match, and each is compared with the rest of the filter, `look` of them at most.
+ * Reads a chunk of a program's cards: newest first, but by their ids where the filter has the beginning of one. One
+ * index leads to the cards that can match, and each is compared with the rest of the filter, `maxExamined` of them at most.
  */
-export function listCards(programId: string, filter: CardFilter, stretch: CardStretch): Statement {
+export function listCards(programId: string, filter: CardFilter, chunk: CardChunk): Statement {
   const route = routeFor(filter);
-  const isLater = stretch.after !== null;
-  const sifted = isCardSifted(filter);
-  const name = ['list_cards', route.name, sifted ? 'sifted' : '', isLater ? 'after' : ''].filter((part) => part !== '');
+  const isLater = chunk.after !== null;
+  const filtered = isCardFiltered(filter);
+  const name = ['list_cards', route.name, filtered ? 'scan' : '', isLater ? 'after' : ''].filter((part) => part !== '');
   const { metadata, ...rest } = filter;
   const pair = { metadataName: metadata?.name ?? null, metadataValue: metadata?.value ?? null };
-  return LIST_CARDS(name.join('_'), () => textOf(route, sifted, isLater), {
+  return LIST_CARDS(name.join('_'), () => textOf(route, filtered, isLater), {
     programId,
     ...rest,
     ...pair,
-    ...stretch,
+    ...chunk,
   });
 }
 
 /**
- * SQL: the cards on a route, from the end of the stretch before. Two ends of the ids make the route's index the cheapest
- * also where the planner knows nothing of the table yet.
+ * SQL: the cards on a route, from the end of the chunk before. Two ends of the ids make the route's index the cheapest
+ * also where the planner has no statistics of the table yet.
  */
 function along({ lead, condition = '', isByName, isByPair }: Route, isLater: boolean): string {
   if (isByPair) {
@@ -153,7 +153,7 @@ function along({ lead, condition = '', isByName, isByPair }: Route, isLater: boo
           select card_id from card_metadata
           where program_id = :programId and name = :metadataName and value = :metadataValue
             ${isLater ? 'and card_id < :after' : ''}
-          order by card_id desc limit :look
+          order by card_id desc limit :maxExamined
         ) as pair cross join lateral (
           select * from card where card.program_id = :programId and card.card_id = pair.card_id limit 1
         ) as card`;
@@ -164,18 +164,18 @@ function along({ lead, condition = '', isByName, isByPair }: Route, isLater: boo
   if (isByName) {
     const after = '(select name from card where card.program_id = :programId and card.card_id = :after)';
     const isBeyond = isLater ? `and card.name collate "C" > ${after}` : '';
-    return `select * from card where ${where} ${isBeyond} order by card.name collate "C" limit :look`;
+    return `select * from card where ${where} ${isBeyond} order by card.name collate "C" limit :maxExamined`;
   }
   const key = `(${[...columns, 'card.card_id'].join(', ')})`;
   const end = (last: string): string => `(${[...lead.map(([, value]) => value), last].join(', ')})`;
   const isBeyond = isLater ? `< ${end(':after::uuid')}` : `<= ${end(LAST_ID)}`;
   return `select * from card where ${where} and ${key} >= ${end(FIRST_ID)} and ${key} ${isBeyond}
-        order by ${[...columns, 'card.card_id'].map((column) => `${column} desc`).join(', ')} limit :look`;
+        order by ${[...columns, 'card.card_id'].map((column) => `${column} desc`).join(', ')} limit :maxExamined`;
 }
 
-function textOf(route: Route, sifted: boolean, isLater: boolean): string {
+function textOf(route: Route, filtered: boolean, isLater: boolean): string {
   const [key, onward, backward] = route.isByName ? ['name collate "C"', 'asc', 'desc'] : ['card_id', 'desc', 'asc'];
-  const matches = sifted
+  const matches = filtered
     ? SIFTS.filter(([covered]) => !route.covers.includes(covered))
         .map(([, parameter, condition]) => `(${parameter} is null or ${condition})`)
         .join(' and ')
@@ -185,9 +185,9 @@ function textOf(route: Route, sifted: boolean, isLater: boolean): string {
         ${along(route, isLater)}
       ) as card
     )
-    select ${CARD_DETAILS}, walk.looked, walk.reached
+    select ${CARD_DETAILS}, walk.examined, walk.reached
     from (
-      select (select count(*) from candidate) as looked,
+      select (select count(*) from candidate) as examined,
         (select card_id from candidate order by ${key} ${backward} limit 1) as reached
     ) as walk
     left join (
@@ -204,15 +204,15 @@ function textOf(route: Route, sifted: boolean, isLater: boolean): string {
     order by page.${key} ${onward}`;
 }
 
-/** The cards of a stretch, from the rows of {@link listCards}. `next` is where the next one begins; null at the end. */
-export function toCardStretch(
+/** The cards of a chunk, from the rows of {@link listCards}. `next` is where the next one begins; null at the end. */
+export function toCardChunk(
   rows: readonly Row[],
-  stretch: CardStretch,
+  chunk: CardChunk,
 ): { readonly items: readonly CardDetails[]; readonly next: string | null } {
   const items = rows.filter((row) => row.card_id !== null).map(toCardDetails);
   const last = items.at(-1);
-  if (last !== undefined && items.length === stretch.count) return { items, next: last.card.cardId };
+  if (last !== undefined && items.length === chunk.count) return { items, next: last.card.cardId };
   const [row] = rows;
-  const isCutShort = row !== undefined && Number(row.looked) === stretch.look;
+  const isCutShort = row !== undefined && Number(row.examined) === chunk.maxExamined;
   return { items, next: isCutShort ? (row.reached as string) : null };
 }

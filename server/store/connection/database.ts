@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Connections } from './connections.ts';
 import { CommitUnknown, DISK_FULL, QUERY_CANCELED, StoreFailure } from './failure.ts';
 import type { Pool } from './pool.ts';
-import { decideOrRollBack, insistOnBase, leave, load, save, sendTogether } from './round-trips.ts';
+import { decideOrRollBack, leave, load, requireBase, save, sendTogether } from './round-trips.ts';
 import { REPLICATED, type Standby } from './standby.ts';
 import {
   type ChainedSteps,
@@ -47,7 +47,7 @@ export class Database {
   constructor(connections: Connections, standby: Standby, programIds?: readonly string[]) {
     this.#connections = connections;
     this.#standby = standby;
-    this.#programs = programIds === undefined ? null : `service.programs = '{${programIds.map(insistOnUuid).join()}}'`;
+    this.#programs = programIds === undefined ? null : `service.programs = '{${programIds.map(requireUuid).join()}}'`;
   }
 
   /** How often the server may have become another one: what was remembered before that may be of transactions it lacks. */
@@ -127,7 +127,7 @@ export class Database {
       const isAhead = place.baseCommitted() !== true;
       if (isAhead && !hasWritten && decision.check === null) await leave(client, decision);
       else if (!hasWritten) {
-        await insistOnBase(client, place);
+        await requireBase(client, place);
         await leave(client, decision, decision.check);
       } else if (!isAhead) await save(client, batchId, [[...early, ...late]], result, this.#standby);
       else await save(client, batchId, [early, late], result, this.#standby, place);
@@ -334,7 +334,7 @@ async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
 }
 
 /** Becomes part of the text of a statement, so it must be a UUID. */
-function insistOnUuid(id: string): string {
+function requireUuid(id: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
   throw new Error('the id of a card program is no UUID');
 }

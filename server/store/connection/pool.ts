@@ -219,17 +219,17 @@ class ConnectionQueue {
 
   #watch(): void {
     let seen = this.#responses();
-    let looked = performance.now();
+    let checkedAt = performance.now();
     let silence = 0;
     this.#timer = setInterval(() => {
       const now = performance.now();
       const responses = this.#responses();
-      // A process that was stopped for a while has not read what arrived meanwhile, so a late look counts as one look.
-      silence = responses === seen ? silence + Math.min(now - looked, 2 * WATCH_MILLISECONDS) : 0;
+      // A process that was stopped for a while has not read what arrived meanwhile, so a late check counts as one check.
+      silence = responses === seen ? silence + Math.min(now - checkedAt, 2 * WATCH_MILLISECONDS) : 0;
       if (silence > SILENCE_MILLISECONDS) this.#refuse(() => true, false);
       else if (responses !== seen) this.#refuse(({ until }) => now > until, true);
       seen = responses;
-      looked = now;
+      checkedAt = now;
       if (this.#waiting.length > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;

@@ -74,7 +74,7 @@ export async function leave(
 }
 
 /** Waits for the transaction before in the chain. If it was not committed, rolls back and throws. */
-export async function insistOnBase(client: pg.PoolClient, place: ChainPlace): Promise<void> {
+export async function requireBase(client: pg.PoolClient, place: ChainPlace): Promise<void> {
   if (await place.baseCommitted()) return;
   const broken = place.whenBroken();
   await rolledBack(client, broken);
@@ -104,7 +104,7 @@ export async function save(
   const sendWrites = async (): Promise<Responses> => {
     if (place === undefined) return sendTogether(client, () => [...begin(), client.query('commit')]);
     const early = sendTogether(client, begin);
-    await insistOnBase(client, place);
+    await requireBase(client, place);
     const late = sendTogether(client, () => [...send(second ?? []), client.query('commit')]);
     return [...(await early), ...(await late)];
   };

@@ -42,7 +42,7 @@ export const READ_ALL_HEADS: Statement = {
   values: [],
 };
 
-/** A place, what tells whether its events are deleted, and whether a standby is to have it. */
+/** A place, whether its events are deleted, and the server if its commits wait for a standby. */
 const PLACE = `${POSITION.names}, (select up_to_number from event_deletion) as deleted, relayed_at as created_at, ${REPLICATED}`;
 
 // A page of places, oldest or newest first. The first of those after a position may begin before it: it is found by one

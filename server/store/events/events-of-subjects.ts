@@ -24,7 +24,7 @@ export type EventMoment = ReturnType<typeof MOMENT.read>;
 
 const READ_PLACES_AT = statement(
   'read_event_places_at',
-  { sent: rows(MOMENT), programId: UUID, look: NUMBER, count: NUMBER },
+  { sent: rows(MOMENT), programId: UUID, maxExamined: NUMBER, count: NUMBER },
   `select found.* from :sent cross join lateral (
       select * from (
         select program_id, position, event_position.count, batch_id, events_at, number, is_shared
@@ -32,20 +32,20 @@ const READ_PLACES_AT = statement(
         where batch_id >= uuid_at(sent.earliest - case when sent.is_service_time
               then (select coalesce(max(furthest), interval '0') from sandbox_clock) else interval '0' end)
           and batch_id <= uuid_at(sent.latest)
-          -- For the partitions; the exact times are compared below, after the look limit.
+          -- For the partitions; the exact times are compared below, after the limit.
           and events_at >= sent.since - interval '1 day' and events_at <= sent.until + interval '1 day'
-        order by batch_id desc limit :look
-      ) as looked
+        order by batch_id desc limit :maxExamined
+      ) as examined
       where program_id = :programId and events_at >= sent.since and events_at <= sent.until
       order by abs(extract(epoch from events_at - sent.since - (sent.until - sent.since) / 2)), batch_id limit :count
     ) as found`,
 );
 
-/** Reads the places of the events of a program at some moments: `look` transactions are looked at for each, at most. */
+/** Reads the places of the events of a program at some moments: at most `maxExamined` transactions are compared for each. */
 export function readPlacesAt(
   programId: string,
   moments: readonly EventMoment[],
-  bounds: { readonly look: number; readonly count: number },
+  bounds: { readonly maxExamined: number; readonly count: number },
 ): Statement {
   return READ_PLACES_AT({ sent: moments, programId, ...bounds });
 }
@@ -93,7 +93,7 @@ export async function readEventsOfSubjects(
   programId: string,
   subjectIds: readonly string[],
   moments: readonly EventMoment[],
-  bounds: { readonly look: number; readonly count: number },
+  bounds: { readonly maxExamined: number; readonly count: number },
 ): Promise<readonly SubjectEvent[]> {
   const places = (await database.read(readPlacesAt(programId, moments, bounds))).map(toEventPlace);
   if (places.length === 0) return [];

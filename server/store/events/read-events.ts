@@ -56,7 +56,7 @@ export type EventPage = {
   readonly end: number;
   /** Whether there may be more. */
   readonly isFull: boolean;
-  /** The places that were read, which tell whether a standby is to have them. */
+  /** The places that were read, with `replicated`: whether commits wait for a standby. */
   readonly places: readonly Row[];
 };
 
@@ -179,7 +179,7 @@ function hasFilter({ types, subjectId, onlyOf }: EventRange): boolean {
 }
 
 /** Only a filter leaves out an event: one that is lost is an error, and never a gap that nobody notices. */
-function insistOnFilter(range: EventRange): void {
+function requireFilter(range: EventRange): void {
   if (!hasFilter(range)) throw new Error('an event that has a position is missing');
 }
 
@@ -217,7 +217,7 @@ function pageAfter(
       if (isDeleted(row, offset)) return 'deleted';
       if (events.length === limit) return { events, end, isFull: true };
       const event = found.of(place, offset);
-      if (event === undefined) insistOnFilter(range);
+      if (event === undefined) requireFilter(range);
       else events.push(toStoredEvent(place, event));
       end = start + offset;
     }
@@ -236,7 +236,7 @@ function pageBefore(places: readonly Row[], found: FoundEvents, before: number, 
       if (isDeleted(row, offset)) return { events, end, isFull: false, isLast: true };
       if (events.length === limit) return { events, end, isFull: true };
       const event = found.of(place, offset);
-      if (event === undefined) insistOnFilter(range);
+      if (event === undefined) requireFilter(range);
       else events.push(toStoredEvent(place, event));
       end = start + offset;
     }

@@ -19,7 +19,7 @@ import {
 } from '../sql.ts';
 
 // Invariant: Whatever changes an account, its holds, counters, card or transfers raises its version
-// Kept by: this file, `server/subjects/transfers/looked-accounts.ts`, and triggers for all others
+// Kept by: this file, `server/subjects/transfers/examined-accounts.ts`, and triggers for all others
 // Tested by: `test/store/chain/guards.test.ts`
 
 /** What decisions use. */
@@ -234,7 +234,7 @@ export const updateAccounts = statementOfRows(
     where account.program_id = sent.program_id and account.account_id = sent.account_id`,
 );
 
-/** An account that a decision has looked at: as it was then, and as it is to be written. */
+/** An account that a decision has read: as it was then, and as it is to be written. */
 export type DecidedAccount = { readonly before: StoredAccount; readonly after: StoredAccount };
 
 const UPDATE_IF_UNCHANGED = statement(

@@ -25,11 +25,11 @@ export type CausedPosting = ReturnType<typeof POSTING.read>;
 const postingsWhere = (side: 'source' | 'destination'): string => `
   select ${POSTING.names} from posting
   where program_id = :programId and ${side}_account_id = of_card.account_id
-    and ${side}_sequence > range.low and ${side}_sequence <= range.low + :look::bigint and cause_id = sent.cause_id`;
+    and ${side}_sequence > range.low and ${side}_sequence <= range.low + :maxExamined::bigint and cause_id = sent.cause_id`;
 
 const READ_POSTINGS_OF_CAUSES = statement(
   'read_postings_of_causes',
-  { sent: rows(CAUSE), programId: UUID, cardId: UUID, look: NUMBER },
+  { sent: rows(CAUSE), programId: UUID, cardId: UUID, maxExamined: NUMBER },
   // By its number, which the moment leads to; and among the latest, since the clock of a sandbox can have been set back.
   `with of_card as materialized (
       select account.account_id, account.sequence
@@ -42,22 +42,22 @@ const READ_POSTINGS_OF_CAUSES = statement(
     select found.* from :sent cross join of_card
     cross join lateral (
       values (last_sequence_before(:programId, of_card.account_id, sent.moment)),
-        (greatest(of_card.sequence - :look::bigint, 0))
+        (greatest(of_card.sequence - :maxExamined::bigint, 0))
     ) as range (low)
     cross join lateral (${postingsWhere('source')} union all ${postingsWhere('destination')}) as found`,
 );
 
 /**
- * Reads the postings of a card that have one of the causes. `look` lines of the card's statement are compared for each
+ * Reads the postings of a card that have one of the causes. `maxExamined` lines of the card's statement are compared for each
  * cause: more than one group of transfers can have at one moment.
  */
 export function readPostingsOfCauses(
   programId: string,
   cardId: string,
   causes: readonly PostingCause[],
-  look: number,
+  maxExamined: number,
 ): Statement {
-  return READ_POSTINGS_OF_CAUSES({ sent: causes, programId, cardId, look });
+  return READ_POSTINGS_OF_CAUSES({ sent: causes, programId, cardId, maxExamined });
 }
 
 /** The postings from the rows of {@link readPostingsOfCauses}, each once. */

@@ -15,7 +15,7 @@ import {
 } from '../sql.ts';
 import type { CountedScope } from './transfer-count.ts';
 
-/** Scheduled transfers that are looked at: some ten milliseconds, however many there are. */
+/** Scheduled transfers that are counted: some ten milliseconds, however many there are. */
 export const MAX_SCHEDULED = 10_000;
 
 /** Programs that are named. */
@@ -59,25 +59,25 @@ export type ScheduledInScope = RowOf<typeof SCHEDULED.columns>;
 const COUNT_SCHEDULED = statementVariants({
   programId: nullable(UUID),
   type: nullable(word<TransferType>()),
-  look: NUMBER,
+  maxExamined: NUMBER,
 });
 
 /**
- * Counts the scheduled transfers of a scope. No more are looked at than {@link MAX_SCHEDULED}: those of all programs in the
+ * Counts the scheduled transfers of a scope. No more are counted than {@link MAX_SCHEDULED}: those of all programs in the
  * order in which they are due, those of one program in the order of their ids.
  */
 export function countScheduled({ programId, type }: CountedScope): Statement {
   const isOne = programId !== null;
-  const text = (): string => `select count(*) filter (where fits) as transfers, count(*) >= :look as at_least,
+  const text = (): string => `select count(*) filter (where fits) as transfers, count(*) >= :maxExamined as at_least,
       count(*) filter (where fits and scheduled_for < service_now() + interval '24 hours') as within_day,
       min(scheduled_for) filter (where fits) as next_at
     from (
       select scheduled_for, :type::text is null or type = :type as fits from transfer
       where status = 'scheduled' ${isOne ? 'and program_id = :programId' : 'and :programId::uuid is null'}
-      order by ${isOne ? 'program_id, transfer_id' : 'scheduled_for'} limit :look
-    ) as looked`;
+      order by ${isOne ? 'program_id, transfer_id' : 'scheduled_for'} limit :maxExamined
+    ) as examined`;
   const name = isOne ? 'count_scheduled_of_program' : 'count_scheduled';
-  return COUNT_SCHEDULED(name, text, { programId, type, look: MAX_SCHEDULED });
+  return COUNT_SCHEDULED(name, text, { programId, type, maxExamined: MAX_SCHEDULED });
 }
 
 /** The number from the row of {@link countScheduled}. */

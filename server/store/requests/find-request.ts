@@ -7,10 +7,10 @@ import { columns, DATE, INTEGER, many, NUMBER, nullable, type RowOf, statement, 
 // limits for what a busy ledger writes in that time.
 
 /** Rows that one statement compares with the request, of each program. */
-const LOOK = 50_000;
+const MAX_EXAMINED = 50_000;
 
 /** Between two moments: `from` is included, `to` is not. */
-export type Stretch = { readonly from: Date; readonly to: Date };
+export type TimeRange = { readonly from: Date; readonly to: Date };
 
 /** The highest time that a UUIDv7 can have, in milliseconds since 1970. */
 const LAST_TIME = 2 ** 48 - 1;
@@ -27,24 +27,36 @@ const MADE = columns({ programId: UUID, id: UUID, isTransfer: TEXT });
 
 const FIND_MADE = statement(
   'find_made_by_request',
-  { requestId: UUID, programId: nullable(UUID), low: UUID, high: UUID, look: NUMBER, count: NUMBER },
+  { requestId: UUID, programId: nullable(UUID), low: UUID, high: UUID, maxExamined: NUMBER, count: NUMBER },
   `select program.program_id, made.id, made.is_transfer
     from program cross join lateral (
       (select transfer_id as id, request_id, 'yes' as is_transfer from transfer
         where transfer.program_id = program.program_id and transfer_id >= :low and transfer_id < :high
-        order by transfer_id limit :look)
+        order by transfer_id limit :maxExamined)
       union all
       (select reversal_id, request_id, 'no' from reversal
         where reversal.program_id = program.program_id and reversal_id >= :low and reversal_id < :high
-        order by reversal_id limit :look)
+        order by reversal_id limit :maxExamined)
     ) as made
     where (:programId::uuid is null or program.program_id = :programId) and made.request_id = :requestId
     order by made.id limit :count`,
 );
 
-/** Finds the transfers and reversals with ids of a stretch of time that a request has created, at most `count`. */
-export function findMade(requestId: string, programId: string | null, { from, to }: Stretch, count: number): Statement {
-  return FIND_MADE({ requestId, programId, low: lowestIdAt(from), high: lowestIdAt(to), look: LOOK, count });
+/** Finds the transfers and reversals with ids of a range of time that a request has created, at most `count`. */
+export function findMade(
+  requestId: string,
+  programId: string | null,
+  { from, to }: TimeRange,
+  count: number,
+): Statement {
+  return FIND_MADE({
+    requestId,
+    programId,
+    low: lowestIdAt(from),
+    high: lowestIdAt(to),
+    maxExamined: MAX_EXAMINED,
+    count,
+  });
 }
 
 /** A transfer or a reversal that a request has created; ids are inner UUIDs. */
@@ -76,27 +88,27 @@ const FIND_EVENTS = statement(
     high: UUID,
     from: DATE,
     to: DATE,
-    look: NUMBER,
+    maxExamined: NUMBER,
     count: NUMBER,
   },
   `select ${EVENT.names} from (
       select ${EVENT.names} from event
       where batch_id >= :low and batch_id < :high and created_at >= :from and created_at < :to
-      order by batch_id limit :look
+      order by batch_id limit :maxExamined
     ) as seen
     where request_id = :requestId or (request_id is null and subject_id = any (:subjects))
     order by batch_id, index limit :count`,
 );
 
 /**
- * Finds the events of transactions of a stretch of time that name a request, and those that name none and are about one of
+ * Finds the events of transactions of a range of time that name a request, and those that name none and are about one of
  * some `subjects` (ids on the wire). `aheadMilliseconds`: how far the clock of a sandbox was ahead, which events have and
  * transactions have not.
  */
 export function findEvents(
   requestId: string,
   subjects: readonly string[],
-  { from, to }: Stretch,
+  { from, to }: TimeRange,
   aheadMilliseconds: number,
   count: number,
 ): Statement {
@@ -107,7 +119,7 @@ export function findEvents(
     high: lowestIdAt(to),
     from: new Date(from.getTime() + aheadMilliseconds),
     to: new Date(to.getTime() + aheadMilliseconds),
-    look: LOOK,
+    maxExamined: MAX_EXAMINED,
     count,
   });
 }
@@ -123,9 +135,9 @@ export function toCausedEvent(row: Row): CausedEvent {
 
 const READ_CLOCK_MOVES = statement(
   'read_clock_moves',
-  { from: DATE, to: DATE, look: NUMBER },
+  { from: DATE, to: DATE, maxExamined: NUMBER },
   `select details, created_at from (
-      select details, created_at, position from audit_entry where action = 'move_clock' order by position desc limit :look
+      select details, created_at, position from audit_entry where action = 'move_clock' order by position desc limit :maxExamined
     ) as moves
     where created_at < :to and position >= coalesce((
       select position from audit_entry
@@ -133,10 +145,10 @@ const READ_CLOCK_MOVES = statement(
     ), 0)`,
 );
 
-/** Moves of a sandbox's clock that are looked at, the latest first. */
+/** Moves of a sandbox's clock that are compared, the latest first. */
 const MAX_MOVES = 1000;
 
-/** Reads the moves of the sandbox's clock in a stretch of time, and the last one before it. */
-export function readClockMoves({ from, to }: Stretch): Statement {
-  return READ_CLOCK_MOVES({ from, to, look: MAX_MOVES });
+/** Reads the moves of the sandbox's clock in a range of time, and the last one before it. */
+export function readClockMoves({ from, to }: TimeRange): Statement {
+  return READ_CLOCK_MOVES({ from, to, maxExamined: MAX_MOVES });
 }

@@ -58,7 +58,7 @@ const AMOUNT = columns({ amount: NUMBER, currency: TEXT });
 
 const FIND_BY_AMOUNT = statement(
   'find_transfers_by_amount',
-  { ...IN_PROGRAMS, amounts: rows(AMOUNT), from: nullable(DATE), to: nullable(DATE), look: NUMBER },
+  { ...IN_PROGRAMS, amounts: rows(AMOUNT), from: nullable(DATE), to: nullable(DATE), maxExamined: NUMBER },
   `with bounds as materialized (
       select uuid_at(greatest(coalesce(:from::timestamptz, 'epoch') - furthest - interval '1 hour', 'epoch')) as low,
         case when :to::timestamptz is null then 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid
@@ -74,7 +74,7 @@ const FIND_BY_AMOUNT = statement(
           where transfer.program_id = wanted.program_id and transfer.amount = sought.amount
             and (transfer.amount, transfer.transfer_id) >= (sought.amount, bounds.low)
             and (transfer.amount, transfer.transfer_id) < (sought.amount, bounds.high)
-          order by transfer.amount desc, transfer.transfer_id desc limit :look
+          order by transfer.amount desc, transfer.transfer_id desc limit :maxExamined
         ) as looked_at
         where currency = any (sought.currencies)
           and (:from::timestamptz is null or created_at >= :from) and (:to::timestamptz is null or created_at < :to)
@@ -90,15 +90,15 @@ export type SoughtAmount = {
 };
 
 /**
- * Finds the newest transfers of an amount. In each program `look` transfers with the number are compared with the
+ * Finds the newest transfers of an amount. In each program `maxExamined` transfers with the number are compared with the
  * currencies and the time; an id contains the time of `created_at`, give or take (see `transfer-list.ts`).
  */
 export function findTransfersByAmount(
   programIds: readonly string[],
   { amounts, from, to }: SoughtAmount,
-  look: number,
+  maxExamined: number,
   count: number,
 ): Statement {
   const flat = amounts.flatMap(({ amount, currencies }) => currencies.map((currency) => ({ amount, currency })));
-  return FIND_BY_AMOUNT({ programIds, amounts: flat, from, to, look, count });
+  return FIND_BY_AMOUNT({ programIds, amounts: flat, from, to, maxExamined, count });
 }

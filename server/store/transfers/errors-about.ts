@@ -2,13 +2,13 @@ import type { Row, Statement } from '../connection/database.ts';
 import { LISTED_ERROR, type LoggedError, toLoggedError } from '../error.ts';
 import { DATE, many, NUMBER, nullable, statement, TEXT, UUID } from '../sql.ts';
 
-/** SQL: the errors of one index from one of its ends, `look` at most, and whether they are about the transfer. */
-const looked = (from: string, where: string, order: 'asc' | 'desc'): string => `
+/** SQL: the errors of one index from one of its ends, `maxExamined` at most, and whether they are about the transfer. */
+const examined = (from: string, where: string, order: 'asc' | 'desc'): string => `
   select ${from}, request_id, created_at,
     program_id = :programId and (transfer_id = :transferId or idempotency_key = :key::text) as matches
   from (
     select * from error where ${where} and created_at >= :since
-    order by created_at ${order}, request_id ${order} limit :look
+    order by created_at ${order}, request_id ${order} limit :maxExamined
   ) as error`;
 
 const OF_CARD = 'card_name = :cardName';
@@ -23,24 +23,24 @@ const READ_ERRORS_ABOUT = statement(
     key: nullable(TEXT),
     operations: many(TEXT),
     since: DATE,
-    look: NUMBER,
+    maxExamined: NUMBER,
     count: NUMBER,
   },
   // An error has no index by its transfer or its key. Those near the transfer and the latest ones are what people ask about.
-  `with looked as materialized (
-      (${looked("'card, first' as part", OF_CARD, 'asc')})
-      union all (${looked("'card, last' as part", OF_CARD, 'desc')})
+  `with examined as materialized (
+      (${examined("'card, first' as part", OF_CARD, 'asc')})
+      union all (${examined("'card, last' as part", OF_CARD, 'desc')})
       union all select found.* from unnest(:operations) as wanted (operation) cross join lateral (
-        (${looked("wanted.operation || ', first' as part", OF_OPERATION, 'asc')})
-        union all (${looked("wanted.operation || ', last'", OF_OPERATION, 'desc')})
+        (${examined("wanted.operation || ', first' as part", OF_OPERATION, 'asc')})
+        union all (${examined("wanted.operation || ', last'", OF_OPERATION, 'desc')})
       ) as found
     ), found as materialized (
-      select distinct created_at, request_id from looked where matches
+      select distinct created_at, request_id from examined where matches
       order by created_at, request_id limit :count
     )
-    select error.*, walk.looked
+    select error.*, walk.examined
     from (
-      select coalesce(max(count), 0) as looked from (select count(*) from looked group by part) as counted
+      select coalesce(max(count), 0) as examined from (select count(*) from examined group by part) as counted
     ) as walk
     left join found on true
     left join lateral (
@@ -63,7 +63,7 @@ export type ErrorsAbout = {
   readonly operations: readonly string[];
   readonly since: Date;
   /** Errors compared at most, from either end, for the card and for each operation. */
-  readonly look: number;
+  readonly maxExamined: number;
   readonly count: number;
 };
 
@@ -75,8 +75,8 @@ export function readErrorsAbout(about: ErrorsAbout): Statement {
 /** The errors from the rows of {@link readErrorsAbout}, and whether there were more than were compared. */
 export function toErrorsAbout(
   rows: readonly Row[],
-  { look }: Pick<ErrorsAbout, 'look'>,
+  { maxExamined }: Pick<ErrorsAbout, 'maxExamined'>,
 ): { readonly errors: readonly LoggedError[]; readonly isCutShort: boolean } {
   const errors = rows.filter((row) => row.request_id !== null).map(toLoggedError);
-  return { errors, isCutShort: Number(rows[0]?.looked) >= look };
+  return { errors, isCutShort: Number(rows[0]?.examined) >= maxExamined };
 }

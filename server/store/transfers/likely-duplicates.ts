@@ -13,7 +13,7 @@ const PAIR = columns({ transferId: UUID, earlierId: UUID });
 /** Ids of two transfers of one card, type and amount: the later one, and the one before it. */
 export type DuplicatePair = ReturnType<typeof PAIR.read>;
 
-/** Transfers that are only looked at as the earlier one of a pair whose later one is at the end of the stretch. */
+/** Transfers beyond the chunk that are only compared as the earlier one of a pair. */
 const OVERLAP = 500;
 
 /** SQL: the transfers of a card along one of its two indexes, newest first. */
@@ -23,16 +23,16 @@ const ofCard = (column: 'card_id' | 'destination_card_id'): string => {
   return `select transfer.* from transfer
     where transfer.program_id = :programId and transfer.${column} = ${cardId} ${only}
       and (transfer.${column}, transfer.transfer_id) < (${cardId}, :before::uuid)
-    order by transfer.${column} desc, transfer.transfer_id desc limit :look::bigint + ${OVERLAP}`;
+    order by transfer.${column} desc, transfer.transfer_id desc limit :maxExamined::bigint + ${OVERLAP}`;
 };
 
 const READ_DUPLICATE_PAIRS = statement(
   'read_duplicate_pairs',
-  { programId: UUID, cardName: TEXT, before: UUID, windowSeconds: NUMBER, look: NUMBER, count: NUMBER },
+  { programId: UUID, cardName: TEXT, before: UUID, windowSeconds: NUMBER, maxExamined: NUMBER, count: NUMBER },
   `with candidate as materialized (
       select transfer.*, row_number() over (order by transfer_id desc) as place from (
         (${ofCard('card_id')}) union all (${ofCard('destination_card_id')})
-        order by transfer_id desc limit :look::bigint + ${OVERLAP}
+        order by transfer_id desc limit :maxExamined::bigint + ${OVERLAP}
       ) as transfer
     ), pair as (
       select transfer_id, place, created_at, lag(transfer_id) over alike as earlier_id, lag(created_at) over alike as earlier_at
@@ -40,12 +40,12 @@ const READ_DUPLICATE_PAIRS = statement(
       window alike as (partition by type, amount, card_id, destination_card_id order by transfer_id)
     ), page as (
       select transfer_id, earlier_id from pair
-      where place <= :look and earlier_id is not null
+      where place <= :maxExamined and earlier_id is not null
         and abs(extract(epoch from created_at - earlier_at)) <= :windowSeconds
       order by transfer_id desc limit :count
     )
     select page.transfer_id, page.earlier_id, card.card_id,
-      (select transfer_id from candidate where place = :look) as reached
+      (select transfer_id from candidate where place = :maxExamined) as reached
     from (select ${cardIdOf(':cardName')} as card_id) as card
     left join page on true
     where card.card_id is not null
@@ -53,12 +53,12 @@ const READ_DUPLICATE_PAIRS = statement(
 );
 
 /** Which of a card's transfers are compared. */
-export type DuplicateStretch = {
+export type DuplicateChunk = {
   /** Only transfers before this one (inner UUID); null for the newest. */
   readonly before: string | null;
   readonly windowSeconds: number;
   /** Transfers compared at most: it bounds the time, however rare duplicates are. */
-  readonly look: number;
+  readonly maxExamined: number;
   /** Pairs at most. */
   readonly count: number;
 };
@@ -67,11 +67,11 @@ export type DuplicateStretch = {
  * Reads pairs of transfers of a card, newest first, each with the one before it of the same card, type and amount. No row
  * where the card does not exist, and one row without a pair where there is none.
  */
-export function readDuplicatePairs(programId: string, cardName: string, stretch: DuplicateStretch): Statement {
-  return READ_DUPLICATE_PAIRS({ programId, cardName, ...stretch, before: stretch.before ?? LAST_ID });
+export function readDuplicatePairs(programId: string, cardName: string, chunk: DuplicateChunk): Statement {
+  return READ_DUPLICATE_PAIRS({ programId, cardName, ...chunk, before: chunk.before ?? LAST_ID });
 }
 
-/** The pairs from the rows of {@link readDuplicatePairs}; `reached` is where the next stretch begins, null at the end. */
+/** The pairs from the rows of {@link readDuplicatePairs}; `reached` is where the next chunk begins, null at the end. */
 export function toDuplicatePairs(rows: readonly Row[]): {
   readonly pairs: readonly DuplicatePair[];
   readonly reached: string | null;
@@ -91,7 +91,7 @@ const READ_TRANSFERS_ALIKE = statement(
     amount: NUMBER,
     createdAt: DATE,
     windowSeconds: NUMBER,
-    look: NUMBER,
+    maxExamined: NUMBER,
     count: NUMBER,
   },
   // Ids of earlier versions have the time of another clock, see endsOf in transfer-list.ts; here a minute is enough.
@@ -100,7 +100,7 @@ const READ_TRANSFERS_ALIKE = statement(
       where program_id = :programId and card_id = :cardId
         and (card_id, transfer_id) > (:cardId, uuid_at(:createdAt::timestamptz - make_interval(secs => :windowSeconds::bigint + 60)))
         and (card_id, transfer_id) < (:cardId, uuid_at(:createdAt::timestamptz + make_interval(secs => :windowSeconds::bigint + 60)))
-      order by card_id, transfer_id limit :look
+      order by card_id, transfer_id limit :maxExamined
     )
     select found.transfer_id, clock.now from (select service_now() as now) as clock left join (
       select transfer_id from candidate as transfer
@@ -117,7 +117,7 @@ const READ_TRANSFERS_ALIKE = statement(
  */
 export function readTransfersAlike(
   transfer: Transfer,
-  bounds: { readonly windowSeconds: number; readonly look: number; readonly count: number },
+  bounds: { readonly windowSeconds: number; readonly maxExamined: number; readonly count: number },
 ): Statement {
   const { programId, transferId, cardId, destinationCardId, type, amount, createdAt } = transfer;
   return READ_TRANSFERS_ALIKE({

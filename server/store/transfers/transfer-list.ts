@@ -6,21 +6,21 @@ import { DATE, NUMBER, nullable, statement, statementVariants, TEXT, UUID, word 
 import { TRANSFER_COLUMNS, toTransfer } from './transfer.ts';
 import { type Along, cardIdOf, type Route, routeFor, type TransferFilter } from './transfer-route.ts';
 
-/** A stretch of transfers in the order of their ids (inner UUIDs). */
-export type Stretch = {
+/** A chunk of transfers in the order of their ids (inner UUIDs). */
+export type Chunk = {
   readonly order: 'newest_first' | 'oldest_first';
-  /** The last transfer of the previous stretch; null for the first stretch. */
+  /** The last transfer of the previous chunk; null for the first chunk. */
   readonly after: string | null;
   /** The newest transfer of an export, which begins with the oldest; null for no end. */
   readonly until: string | null;
   /** Maximum number of transfers returned. */
   readonly count: number;
-  /** Maximum number of transfers compared with the filter: it bounds the time of a stretch, however rare the matches. */
-  readonly look: number;
+  /** Maximum number of transfers compared with the filter: it bounds the time of a chunk, however rare the matches. */
+  readonly maxExamined: number;
 };
 
-/** The transfers of a stretch. `next` is where the next one begins; null at the end. */
-export type StretchRead = { readonly transfers: readonly Transfer[]; readonly next: string | null };
+/** The transfers of a chunk. `next` is where the next one begins; null at the end. */
+export type ChunkRead = { readonly transfers: readonly Transfer[]; readonly next: string | null };
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 /** After every transfer. */
@@ -38,7 +38,7 @@ export function readNewestTransfer(programId: string): Statement {
 }
 
 /** Whether a list compares more transfers than it returns; not where one index covers the filter. */
-export function isSifted(filter: TransferFilter): boolean {
+export function isFiltered(filter: TransferFilter): boolean {
   const { covers } = routeFor(filter);
   const names = Object.keys(filter) as (keyof TransferFilter)[];
   return names.some((name) => filter[name] !== null && !covers.includes(name));
@@ -59,24 +59,24 @@ const LIST_TRANSFERS = statementVariants({
   maximumAmount: nullable(NUMBER),
   low: UUID,
   high: UUID,
-  look: NUMBER,
+  maxExamined: NUMBER,
   count: NUMBER,
 });
 
 /**
- * Reads a stretch of transfers. One index leads to the transfers that can match, and each of them is compared with the
- * rest of the filter, `look` of them at most. So a filter that matches nothing in a long history is no slower than any
- * other: the stretch is empty and says where to continue.
+ * Reads a chunk of transfers. One index leads to the transfers that can match, and each of them is compared with the
+ * rest of the filter, `maxExamined` of them at most. So a filter that matches nothing in a long history is no slower than any
+ * other: the chunk is empty and says where to continue.
  *
- * The planner does not choose that index: the stretch is sorted in an order that only one index has, so it is the same
+ * The planner does not choose that index: the chunk is sorted in an order that only one index has, so it is the same
  * on a young table and on a full one. The rest of the filter cannot change the plan. All of it is in the text, so that
  * there are dozens of texts to keep plans for, not thousands.
  */
-export function listTransfers(programId: string, filter: TransferFilter, stretch: Stretch): Statement {
+export function listTransfers(programId: string, filter: TransferFilter, chunk: Chunk): Statement {
   const route = routeFor(filter);
   const isTimed = filter.createdFrom !== null || filter.createdTo !== null;
-  const variant = { route, order: stretch.order, isTimed, isSifted: isSifted(filter) };
-  const isDown = stretch.order === 'newest_first';
+  const variant = { route, order: chunk.order, isTimed, isFiltered: isFiltered(filter) };
+  const isDown = chunk.order === 'newest_first';
   const { metadata, idempotencyKey, ...rest } = filter;
   return LIST_TRANSFERS(nameOf(variant), () => textOf(variant), {
     ...rest,
@@ -84,29 +84,29 @@ export function listTransfers(programId: string, filter: TransferFilter, stretch
     keyHash: idempotencyKey === null ? null : hashKey(programId, 'create_transfer', idempotencyKey),
     metadataName: metadata?.name ?? null,
     metadataValue: metadata?.value ?? null,
-    low: (isDown ? null : stretch.after) ?? FIRST_ID,
-    high: (isDown ? stretch.after : stretch.until) ?? LAST_ID,
-    look: stretch.look,
-    count: stretch.count,
+    low: (isDown ? null : chunk.after) ?? FIRST_ID,
+    high: (isDown ? chunk.after : chunk.until) ?? LAST_ID,
+    maxExamined: chunk.maxExamined,
+    count: chunk.count,
   });
 }
 
 /** What the text of a list depends on. */
 type Variant = {
   readonly route: Route;
-  readonly order: Stretch['order'];
+  readonly order: Chunk['order'];
   readonly isTimed: boolean;
-  readonly isSifted: boolean;
+  readonly isFiltered: boolean;
 };
 
 /** One name for each text; PostgreSQL compares 63 characters of it. */
-function nameOf({ order, route, isTimed, isSifted }: Variant): string {
+function nameOf({ order, route, isTimed, isFiltered }: Variant): string {
   const verb = order === 'newest_first' ? 'list_transfers' : 'export_transfers';
-  const more = isTimed ? 'in_time' : isSifted ? 'sifted' : '';
+  const more = isTimed ? 'in_time' : isFiltered ? 'scan' : '';
   return [verb, route.name, more].filter((part) => part !== '').join('_');
 }
 
-function textOf({ route, order, isTimed, isSifted }: Variant): string {
+function textOf({ route, order, isTimed, isFiltered }: Variant): string {
   const [onward, backward] = order === 'newest_first' ? ['desc', 'asc'] : ['asc', 'desc'];
   const ends = endsOf(order, isTimed);
   const along: Along = (table, lead, only) => {
@@ -117,19 +117,19 @@ function textOf({ route, order, isTimed, isSifted }: Variant): string {
         where ${table}.program_id = :programId
           ${lead.map(([, value], at) => `and ${leading[at]} = ${value}`).join(' ')} ${only}
           and (${key.join(', ')}) > (${end(ends.low)}) and (${key.join(', ')}) ${ends.below} (${end(ends.high)})
-        order by ${key.map((column) => `${column} ${onward}`).join(', ')} limit :look`;
+        order by ${key.map((column) => `${column} ${onward}`).join(', ')} limit :maxExamined`;
   };
   const isBetween = (id: string): string => `${id} > ${ends.low} and ${id} ${ends.below} ${ends.high}`;
-  const matches = isSifted ? siftOf(route) : 'true';
+  const matches = isFiltered ? conditionOf(route) : 'true';
   const branches = route
     .relations(along, isBetween)
     .map((relation) => `select transfer.transfer_id, ${matches} as matches from (${relation}) as transfer`);
   return `with candidate as materialized (
-      ${branches.join(' union all ')} ${branches.length > 1 ? `order by transfer_id ${onward}` : ''} limit :look
+      ${branches.join(' union all ')} ${branches.length > 1 ? `order by transfer_id ${onward}` : ''} limit :maxExamined
     )
-    select ${TRANSFER_COLUMNS}, walk.looked, walk.reached, ${REPLICATED}
+    select ${TRANSFER_COLUMNS}, walk.examined, walk.reached, ${REPLICATED}
     from (
-      select (select count(*) from candidate) as looked,
+      select (select count(*) from candidate) as examined,
         (select transfer_id from candidate order by transfer_id ${backward} limit 1) as reached
     ) as walk
     left join (
@@ -147,25 +147,25 @@ function textOf({ route, order, isTimed, isSifted }: Variant): string {
     order by page.transfer_id ${onward}`;
 }
 
-/** The transfers of a stretch, from the rows of {@link listTransfers}. */
-export function toStretchRead(rows: readonly Row[], stretch: Stretch): StretchRead {
+/** The transfers of a chunk, from the rows of {@link listTransfers}. */
+export function toChunkRead(rows: readonly Row[], chunk: Chunk): ChunkRead {
   const transfers = rows.filter((row) => row.transfer_id !== null).map(toTransfer);
   const last = transfers.at(-1);
-  if (last !== undefined && transfers.length === stretch.count) return { transfers, next: last.transferId };
+  if (last !== undefined && transfers.length === chunk.count) return { transfers, next: last.transferId };
   const [row] = rows;
-  const isCutShort = row !== undefined && Number(row.looked) === stretch.look;
+  const isCutShort = row !== undefined && Number(row.examined) === chunk.maxExamined;
   return { transfers, next: isCutShort ? (row.reached as string) : null };
 }
 
 type Ends = { readonly low: string; readonly high: string; readonly below: '<' | '<=' };
 
 /**
- * Between which ids a stretch lies. An id contains the time of `created_at`. In transfers of earlier versions it is the
+ * Between which ids a chunk lies. An id contains the time of `created_at`. In transfers of earlier versions it is the
  * time of the process that received the request: the two differ by how far the sandbox's clock was ahead, and by the
  * difference of two machines' clocks. So a list by time searches that much further in either direction, and compares
  * `created_at`.
  */
-function endsOf(order: Stretch['order'], isTimed: boolean): Ends {
+function endsOf(order: Chunk['order'], isTimed: boolean): Ends {
   const [low, high] = [':low::uuid', ':high::uuid'];
   const below = order === 'newest_first' ? '<' : '<=';
   if (!isTimed) return { low, high, below };
@@ -203,7 +203,7 @@ const SIFTS: readonly Sift[] = [
 ];
 
 /** SQL: whether a transfer matches the parts of the filter that the route does not cover. */
-function siftOf({ covers }: Route): string {
+function conditionOf({ covers }: Route): string {
   return SIFTS.filter(([covered]) => !covers.includes(covered))
     .map(([, parameter, condition]) => `(${parameter} is null or ${condition})`)
     .join(' and ');

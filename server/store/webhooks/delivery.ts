@@ -145,7 +145,7 @@ const FINISHED = columns({
   dueAt: nullable(TIME),
 });
 
-/** A delivery of which nothing is left to do. One with `dueAt` is left if it was asked for again since. */
+/** A delivery that has ended. One with `dueAt` stays if it was asked for again since. */
 export type FinishedDelivery = ReturnType<typeof FINISHED.read>;
 
 export const deleteDeliveries = statement(

@@ -16,7 +16,7 @@ const SHARD = columns({ shard: SMALLINT, epoch: NUMBER });
 /** A shard that this process holds. Each change of hands raises the epoch. */
 export type HeldShard = ReturnType<typeof SHARD.read>;
 
-/** In one order, so that the same ones are given up at every look. */
+/** In one order, so that the same ones are given up each time. */
 export const toHeldShards = (found: readonly Row[]): readonly HeldShard[] =>
   found.map(SHARD.read).toSorted((left, right) => left.shard - right.shard);
 

@@ -1,17 +1,17 @@
 import { toWireId } from '../../../domain/identifier.ts';
 import type { Call, Reply } from '../../calls/call.ts';
+import { readFiltered } from '../../calls/filtered-page.ts';
 import { readPair } from '../../calls/metadata.ts';
 import { cardMissing } from '../../calls/missing.ts';
 import { DEFAULT_LIMIT, readCursor } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
-import { readSifted } from '../../calls/sifted-page.ts';
 import { readCardDetails, toCardDetails } from '../../store/card.ts';
 import {
   type CardFilter,
-  isCardSifted,
+  isCardFiltered,
   listCards as listStatement,
-  toCardStretch,
+  toCardChunk,
 } from '../../store/cards/card-list.ts';
 import { toCardRecord } from './record.ts';
 
@@ -37,14 +37,14 @@ export async function listCards(service: Service, call: Call<'list_cards'>): Pro
     prefix: query.card_id_prefix ?? null,
     metadata: readPair(call),
   };
-  const { items, next } = await readSifted({
+  const { items, next } = await readFiltered({
     call,
     limit,
     after: readCursor(call, 'card', cursor),
-    isSifted: isCardSifted(filter),
-    read: async (after, count, look) => {
-      const stretch = { after, count, look };
-      return toCardStretch(await readRows(service.database, listStatement(programId, filter, stretch)), stretch);
+    isFiltered: isCardFiltered(filter),
+    read: async (after, count, maxExamined) => {
+      const chunk = { after, count, maxExamined };
+      return toCardChunk(await readRows(service.database, listStatement(programId, filter, chunk)), chunk);
     },
     idOf: ({ card }) => card.cardId,
   });

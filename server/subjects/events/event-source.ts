@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { eventsExpired } from '../../calls/missing.ts';
-import { insistOnProof, readRows, toOperationFailure } from '../../calls/read-rows.ts';
+import { confirmReplicated, readRows, toOperationFailure } from '../../calls/read-rows.ts';
 import type { Database, Row } from '../../store/connection/database.ts';
 import { readHeads, readOldestPosition, toHeads } from '../../store/events/event-positions.ts';
 import { readEventPage, type StoredEvent } from '../../store/events/read-events.ts';
@@ -65,7 +65,7 @@ export async function readEvents(
 ): Promise<EventsRead> {
   const places: Row[] = [];
   const read = await searchEvents(database, source, from, { limit, places });
-  await insistOnProof(database, performance.now() + PROOF_MILLISECONDS, places);
+  await confirmReplicated(database, performance.now() + PROOF_MILLISECONDS, places);
   return read;
 }
 

@@ -17,7 +17,7 @@ import {
   findMade,
   type Made,
   readClockMoves,
-  type Stretch,
+  type TimeRange,
   toCausedEvent,
   toMade,
 } from '../../store/requests/find-request.ts';
@@ -41,10 +41,10 @@ export type RequestTrace = {
 };
 
 /**
- * The stretches of time, in seconds from the request, in which it can have done something: it has its response after 5 s.
+ * The ranges of time, in seconds from the request, in which it can have done something: it has its response after 5 s.
  * Clocks may differ by a second. The first is where nearly everything is.
  */
-const STRETCHES = [
+const TIME_RANGES = [
   [-1, 1],
   [1, 3],
   [3, 6],
@@ -63,7 +63,7 @@ export async function traceRequest(
   const receivedAt = timeOfId(requestId);
   const read = (statement: Statement): Promise<readonly Row[]> =>
     readInTurn({ programId: 'requests', deadline, isGone }, () => readRows(database, statement));
-  const whole = stretchOf(receivedAt, WHOLE, 0);
+  const whole = rangeOf(receivedAt, WHOLE, 0);
   const [row] = await read(readError(requestId, null));
   const error = row === undefined ? null : toLoggedError(row);
   const audited = await read(findAuditEntries(requestId, whole.from, whole.to, MAX_SHOWN_OF_REQUEST));
@@ -77,10 +77,10 @@ export async function traceRequest(
   const made: Made[] = [];
   const events: CausedEvent[] = [];
   let complete = true;
-  for (const [ahead, stretch] of aheads.flatMap((one) => STRETCHES.map((seconds) => [one, seconds] as const))) {
+  for (const [ahead, range] of aheads.flatMap((one) => TIME_RANGES.map((seconds) => [one, seconds] as const))) {
     if (performance.now() > deadline - RESERVED_MILLISECONDS) complete = false;
     if (!complete || made.length > MAX_BATCH_ROWS) break;
-    const found = await read(findMade(requestId, programId, stretchOf(receivedAt, stretch, ahead), MAX_BATCH_ROWS + 1));
+    const found = await read(findMade(requestId, programId, rangeOf(receivedAt, range, ahead), MAX_BATCH_ROWS + 1));
     made.push(...found.map(toMade));
   }
   const subjects = made.map(({ id, isTransfer }) => toWireId(isTransfer ? 'tr' : 'rev', id));
@@ -101,13 +101,13 @@ function isOfBatch({ path }: LoggedError): boolean {
   return path === OPERATIONS.create_transfer_batch.path;
 }
 
-function stretchOf(receivedAt: Date, [from, to]: readonly [number, number], aheadMilliseconds: number): Stretch {
+function rangeOf(receivedAt: Date, [from, to]: readonly [number, number], aheadMilliseconds: number): TimeRange {
   const base = receivedAt.getTime() + aheadMilliseconds;
   return { from: new Date(base + from * 1000), to: new Date(base + to * 1000) };
 }
 
 /** How far the clock of a sandbox was ahead at the time of a request, in milliseconds: once, unless it was moved then. */
-function toAheads(moves: readonly Row[], { from }: Stretch): readonly number[] {
+function toAheads(moves: readonly Row[], { from }: TimeRange): readonly number[] {
   const aheads = moves.map((move) => Number(JSON.parse(String(move.details)).seconds_ahead) * 1000);
   const isKnown = moves.some((move) => (move.created_at as Date) < from);
   return [...new Set(isKnown ? aheads : [0, ...aheads])].filter(Number.isFinite);

@@ -61,7 +61,7 @@ const MAX_RESULTS = 5;
 const COUNT = MAX_RESULTS + 1;
 
 /** Transfers that a search by amount compares with the currencies and the time, over all programs. */
-const MAX_AMOUNTS_LOOKED_AT = 20_000;
+const MAX_AMOUNTS_EXAMINED = 20_000;
 
 /**
  * search: what a text names, in all card programs or in one. The statements run one after the other and take turns with
@@ -170,8 +170,8 @@ async function findKey({ term, programId, programIds, read }: Sought): Promise<r
 async function findAmounts({ term, programIds, period, read }: Sought): Promise<readonly Found[]> {
   const { amounts } = term;
   if (amounts.length === 0 || programIds.length === 0) return [];
-  const look = Math.max(COUNT, Math.floor(MAX_AMOUNTS_LOOKED_AT / (programIds.length * amounts.length)));
-  const rows = await read(findTransfersByAmount(programIds, { amounts, ...period }, look, COUNT));
+  const maxExamined = Math.max(COUNT, Math.floor(MAX_AMOUNTS_EXAMINED / (programIds.length * amounts.length)));
+  const rows = await read(findTransfersByAmount(programIds, { amounts, ...period }, maxExamined, COUNT));
   return rows.map((row) => foundTransfer(toTransfer(row), 'amount'));
 }
 

@@ -3,7 +3,7 @@ import { moneySentence } from '../../../domain/transfers/money-sentence.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import { transferMissing } from '../../calls/missing.ts';
-import { insistOnProof, readRows } from '../../calls/read-rows.ts';
+import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
 import { toTransferRecord } from '../../calls/records/transfer.ts';
 import type { Service } from '../../calls/service.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
@@ -22,7 +22,7 @@ export async function getTransferTimeline(
   const transferId = fromWireId('tr', sentId);
   const rows =
     transferId === undefined ? [] : await readRows(service.database, readTransfer(call.programId, transferId));
-  await insistOnProof(service.database, call.deadline, rows);
+  await confirmReplicated(service.database, call.deadline, rows);
   const [row] = rows;
   if (row === undefined) throw transferMissing(sentId);
   const facts = await readFacts(service.database, call, toTransfer(row));

@@ -11,7 +11,7 @@ import { type DuplicatePair, readDuplicatePairs, toDuplicatePairs } from '../../
 import { readTransfers, toTransfer } from '../../store/transfers/transfer.ts';
 
 /** Transfers of the card that one page compares: some hundredths of a second. */
-const LOOK = 5000;
+const MAX_EXAMINED = 5000;
 
 /**
  * list_likely_duplicates: a page of a card's transfers that follow another one of the same type and amount, newest first; or
@@ -25,8 +25,8 @@ export async function listLikelyDuplicates(
   const { card_id: name } = call.params;
   const { limit = DEFAULT_LIMIT, cursor, window_seconds: windowSeconds = DUPLICATE_WINDOW_SECONDS } = call.query;
   const before = readCursor(call, 'tr', cursor);
-  const stretch = { before, windowSeconds, look: LOOK, count: limit + 1 };
-  const rows = await readInTurn(call, () => readRows(service.database, readDuplicatePairs(programId, name, stretch)));
+  const chunk = { before, windowSeconds, maxExamined: MAX_EXAMINED, count: limit + 1 };
+  const rows = await readInTurn(call, () => readRows(service.database, readDuplicatePairs(programId, name, chunk)));
   if (rows.length === 0) throw cardMissing(name);
   const { pairs, reached } = toDuplicatePairs(rows);
   const shown = pairs.slice(0, limit);

@@ -66,14 +66,14 @@ const SAME_MOMENT = SECOND;
 const DAY = 24 * 60 * 60 * SECOND;
 
 /** Transactions that are looked at for the events of one moment, and lines of a statement for a posting. */
-const PLACES = { look: 5000, count: 20 } as const;
+const PLACES = { maxExamined: 5000, count: 20 } as const;
 const POSTING_LOOK = 300;
 
 /** Errors that are looked at, from either end, for the card and for each action. */
-const ERROR_LOOK = 500;
+const MAX_ERRORS_EXAMINED = 500;
 
 /** Transfers of the card that are compared with this one. */
-const DUPLICATE_LOOK = 5000;
+const MAX_DUPLICATES_EXAMINED = 5000;
 
 /**
  * Reads what is stored about a transfer. Each statement is bounded and waits for its turn among the long reads, so that
@@ -203,7 +203,7 @@ async function findErrors(transfer: Transfer, read: Read): Promise<ReturnType<ty
     key: transfer.idempotencyKey,
     operations: ACTIONS,
     since: new Date(timeOfId(requestId).getTime() - DAY),
-    look: ERROR_LOOK,
+    maxExamined: MAX_ERRORS_EXAMINED,
     count: TIMELINE_LIMITS.errors + 1,
   };
   const { errors, isCutShort } = toErrorsAbout(await read(readErrorsAbout(about)), about);
@@ -217,7 +217,7 @@ async function findDuplicates(
 ): Promise<{ readonly duplicates: readonly Transfer[]; readonly now: number }> {
   const bounds = {
     windowSeconds: DUPLICATE_WINDOW_SECONDS,
-    look: DUPLICATE_LOOK,
+    maxExamined: MAX_DUPLICATES_EXAMINED,
     count: TIMELINE_LIMITS.duplicates,
   };
   const { ids, now } = toTransfersAlike(await read(readTransfersAlike(transfer, bounds)));

@@ -35,7 +35,7 @@ import { type CausedPosting, toAccount } from '../../store/ledger/account.ts';
 import { type RulesNow, toRulesNow } from '../../store/program.ts';
 import { toStandingTransfer } from '../../store/transfers/transfer.ts';
 import { withoutHolderValues } from '../audit/audit.ts';
-import { LookedAccounts } from './looked-accounts.ts';
+import { ExaminedAccounts } from './examined-accounts.ts';
 import { Memory } from './memory.ts';
 import type { ChangeRequest, CreateRequest, DueRequest, TransferRequest } from './request.ts';
 import type { Outcome } from './respond.ts';
@@ -61,7 +61,7 @@ export type LoadName =
 export class Books {
   readonly #memory: Memory;
   readonly #rules: ReadonlyMap<string, RulesNow>;
-  readonly #accounts: LookedAccounts;
+  readonly #accounts: ExaminedAccounts;
   readonly #standing: Map<string, StandingTransfer>;
   /** Of transfers with a card whose holder was erased: the id of that card on the wire. */
   readonly #erasedCards: ReadonlyMap<string, string>;
@@ -84,7 +84,7 @@ export class Books {
   /** `memory`: what earlier groups have left; empty where the accounts of the group are locked. */
   constructor(loaded: Loaded<LoadName>, memory: Memory = new Memory()) {
     this.#memory = memory;
-    this.#accounts = new LookedAccounts(memory);
+    this.#accounts = new ExaminedAccounts(memory);
     this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
     const { cardsWithAccounts } = loaded;
     const cards = [...loaded.cards, ...cardsWithAccounts.filter(isOfCard), ...loaded.cardsOfTransfers].map(
@@ -213,7 +213,7 @@ export class Books {
       switches: found.switches,
       card: this.#card(programId, cardName),
       destinationCard: this.#card(programId, destinationCardName),
-      account: (accountId) => this.#accounts.look(accountId),
+      account: (accountId) => this.#accounts.get(accountId),
       usage: (accountId, direction) => this.#accounts.usage(accountId, direction, rules.calendar),
     };
   }
@@ -288,7 +288,7 @@ export class Books {
     const { currency } = found.rules;
     const after = accounts.find((account) => account.kind === 'funding' && account.currency === currency);
     if (after === undefined) return undefined;
-    const before = available(this.#accounts.look(after.accountId));
+    const before = available(this.#accounts.get(after.accountId));
     if (!getsLow(before, available(after), threshold)) return undefined;
     const cause = { transferId: toWireId('tr', transferId) };
     return fundingLowEvent({ programId, currency, available: available(after), threshold, ...cause });
@@ -342,7 +342,7 @@ export class Books {
     const card = name === null ? undefined : this.#memory.card(programId, name);
     // A card that was created between the reads of accounts and of cards has no account here. It does not exist yet.
     if (card === undefined || this.#memory.account(card.accountId) === undefined) return undefined;
-    this.#accounts.look(card.accountId);
+    this.#accounts.get(card.accountId);
     return card;
   }
 }

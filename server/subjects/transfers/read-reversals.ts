@@ -3,7 +3,7 @@ import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import { transferMissing } from '../../calls/missing.ts';
 import { readCursor, readPage } from '../../calls/page.ts';
-import { insistOnProof, readRows } from '../../calls/read-rows.ts';
+import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
 import { toReversalRecord } from '../../calls/records/transfer.ts';
 import type { Service } from '../../calls/service.ts';
 import { listReversals as listStatement, readReversal, toReversal } from '../../store/transfers/reversal.ts';
@@ -15,7 +15,7 @@ export async function getReversal(service: Service, call: Call<'get_reversal'>):
   const reversalId = fromWireId('rev', sentId);
   const rows =
     reversalId === undefined ? [] : await readRows(service.database, readReversal(call.programId, reversalId));
-  await insistOnProof(service.database, call.deadline, rows);
+  await confirmReplicated(service.database, call.deadline, rows);
   const [row] = rows;
   if (row !== undefined) return { record: toReversalRecord(toReversal(row)) };
   const hint = reversalId === undefined ? ' A reversal id is rev_ and 32 hex digits.' : '';

@@ -3,23 +3,23 @@ import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
+import { type Chunk, MAX_EXAMINED, readFiltered } from '../../calls/filtered-page.ts';
 import { readPair } from '../../calls/metadata.ts';
 import { transferMissing } from '../../calls/missing.ts';
 import { readPeriod } from '../../calls/moments.ts';
 import { DEFAULT_LIMIT, readCursor } from '../../calls/page.ts';
-import { insistOnProof, readRows } from '../../calls/read-rows.ts';
+import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
 import { toTransferRecord } from '../../calls/records/transfer.ts';
 import type { Service } from '../../calls/service.ts';
-import { MAX_EXAMINED, readSifted, type Stretch } from '../../calls/sifted-page.ts';
 import { storedKeyOf } from '../../calls/stored-key.ts';
 import { forEachPiece, readInTurn } from '../../calls/turns.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 import {
-  isSifted,
+  isFiltered,
   listTransfers as listStatement,
   readNewestTransfer,
-  type Stretch as TransferStretch,
-  toStretchRead,
+  type Chunk as TransferChunk,
+  toChunkRead,
 } from '../../store/transfers/transfer-list.ts';
 import type { TransferFilter } from '../../store/transfers/transfer-route.ts';
 
@@ -29,7 +29,7 @@ export async function getTransfer(service: Service, call: Call<'get_transfer'>):
   const transferId = fromWireId('tr', sentId);
   const rows =
     transferId === undefined ? [] : await readRows(service.database, readTransfer(call.programId, transferId));
-  await insistOnProof(service.database, call.deadline, rows);
+  await confirmReplicated(service.database, call.deadline, rows);
   const [row] = rows;
   if (row !== undefined) return { record: toTransferRecord(toTransfer(row)) };
   throw transferMissing(sentId);
@@ -56,19 +56,19 @@ export function readTransfersOf(
   call: CallContext,
   filter: TransferFilter,
   page: { readonly limit: number; readonly after: string | null },
-): Promise<Stretch<Transfer>> {
+): Promise<Chunk<Transfer>> {
   const { programId, deadline } = call;
   // A look-up tells whether a request created its transfer; any other list shows what this server has now.
   const isLookUp = filter.idempotencyKey !== null || filter.reference !== null;
-  return readSifted({
+  return readFiltered({
     call,
     ...page,
-    isSifted: isSifted(filter),
-    read: async (after, count, look) => {
-      const stretch: TransferStretch = { order: 'newest_first', after, until: null, count, look };
-      const rows = await readRows(database, listStatement(programId, filter, stretch));
-      if (isLookUp) await insistOnProof(database, deadline, rows);
-      const { transfers, next } = toStretchRead(rows, stretch);
+    isFiltered: isFiltered(filter),
+    read: async (after, count, maxExamined) => {
+      const chunk: TransferChunk = { order: 'newest_first', after, until: null, count, maxExamined };
+      const rows = await readRows(database, listStatement(programId, filter, chunk));
+      if (isLookUp) await confirmReplicated(database, deadline, rows);
+      const { transfers, next } = toChunkRead(rows, chunk);
       return { items: transfers, next };
     },
     idOf: ({ transferId }) => transferId,
@@ -97,19 +97,19 @@ async function* readPages({ database }: Service, call: CallContext, filter: Tran
   const [newest] = await readInTurn(turns, () => readRows(database, readNewestTransfer(programId)));
   if (newest === undefined) return;
   const until = newest.transfer_id as string;
-  const sifted = isSifted(filter);
+  const filtered = isFiltered(filter);
   let after: string | null = null;
   let count = LINES_FIRST;
   do {
-    const stretch: TransferStretch = {
+    const chunk: TransferChunk = {
       order: 'oldest_first',
       after,
       until,
       count,
-      look: sifted ? MAX_EXAMINED : count,
+      maxExamined: filtered ? MAX_EXAMINED : count,
     };
-    const rows = await readInTurn(turns, () => readRows(database, listStatement(programId, filter, stretch)));
-    const { transfers, next } = toStretchRead(rows, stretch);
+    const rows = await readInTurn(turns, () => readRows(database, listStatement(programId, filter, chunk)));
+    const { transfers, next } = toChunkRead(rows, chunk);
     count = yield transfers.map(toTransferRecord);
     after = next;
   } while (after !== null);

@@ -76,18 +76,18 @@ export function writesOf(
 /** The same for a group that has not locked its accounts. */
 export function chainedWritesOf(
   changes: CountedChanges,
-  looked: readonly DecidedAccount[],
+  examined: readonly DecidedAccount[],
   moment: Moment,
 ): ChainedWrites {
   const early = insertsOf(changes, moment);
   if (early.length === 0) {
-    return { early, late: [], check: looked.length === 0 ? null : checkAccountsUnchanged(looked) };
+    return { early, late: [], check: examined.length === 0 ? null : checkAccountsUnchanged(examined) };
   }
   const late = changesOf(changes, moment);
   return {
     early: [mergeWrites(early)],
     late: [
-      ...some(looked, updateAccountsIfUnchanged),
+      ...some(examined, updateAccountsIfUnchanged),
       ...(late.length === 0 ? [] : [mergeWrites(late)]),
       ...metadataWritesOf(changes),
     ],

@@ -6,12 +6,12 @@ import { isInNetworks, isSingle, kindOf, requireNetwork } from '../../foundation
 //   URL, what its name resolves to, or a redirect
 // Kept by: this file for URLs; in `send.ts` one look-up for each connection, all addresses checked, and that of the
 //   connection again before a byte is written
-// Tested by: `test/door`, `test/mutants/webhooks.ts`
+// Tested by: `test/outbound`, `test/mutants/webhooks.ts`
 
 // Invariant: In live mode every webhook goes over TLS to a verified host, unless the operator has named its
 //   addresses
 // Kept by: the rules of addresses, and `server/background/delivery/send.ts`
-// Tested by: `test/door/names.test.ts`, `test/door/tls.test.ts`
+// Tested by: `test/outbound/names.test.ts`, `test/outbound/tls.test.ts`
 
 /** What decides where webhooks may be sent: plain values, so that a worker thread can be given them. */
 export type AddressSettings = {

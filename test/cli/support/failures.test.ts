@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { exampleReply } from '../../../contract/examples.ts';
-import { createAuthority, type Identity } from '../../door/certificates.ts';
+import { createAuthority, type Identity } from '../../outbound/certificates.ts';
 import { deadUrl, startCannedService } from '../../sdk/canned-service.ts';
 import { runHere } from '../in-process.ts';
 

@@ -75,7 +75,7 @@ async function watch(connection: string, tally: Tally, setting: Setting): Promis
 
 async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  const services = await startTwoServices(setting.belongings);
+  const services = await startTwoServices(setting.resources);
   try {
     for (const card_id of CARDS) {
       await services.both[0].client.cards.create({ card_id });

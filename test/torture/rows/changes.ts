@@ -206,7 +206,7 @@ class Trial {
 async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   await overLedgers(setting, tally, TRANSFERS_OF_LEDGER, async (ledger) => {
-    const services = await startTwoServices(setting.belongings);
+    const services = await startTwoServices(setting.resources);
     try {
       await new Trial(setting, tally, ledger, services).run();
     } finally {

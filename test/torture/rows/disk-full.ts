@@ -184,11 +184,11 @@ async function run(setting: Setting): Promise<Findings> {
       notRun: `no small file system can be mounted here (run it as root): ${reason}`,
     };
   }
-  const end = setting.belongings.add('the small disks', disks.end);
+  const end = setting.resources.add('the small disks', disks.end);
   try {
     await startOnFullDisk(disks.path.data, ROOM.data, tally, setting.inHaste === true);
     const service = await openLedger(disks);
-    const stop = setting.belongings.add('the service', async () => void (await service.stop()));
+    const stop = setting.resources.add('the service', async () => void (await service.stop()));
     try {
       await fillUp(setting, tally, disks, service);
     } finally {

@@ -1,4 +1,4 @@
-import { Belongings } from '../../../bench/belongings.ts';
+import { Resources } from '../../../bench/resources.ts';
 import { readBooks } from '../../crashes/books.ts';
 import { AttackedLedger, timelineOf, type Work } from '../events/attacked-ledger.ts';
 import { ALL_BY_NUMBER, type EventBooks, type Timeline } from '../events/event-books.ts';
@@ -60,10 +60,10 @@ class Siege {
   /** `killed` is called after each kill that has been checked. */
   static async run(setting: Setting, tally: Tally, ledger: Ledger, killed: () => void): Promise<void> {
     const { seed, main } = setting;
-    const started = new Belongings();
+    const started = new Resources();
     let siege: Siege | undefined;
     let services: KillableServices | undefined;
-    const end = setting.belongings.add('the services', async () => {
+    const end = setting.resources.add('the services', async () => {
       await services?.killAll();
       await siege?.stopReading();
       // What shows a violation is kept, unless it was made to.

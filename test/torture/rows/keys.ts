@@ -26,7 +26,7 @@ function termsOf(random: () => number): Terms {
 
 async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  const services = await startTwoServices(setting.belongings);
+  const services = await startTwoServices(setting.resources);
   const random = streamOf(setting.seed);
   const agent = keptConnections(AT_ONCE * BESIDE);
   const stories: CreateHistory[] = [];

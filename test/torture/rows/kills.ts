@@ -1,4 +1,4 @@
-import { Belongings } from '../../../bench/belongings.ts';
+import { Resources } from '../../../bench/resources.ts';
 import { readBooks, readTexts } from '../../crashes/books.ts';
 import { Load } from '../../crashes/load.ts';
 import { chooseVictims, KillableServices, oncePostgresIsBack, type Victims } from '../killable-services.ts';
@@ -49,9 +49,9 @@ class Siege {
   /** `killed` is called after each kill that has been checked. */
   static async run(setting: Setting, tally: Tally, ledger: Ledger, killed: () => void): Promise<void> {
     const { seed, main } = setting;
-    const started = new Belongings();
+    const started = new Resources();
     let siege: Siege | undefined;
-    const end = setting.belongings.add('the services', async () => {
+    const end = setting.resources.add('the services', async () => {
       if (siege !== undefined) await siege.#services.killAll();
       // What shows a violation is kept, unless it was made to.
       if (siege !== undefined && siege.#tally.violations.length > 0 && main === undefined)

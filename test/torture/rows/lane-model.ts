@@ -19,7 +19,7 @@ const NEW_LANE = 0.5;
 
 async function tell(setting: Setting, tally: Tally, { number, done, attacks }: Ledger): Promise<void> {
   const server = await startServer();
-  const stop = setting.belongings.add('the database', server.stop);
+  const stop = setting.resources.add('the database', server.stop);
   const ledger = openLedger(server.connection);
   const client = await connect(server.connection);
   const random = streamOf(setting.seed, number);

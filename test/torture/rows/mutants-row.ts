@@ -39,7 +39,7 @@ function runProgram(setting: Setting, names: readonly string[], out: string): Pr
     const child = spawn(process.execPath, [PROGRAM, '--only', names.join(), '--out', out], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const forget = setting.belongings.add('npm run mutants', async () => void child.kill('SIGTERM'));
+    const forget = setting.resources.add('npm run mutants', async () => void child.kill('SIGTERM'));
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       done += chunk.split('\n').filter((line) => /^(caught|survived|broken) /.test(line)).length;
       setting.progress(done, chunk.trim().split('\n').at(-1) ?? '');

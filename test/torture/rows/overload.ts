@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import type { Belongings } from '../../../bench/belongings.ts';
+import type { Resources } from '../../../bench/resources.ts';
 import { type BooksWithFaults, readBooksAt } from '../../crashes/books.ts';
 import { type Fleet, lackOfDescriptors, startFleet } from '../fleet.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
@@ -35,9 +35,9 @@ const MEMORY = 1_048_576;
 type Sent = { readonly name: string; readonly outcome: Outcome };
 
 /** Runs a plan in a generator of its own. */
-async function generate(belongings: Belongings, plan: Plan): Promise<Sent> {
+async function generate(resources: Resources, plan: Plan): Promise<Sent> {
   const child = spawn(process.execPath, [GENERATOR], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const end = belongings.add('the load generator', async () => void child.kill('SIGKILL'));
+  const end = resources.add('the load generator', async () => void child.kill('SIGKILL'));
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
@@ -114,15 +114,15 @@ async function untilRecovered(attempt: (round: number) => Promise<number>, susta
   return Number.POSITIVE_INFINITY;
 }
 
-async function run({ belongings, count, progress }: Setting): Promise<Findings> {
+async function run({ resources, count, progress }: Setting): Promise<Findings> {
   const tally = new Tally();
   const problem = await lackOfDescriptors(CROWD);
   if (problem !== undefined) return { figures: {}, violations: [], notRun: problem };
-  const fleet = await startFleet(belongings, 1);
+  const fleet = await startFleet(resources, 1);
   const [url = ''] = fleet.urls;
   const rounds: Sent[] = [];
   const send = async (name: string, connections: number, seconds: number, rate: number): Promise<Sent> => {
-    const sent = await generate(belongings, { url, card: CARD, name, connections, seconds, rate });
+    const sent = await generate(resources, { url, card: CARD, name, connections, seconds, rate });
     rounds.push(sent);
     return sent;
   };

@@ -94,7 +94,7 @@ async function restoreTo(
 ): Promise<void> {
   const moment = new Date(time).toISOString();
   const target = await temporaryDirectory();
-  const remove = setting.belongings.add('a restored ledger', target.remove);
+  const remove = setting.resources.add('a restored ledger', target.remove);
   const dataDirectory = join(target.path, 'data');
   const begun = performance.now();
   const { exitCode, output, errors } = await runCommand(['restore', '--to', moment, '--from', backup], {
@@ -106,7 +106,7 @@ async function restoreTo(
     return remove();
   }
   const restored = await startEmbeddedPostgres({ dataDirectory });
-  const stop = setting.belongings.add('the restored server', () => restored.stop());
+  const stop = setting.resources.add('the restored server', () => restored.stop());
   const rows = await query<{ key: string }>(
     restored.connection,
     "select metadata->>'key' as key from transfer where metadata ? 'key'",
@@ -134,11 +134,11 @@ async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   const random = streamOf(setting.seed);
   const [original, backup] = [await temporaryDirectory(), await temporaryDirectory()];
-  setting.belongings.add('the ledger', original.remove);
-  setting.belongings.add('the backup', backup.remove);
+  setting.resources.add('the ledger', original.remove);
+  setting.resources.add('the backup', backup.remove);
   const environment = { DATA_DIR: original.path, BACKUP_DIR: backup.path, LOG_LEVEL: 'silent' };
   const service = await startService(environment);
-  const stop = setting.belongings.add('the service', async () => void (await service.stop()));
+  const stop = setting.resources.add('the service', async () => void (await service.stop()));
   const stopLoad = startLoad(service);
   await waitFor('the first copy', async () => (await copiesOf(backup.path)).length > 0);
   const loadTime = Math.max(LEAST_LOAD, setting.count * LOAD_OF_RESTORE);

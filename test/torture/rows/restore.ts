@@ -50,13 +50,13 @@ async function backUp(dataDirectory: string, target: string): Promise<void> {
 
 async function backUpAndRestore(setting: Setting, tally: Tally, round: number): Promise<void> {
   const [original, copy] = [await temporaryDirectory(), await temporaryDirectory()];
-  const removeOriginal = setting.belongings.add('the ledger', original.remove);
-  const removeCopy = setting.belongings.add('the restored ledger', copy.remove);
+  const removeOriginal = setting.resources.add('the ledger', original.remove);
+  const removeCopy = setting.resources.add('the restored ledger', copy.remove);
   const before = new Load(CLIENTS, 'before', streamOf(setting.seed, round, 1));
   const during = new Load(CLIENTS, 'during', streamOf(setting.seed, round, 2));
   const loadTime = setting.inHaste === true ? LOAD_TIME.inHaste : LOAD_TIME.usual;
   const service = await startService({ DATA_DIR: original.path, LOG_LEVEL: 'silent' });
-  const stop = setting.belongings.add('the service', async () => void (await service.stop()));
+  const stop = setting.resources.add('the service', async () => void (await service.stop()));
   await makeCards(before, service);
   before.start(service.url);
   await pause(loadTime);
@@ -75,7 +75,7 @@ async function backUpAndRestore(setting: Setting, tally: Tally, round: number): 
 
   const started = performance.now();
   const restored = await startService({ DATA_DIR: copy.path, LOG_LEVEL: 'silent' });
-  const stopRestored = setting.belongings.add('the restored service', async () => void (await restored.stop()));
+  const stopRestored = setting.resources.add('the restored service', async () => void (await restored.stop()));
   tally.time('restore', performance.now() - started);
   await judge(tally, `round ${round}`, copy.path, before, async () => {
     const { balanced, differing_holds } = await restored.client.trialBalance.get();

@@ -28,7 +28,7 @@ const MAX_LATENESS = 50;
 const HONEST = new Set([200, 201, 409, 503]);
 
 async function restartInTurn(setting: Setting, tally: Tally, ledger: number, restarts: number): Promise<void> {
-  const fleet = await startFleet(setting.belongings, ledger % 2 === 0 ? 2 : 3);
+  const fleet = await startFleet(setting.resources, ledger % 2 === 0 ? 2 : 3);
   try {
     const load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(setting.seed, ledger, 2));
     await makeCards(load, fleet.process(0));

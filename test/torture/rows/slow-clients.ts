@@ -67,7 +67,7 @@ class SlowCallers {
   async open(many: number): Promise<void> {
     for (let index = 0; index < many; index += 1) {
       this.#open(index);
-      // A few at a time, or the doors would be too narrow for them.
+      // A few at a time, or connections would be refused because the backlog is full.
       if (index % 50 === 49) await pause(10);
     }
   }
@@ -188,10 +188,10 @@ async function run(setting: Setting): Promise<Findings> {
   const problem = await lackOfDescriptors(setting.count);
   if (problem !== undefined) return { figures: {}, violations: [], notRun: problem };
   const { rate, alone, beside } = setting.count >= MANY ? PACES.long : PACES.short;
-  const fleet = await startFleet(setting.belongings, 1);
+  const fleet = await startFleet(setting.resources, 1);
   const url = fleet.urls[0] ?? '';
   const slow = new SlowCallers(url, tally);
-  const endSlow = setting.belongings.add('the slow callers', async () => slow.end());
+  const endSlow = setting.resources.add('the slow callers', async () => slow.end());
   const figures: Record<string, number> = { rate };
   try {
     await fleet.process(0).client.cards.create({ card_id: CARD });

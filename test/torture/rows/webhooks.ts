@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import pg from 'pg';
-import { Belongings } from '../../../bench/belongings.ts';
+import { Resources } from '../../../bench/resources.ts';
 import { readBooks } from '../../crashes/books.ts';
 import { AttackedLedger, timelineOf, type Work } from '../events/attacked-ledger.ts';
 import type { EventBooks, Timeline } from '../events/event-books.ts';
@@ -51,11 +51,11 @@ class Siege {
   /** `killed` is called after each kill that has been checked. */
   static async run(setting: Setting, tally: Tally, ledger: Ledger, killed: () => void): Promise<void> {
     const { seed, main } = setting;
-    const started = new Belongings();
+    const started = new Resources();
     let siege: Siege | undefined;
     let services: KillableServices | undefined;
     let receiver: Receiver | undefined;
-    const end = setting.belongings.add('the services', async () => {
+    const end = setting.resources.add('the services', async () => {
       await services?.killAll();
       await receiver?.stop();
       // What shows a violation is kept, unless it was made to.

@@ -31,7 +31,7 @@ export type DeliveryContext = {
   readonly forgetDelivery: (endpoint: Endpoint, row: StoredDelivery) => void;
   /** Resolves when everything that was to be stored so far is stored. */
   readonly stored: () => Promise<void>;
-  /** Reading failed: whoever could not go on is asked again. */
+  /** Reading failed: webhooks that could not go on get another turn at the next poll. */
   readonly onFailure: (error: unknown) => void;
   /** The events of a webhook before a place were deleted. */
   readonly onDeleted: (endpoint: Endpoint, oldest: number) => void;
@@ -112,7 +112,7 @@ export class Endpoint {
     return this.definition.order === 'strict';
   }
 
-  /** Whether it stands otherwise than is stored. */
+  /** Whether its cursor or its health differs from what is stored. */
   get hasMoved(): boolean {
     return this.cursor.places.passed !== this.storedCursor || this.health !== this.storedHealth;
   }
@@ -170,7 +170,7 @@ export class Endpoint {
     this.wake();
   }
 
-  /** Forgets a test or a resend: it is not sent, or done. */
+  /** Removes a test or a resend that was done, or is not to be sent. */
   forgetAsked({ kind, eventId }: Pick<StoredDelivery, 'eventId'> & { readonly kind: string }): void {
     this.#asked.delete(`${kind} ${eventId}`);
   }
@@ -267,7 +267,7 @@ export class Endpoint {
     this.wake();
   }
 
-  /** Whether one event at a time is sent, at its time. */
+  /** Whether events are sent one at a time. */
   get isHeldBack(): boolean {
     const { status, nextProbeAt } = this.health;
     return status === 'paused' || (this.isStrict && nextProbeAt !== null);

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { insistOnProof } from '../../../calls/read-rows.ts';
+import { confirmReplicated } from '../../../calls/read-rows.ts';
 import { writeBody } from '../../../calls/records/event.ts';
 import type { Database } from '../../../store/connection/database.ts';
 import { findEvent, findEvents, type StoredEvent } from '../../../store/events/read-events.ts';
@@ -131,7 +131,7 @@ export class EventFeed {
     const version = this.#version;
     const read = await this.#reader.read(programId, after);
     if ('oldest' in read) return read;
-    await insistOnProof(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
+    await confirmReplicated(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
     const events = read.events.map((event) => new FeedEvent(event, programId === null));
     const page: KeptPage = { after, end: read.end, events, usedAt: performance.now() };
     // Where nothing comes after a place, the head is not beyond it.

@@ -42,7 +42,7 @@ export class FeedReader {
       this.#wanted.push({ programId, after, resolve, reject });
       if (this.#isReading) return;
       this.#isReading = true;
-      // Whoever else wants something in this turn of the event loop is read with it.
+      // What else is wanted in this turn of the event loop is read with it.
       setImmediate(() => void this.#readAll());
     });
   }

@@ -14,7 +14,7 @@ const MAX_PASSED = 1_000;
  * or was not to be sent.
  */
 export class Places {
-  /** Up to where events were looked at. */
+  /** The last place that was read. */
   readTo: number;
   #open: Place[] = [];
   /** The first of `#open` that is not done. */

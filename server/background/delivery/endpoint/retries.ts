@@ -35,7 +35,7 @@ export class Retries {
   readonly #source: RetrySource;
   /** When the first one is due that is not in memory. */
   #nextAt: number;
-  /** The same of what was stored since the last look began, which may not have seen it. */
+  /** The same for what was stored since the last read began, which may not have seen it. */
   #notedAt = Number.POSITIVE_INFINITY;
   #waiting: Item[] = [];
   /** When the rows of events were due that are waiting here or in flight. */

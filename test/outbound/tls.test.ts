@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type TlsOptions } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Certificates, createAuthority, type Identity } from './certificates.ts';
-import { openTestDoor, outcomeOf, sendTo } from './door.ts';
 import { listen, OK } from './endpoint.ts';
+import { openTestSender, outcomeOf, sendTo } from './sender.ts';
 
 const ALLOWED = ['127.0.0.1', '::1'];
 const NAMES = 'DNS:localhost,IP:127.0.0.1';
@@ -45,7 +45,7 @@ async function listenWithTls(identity: Identity, options: TlsOptions = {}) {
 
 /** Sends to a server, with the authority as WEBHOOK_CA. */
 function sendWithTls(port: number, host = 'localhost', limits = {}) {
-  return sendTo(openTestDoor({ allowedNetworks: ALLOWED, ca: authority.ca, limits }), `https://${host}:${port}/`);
+  return sendTo(openTestSender({ allowedNetworks: ALLOWED, ca: authority.ca, limits }), `https://${host}:${port}/`);
 }
 
 describe('an endpoint with TLS', () => {
@@ -58,8 +58,8 @@ describe('an endpoint with TLS', () => {
 
   test('is trusted by the second of two certificates', async () => {
     const { port } = await listenWithTls(good);
-    const door = openTestDoor({ allowedNetworks: ALLOWED, ca: `${stranger.ca}\n${authority.ca}` });
-    expect(outcomeOf(await sendTo(door, `https://localhost:${port}/`))).toBe(200);
+    const sender = openTestSender({ allowedNetworks: ALLOWED, ca: `${stranger.ca}\n${authority.ca}` });
+    expect(outcomeOf(await sendTo(sender, `https://localhost:${port}/`))).toBe(200);
   });
 
   test.each<[string, () => Identity, RegExp]>([
@@ -79,8 +79,8 @@ describe('an endpoint with TLS', () => {
 
   test('gets nothing without WEBHOOK_CA', async () => {
     const { port, received } = await listenWithTls(good);
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
-    expect(outcomeOf(await sendTo(door, `https://localhost:${port}/`))).toBe('tls_failed');
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
+    expect(outcomeOf(await sendTo(sender, `https://localhost:${port}/`))).toBe('tls_failed');
     expect(received()).toBe('');
   });
 
@@ -117,16 +117,16 @@ test('no variable of the environment switches off what is checked, or brings in 
   const root = new URL('../..', import.meta.url).pathname;
   const program = `
     import { openAddressRules } from '${root}server/subjects/webhooks/addresses.ts';
-    import { DOOR_LIMITS } from '${root}server/background/delivery/door/door-limits.ts';
-    import { openDoor } from '${root}server/background/delivery/send.ts';
+    import { SEND_LIMITS } from '${root}server/background/delivery/outbound/send-limits.ts';
+    import { openSender } from '${root}server/background/delivery/send.ts';
     const rules = openAddressRules({ mode: 'sandbox', allowedNetworks: ['127.0.0.1', '::1'] });
     const patient = { connectTimeoutMilliseconds: 120_000, answerTimeoutMilliseconds: 120_000 };
-    const door = openDoor({ rules, ca: null }, { ...DOOR_LIMITS, ...patient });
+    const sender = openSender({ rules, ca: null }, { ...SEND_LIMITS, ...patient });
     for (const url of ['https://localhost:${port}/', 'http://localhost:${plain.port}/']) {
-      const answer = await door.send({ url, headers: {}, body: '{}' });
+      const answer = await sender.send({ url, headers: {}, body: '{}' });
       console.log(answer.error ?? answer.status);
     }
-    door.close();`;
+    sender.close();`;
   const url = `http://127.0.0.1:${proxy.port}`;
   const proxies = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].flatMap((name) => [
     [name, url],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
-import { countConnections, openTestDoor, outcomeOf, sendTo } from './door.ts';
 import { listen, OK, replying } from './endpoint.ts';
+import { countConnections, openTestSender, outcomeOf, sendTo } from './sender.ts';
 import { INTERNAL, LEADS_HERE, SPECIAL, THIS_MACHINE, TRICKS } from './spellings.ts';
 
 const FORBIDDEN = [...THIS_MACHINE, ...LEADS_HERE, ...INTERNAL, ...SPECIAL];
@@ -13,7 +13,7 @@ describe.each(FORBIDDEN)('the host %s', (host) => {
     const connections = countConnections();
     for (const mode of MODES) {
       for (const scheme of ['http', 'https']) {
-        const answer = await sendTo(openTestDoor({ mode }), `${scheme}://${host}:${endpoint.port}/`);
+        const answer = await sendTo(openTestSender({ mode }), `${scheme}://${host}:${endpoint.port}/`);
         expect(answer).toMatchObject({ error: 'url_refused', message: expect.stringMatching(/^The URL .*\.$/) });
       }
     }
@@ -25,8 +25,8 @@ describe.each(FORBIDDEN)('the host %s', (host) => {
     const connections = countConnections();
     for (const mode of MODES) {
       const { isAllowed } = openAddressRules({ mode, allowedNetworks: [] });
-      const door = openTestDoor({ rules: { isAllowed, findUrlProblem: () => undefined } });
-      expect(outcomeOf(await sendTo(door, `http://${host}:${endpoint.port}/`))).toBe('address_refused');
+      const sender = openTestSender({ rules: { isAllowed, findUrlProblem: () => undefined } });
+      expect(outcomeOf(await sendTo(sender, `http://${host}:${endpoint.port}/`))).toBe('address_refused');
     }
     expect([connections(), endpoint.connections()]).toEqual([0, 0]);
   });
@@ -36,8 +36,8 @@ describe.each(THIS_MACHINE)('the host %s', (host) => {
   test('is reached once the addresses of this machine are allowed', async () => {
     const endpoint = await listen(replying(OK), null);
     const connections = countConnections();
-    const door = openTestDoor({ allowedNetworks: ['127.0.0.1', '::1'] });
-    expect(outcomeOf(await sendTo(door, `http://${host}:${endpoint.port}/`))).toBe(200);
+    const sender = openTestSender({ allowedNetworks: ['127.0.0.1', '::1'] });
+    expect(outcomeOf(await sendTo(sender, `http://${host}:${endpoint.port}/`))).toBe(200);
     expect([connections(), endpoint.connections()]).toEqual([1, 1]);
   });
 });
@@ -46,8 +46,8 @@ describe.each([...LEADS_HERE, ...INTERNAL, ...SPECIAL])('the host %s', (host) =>
   test('is refused although the addresses of this machine are allowed', async () => {
     const endpoint = await listen(replying(OK), null);
     const connections = countConnections();
-    const door = openTestDoor({ allowedNetworks: ['127.0.0.1', '::1'] });
-    expect(outcomeOf(await sendTo(door, `http://${host}:${endpoint.port}/`))).toBe('url_refused');
+    const sender = openTestSender({ allowedNetworks: ['127.0.0.1', '::1'] });
+    expect(outcomeOf(await sendTo(sender, `http://${host}:${endpoint.port}/`))).toBe('url_refused');
     expect([connections(), endpoint.connections()]).toEqual([0, 0]);
   });
 });
@@ -58,7 +58,7 @@ test.each(TRICKS.map((trick) => [trick(80), trick] as const))('the URL %j is ref
   const rules = openAddressRules({ mode: 'sandbox', allowedNetworks: ['127.0.0.1', '::1'] });
   const url = trick(endpoint.port);
   expect(rules.findUrlProblem(url)).toMatch(/^The URL .*\.$/);
-  expect(outcomeOf(await sendTo(openTestDoor({ rules }), url))).toBe('url_refused');
+  expect(outcomeOf(await sendTo(openTestSender({ rules }), url))).toBe('url_refused');
   expect([connections(), endpoint.connections()]).toEqual([0, 0]);
 });
 
@@ -72,7 +72,7 @@ test('a connection that went elsewhere is ended before anything is written', asy
     findUrlProblem: () => undefined,
   };
   for (const scheme of ['http', 'https']) {
-    const answer = await sendTo(openTestDoor({ rules }), `${scheme}://0.0.0.0:${endpoint.port}/`);
+    const answer = await sendTo(openTestSender({ rules }), `${scheme}://0.0.0.0:${endpoint.port}/`);
     expect(answer).toMatchObject({ error: 'address_refused', address: '127.0.0.1' });
   }
   await expect.poll(endpoint.open).toBe(0);

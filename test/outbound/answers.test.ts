@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { countConnections, openTestDoor, outcomeOf, sendTo } from './door.ts';
 import { type Behaviour, listen, OK, perRequest, replying } from './endpoint.ts';
+import { countConnections, openTestSender, outcomeOf, sendTo } from './sender.ts';
 
 const ALLOWED = ['127.0.0.1'];
 
 /** The answer to one request that an endpoint of this behaviour gives. */
 async function answerOf(behave: Behaviour, limits = {}) {
   const endpoint = await listen(behave);
-  const door = openTestDoor({ allowedNetworks: ALLOWED, limits });
-  return { endpoint, door, answer: await sendTo(door, `http://127.0.0.1:${endpoint.port}/`) };
+  const sender = openTestSender({ allowedNetworks: ALLOWED, limits });
+  return { endpoint, sender, answer: await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`) };
 }
 
 const withBody = (body: string | Buffer, headers = '') => [
@@ -19,7 +19,7 @@ const withBody = (body: string | Buffer, headers = '') => [
 
 test('a request is a POST with the headers as given, and those of HTTP are not taken from them', async () => {
   const endpoint = await listen((socket, received) => received.endsWith(':1}') && socket.write(OK));
-  const door = openTestDoor({ allowedNetworks: ALLOWED });
+  const sender = openTestSender({ allowedNetworks: ALLOWED });
   const headers = {
     'X-Tenant': 'a',
     'User-Agent': 'Transfer-Service/1',
@@ -31,7 +31,7 @@ test('a request is a POST with the headers as given, and those of HTTP are not t
     Expect: '100-continue',
     TE: 'trailers',
   };
-  const answer = await door.send({ url: `http://127.0.0.1:${endpoint.port}/a?b=%20`, headers, body: '{"ü":1}' });
+  const answer = await sender.send({ url: `http://127.0.0.1:${endpoint.port}/a?b=%20`, headers, body: '{"ü":1}' });
   expect(outcomeOf(answer)).toBe(200);
   expect(Buffer.from(endpoint.received(), 'latin1').toString()).toBe(
     [
@@ -49,9 +49,9 @@ test('a request is a POST with the headers as given, and those of HTTP are not t
 
 test.each(['x-a: b\r\nx-c: d', 'a\nb', '\0'])('a header with the value %j is never sent', async (value) => {
   const endpoint = await listen(replying(OK));
-  const door = openTestDoor({ allowedNetworks: ALLOWED });
+  const sender = openTestSender({ allowedNetworks: ALLOWED });
   const url = `http://127.0.0.1:${endpoint.port}/`;
-  const answer = await door.send({ url, headers: { 'x-a': value }, body: '' });
+  const answer = await sender.send({ url, headers: { 'x-a': value }, body: '' });
   expect(answer).toMatchObject({
     error: 'url_refused',
     message: expect.stringMatching(/^The request cannot be sent: /),
@@ -254,9 +254,9 @@ describe('a connection that is lost is no answer', () => {
 
   test('reset while the request is sent', async () => {
     const endpoint = await listen((socket) => socket.resetAndDestroy());
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
     const url = `http://127.0.0.1:${endpoint.port}/`;
-    const answer = await door.send({ url, headers: {}, body: 'x'.repeat(50_000_000) });
+    const answer = await sender.send({ url, headers: {}, body: 'x'.repeat(50_000_000) });
     expect(outcomeOf(answer)).toBe('connection_lost');
   });
 
@@ -282,7 +282,7 @@ describe('a connection that is lost is no answer', () => {
 
 test('nothing listens', async () => {
   // Nobody may listen on port 1 without being root.
-  expect(await sendTo(openTestDoor({ allowedNetworks: ALLOWED }), 'http://127.0.0.1:1/')).toMatchObject({
+  expect(await sendTo(openTestSender({ allowedNetworks: ALLOWED }), 'http://127.0.0.1:1/')).toMatchObject({
     error: 'connection_refused',
     message: 'No connection could be established: ECONNREFUSED.',
     address: '127.0.0.1',

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { openTestDoor, sendTo } from './door.ts';
+import { openTestSender, sendTo } from './sender.ts';
 
 // A host whose packets vanish, as behind a firewall that drops them: the kernel drops the first packet of each connection
 // to a port whose queue is full, and a stopped process never empties its queue.
@@ -53,8 +53,8 @@ function endAll(sockets: readonly Socket[]): void {
 
 test('a host that never answers is given up as not connected', async () => {
   const port = await startBlackHole();
-  const door = openTestDoor({ allowedNetworks: ['127.0.0.1'], limits: { connectTimeoutMilliseconds: 300 } });
-  const answer = await sendTo(door, `http://127.0.0.1:${port}/`);
+  const sender = openTestSender({ allowedNetworks: ['127.0.0.1'], limits: { connectTimeoutMilliseconds: 300 } });
+  const answer = await sendTo(sender, `http://127.0.0.1:${port}/`);
   const message = 'No connection was established within 0.3 seconds.';
   expect(answer).toMatchObject({ error: 'connect_timeout', message });
 });

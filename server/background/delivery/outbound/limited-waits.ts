@@ -1,4 +1,4 @@
-/** What became of look-ups, in their order, without those that take longer than this once another one has succeeded. */
+/** The results of look-ups, in order. Once one has succeeded, the others have only `milliseconds` more. */
 export function settledSoon<Result>(
   lookUps: readonly Promise<Result>[],
   milliseconds: number,

@@ -1,5 +1,5 @@
-/** How long and how much the door to other hosts waits for, reads and keeps. */
-export type DoorLimits = {
+/** How long a sender of requests to other hosts waits, and how much it reads and keeps. */
+export type SendLimits = {
   /** For looking up the name, connecting and TLS together. */
   readonly connectTimeoutMilliseconds: number;
   /**
@@ -24,7 +24,7 @@ export type DoorLimits = {
   readonly hostsFile: string;
 };
 
-export const DOOR_LIMITS: DoorLimits = {
+export const SEND_LIMITS: SendLimits = {
   connectTimeoutMilliseconds: 5_000,
   // When a name server has not answered for so long, it is asked again.
   otherFamilyMilliseconds: 1_000,

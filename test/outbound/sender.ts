@@ -1,22 +1,22 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { onTestFinished } from 'vitest';
-import { DOOR_LIMITS, type DoorLimits } from '../../server/background/delivery/door/door-limits.ts';
-import { type Answer, type Door, openDoor } from '../../server/background/delivery/send.ts';
+import { SEND_LIMITS, type SendLimits } from '../../server/background/delivery/outbound/send-limits.ts';
+import { type Answer, openSender, type Sender } from '../../server/background/delivery/send.ts';
 import { type AddressRules, openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 
-export type TestDoorOptions = {
+export type TestSenderOptions = {
   readonly mode?: 'sandbox' | 'live';
   readonly allowedNetworks?: readonly string[];
   readonly rules?: AddressRules;
   readonly ca?: string;
-  readonly limits?: Partial<DoorLimits>;
+  readonly limits?: Partial<SendLimits>;
 };
 
 /** Name servers and files of hosts that do not exist: a test that needs names has its own. */
 const NO_NAMES = { nameServers: ['127.0.0.1:1'], hostsFile: '/nonexistent/hosts' };
 
-/** Opens a door for one test. It waits as long as the machine needs, unless the test limits it. */
-export function openTestDoor(options: TestDoorOptions = {}): Door {
+/** Opens a sender for one test. It waits as long as the machine needs, unless the test limits it. */
+export function openTestSender(options: TestSenderOptions = {}): Sender {
   const { mode = 'sandbox', allowedNetworks = [], ca = null, limits } = options;
   const patient = {
     connectTimeoutMilliseconds: 120_000,
@@ -24,15 +24,15 @@ export function openTestDoor(options: TestDoorOptions = {}): Door {
     answerTimeoutMilliseconds: 120_000,
   };
   const rules = options.rules ?? openAddressRules({ mode, allowedNetworks });
-  const door = openDoor({ rules, ca }, { ...DOOR_LIMITS, ...patient, ...NO_NAMES, ...limits });
-  onTestFinished(() => door.close());
-  return door;
+  const sender = openSender({ rules, ca }, { ...SEND_LIMITS, ...patient, ...NO_NAMES, ...limits });
+  onTestFinished(() => sender.close());
+  return sender;
 }
 
 /** Sends a small event. */
-export function sendTo(door: Door, url: string, signal?: AbortSignal): Promise<Answer> {
+export function sendTo(sender: Sender, url: string, signal?: AbortSignal): Promise<Answer> {
   const headers = { 'content-type': 'application/json' };
-  return door.send({ url, headers, body: '{"type":"webhook.tested"}', ...(signal && { signal }) });
+  return sender.send({ url, headers, body: '{"type":"webhook.tested"}', ...(signal && { signal }) });
 }
 
 /** What a request came to: its status, or why there is no answer. */

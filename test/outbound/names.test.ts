@@ -2,17 +2,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { countConnections, openTestDoor, outcomeOf, sendTo, type TestDoorOptions } from './door.ts';
 import { listen, OK, perRequest, replying } from './endpoint.ts';
 import { startNameServer, type Zone } from './name-server.ts';
+import { countConnections, openTestSender, outcomeOf, sendTo, type TestSenderOptions } from './sender.ts';
 
 const CLOSE = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
 
-/** A door that asks a name server of its own; 127.0.0.1 is the only address of this machine that it may connect to. */
-async function openDoorWithNames(zone: Zone, options: TestDoorOptions = {}, dropped?: 'A' | 'AAAA') {
+/** A sender that asks a name server of its own; 127.0.0.1 is the only address of this machine that it may connect to. */
+async function openSenderWithNames(zone: Zone, options: TestSenderOptions = {}, dropped?: 'A' | 'AAAA') {
   const { nameServers, lookUps } = await startNameServer(zone, dropped);
   const limits = { nameServers, ...options.limits };
-  return { door: openTestDoor({ allowedNetworks: ['127.0.0.1'], ...options, limits }), lookUps };
+  return { sender: openTestSender({ allowedNetworks: ['127.0.0.1'], ...options, limits }), lookUps };
 }
 
 /** Names of public services that resolve to the address that is part of the name. */
@@ -52,9 +52,9 @@ test.each([
   'ff02--1',
 ])('a name with the address %s is refused without a connection', async (label) => {
   const endpoint = await listen(replying(OK), null);
-  const { door, lookUps } = await openDoorWithNames(zoneOfNumbers);
+  const { sender, lookUps } = await openSenderWithNames(zoneOfNumbers);
   const connections = countConnections();
-  const answer = await sendTo(door, `http://${label}.numbers.test:${endpoint.port}/`);
+  const answer = await sendTo(sender, `http://${label}.numbers.test:${endpoint.port}/`);
   expect(answer).toMatchObject({ error: 'address_refused', address: null });
   // Whoever may create webhooks must not learn the addresses of names inside.
   expect(JSON.stringify(answer)).not.toContain(zoneOfNumbers(label)[0]);
@@ -64,8 +64,8 @@ test.each([
 
 test('a name with an address that is allowed is connected to', async () => {
   const endpoint = await listen(replying(OK));
-  const { door } = await openDoorWithNames(zoneOfNumbers);
-  const answer = await sendTo(door, `http://127-0-0-1.numbers.test:${endpoint.port}/`);
+  const { sender } = await openSenderWithNames(zoneOfNumbers);
+  const answer = await sendTo(sender, `http://127-0-0-1.numbers.test:${endpoint.port}/`);
   expect(answer).toMatchObject({ status: 200, address: '127.0.0.1' });
 });
 
@@ -78,9 +78,9 @@ test.each([
   [['127.0.0.1', 'fd00:ec2::254']],
 ])('a name with the addresses %j is refused for the one that is forbidden', async (addresses) => {
   const endpoint = await listen(replying(OK), null);
-  const { door } = await openDoorWithNames(() => addresses);
+  const { sender } = await openSenderWithNames(() => addresses);
   const connections = countConnections();
-  expect(outcomeOf(await sendTo(door, `http://mixed.test:${endpoint.port}/`))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(sender, `http://mixed.test:${endpoint.port}/`))).toBe('address_refused');
   expect([connections(), endpoint.connections()]).toEqual([0, 0]);
 });
 
@@ -89,11 +89,13 @@ test('a name is looked up once for a connection, and its next answer is not used
     perRequest((socket) => socket.end(CLOSE)),
     null,
   );
-  const { door, lookUps } = await openDoorWithNames((_, lookUp) => (lookUp % 2 === 1 ? ['127.0.0.1'] : ['127.0.0.2']));
+  const { sender, lookUps } = await openSenderWithNames((_, lookUp) =>
+    lookUp % 2 === 1 ? ['127.0.0.1'] : ['127.0.0.2'],
+  );
   const connections = countConnections();
   const outcomes: unknown[] = [];
   for (let time = 0; time < 6; time += 1) {
-    const answer = await sendTo(door, `http://rebinding.test:${endpoint.port}/`);
+    const answer = await sendTo(sender, `http://rebinding.test:${endpoint.port}/`);
     outcomes.push(outcomeOf(answer), answer.address);
   }
   expect(outcomes).toEqual(Array.from({ length: 3 }, () => [200, '127.0.0.1', 'address_refused', null]).flat());
@@ -106,33 +108,33 @@ test('a connection that is kept goes where it went, and the next one is checked 
     perRequest((socket, count) => (count < 3 ? socket.write(OK) : socket.end(CLOSE))),
     null,
   );
-  const { door, lookUps } = await openDoorWithNames((_, lookUp) => (lookUp === 1 ? ['127.0.0.1'] : ['127.0.0.2']));
+  const { sender, lookUps } = await openSenderWithNames((_, lookUp) => (lookUp === 1 ? ['127.0.0.1'] : ['127.0.0.2']));
   const outcomes: unknown[] = [];
   for (let time = 0; time < 4; time += 1) {
-    outcomes.push(outcomeOf(await sendTo(door, `http://rebinding.test:${endpoint.port}/`)));
+    outcomes.push(outcomeOf(await sendTo(sender, `http://rebinding.test:${endpoint.port}/`)));
   }
   expect(outcomes).toEqual([200, 200, 200, 'address_refused']);
   expect([lookUps('rebinding.test'), endpoint.connections()]).toEqual([2, 1]);
 });
 
 test('in live mode, a public name with an internal address is refused at every port', async () => {
-  const { door } = await openDoorWithNames(() => ['10.1.2.3'], { mode: 'live', allowedNetworks: [] });
+  const { sender } = await openSenderWithNames(() => ['10.1.2.3'], { mode: 'live', allowedNetworks: [] });
   const connections = countConnections();
-  expect(outcomeOf(await sendTo(door, 'https://receiver.test/'))).toBe('address_refused');
-  expect(outcomeOf(await sendTo(door, 'https://receiver.test:8443/'))).toBe('address_refused');
-  expect(outcomeOf(await sendTo(door, 'https://receiver.test:444/'))).toBe('url_refused');
-  expect(outcomeOf(await sendTo(door, 'http://receiver.test/'))).toBe('url_refused');
+  expect(outcomeOf(await sendTo(sender, 'https://receiver.test/'))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(sender, 'https://receiver.test:8443/'))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(sender, 'https://receiver.test:444/'))).toBe('url_refused');
+  expect(outcomeOf(await sendTo(sender, 'http://receiver.test/'))).toBe('url_refused');
   expect(connections()).toBe(0);
 });
 
 test('in live mode, other ports and HTTP are only for names whose addresses are all allowed by the operator', async () => {
   const endpoint = await listen(replying(OK));
   const zone: Zone = (name) => (name === 'inside.test' ? ['127.0.0.1'] : ['8.8.8.8']);
-  const { door } = await openDoorWithNames(zone, { mode: 'live' });
+  const { sender } = await openSenderWithNames(zone, { mode: 'live' });
   const connections = countConnections();
-  expect(outcomeOf(await sendTo(door, `http://inside.test:${endpoint.port}/`))).toBe(200);
-  expect(outcomeOf(await sendTo(door, `http://outside.test:${endpoint.port}/`))).toBe('address_refused');
-  expect(outcomeOf(await sendTo(door, 'http://outside.test/'))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(sender, `http://inside.test:${endpoint.port}/`))).toBe(200);
+  expect(outcomeOf(await sendTo(sender, `http://outside.test:${endpoint.port}/`))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(sender, 'http://outside.test/'))).toBe('address_refused');
   expect(connections()).toBe(1);
 });
 
@@ -145,35 +147,35 @@ test('the hosts file comes first, and is checked as well', async () => {
     '# a comment\n127.0.0.1\tgood.test Other.test # good.test\n\n10.0.0.1 bad.test\nx bad.test\n',
   );
   const endpoint = await listen(replying(OK));
-  const { door, lookUps } = await openDoorWithNames(() => ['10.0.0.2'], { limits: { hostsFile } });
+  const { sender, lookUps } = await openSenderWithNames(() => ['10.0.0.2'], { limits: { hostsFile } });
   const connections = countConnections();
   for (const name of ['good.test', 'other.test', 'OTHER.test.']) {
-    expect(outcomeOf(await sendTo(door, `http://${name}:${endpoint.port}/`))).toBe(200);
+    expect(outcomeOf(await sendTo(sender, `http://${name}:${endpoint.port}/`))).toBe(200);
   }
-  expect(outcomeOf(await sendTo(door, `http://bad.test:${endpoint.port}/`))).toBe('address_refused');
-  expect(outcomeOf(await sendTo(door, `http://third.test:${endpoint.port}/`))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(sender, `http://bad.test:${endpoint.port}/`))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(sender, `http://third.test:${endpoint.port}/`))).toBe('address_refused');
   expect(lookUps('good.test') + lookUps('bad.test')).toBe(0);
   expect(connections()).toBe(2);
 });
 
 test('a name that does not exist, or has no address, is an error of its own', async () => {
-  const { door } = await openDoorWithNames((name) => (name === 'empty.test' ? [] : undefined));
-  const answer = await sendTo(door, 'http://missing.test/');
+  const { sender } = await openSenderWithNames((name) => (name === 'empty.test' ? [] : undefined));
+  const answer = await sendTo(sender, 'http://missing.test/');
   expect(answer).toMatchObject({ error: 'name_not_found', address: null });
   expect(answer).toMatchObject({ message: 'The name of the host could not be resolved: ENOTFOUND.' });
-  expect(outcomeOf(await sendTo(door, 'http://empty.test/'))).toBe('name_not_found');
+  expect(outcomeOf(await sendTo(sender, 'http://empty.test/'))).toBe('name_not_found');
 });
 
 test('name servers that are read anew are used from then on, and what waits for earlier ones is not given up', async () => {
   const endpoint = await listen(replying(OK));
-  const { door, lookUps } = await openDoorWithNames((name) => (name === 'slow.test' ? 'silent' : ['127.0.0.1']), {
+  const { sender, lookUps } = await openSenderWithNames((name) => (name === 'slow.test' ? 'silent' : ['127.0.0.1']), {
     limits: { maxResolverMilliseconds: 0 },
   });
   const stopping = new AbortController();
-  const slow = sendTo(door, 'http://slow.test/', stopping.signal);
+  const slow = sendTo(sender, 'http://slow.test/', stopping.signal);
   await expect.poll(() => lookUps('slow.test')).toBe(1);
   for (const name of ['a.test', 'b.test']) {
-    expect(outcomeOf(await sendTo(door, `http://${name}:${endpoint.port}/`))).toBe(200);
+    expect(outcomeOf(await sendTo(sender, `http://${name}:${endpoint.port}/`))).toBe(200);
   }
   stopping.abort();
   expect(outcomeOf(await slow)).toBe('aborted');
@@ -183,8 +185,8 @@ test('a name server that answers about one kind of addresses only does not use u
   const endpoint = await listen(replying(OK));
   const outcomes = async (dropped: 'A' | 'AAAA', ...addresses: readonly string[]): Promise<number | string> => {
     const limits = { connectTimeoutMilliseconds: 5_000, otherFamilyMilliseconds: 100 };
-    const { door } = await openDoorWithNames(() => addresses, { limits }, dropped);
-    return outcomeOf(await sendTo(door, `http://half.test:${endpoint.port}/`));
+    const { sender } = await openSenderWithNames(() => addresses, { limits }, dropped);
+    return outcomeOf(await sendTo(sender, `http://half.test:${endpoint.port}/`));
   };
   // The resolver asks for seven seconds; a machine on which the rest takes five is given another chance.
   await expect.poll(() => outcomes('AAAA', '127.0.0.1', '::1')).toBe(200);
@@ -200,23 +202,23 @@ test('names whose servers do not respond hold up no others, and end after the ti
   // A resolver gives up after some seconds, so a machine on which ten requests take longer is given another chance.
   await expect
     .poll(async () => {
-      const { door } = await openDoorWithNames(zone);
+      const { sender } = await openSenderWithNames(zone);
       let waiting = 0;
       const slow = Array.from({ length: 100 }, async (_, index) => {
         waiting += 1;
-        await sendTo(door, `http://slow-${index}.test/`);
+        await sendTo(sender, `http://slow-${index}.test/`);
         waiting -= 1;
       });
       for (let time = 0; time < 10; time += 1) {
-        expect(outcomeOf(await sendTo(door, `http://fast.test:${endpoint.port}/`))).toBe(200);
+        expect(outcomeOf(await sendTo(sender, `http://fast.test:${endpoint.port}/`))).toBe(200);
       }
       const waited = waiting;
-      door.close();
+      sender.close();
       await Promise.all(slow);
       return waited;
     })
     .toBe(100);
-  const { door: hasty } = await openDoorWithNames(zone, { limits: { connectTimeoutMilliseconds: 50 } });
+  const { sender: hasty } = await openSenderWithNames(zone, { limits: { connectTimeoutMilliseconds: 50 } });
   expect(await sendTo(hasty, 'http://slow.test/')).toMatchObject({
     error: 'connect_timeout',
     message: 'No connection was established within 0.05 seconds.',

@@ -1,26 +1,26 @@
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { countConnections, openTestDoor, outcomeOf, sendTo } from './door.ts';
 import { listen, OK, perRequest, replying } from './endpoint.ts';
+import { countConnections, openTestSender, outcomeOf, sendTo } from './sender.ts';
 
 const ALLOWED = ['127.0.0.1', '::1'];
 
 describe('a connection', () => {
   test('is used again for the same host and port, by whatever webhook', async () => {
     const endpoint = await listen(replying(OK));
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
     for (const path of ['a', 'b', 'c']) {
-      expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/${path}`))).toBe(200);
+      expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/${path}`))).toBe(200);
     }
     expect(endpoint.connections()).toBe(1);
-    expect(outcomeOf(await sendTo(door, `http://localhost:${endpoint.port}/`))).toBe(200);
+    expect(outcomeOf(await sendTo(sender, `http://localhost:${endpoint.port}/`))).toBe(200);
     expect(endpoint.connections()).toBe(2);
   });
 
   test('is replaced when it has lived long enough', async () => {
     const endpoint = await listen(replying(OK));
-    const door = openTestDoor({ allowedNetworks: ALLOWED, limits: { maxConnectionMilliseconds: 0 } });
-    for (let time = 0; time < 3; time += 1) await sendTo(door, `http://127.0.0.1:${endpoint.port}/`);
+    const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxConnectionMilliseconds: 0 } });
+    for (let time = 0; time < 3; time += 1) await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`);
     expect(endpoint.connections()).toBe(3);
     await expect.poll(endpoint.open).toBe(0);
   });
@@ -28,10 +28,10 @@ describe('a connection', () => {
   test('that is idle is ended when it has lived long enough, or for too long', async () => {
     for (const limits of [{ maxConnectionMilliseconds: 100 }, { maxIdleMilliseconds: 100 }]) {
       const endpoint = await listen(replying(OK));
-      const door = openTestDoor({ allowedNetworks: ALLOWED, limits });
-      await sendTo(door, `http://127.0.0.1:${endpoint.port}/`);
+      const sender = openTestSender({ allowedNetworks: ALLOWED, limits });
+      await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`);
       await expect.poll(endpoint.open).toBe(0);
-      expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
+      expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
     }
   });
 
@@ -43,8 +43,8 @@ describe('a connection', () => {
         if (waiting.length === 3) for (const each of waiting) each.write(OK);
       }),
     );
-    const door = openTestDoor({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 2 } });
-    const sent = Array.from({ length: 3 }, () => sendTo(door, `http://127.0.0.1:${endpoint.port}/`));
+    const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 2 } });
+    const sent = Array.from({ length: 3 }, () => sendTo(sender, `http://127.0.0.1:${endpoint.port}/`));
     for (const answer of await Promise.all(sent)) expect(outcomeOf(answer)).toBe(200);
     await expect.poll(endpoint.open).toBe(2);
     expect(endpoint.mostOpen()).toBe(3);
@@ -54,9 +54,9 @@ describe('a connection', () => {
     const endpoint = await listen(
       perRequest((socket, count) => (count === 1 ? socket.write(OK) : socket.resetAndDestroy())),
     );
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
     for (let time = 0; time < 3; time += 1) {
-      expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
+      expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
     }
     expect(endpoint.connections()).toBe(3);
   });
@@ -68,34 +68,34 @@ describe('a connection', () => {
         else socket.write('HTTP/1.1 103 Early Hints\r\n\r\n', () => setImmediate(() => socket.resetAndDestroy()));
       }),
     );
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
-    expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
-    expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/`))).toBe('connection_lost');
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
+    expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
+    expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`))).toBe('connection_lost');
     expect(endpoint.connections()).toBe(1);
   });
 
   test('that is new is not replaced, however often it is lost', async () => {
     const endpoint = await listen(perRequest((socket) => socket.resetAndDestroy()));
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
     for (let time = 0; time < 3; time += 1) {
-      expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/`))).toBe('connection_lost');
+      expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`))).toBe('connection_lost');
     }
     expect(endpoint.connections()).toBe(3);
   });
 
   test('that a server announces to end soon is not kept', async () => {
     const endpoint = await listen(replying('HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 0\r\n\r\n'));
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
-    await sendTo(door, `http://127.0.0.1:${endpoint.port}/`);
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
+    await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`);
     await expect.poll(endpoint.open).toBe(0);
   });
 
   test('that has more than one answer is not used again', async () => {
     const forged = 'HTTP/1.1 500 Forged\r\nContent-Length: 0\r\n\r\n';
     const endpoint = await listen(perRequest((socket, count) => socket.write(count === 1 ? `${OK}${forged}` : OK)));
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
     for (let time = 0; time < 3; time += 1) {
-      expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
+      expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
     }
   });
 });
@@ -104,8 +104,8 @@ describe('a request that is aborted', () => {
   test('before it is sent opens no connection', async () => {
     const endpoint = await listen(replying(OK));
     const connections = countConnections();
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
-    const answer = await sendTo(door, `http://127.0.0.1:${endpoint.port}/`, AbortSignal.abort());
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
+    const answer = await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`, AbortSignal.abort());
     expect(answer).toMatchObject({ error: 'aborted', message: 'The request was aborted.' });
     expect([connections(), endpoint.received()]).toEqual([0, '']);
   });
@@ -121,8 +121,8 @@ describe('a request that is aborted', () => {
         stopping.abort();
       }),
     );
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
-    expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/`, stopping.signal))).toBe('aborted');
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
+    expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`, stopping.signal))).toBe('aborted');
     await expect.poll(endpoint.open).toBe(0);
   });
 
@@ -130,24 +130,24 @@ describe('a request that is aborted', () => {
     const stopping = new AbortController();
     // The handshake is never answered.
     const endpoint = await listen(() => stopping.abort());
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
-    expect(outcomeOf(await sendTo(door, `https://127.0.0.1:${endpoint.port}/`, stopping.signal))).toBe('aborted');
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
+    expect(outcomeOf(await sendTo(sender, `https://127.0.0.1:${endpoint.port}/`, stopping.signal))).toBe('aborted');
   });
 
   test('because it is no longer wanted when its connection is there writes nothing', async () => {
     const endpoint = await listen(replying(OK));
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
     const url = `http://127.0.0.1:${endpoint.port}/`;
     let asked = 0;
     const isWanted = (): boolean => {
       asked += 1;
       return false;
     };
-    expect(outcomeOf(await sendTo(door, url))).toBe(200);
+    expect(outcomeOf(await sendTo(sender, url))).toBe(200);
     const received = endpoint.received();
     // On a connection that was idle, and on a new one.
     for (const count of [1, 2]) {
-      expect(outcomeOf(await door.send({ url, headers: {}, body: 'unwanted', isWanted }))).toBe('aborted');
+      expect(outcomeOf(await sender.send({ url, headers: {}, body: 'unwanted', isWanted }))).toBe('aborted');
       expect(asked).toBe(count);
     }
     await expect.poll(endpoint.open).toBe(0);
@@ -156,45 +156,45 @@ describe('a request that is aborted', () => {
 
   test('after its end is not affected', async () => {
     const endpoint = await listen(replying(OK));
-    const door = openTestDoor({ allowedNetworks: ALLOWED });
+    const sender = openTestSender({ allowedNetworks: ALLOWED });
     const stopping = new AbortController();
-    await sendTo(door, `http://127.0.0.1:${endpoint.port}/`, stopping.signal);
+    await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`, stopping.signal);
     stopping.abort();
-    expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
+    expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
     expect(endpoint.connections()).toBe(1);
   });
 });
 
-test('a door that is closed ends idle connections, requests and handshakes, and sends no more', async () => {
+test('a sender that is closed ends idle connections, requests and handshakes, and sends no more', async () => {
   const idle = await listen(replying(OK));
   const silent = await listen(() => undefined);
-  const door = openTestDoor({ allowedNetworks: ALLOWED });
-  await sendTo(door, `http://127.0.0.1:${idle.port}/`);
-  const waiting = ['http', 'https'].map((scheme) => sendTo(door, `${scheme}://127.0.0.1:${silent.port}/`));
+  const sender = openTestSender({ allowedNetworks: ALLOWED });
+  await sendTo(sender, `http://127.0.0.1:${idle.port}/`);
+  const waiting = ['http', 'https'].map((scheme) => sendTo(sender, `${scheme}://127.0.0.1:${silent.port}/`));
   await expect.poll(silent.connections).toBe(2);
-  door.close();
+  sender.close();
   for (const answer of await Promise.all(waiting)) expect(outcomeOf(answer)).toBe('aborted');
   await expect.poll(() => idle.open() + silent.open()).toBe(0);
   const connections = countConnections();
-  expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${idle.port}/`))).toBe('aborted');
+  expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${idle.port}/`))).toBe('aborted');
   expect(connections()).toBe(0);
 });
 
 test('a hundred endpoints that never answer hold up no other one', async () => {
   const silent = await listen(() => undefined);
   const healthy = await listen(replying(OK));
-  const door = openTestDoor({ allowedNetworks: ALLOWED });
+  const sender = openTestSender({ allowedNetworks: ALLOWED });
   let waiting = 0;
   const stuck = Array.from({ length: 100 }, async (_, index) => {
     waiting += 1;
-    await sendTo(door, `http${index % 2 === 0 ? '' : 's'}://127.0.0.1:${silent.port}/`);
+    await sendTo(sender, `http${index % 2 === 0 ? '' : 's'}://127.0.0.1:${silent.port}/`);
     waiting -= 1;
   });
   await expect.poll(silent.connections).toBe(100);
   for (let time = 0; time < 20; time += 1) {
-    expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${healthy.port}/`))).toBe(200);
+    expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${healthy.port}/`))).toBe(200);
   }
   expect(waiting).toBe(100);
-  door.close();
+  sender.close();
   await Promise.all(stuck);
 });

@@ -1,5 +1,5 @@
 /** What the bench has started or made, to be ended or removed in the opposite order, also after Ctrl-C. */
-export class Belongings {
+export class Resources {
   readonly #ends: { readonly name: string; readonly end: () => Promise<void> }[] = [];
 
   #isOver = false;

@@ -1,20 +1,20 @@
 import { performance } from 'node:perf_hooks';
 import { readInTurn, type TurnCall } from './turns.ts';
 
-/** A stretch of a list: the items that match, and where the next stretch begins; null at the end. */
-export type Stretch<Item> = { readonly items: readonly Item[]; readonly next: string | null };
+/** A chunk of a list: the items that match, and where the next chunk begins; null at the end. */
+export type Chunk<Item> = { readonly items: readonly Item[]; readonly next: string | null };
 
 /** How a list is read whose filter no index covers. */
-type Sifting<Item> = {
+type FilteredRead<Item> = {
   readonly call: TurnCall;
   /** Number of items on the page. */
   readonly limit: number;
   /** The last item of the previous page (inner UUID). */
   readonly after: string | null;
   /** Whether more items are compared than returned. */
-  readonly isSifted: boolean;
-  /** Reads at most `count` items among the `look` after the one with the inner UUID `after`. */
-  readonly read: (after: string | null, count: number, look: number) => Promise<Stretch<Item>>;
+  readonly isFiltered: boolean;
+  /** Reads at most `count` items among the `maxExamined` after the one with the inner UUID `after`. */
+  readonly read: (after: string | null, count: number, maxExamined: number) => Promise<Chunk<Item>>;
   readonly idOf: (item: Item) => string;
 };
 
@@ -33,15 +33,15 @@ const SEARCH_MILLISECONDS = 1000;
  * Reads a page. One of something very rare can be short, or empty, with a place to continue from: `next` alone says
  * whether there is more.
  */
-export async function readSifted<Item>(sifting: Sifting<Item>): Promise<Stretch<Item>> {
-  const { call, limit, after, isSifted, read, idOf } = sifting;
+export async function readFiltered<Item>(filtered: FilteredRead<Item>): Promise<Chunk<Item>> {
+  const { call, limit, after, isFiltered, read, idOf } = filtered;
   const giveUpAt = performance.now() + SEARCH_MILLISECONDS;
-  let look = isSifted ? FIRST_EXAMINED_RATIO * (limit + 1) : limit + 1;
-  let { items: found, next } = await read(after, limit + 1, look);
+  let maxExamined = isFiltered ? FIRST_EXAMINED_RATIO * (limit + 1) : limit + 1;
+  let { items: found, next } = await read(after, limit + 1, maxExamined);
   while (next !== null && found.length <= limit && performance.now() < giveUpAt) {
-    look = Math.min(look * EXAMINED_GROWTH, MAX_EXAMINED);
+    maxExamined = Math.min(maxExamined * EXAMINED_GROWTH, MAX_EXAMINED);
     const from = next;
-    const more = await readInTurn(call, () => read(from, limit + 1 - found.length, look));
+    const more = await readInTurn(call, () => read(from, limit + 1 - found.length, maxExamined));
     found = [...found, ...more.items];
     next = more.next;
   }

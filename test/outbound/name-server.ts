@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest';
 export type Zone = (name: string, lookUp: number) => readonly string[] | 'silent' | undefined;
 
 export type NameServer = {
-  /** For the limits of a door. */
+  /** For the limits of a sender. */
   readonly nameServers: readonly string[];
   /** How often a name was looked up. */
   readonly lookUps: (name: string) => number;
