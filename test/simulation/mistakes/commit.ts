@@ -2,7 +2,7 @@ import { Chain } from '../../../server/commit/chain.ts';
 import { Contention } from '../../../server/commit/contention.ts';
 import { LockingPath } from '../../../server/commit/locking-path.ts';
 import { Database } from '../../../server/store/connection/database.ts';
-import { LookedAccounts } from '../../../server/subjects/transfers/looked-accounts.ts';
+import { ExaminedAccounts } from '../../../server/subjects/transfers/examined-accounts.ts';
 import { NOTHING } from '../store/meaning.ts';
 import { change, meaning, type NamedMistake, run, scanningWith } from './make.ts';
 
@@ -34,7 +34,7 @@ export const GUARD: readonly NamedMistake[] = [
   {
     name: 'a transfer that changes without its accounts does not raise their versions',
     seed: 463,
-    make: change(LookedAccounts.prototype, 'raiseVersion', () => () => undefined),
+    make: change(ExaminedAccounts.prototype, 'raiseVersion', () => () => undefined),
   },
   {
     name: 'a change of a card does not raise the version of its account',

@@ -1,5 +1,5 @@
 import { NOT_EVALUATED, TRANSFER_CHECKS, type TransferCheck } from '../../../domain/transfers/transfer-checks.ts';
-import { LookedAccounts } from '../../../server/subjects/transfers/looked-accounts.ts';
+import { ExaminedAccounts } from '../../../server/subjects/transfers/examined-accounts.ts';
 import { Memory } from '../../../server/subjects/transfers/memory.ts';
 import { NOTHING, timeOf } from '../store/meaning.ts';
 import type { StoredRow } from '../store/parameters.ts';
@@ -80,10 +80,10 @@ export const LIMITS: readonly NamedMistake[] = [
     name: 'what a hold gives back is taken from the day on which it ends',
     seed: 3,
     make: change(
-      LookedAccounts.prototype,
+      ExaminedAccounts.prototype,
       'count',
       (count) =>
-        function (this: LookedAccounts, counted, calendar) {
+        function (this: ExaminedAccounts, counted, calendar) {
           count.call(this, { ...counted, dayStart: calendar.day.start }, calendar);
         },
     ),
