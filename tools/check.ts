@@ -47,6 +47,7 @@ const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]
 /** What only `npm run verify` runs beside tests, one after the other: some of them measure. */
 const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   schedules: ['test/simulation/main.ts', '--schedules', '100000'],
+  'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
   'stock-postgres': ['tools/verify-stock.ts'],
   pgbackrest: ['tools/verify-pgbackrest.ts'],
   monitoring: ['tools/verify/monitoring.ts'],

@@ -2,11 +2,12 @@ import { appendFileSync, chmodSync, mkdtempSync, readFileSync, rmSync, statfsSyn
 import { dirname, join } from 'node:path';
 import { endLeftovers } from './run/leftovers.ts';
 
-const VARIABLE = 'TEST_LEDGER_TEMPLATES';
+/** The variable with that directory, for the processes of a run. */
+export const TEMPLATES = 'TEST_LEDGER_TEMPLATES';
 
 /** Directory, of one run of tests, for what `ledgerDirectory` copies; undefined outside such a run. */
 export function templatesOfThisRun(): string | undefined {
-  return process.env[VARIABLE];
+  return process.env[TEMPLATES];
 }
 
 /**
@@ -58,9 +59,9 @@ export default function makeTemplates(): (() => Promise<void>) | undefined {
   const path = mkdtempSync(join(place, 'transfer-service-templates-'));
   // The user that PostgreSQL runs as, when the tests run as root, must get through.
   chmodSync(path, 0o711);
-  process.env[VARIABLE] = path;
+  process.env[TEMPLATES] = path;
   return async () => {
-    delete process.env[VARIABLE];
+    delete process.env[TEMPLATES];
     console.log(describeStarts(path));
     await endLeftovers(path);
     rmSync(path, { recursive: true, force: true, maxRetries: 5 });

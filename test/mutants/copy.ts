@@ -28,15 +28,27 @@ export async function copySource(): Promise<Copy> {
   }
 }
 
-/** Makes the edits of a mutant. Throws when the text of one does not occur exactly once: the mutant must follow the code. */
-export async function applyMutant(path: string, mutant: Mutant): Promise<void> {
+/**
+ * Makes the edits of a mutant; gives the way back. Throws when the text of one does not occur exactly once: the mutant must
+ * follow the code.
+ */
+export async function applyMutant(path: string, mutant: Mutant): Promise<() => Promise<void>> {
+  const originals = new Map<string, string>();
+  const undo = async (): Promise<void> => {
+    for (const [file, original] of originals) await writeFile(join(path, file), original);
+  };
   for (const { file, find, replace } of [mutant, ...(mutant.also ?? [])]) {
     const before = await readFile(join(path, file), 'utf8');
+    if (!originals.has(file)) originals.set(file, before);
     const times = before.split(find).length - 1;
-    if (times !== 1) throw new Error(`this occurs ${times} times in ${file}, not once: ${find.trim()}`);
+    if (times !== 1) {
+      await undo();
+      throw new Error(`this occurs ${times} times in ${file}, not once: ${find.trim()}`);
+    }
     await writeFile(
       join(path, file),
       before.replace(find, () => replace),
     );
   }
+  return undo;
 }

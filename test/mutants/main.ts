@@ -1,11 +1,14 @@
-// npm run mutants -- [--only name,…] [--beside 2] [--out file]: is every seeded mistake caught by some test?
+// npm run mutants -- [--only name,… | --selection] [--beside 2] [--out file]: is every seeded mistake caught by some test?
+// With --selection those that npm run verify has time for.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { applyMutant, copySource } from './copy.ts';
+import makeTemplates from '../harness/ledger-templates.ts';
+import { applyMutant, type Copy, copySource } from './copy.ts';
 import type { Mutant, Witness } from './mutant.ts';
 import { MUTANTS } from './mutants.ts';
-import { runWitness } from './run-witness.ts';
+import { type Portion, runTests } from './run-witness.ts';
+import { SELECTION } from './selection.ts';
 
 /** `survived` is a gap in the tests, `broken` an error in the table of mutants. */
 export type MutantOutcome = {
@@ -18,30 +21,38 @@ export type MutantOutcome = {
 };
 
 const text = { type: 'string' } as const;
-const { values } = parseArgs({ options: { only: text, beside: { ...text, default: '2' }, out: text } });
+const { values } = parseArgs({
+  options: { only: text, selection: { type: 'boolean' }, beside: { ...text, default: '2' }, out: text },
+});
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interruption.abort());
 
-process.exitCode = await run(choose(values.only?.split(',')));
-
-function choose(names: readonly string[] | undefined): readonly Mutant[] {
-  const unknown = names?.find((name) => !MUTANTS.some((mutant) => mutant.name === name));
-  if (unknown === undefined) return MUTANTS.filter(({ name }) => names?.includes(name) ?? true);
+const names = values.selection === true ? SELECTION : values.only?.split(',');
+const unknown = names?.find((name) => !MUTANTS.some((mutant) => mutant.name === name));
+if (unknown === undefined) {
+  // All copies share what a ledger is made of: to make it takes longer than most witnesses.
+  const removeTemplates = makeTemplates();
+  try {
+    process.exitCode = await run(MUTANTS.filter(({ name }) => names?.includes(name) ?? true));
+  } finally {
+    await removeTemplates?.();
+  }
+} else {
   process.stderr.write(`There is no mutant '${unknown}'; there are: ${MUTANTS.map(({ name }) => name).join(', ')}.\n`);
-  process.exit(2);
+  process.exitCode = 2;
 }
 
 async function run(mutants: readonly Mutant[]): Promise<number> {
   say(`${mutants.length} mutants. First the unchanged source, which every test must pass.`);
-  const spoilt = await inTurn(witnessesOf(mutants), checkUnchanged);
+  const spoilt = await inTurn(portionsOf(mutants.flatMap(({ witnesses }) => witnesses)), checkUnchanged);
   if (spoilt.some((problem) => problem !== undefined)) {
     for (const problem of spoilt) if (problem !== undefined) say(problem);
     say('The mutants were not run: a test that fails without them would catch each of them.');
     return 1;
   }
-  const outcomes = await inTurn(mutants, async (mutant) => {
-    const outcome = await judge(mutant);
+  const outcomes = await inTurn(mutants, async (mutant, copy) => {
+    const outcome = await judge(mutant, copy);
     say(`${outcome.outcome.padEnd(8)}  ${outcome.mutant.padEnd(38)} ${outcome.seconds} s  ${outcome.by}`);
     return outcome;
   });
@@ -55,60 +66,67 @@ async function run(mutants: readonly Mutant[]): Promise<number> {
   return open.length === 0 ? 0 : 1;
 }
 
-/** Each witness once. */
-function witnessesOf(mutants: readonly Mutant[]): readonly Witness[] {
-  const all = mutants.flatMap(({ witnesses }) => witnesses);
-  return [...new Map(all.map((witness) => [`${witness.file} ${witness.only ?? ''}`, witness])).values()];
+/** Each witness once, in two portions: files of which all tests are wanted, and those of which only some are. */
+function portionsOf(witnesses: readonly Witness[]): readonly Portion[] {
+  const whole = new Set(witnesses.filter(({ only }) => only === undefined).map(({ file }) => file));
+  const narrow = witnesses.filter(({ file }) => !whole.has(file));
+  const names = new Set(narrow.map(({ only }) => only));
+  const portions = [
+    { files: [...whole] },
+    { files: [...new Set(narrow.map(({ file }) => file))], only: [...names].join('|') },
+  ];
+  return portions.filter(({ files }) => files.length > 0);
 }
 
-/** Works on the items, `--beside` at a time; begins nothing after Ctrl-C. */
+/** Works on the items, `--beside` at a time, each with a copy of the source; begins nothing after Ctrl-C. */
 async function inTurn<Item, Result>(
   items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
+  work: (item: Item, copy: Copy) => Promise<Result>,
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
-    while (next < items.length && !interruption.signal.aborted) {
-      const at = next;
-      next += 1;
-      results[at] = await work(items[at] as Item);
+    const copy = await copySource();
+    try {
+      while (next < items.length && !interruption.signal.aborted) {
+        const at = next;
+        next += 1;
+        results[at] = await work(items[at] as Item, copy);
+      }
+    } finally {
+      await copy.remove();
     }
   };
-  await Promise.all(Array.from({ length: Math.max(1, Number(values.beside)) }, worker));
+  await Promise.all(Array.from({ length: Math.min(items.length, Math.max(1, Number(values.beside))) }, worker));
   return results.filter((result) => result !== undefined);
 }
 
-async function checkUnchanged(witness: Witness): Promise<string | undefined> {
-  const copy = await copySource();
-  try {
-    const verdict = await runWitness(copy.path, witness, interruption.signal);
-    if (verdict.is === 'passed') say(`passes    ${witness.file} ${witness.only ?? ''}: ${verdict.tests} tests`);
-    if (verdict.is === 'failed') return `${witness.file} fails without any mutant: ${verdict.test}`;
-    return verdict.is === 'broken' ? `${witness.file} does not run:\n${verdict.output}` : undefined;
-  } finally {
-    await copy.remove();
-  }
+async function checkUnchanged(portion: Portion, { path }: Copy): Promise<string | undefined> {
+  const verdict = await runTests({ path, makesLedgers: false }, portion, interruption.signal);
+  if (verdict.is === 'passed') say(`passes    ${portion.files.length} files: ${verdict.tests} tests`);
+  if (verdict.is === 'failed') return `This fails without any mutant: ${verdict.test}`;
+  return verdict.is === 'broken' ? `Some of the tests do not run:\n${verdict.output}` : undefined;
 }
 
-async function judge(mutant: Mutant): Promise<MutantOutcome> {
+async function judge(mutant: Mutant, { path }: Copy): Promise<MutantOutcome> {
   const started = performance.now();
   const end = (outcome: MutantOutcome['outcome'], by: string): MutantOutcome => {
     const seconds = Math.round((performance.now() - started) / 1000);
     return { mutant: mutant.name, mistake: mutant.mistake, outcome, by, seconds };
   };
-  const copy = await copySource();
+  const isOfTables = [mutant, ...(mutant.also ?? [])].some(({ file }) => file.startsWith('server/store/migrations/'));
+  let undo: (() => Promise<void>) | undefined;
   try {
-    await applyMutant(copy.path, mutant);
-    for (const witness of mutant.witnesses) {
-      const verdict = await runWitness(copy.path, witness, interruption.signal);
-      if (verdict.is === 'failed') return end('caught', `${witness.file}: ${verdict.test}`);
-      if (verdict.is === 'broken') return end('broken', `${witness.file} did not run:\n${verdict.output}`);
+    undo = await applyMutant(path, mutant);
+    for (const { file, only } of mutant.witnesses) {
+      const verdict = await runTests({ path, makesLedgers: isOfTables }, { files: [file], only }, interruption.signal);
+      if (verdict.is === 'failed') return end('caught', `${file}: ${verdict.test}`);
+      if (verdict.is === 'broken') return end('broken', `${file} did not run:\n${verdict.output}`);
     }
     return end('survived', mutant.witnesses.map(({ file }) => file).join(', '));
   } catch (error) {
     return end('broken', String(error));
   } finally {
-    await copy.remove();
+    await undo?.();
   }
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { MUTANTS } from './mutants.ts';
+import { SELECTION } from './selection.ts';
 
 const read = (file: string) => readFile(resolve(import.meta.dirname, '../..', file), 'utf8').catch(() => '');
 
@@ -12,4 +13,9 @@ test.each(MUTANTS)('the mutant $name fits the source and the tests', async ({ wi
   for (const { file, only = '' } of witnesses) {
     expect(await read(file), `${file} has tests named: ${only}`).toMatch(new RegExp(`(test|it)[\\s\\S]*${only}`));
   }
+});
+
+test('the mutants of npm run verify exist', () => {
+  const names = MUTANTS.map(({ name }) => name);
+  expect(SELECTION.filter((name) => !names.includes(name))).toEqual([]);
 });

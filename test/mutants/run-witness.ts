@@ -1,32 +1,45 @@
 import { spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { TEMPLATES } from '../harness/ledger-templates.ts';
 import { killTree } from '../torture/process-tree.ts';
-import type { Witness } from './mutant.ts';
 
-/** What a test file says of the source it ran against. */
+/** Test files that are run at once; `only` selects the tests whose names match it. */
+export type Portion = { readonly files: readonly string[]; readonly only?: string | undefined };
+
+/** Where they run. */
+export type Place = {
+  /** The copy of the source. */
+  readonly path: string;
+  /** Whether they make ledgers of their own, since the tables are not those of other copies. */
+  readonly makesLedgers: boolean;
+};
+
+/** What test files say of the source they ran against. */
 export type Verdict =
   | { readonly is: 'passed'; readonly tests: number }
   /** `test` is the first that failed. */
   | { readonly is: 'failed'; readonly test: string }
-  /** No test of it ran to its end: that says nothing about the source. */
+  /** Of one of them no test ran to its end: that says nothing about the source. */
   | { readonly is: 'broken'; readonly output: string };
 
 /** The part of vitest's JSON report that counts. */
 type Report = {
   readonly testResults: readonly {
+    readonly name: string;
     readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
   }[];
 };
 
-/** A mutant may hang, in seconds: no witness takes a third of it, even beside another one. */
+/** A mutant may hang, in seconds for a file: no witness takes a third of it, even beside another one. */
 const AT_MOST = 300;
 
 /** For one test, in milliseconds: a test that a mutant makes hang fails while its file still has time to report it. */
 const TEST_TIMEOUT = 100_000;
 
-/** Runs one test file against the source in `path`, until its first failure. */
-export async function runWitness(path: string, { file, only }: Witness, signal: AbortSignal): Promise<Verdict> {
+/** Runs test files against a copy of the source, until the first failure. */
+export async function runTests(place: Place, { files, only }: Portion, signal: AbortSignal): Promise<Verdict> {
+  const { path } = place;
   const reportPath = join(path, 'report.json');
   await rm(reportPath, { force: true });
   const narrowed = only === undefined ? [] : ['-t', only];
@@ -35,13 +48,15 @@ export async function runWitness(path: string, { file, only }: Witness, signal: 
     '--root',
     path,
     '--bail=1',
+    // As many processes as are beside each other, and no more: a busy machine lets what a test holds back run out of time.
+    '--maxWorkers=1',
     `--testTimeout=${TEST_TIMEOUT}`,
     '--reporter=json',
     `--outputFile=${reportPath}`,
     ...narrowed,
-    file,
+    ...files,
   ];
-  const output = await runVitest(path, vitest, signal);
+  const output = await runVitest(place, vitest, { signal, seconds: AT_MOST * files.length });
   const report = await readFile(reportPath, 'utf8').then(
     (text) => JSON.parse(text) as Report,
     () => undefined,
@@ -49,20 +64,24 @@ export async function runWitness(path: string, { file, only }: Witness, signal: 
   const results = report?.testResults.flatMap(({ assertionResults }) => assertionResults) ?? [];
   const failed = results.find(({ status }) => status === 'failed');
   if (failed !== undefined) return { is: 'failed', test: failed.fullName };
-  const tests = results.filter(({ status }) => status === 'passed').length;
-  return output.succeeded && tests > 0 ? { is: 'passed', tests } : { is: 'broken', output: output.text };
+  const passed = files.map((file) => {
+    const own = report?.testResults.find(({ name }) => name === join(path, file));
+    return own?.assertionResults.filter(({ status }) => status === 'passed').length ?? 0;
+  });
+  if (!output.succeeded || passed.includes(0)) return { is: 'broken', output: output.text };
+  return { is: 'passed', tests: passed.reduce((sum, tests) => sum + tests, 0) };
 }
 
 function runVitest(
-  path: string,
+  { path, makesLedgers }: Place,
   words: readonly string[],
-  signal: AbortSignal,
+  { signal, seconds }: { readonly signal: AbortSignal; readonly seconds: number },
 ): Promise<{ readonly succeeded: boolean; readonly text: string }> {
   const program = join(path, 'node_modules/vitest/vitest.mjs');
   return new Promise((done) => {
     const child = spawn(process.execPath, [program, ...words], {
       cwd: path,
-      env: { ...process.env, NO_COLOR: '1' },
+      env: { ...process.env, NO_COLOR: '1', ...(makesLedgers ? { [TEMPLATES]: undefined } : {}) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let text = '';
@@ -73,9 +92,9 @@ function runVitest(
     }
     const kill = (): void => void (child.pid !== undefined && killTree(child.pid));
     const timer = setTimeout(() => {
-      text += `\nno end after ${AT_MOST} s\n`;
+      text += `\nno end after ${seconds} s\n`;
       kill();
-    }, AT_MOST * 1000);
+    }, seconds * 1000);
     signal.addEventListener('abort', kill, { once: true });
     child.once('error', (error) => {
       text += error.message;

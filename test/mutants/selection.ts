@@ -1,0 +1,58 @@
+/**
+ * The mutants that `npm run verify` runs: of each promise about money, order and access those whose witnesses take a few
+ * seconds, three minutes together on two cores. The others are for a person (`npm run mutants`).
+ */
+export const SELECTION: readonly string[] = [
+  // What is durable, and the fence of a lost COMMIT.
+  'unknown-commit-read-back',
+  'warning-at-commit-ignored',
+  // Locks and the guard of chains.
+  'account-lock-left-out',
+  'version-not-compared',
+  'refusals-left-out-of-the-guard',
+  'unwritten-refusals-not-checked',
+  'version-read-last',
+  'version-not-raised-under-locks',
+  'version-not-raised-in-chains',
+  'same-transfer-decided-twice',
+  'switch-remembered',
+  'chained-on-a-failed-group',
+  'remembered-after-a-break',
+  'limits-not-handed-on',
+  'late-part-sent-early',
+  // The relay.
+  'relay-after-the-last-id',
+  'relay-in-the-order-of-ids',
+  'relay-without-lock',
+  'relay-reads-before-it-holds-the-lock',
+  'relay-does-not-mark',
+  'relay-never-searches-all',
+  'relay-gives-abandoned-batches-a-place',
+  'events-not-told-to-the-fence',
+  'unrelayed-fences-dropped',
+  // Leases.
+  'webhook-epoch-unchecked',
+  'webhook-owner-unchecked',
+  'webhook-lease-taken-early',
+  // Erasure.
+  'open-card-erased',
+  'erased-transfers-decided-on',
+  // Who is let in.
+  'policy-lets-all-through',
+  'secret-not-compared',
+  'csrf-header-not-asked-for',
+  'origin-not-compared',
+  'session-over-clear-text',
+  'cookie-beside-a-key',
+  'session-outlives-its-key',
+  'session-without-an-end',
+  'session-of-a-revoked-key-begins',
+  'keys-write-is-everything',
+  // Webhooks.
+  'door-url-unchecked',
+  'door-first-address-checked',
+  'door-follows-redirects',
+  'door-metadata-in-a-private-network',
+  'signature-of-the-body-only',
+  'webhook-disabled-by-an-outage',
+];
