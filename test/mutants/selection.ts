@@ -19,7 +19,6 @@ export const SELECTION: readonly string[] = [
   'chained-on-a-failed-group',
   'remembered-after-a-break',
   'limits-not-handed-on',
-  'late-part-sent-early',
   // The relay.
   'relay-after-the-last-id',
   'relay-in-the-order-of-ids',
