@@ -48,10 +48,10 @@ export const SELECTION: readonly string[] = [
   'session-of-a-revoked-key-begins',
   'keys-write-is-everything',
   // Webhooks.
-  'door-url-unchecked',
-  'door-first-address-checked',
-  'door-follows-redirects',
-  'door-metadata-in-a-private-network',
+  'outbound-url-unchecked',
+  'outbound-first-address-checked',
+  'outbound-follows-redirects',
+  'outbound-metadata-in-a-private-network',
   'signature-of-the-body-only',
   'webhook-disabled-by-an-outage',
 ];

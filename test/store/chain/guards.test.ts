@@ -513,13 +513,23 @@ describe('what a chain remembers is not believed when', () => {
   });
 });
 
-test('a card that is suspended between the reads of one group stops it', async () => {
+test.for<readonly [string, (ledger: Ledger, card: string) => Promise<() => Promise<string>>]>([
+  ['a new transfer', async (ledger, card) => () => transfer(ledger, card, { amount: 1 })],
+  [
+    'a capture',
+    async (ledger, card) => {
+      const held = await makeOpen(other, { amount: 1, card_id: card, capture: 'manual' });
+      return () => change(ledger, 'capture_transfer', held);
+    },
+  ],
+])('a card that is suspended between the reads of one group stops it: %s', async ([, prepare]) => {
   const ledger = openChain();
   const card = await makeCard();
+  const send = await prepare(ledger, card);
   await stranger.query('begin');
   // The stored responses are read last, so the group has read the account and the card when it gets here.
   await stranger.query('lock table idempotency in access exclusive mode');
-  const outcome = transfer(ledger, card, { amount: 1 });
+  const outcome = send();
   await untilWaiting();
   await stranger.query("update card set status = 'inactive' where name = $1", [card]);
   await stranger.query('commit');
