@@ -92,8 +92,9 @@ export async function openDatabase(configuration: Configuration, reports: Databa
     return { ...opened, embedded: undefined, connections: { max: most, isLimited: most < databaseConnections } };
   }
   const existing = mode === 'live' ? { existing: { origin: dataDirectoryOrigin } } : {};
-  const { backupDirectory } = configuration;
-  const embedded = await startEmbeddedPostgres({ dataDirectory, backupDirectory, ...existing, ...reports });
+  const { backupDirectory, sharedBuffers } = configuration;
+  const where = { dataDirectory, backupDirectory, sharedBuffers };
+  const embedded = await startEmbeddedPostgres({ ...where, ...existing, ...reports });
   const settings = { ...embedded.connection, schema };
   const own = { settings, use: 'write', letGo: () => embedded.stop(), max: databaseConnections } as const;
   const opened = await openOwn(own, reports);

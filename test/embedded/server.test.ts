@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
+import { sharedBuffersMegabytes } from '../../server/postgres/postgres-server.ts';
 import { isAlive } from '../../server/postgres/processes.ts';
 import { waitFor } from '../harness/process.ts';
 import {
@@ -77,12 +78,23 @@ test('the server has safe settings, checksums, a private socket and no superuser
   expect(Buffer.byteLength(join(host, '.s.PGSQL.5432'))).toBeLessThanOrEqual(103);
 });
 
-test('the url connects as well', async () => {
-  const postgres = await start(await makeLedger());
+test('the url connects as well, to a server with as many buffers as were asked for', async () => {
+  const postgres = await start(await makeLedger(), { sharedBuffers: 100 });
   const client = new Client({ connectionString: postgres.url });
   await client.connect();
-  expect((await client.query('SELECT current_user AS role')).rows).toEqual([{ role: 'transfer_service' }]);
+  const { rows } = await client.query("SELECT current_user AS role, current_setting('shared_buffers') AS buffers");
+  expect(rows).toEqual([{ role: 'transfer_service', buffers: '100MB' }]);
   await client.end();
+});
+
+const GIGABYTE = 1024 ** 3;
+
+test.each([
+  [0.5 * GIGABYTE, 256],
+  [6 * GIGABYTE, 1536],
+  [256 * GIGABYTE, 4096],
+])('a machine with %d bytes has buffers of %d MB', (memory, megabytes) => {
+  expect(sharedBuffersMegabytes(memory)).toBe(megabytes);
 });
 
 test('a committed row survives a kill of the server, which is restarted and reported', async () => {

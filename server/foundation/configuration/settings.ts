@@ -118,6 +118,15 @@ export const SETTINGS = {
     readBy: 'commands',
     isInHelp: true,
   },
+  /** In MB; null for the default. */
+  sharedBuffers: {
+    name: 'SHARED_BUFFERS_MEGABYTES',
+    kind: numberOf('MB', { min: 16, max: 1_048_576 }),
+    fallback: "a quarter of the machine's memory, 256 to 4096",
+    unset: notSet,
+    purpose: 'memory in which the embedded PostgreSQL keeps pages of its tables',
+    readBy: 'service',
+  },
   /** Absolute path; null for no backups. */
   backupDirectory: {
     name: 'BACKUP_DIR',
