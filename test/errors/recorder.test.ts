@@ -245,19 +245,6 @@ describe('without the database', () => {
     expect(await dropped()).toEqual({});
   });
 
-  test('error codes that an earlier version spooled are stored under their present names', async () => {
-    const first = await start({}, { away: true });
-    for (const one of reports(2)) first.recorder.record(one);
-    await first.recorder.stop();
-    const path = spoolOf(directory.path);
-    writeFileSync(path, readFileSync(path, 'utf8').replace('"code":"insufficient_funds"', '"code":"lost_card"'));
-    const second = await start();
-    await waitFor('the spool to be loaded', async () => linesOf(path).length === 0);
-    await second.recorder.stop();
-    const { rows } = await admin.query('select code from error order by code');
-    expect(rows).toEqual([{ code: 'card_lost' }, { code: 'insufficient_funds' }]);
-  });
-
   test('an error that an earlier version spooled has no key', async () => {
     const first = await start({}, { away: true });
     const keyId = randomUUIDv7();

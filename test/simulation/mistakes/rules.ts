@@ -90,7 +90,7 @@ export const LIMITS: readonly NamedMistake[] = [
   },
   {
     name: 'the time of a decision belongs to another day than the one that it counts on',
-    seed: 1065,
+    seed: 1473,
     statements: {
       *read_program_rules(transaction, sent) {
         const rows = yield* run('read_program_rules', transaction, sent);
@@ -114,7 +114,7 @@ export const SWITCH: readonly NamedMistake[] = [
   },
   {
     name: 'transfers do not share the switch',
-    seed: 39,
+    seed: 64,
     statements: {
       share_switch_and_lock_names: meaning('lock_names'),
       share_switch_and_lock_free_names: (transaction, { values: [hashes] }) =>
