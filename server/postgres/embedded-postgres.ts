@@ -66,8 +66,8 @@ export type EmbeddedPostgresOptions = {
   existing?: { readonly origin: string };
   /** BACKUP_DIR: where the server archives its WAL. */
   backupDirectory?: string | null;
-  /** Memory in which the server keeps pages of its tables, in MB; by default a part of the machine's. */
-  sharedBuffers?: number | null;
+  /** Memory in which the server keeps pages of its tables, in MB; 256 by default. */
+  sharedBuffers?: number;
   /** The command that needs it, for the message to the next process; null for the service. */
   task?: string | null;
   /** Told, as one sentence for people, what a slow start is doing. */
@@ -154,10 +154,10 @@ async function startLocked(
   const socketDirectory = await claimSocketDirectory(placement, user);
   const serverLog = join(asked, 'postgresql.log');
   const claimed = await archive?.claim();
-  const { sharedBuffers = null } = options;
+  const { sharedBuffers } = options;
   const settings = {
     ...(claimed === undefined ? {} : archiveSettings(claimed.directory)),
-    ...(sharedBuffers === null ? {} : { shared_buffers: `${sharedBuffers}MB` }),
+    ...(sharedBuffers === undefined ? {} : { shared_buffers: `${sharedBuffers}MB` }),
   };
   const setup = { binaries, dataDirectory: placement.dataDirectory, socketDirectory, user, serverLog, settings };
   const supervisor = new Supervisor(setup, reports);

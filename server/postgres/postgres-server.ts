@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { flushDirectory } from '../foundation/data-directory.ts';
-import { machineMemory } from '../foundation/machine-memory.ts';
 import { sayWhileWaiting } from '../foundation/say-while-waiting.ts';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../foundation/startup-problem.ts';
 import type { PostgresBinaries } from './binaries.ts';
@@ -61,8 +60,8 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     full_page_writes: 'on',
     // Enough for backups and a standby, without a restart when an operator adds one.
     wal_level: 'replica',
-    // Holds the hot part of the ledger. Memory is used only as far as the ledger has pages to fill it.
-    shared_buffers: `${sharedBuffersMegabytes(machineMemory())}MB`,
+    // For a small ledger; small enough for a machine with 1 GB.
+    shared_buffers: '256MB',
     // As before PostgreSQL 18, each process reads for itself. With its workers, which gain little where the pages are in memory,
     // a recovery after a crash was once seen to wait for ever (README.md).
     io_method: 'sync',
@@ -91,13 +90,6 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     // Tells several servers apart in the list of processes.
     cluster_name: 'transfer-service',
   };
-}
-
-const MEGABYTE = 1024 * 1024;
-
-/** The buffers of a server in MB: a quarter of the memory (bytes), 256 to 4,096. */
-export function sharedBuffersMegabytes(memory: number): number {
-  return Math.min(4096, Math.max(256, Math.floor(memory / 4 / MEGABYTE)));
 }
 
 /** Starts the server process. Its group is its own, so that Ctrl-C in a terminal reaches the service alone. */

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { sharedBuffersMegabytes } from '../../server/postgres/postgres-server.ts';
 import { isAlive } from '../../server/postgres/processes.ts';
 import { waitFor } from '../harness/process.ts';
 import {
@@ -85,16 +84,6 @@ test('the url connects as well, to a server with as many buffers as were asked f
   const { rows } = await client.query("SELECT current_user AS role, current_setting('shared_buffers') AS buffers");
   expect(rows).toEqual([{ role: 'transfer_service', buffers: '100MB' }]);
   await client.end();
-});
-
-const GIGABYTE = 1024 ** 3;
-
-test.each([
-  [0.5 * GIGABYTE, 256],
-  [6 * GIGABYTE, 1536],
-  [256 * GIGABYTE, 4096],
-])('a machine with %d bytes has buffers of %d MB', (memory, megabytes) => {
-  expect(sharedBuffersMegabytes(memory)).toBe(megabytes);
 });
 
 test('a committed row survives a kill of the server, which is restarted and reported', async () => {

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfiguration } from './configuration.ts';
-import { LISTED_SETTINGS } from './settings.ts';
+import { LISTED_SETTINGS, liveBuffersMegabytes } from './settings.ts';
 import { showConfiguration } from './show.ts';
 
 const linesOf = (environment: Readonly<Record<string, string>>) =>
@@ -65,4 +65,15 @@ test.each([
   ['ERROR_COUNT_RETENTION_DAYS', 'all', '1 to 3650'],
 ])('%s=%s is refused', (name, value, allowed) => {
   expect(() => readConfiguration({ [name]: value })).toThrow(new RegExp(`^${name} is '${value}'.*${allowed}`));
+});
+
+const GIGABYTE = 1024 ** 3;
+
+test.each([
+  [0.5 * GIGABYTE, 256],
+  [6 * GIGABYTE, 1536],
+  [256 * GIGABYTE, 4096],
+])('a live ledger on a machine with %d bytes has buffers of %d MB, a sandbox always 256', (memory, megabytes) => {
+  expect(liveBuffersMegabytes(memory)).toBe(megabytes);
+  expect(readConfiguration({}).sharedBuffers).toBe(256);
 });

@@ -1,3 +1,4 @@
+import { machineMemory } from '../machine-memory.ts';
 import { shownDatabaseUrl } from '../url-credentials.ts';
 import { fileSettingOf, type Setting } from './setting.ts';
 import {
@@ -43,6 +44,11 @@ const LIVE_ADDRESS_RATE = 2_000;
 const LIVE_KEY_RATE = 1_000;
 
 const rate = numberOf('requests per second', { min: 1, max: 999_999, zero: 'for no limit' });
+
+/** Buffers of a live ledger in MB: a quarter of the memory (bytes), bounded because PostgreSQL searches all of them when it drops a table. */
+export function liveBuffersMegabytes(memory: number): number {
+  return Math.min(4096, Math.max(256, Math.floor(memory / 4 / 1024 ** 2)));
+}
 
 /** Only this machine: a sandbox needs no key there. */
 const DEFAULT_HOSTS = ['127.0.0.1', '::1'];
@@ -118,12 +124,12 @@ export const SETTINGS = {
     readBy: 'commands',
     isInHelp: true,
   },
-  /** In MB; null for the default. */
+  /** In MB. */
   sharedBuffers: {
     name: 'SHARED_BUFFERS_MEGABYTES',
     kind: numberOf('MB', { min: 16, max: 1_048_576 }),
-    fallback: "a quarter of the machine's memory, 256 to 4096",
-    unset: notSet,
+    fallback: "256 in the sandbox; in live mode a quarter of the machine's memory, 256 to 4096",
+    unset: ({ mode }) => (mode === 'live' ? liveBuffersMegabytes(machineMemory()) : 256),
     purpose: 'memory in which the embedded PostgreSQL keeps pages of its tables',
     readBy: 'service',
   },
