@@ -353,7 +353,7 @@ describe('a crash', () => {
     const owner = new pg.Client(url);
     await owner.connect();
     await owner.query(`create table schema_migration (
-      name text primary key, checksum text not null check (checksum is null),
+      name text primary key, checksum text not null check (checksum is null), needs text,
       applied_at timestamptz not null default clock_timestamp())`);
     await owner.query(`create function with_card_number() returns trigger language plpgsql as $$
       begin new.checksum := '${CARD_NUMBER}'; return new; end $$`);
