@@ -353,8 +353,8 @@ describe('a crash', () => {
     const owner = new pg.Client(url);
     await owner.connect();
     await owner.query(`create table schema_migration (
-      name text primary key, checksum text not null check (checksum is null), needs text,
-      applied_at timestamptz not null default clock_timestamp())`);
+      name text primary key, checksum text not null check (checksum is null),
+      applied_at timestamptz not null default clock_timestamp(), needs text)`);
     await owner.query(`create function with_card_number() returns trigger language plpgsql as $$
       begin new.checksum := '${CARD_NUMBER}'; return new; end $$`);
     await owner.query(`create trigger with_card_number before insert on schema_migration
