@@ -16,7 +16,8 @@ const SWITCH = columns({
   until: nullable(TIME),
 });
 
-const COLUMNS = `(extract(epoch from service_now()) * 1000)::bigint as now, switch_id, ${SWITCH.names}`;
+/** The clock is cut to milliseconds: rounded, a moment of the next half millisecond would not be in the future. */
+const COLUMNS = `(extract(epoch from date_trunc('milliseconds', service_now())) * 1000)::bigint as now, switch_id, ${SWITCH.names}`;
 
 /** SQL: a row of `switch` as JSON. */
 export const DISABLED_SCOPE = `json_build_object('programId', switch.program_id, 'transferType', switch.transfer_type,

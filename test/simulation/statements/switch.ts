@@ -25,7 +25,7 @@ export const SWITCH_STATEMENTS: Meanings = {
   },
 
   read_switch(transaction) {
-    const now = BigInt(Math.round(transaction.clock()));
+    const now = BigInt(Math.floor(transaction.clock()));
     const found = disabledRows(transaction).map((row) => ({ now, ...row }));
     if (found.length > 0) return found;
     const nothing = { program_id: null, transfer_type: null, disabled: null, reason: null, actor: null };
