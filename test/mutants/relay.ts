@@ -96,14 +96,6 @@ export const RELAYS: readonly Mutant[] = [
     witnesses: [order('older than the bounded search')],
   },
   {
-    name: 'relay-gives-abandoned-batches-a-place',
-    mistake: 'a fence that was abandoned holds up those after it',
-    file: RELAY,
-    find: WAITING,
-    replace: 'where not relayed\n        and created_at >=',
-    witnesses: [order('rolled back or abandoned')],
-  },
-  {
     name: 'events-not-told-to-the-fence',
     mistake: 'a batch with events is taken for one without',
     file: INSERT,

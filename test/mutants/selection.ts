@@ -26,7 +26,6 @@ export const SELECTION: readonly string[] = [
   'relay-reads-before-it-holds-the-lock',
   'relay-does-not-mark',
   'relay-never-searches-all',
-  'relay-gives-abandoned-batches-a-place',
   'events-not-told-to-the-fence',
   'unrelayed-fences-dropped',
   // Leases.

@@ -130,7 +130,9 @@ async function fillLedger(release: Release, transfers: number) {
   const seed = await seeds.makeSeed(resources, server, { unlimited: false, spread: false });
   const stored = { transfers, cards: Math.max(2000, Math.min(1_000_000, transfers / 5)) };
   const options = { stored } as Options;
-  const stage: Stage = { server, seed, options, resources, pgbench: undefined, ownSite: undefined, say };
+  const given: Stage = { server, seed, options, resources, pgbench: undefined, ownSite: undefined, say };
+  // Version 0.1.0 has another name for them.
+  const stage = { ...given, belongings: resources };
   const ledger = await ledgers.createLedger(stage);
   const started = performance.now();
   const fill = new Fill(stage, ledger);
