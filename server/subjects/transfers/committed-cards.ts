@@ -31,6 +31,8 @@ export class CommittedCards {
   readonly #maxBytes: number;
   readonly #texts = new Map<string, string>();
   #bytes = 0;
+  /** The latest time of a decision, in milliseconds since 1970: what was counted is remembered for the periods of then. */
+  latest = Number.NEGATIVE_INFINITY;
 
   /** @param maxBytes memory that it may use, in bytes. */
   constructor(maxBytes: number = defaultBytes()) {
@@ -75,6 +77,7 @@ export class CommittedCards {
   clear(): void {
     this.#texts.clear();
     this.#bytes = 0;
+    this.latest = Number.NEGATIVE_INFINITY;
   }
 
   #remove(key: string, text: string): void {

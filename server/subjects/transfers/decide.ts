@@ -86,6 +86,7 @@ export class Books {
     this.#memory = memory;
     this.#accounts = new ExaminedAccounts(memory);
     this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
+    for (const { now } of this.#rules.values()) memory.noteTime(now);
     const { cardsWithAccounts } = loaded;
     const cards = [...loaded.cards, ...cardsWithAccounts.filter(isOfCard), ...loaded.cardsOfTransfers].map(
       toLoadedCard,

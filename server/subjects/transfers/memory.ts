@@ -1,5 +1,5 @@
 import type { Card } from '../../../domain/cards/card.ts';
-import { DEPTH } from '../../commit/chain.ts';
+import { ChainBroken, DEPTH } from '../../commit/chain.ts';
 import type { LoadedCard } from '../../store/card.ts';
 import type { StoredAccount } from '../../store/ledger/account.ts';
 import type { CountedDays } from '../../store/ledger/limits.ts';
@@ -13,6 +13,9 @@ type KnownAccount = {
   /** The group that has learned or changed it. */
   readonly group: number;
 };
+
+/** Clocks are corrected by less, and counters are read for some days more than any period has. */
+const MAX_BACKWARDS = 24 * 60 * 60 * 1000;
 
 /** Number of accounts that are remembered as objects, about 15 MB; cards beyond it become {@link CommittedCards}. */
 const MAX_ACCOUNTS = 10_000;
@@ -43,6 +46,16 @@ export class Memory {
   /** Begins a group, which may rest on those before it. */
   beginGroup(): void {
     this.#group += 1;
+  }
+
+  /**
+   * Takes the time of a group, in milliseconds since 1970. Throws {@link ChainBroken} if the clock of a sandbox was moved back:
+   * the days that are counted then may be before those that were read.
+   */
+  noteTime(now: number): void {
+    const { latest } = this.#committed;
+    if (now < latest - MAX_BACKWARDS) throw new ChainBroken('the clock was moved back');
+    this.#committed.latest = Math.max(latest, now);
   }
 
   card(programId: string, name: string): Card | undefined {

@@ -604,3 +604,15 @@ describe('of cards that are not part of the last groups', () => {
     expect(reads()).toBe(4);
   });
 });
+
+test('a chain that has counted for a later time does not forget what was counted before the clock of a sandbox went back', async () => {
+  const moveClock = (days: number) => other.call('move_clock', { seconds_ahead: days * 24 * 60 * 60 });
+  onTestFinished(async () => void (await moveClock(0)));
+  const card = await makeCard(0, { in: { daily_count: 1 } });
+  expect(await transfer(other, card, { amount: 1 })).toBe('made');
+  const ledger = openChain();
+  await moveClock(400);
+  expect(await transfer(ledger, card, { amount: 1 })).toBe('made');
+  await moveClock(0);
+  expect(await transfer(ledger, card, { amount: 1 })).toBe('limit_exceeded');
+});
