@@ -61,8 +61,6 @@ export class Chain<Item, Outcome, Name extends string> {
   /** Groups in flight, and after a break also those that have ended since, in the order in which they were begun. */
   #links: Link<Item, Outcome>[] = [];
   #isBroken = false;
-  /** {@link Database.interruptions} when it was begun. */
-  #interruptions: number | undefined;
   /** Whether the last group was committed; a promise while it is in flight. */
   #lastCommitted: true | Promise<boolean> = true;
   #changed = Promise.withResolvers<void>();
@@ -152,9 +150,7 @@ export class Chain<Item, Outcome, Name extends string> {
     let outcomes: readonly Outcome[];
     try {
       const { load, decide } = this.#stepsOf(group.map(({ item }) => item));
-      const database = this.#ends.databaseOf(group);
-      this.#refuseInterrupted(database);
-      outcomes = await database.transactChained(
+      outcomes = await this.#ends.databaseOf(group).transactChained(
         {
           batchId,
           load,
@@ -186,12 +182,6 @@ export class Chain<Item, Outcome, Name extends string> {
     notify(() => observer?.onGroup('chained', group.length, performance.now() - begunAt));
     trace?.ended(group.length, 'committed');
     return base;
-  }
-
-  /** What a chain remembers is not there any more if the server failed over to a standby without its last commits. */
-  #refuseInterrupted({ interruptions }: Database): void {
-    this.#interruptions ??= interruptions;
-    if (this.#interruptions !== interruptions) throw new ChainBroken('connections were lost since the chain began');
   }
 
   #end(link: Link<Item, Outcome>, end: Link<Item, Outcome>['end']): void {

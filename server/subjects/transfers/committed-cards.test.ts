@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CARD_STATUSES } from '../../../domain/cards/card.ts';
 import { LIMIT_NAMES, type LimitName } from '../../../domain/ledger/limits.ts';
-import { DEPTH } from '../../commit/chain.ts';
+import { ChainBroken, DEPTH } from '../../commit/chain.ts';
 import { CommittedCards, type KnownCard } from './committed-cards.ts';
 import { Memory } from './memory.ts';
 
@@ -122,6 +122,16 @@ describe('what a chain remembers', () => {
     expect(memory.knows('p', 'c', false)).toBe(true);
     expect(committed.size).toBe(0);
     expect(memory.card('p', 'c')).toEqual(cardNamed('c').card);
+  });
+
+  it('is of one server, also where one chain has ended and another begins', () => {
+    const committed = new CommittedCards(1_000_000);
+    new Memory(committed).noteServer(1);
+    const next = new Memory(committed);
+    next.noteServer(1);
+    expect(() => next.noteServer(2)).toThrow(ChainBroken);
+    committed.clear();
+    new Memory(committed).noteServer(2);
   });
 
   it('is replaced by what is loaded later, for the chain and for those after it', () => {

@@ -33,6 +33,8 @@ export class CommittedCards {
   #bytes = 0;
   /** The latest time of a decision, in milliseconds since 1970: what was counted is remembered for the periods of then. */
   latest = Number.NEGATIVE_INFINITY;
+  /** {@link Database.interruptions} since the first of them was read. */
+  interruptions: number | undefined;
 
   /** @param maxBytes memory that it may use, in bytes. */
   constructor(maxBytes: number = defaultBytes()) {
@@ -78,6 +80,7 @@ export class CommittedCards {
     this.#texts.clear();
     this.#bytes = 0;
     this.latest = Number.NEGATIVE_INFINITY;
+    this.interruptions = undefined;
   }
 
   #remove(key: string, text: string): void {

@@ -40,7 +40,8 @@ export function openTransferLane(
   const committed = new CommittedCards(bounds?.remembered?.bytes);
   const stepsOf = (requests: readonly TransferRequest[], mode: LockMode) => lockedSteps(requests, mode, committed);
   const work = { stepsOf, programOf, needsOf, transferOf, traceOf, onCommitted };
-  const chained = chainedWork(committed, bounds?.remembered?.accounts);
+  const interruptions = () => databases.forProgram().interruptions;
+  const chained = chainedWork(committed, interruptions, bounds?.remembered?.accounts);
   const programs = new GroupCommit(databases, { ...work, chained }, bounds, observer);
   const operators = new GroupCommit(databases, work, bounds, observer);
   return {
@@ -81,6 +82,7 @@ function lockedSteps(
 /** The same for groups in a chain, which hand on what they have decided. */
 function chainedWork(
   committed: CommittedCards,
+  interruptions: () => number,
   maxAccounts: number | undefined,
 ): ChainedWork<TransferRequest, Outcome, LoadName> {
   return {
@@ -91,6 +93,7 @@ function chainedWork(
         return {
           load: loadFor(requests, 'unlocked', memory),
           decide: (loaded, batchId) => {
+            memory.noteServer(interruptions());
             const books = new Books(loaded, memory);
             const outcomes = requests.map((request) => books.decide(request));
             return { result: outcomes, ...books.chainedWrites(batchId), readsOnly: !outcomes.some(showsState) };

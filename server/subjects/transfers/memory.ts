@@ -133,6 +133,15 @@ export class Memory {
     }
   }
 
+  /**
+   * Takes {@link Database.interruptions} when a group has been loaded. Throws {@link ChainBroken} if the server may be another one
+   * since: after a failover it may lack what is remembered, and give the same versions to other states.
+   */
+  noteServer(interruptions: number): void {
+    this.#committed.interruptions ??= interruptions;
+    if (this.#committed.interruptions !== interruptions) throw new ChainBroken('connections were lost');
+  }
+
   /** A card that an earlier group has left. */
   #recall(programId: string, name: string): Card | undefined {
     const known = this.#committed.take(programId, name);
