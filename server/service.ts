@@ -117,7 +117,11 @@ async function startParts(
   ending: Ending,
 ): Promise<Omit<RunningService, 'stop'>> {
   const { databases, embedded } = opened;
-  const { webhookKeys, aheadMilliseconds, migration } = await prepareLedger(configuration, opened, onProgress);
+  const { webhookKeys, aheadMilliseconds, migration, compactsPayloads } = await prepareLedger(
+    configuration,
+    opened,
+    onProgress,
+  );
   const { background } = databases;
   ending.add(followClock(background, aheadMilliseconds, log).stop);
   const { supportContact } = configuration;
@@ -137,7 +141,11 @@ async function startParts(
   const overview = new OverviewMaker((service) => readStatus(status, service), responses, {
     waiting: () => transfers.waiting,
   });
-  const transfers = openTransferLane(databases.application, undefined, metrics?.commits, overview.counts.note);
+  const transfers = openTransferLane(databases.application, {
+    compactsPayloads,
+    observer: metrics?.commits,
+    onCreated: overview.counts.note,
+  });
   const shared = { databases, transfers, news, webhooks, supportContact };
   const gateway: Gateway = {
     mode: configuration.mode,

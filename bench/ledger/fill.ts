@@ -48,16 +48,11 @@ const PREPARE = `
 const TRANSFERS = `
   insert into bench_fill.fresh
     select place, ordinal, card_id, name, account_id, funding_account_id, moment, turn, batch_id, transfer_id, request_id,
-      key, format(
-        '{"transfer_id":"tr_%s","program_id":"prog_%s","card_id":"%s","destination_card_id":null,"type":"load",'
-        '"amount":${AMOUNT},"captured_amount":${AMOUNT},"reversed_amount":0,"currency":"USD","status":"completed",'
-        '"outcome":"final","capture":"automatic","expires_at":null,"scheduled_for":null,"description":null,'
-        '"reference":null,"metadata":{},"error":null,"created_at":"%s","updated_at":"%s","completed_at":"%s"}',
-        replace(transfer_id::text, '-', ''), replace('%program', '-', ''), name, iso, iso, iso)
+      key, format('[1,"load",${AMOUNT},"USD","%s","req_%s","%s",null,%s]', name,
+        replace(request_id::text, '-', ''), key, (extract(epoch from moment) * 1000)::bigint)
     from (
       select placed.*, batch_id, uuidv7(moment - clock_timestamp()) as transfer_id,
-        uuidv7(moment - clock_timestamp()) as request_id, replace(gen_random_uuid()::text, '-', '') as key,
-        to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as iso
+        uuidv7(moment - clock_timestamp()) as request_id, replace(gen_random_uuid()::text, '-', '') as key
       from (
         select place, place - %first + 1 as ordinal, (place - %first) / %cards + 1 as turn, card.card_id, card.name,
           card.account_id, card.funding_account_id,

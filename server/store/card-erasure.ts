@@ -1,5 +1,6 @@
 import type { Row, Statement } from './connection/database.ts';
 import { timeOfId } from './error.ts';
+import { fullPayload } from './events/transfer-payload.ts';
 import { NAMED_TRANSFER } from './ledger/account.ts';
 import {
   columns,
@@ -285,7 +286,9 @@ const FOUND_EVENT = columns({
   payload: TEXT,
 });
 
-/** An event about an erased card, as it is stored. */
+const ORIGIN = columns({ programId: nullable(UUID), subjectId: TEXT });
+
+/** An event about an erased card, with its full payload. */
 export type FoundEvent = ReturnType<typeof FOUND_EVENT.read>;
 
 const READ_EVENTS_OF_CARD = statement(
@@ -298,11 +301,12 @@ const READ_EVENTS_OF_CARD = statement(
       order by batch_id limit :count
     ), last as materialized (select batch_id from gone_through order by batch_id desc limit 1)
     select last.batch_id as last_batch_id, found.* from last left join lateral (
-      select ${FOUND_EVENT.names} from event
+      select ${FOUND_EVENT.names}, ${ORIGIN.names} from event
       where created_at >= :from and batch_id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000')
         and batch_id <= last.batch_id and program_id = :programId and (
           -- Also destination_card_id. That it is no text of somebody else's is found out by those who read the JSON.
-          position('card_id":' || to_json(:cardName::text)::text in payload) > 0
+          -- In the compact form it has no name.
+          position(case when left(payload, 1) = '[' then '' else 'card_id":' end || to_json(:cardName::text)::text in payload) > 0
           or type = 'reversal.completed' and exists (
             select from transfer
             where transfer.program_id = :programId and :cardId in (transfer.card_id, transfer.destination_card_id)
@@ -328,8 +332,13 @@ export function toFoundEvents(found: readonly Row[]): {
   readonly events: readonly FoundEvent[];
   readonly lastBatchId: string | null;
 } {
-  const events = found.filter((row) => row.batch_id !== null).map(FOUND_EVENT.read);
+  const events = found.filter((row) => row.batch_id !== null).map(toFoundEvent);
   return { events, lastBatchId: (found[0]?.last_batch_id as string | undefined) ?? null };
+}
+
+function toFoundEvent(row: Row): FoundEvent {
+  const event = FOUND_EVENT.read(row);
+  return { ...event, payload: fullPayload(event.payload, ORIGIN.read(row)) };
 }
 
 /** Replaces the payloads of events. An event stays where it is: its position, its time and its place in the batch. */

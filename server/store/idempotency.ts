@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import type { RefusalCode } from '../../domain/error-codes.ts';
 import type { StoredResponse } from '../../domain/idempotency.ts';
+import { toWireId } from '../../domain/identifier.ts';
 import type { Row, Statement } from './connection/database.ts';
+import { fullPayload } from './events/transfer-payload.ts';
 import {
   columns,
   HEX,
@@ -82,7 +84,7 @@ export const readStoredResponses = statementOfRows(
   KEY_HASH,
   `select found.* from :sent
     cross join lateral (
-      select ${KEY_HASH.names}, ${OUTCOME.names},
+      select ${KEY_HASH.names}, ${OUTCOME.names}, program_id,
         case when batch_id is null then body else event_payload(batch_id, event_index, created_at) end as body
       from idempotency
       where idempotency.key_hash = sent.key_hash limit 1
@@ -91,7 +93,15 @@ export const readStoredResponses = statementOfRows(
 
 /** The responses that {@link readStoredResponses} found, by the hash of the key. */
 export function toStoredResponses(found: readonly Row[]): Map<string, StoredResponse> {
-  return new Map(found.map((row) => [row.key_hash as string, RESPONSE.read(row)]));
+  return new Map(found.map((row) => [row.key_hash as string, toStoredResponse(row)]));
+}
+
+function toStoredResponse(row: Row): StoredResponse {
+  const { body, ...outcome } = RESPONSE.read(row);
+  if (body === null || outcome.subjectId === null) return { ...outcome, body };
+  // Only the payloads of transfers have another form than the body.
+  const origin = { programId: row.program_id as string, subjectId: toWireId('tr', outcome.subjectId) };
+  return { ...outcome, body: fullPayload(body, origin) };
 }
 
 const INSERT_RESPONSES = statement(

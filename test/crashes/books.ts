@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { toWireId } from '../../domain/identifier.ts';
 import type { TransferService } from '../../sdk/client.ts';
+import { payloadOf } from '../fixtures/stored-events.ts';
 import { embeddedServerOf } from '../harness/process.ts';
 import type { Books } from './checker.ts';
 import type { Found, Terms } from './history.ts';
@@ -87,19 +88,25 @@ const FAULTS = `with moved as materialized (
     )) as postings_without_transfer`;
 
 /** The responses that are kept under the keys of transfers. */
-const KEPT = `select operation, key, status, idempotency.subject_id, coalesce(body, payload) as body, code, message
+const KEPT = `select operation, key, status, idempotency.subject_id, body, payload, code, message,
+    idempotency.program_id, event.subject_id as event_subject
   from idempotency
   left join event on event.batch_id = idempotency.batch_id and event.index = event_index
     and event.created_at = idempotency.created_at
   where operation in ('create_transfer', 'capture_transfer', 'cancel_transfer', 'reverse_transfer')`;
 
 /** The events of transfers and reversals, without those of transfers that no load has made. */
-const EVENTS = `select type, subject_id, payload from event
+const EVENTS = `select type, subject_id, payload, program_id from event
   where (type like 'transfer.%' or type like 'reversal.%') and subject_id not in (
     select 'tr_' || replace(transfer_id::text, '-', '') from transfer where not metadata ? 'key'
   )`;
 
-type KeptRow = Omit<StoredResponse, 'subjectId'> & { readonly subject_id: string | null };
+type KeptRow = Omit<StoredResponse, 'subjectId'> & {
+  readonly subject_id: string | null;
+  readonly payload: string | null;
+  readonly event_subject: string | null;
+  readonly program_id: string;
+};
 type EventRow = Omit<FoundEvent, 'subjectId'> & { readonly subject_id: string };
 
 /** Books, and what is wrong with them by themselves: nothing, where they are right. */
@@ -167,13 +174,18 @@ export async function readBooksAt(
   }
 }
 
-function toKept({ subject_id, ...row }: KeptRow): StoredResponse {
+function toKept({ subject_id, event_subject, program_id, payload, ...row }: KeptRow): StoredResponse {
   const prefix = row.operation === 'reverse_transfer' ? 'rev' : 'tr';
-  return { ...row, subjectId: subject_id === null ? null : toWireId(prefix, subject_id) };
+  const event = { payload, program_id, subject_id: event_subject };
+  return {
+    ...row,
+    body: row.body ?? (payload === null ? null : payloadOf(event)),
+    subjectId: subject_id === null ? null : toWireId(prefix, subject_id),
+  };
 }
 
-function toEvent({ subject_id, ...row }: EventRow): FoundEvent {
-  return { ...row, subjectId: subject_id };
+function toEvent(row: EventRow): FoundEvent {
+  return { type: row.type, subjectId: row.subject_id, payload: payloadOf(row) };
 }
 
 function toFound(row: TransferRow, texts: ReadonlyMap<string, string>): Found {

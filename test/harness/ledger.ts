@@ -121,7 +121,12 @@ export function openLedger(
   const overview = new OverviewMaker((service) => readStatus(NO_PROCESS, service), new ResponseCounter(), {
     waiting: () => transfers.waiting,
   });
-  const transfers = openTransferLane(databases.application, bounds, observer, overview.counts.note);
+  const transfers = openTransferLane(databases.application, {
+    compactsPayloads: true,
+    bounds,
+    observer,
+    onCreated: overview.counts.note,
+  });
   const supportContact = 'support@example.com';
   const { background: database } = databases;
   const news = new EventNews(database);

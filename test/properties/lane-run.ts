@@ -42,7 +42,7 @@ export async function runThroughLane(
   let lane: TransferLane | undefined;
   for (let left = true; left; ) {
     if (lane === undefined || lanes.next()) {
-      lane = openTransferLane(ledger.databases.application, BOUNDS);
+      lane = openTransferLane(ledger.databases.application, { compactsPayloads: true, bounds: BOUNDS });
       lanes.onLane?.(lane);
     }
     const current = lane;

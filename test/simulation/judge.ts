@@ -1,6 +1,7 @@
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type AnyReply, OperationFailure } from '../../server/calls/call.ts';
+import { payloadOf } from '../fixtures/stored-events.ts';
 import { type Ask, describeAsk, isOfOperators, movesMoney } from './ask.ts';
 import { JudgeOfEvents } from './judge-of-events.ts';
 import { JudgeOfWebhooks } from './judge-of-webhooks.ts';
@@ -215,7 +216,7 @@ export class Judge {
       this.say(`${about()} was committed where it would have been refused with ${refusal}`);
     if (isOfOperators(ask) && !entries.some(({ event: entry }) => entry.request_id === requestId))
       this.say(`${about()} has no entry in the audit log`);
-    wish.committed = String(event.payload);
+    wish.committed = payloadOf(event);
     this.#committedBy.add(requestId);
     this.#books.apply(ask, String(record.transfer_id ?? record.webhook_id), at);
     this.#noteAllPossible(at);

@@ -1,3 +1,4 @@
+import { payloadOf } from '../fixtures/stored-events.ts';
 import type { StoredRow } from './store/parameters.ts';
 
 /** An event with what its payload says. */
@@ -14,7 +15,7 @@ export function readEntry(event: StoredRow): ReadEvent {
 }
 
 export function read(event: StoredRow): ReadEvent {
-  return { event, record: JSON.parse(String(event.payload)) };
+  return { event, record: JSON.parse(payloadOf(event)) };
 }
 
 /** Whether an event says what a program and its funds are. */

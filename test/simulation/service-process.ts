@@ -116,7 +116,7 @@ export function openService(
   bounds: LaneBounds,
   listeners?: LaneListeners,
 ): Omit<AnyService, 'database'> {
-  const transfers = openTransferLane(databases, bounds, listeners?.observer, listeners?.onCreated);
+  const transfers = openTransferLane(databases, { ...listeners, compactsPayloads: true, bounds });
   return { transfers, webhooks: WEBHOOK_TOOLS, supportContact: '' } as Omit<AnyService, 'database'>;
 }
 

@@ -4,6 +4,7 @@ import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { type AnyCall, OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
+import { storedEvents } from '../fixtures/stored-events.ts';
 import { connect } from '../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 
@@ -36,13 +37,9 @@ async function transfersOf(cardId: string): Promise<readonly TransferRecord[]> {
 }
 
 /** The events that a transaction wrote, found by one of them. */
-async function eventsWith(subjectId: string, type: string) {
-  const { rows } = await client.query<{ type: string; subject_id: string; payload: string }>(
-    `select type, subject_id, payload from event
-      where batch_id = (select batch_id from event where subject_id = $1 and type = $2) order by index`,
-    [subjectId, type],
-  );
-  return rows.map((row) => ({ ...row, payload: JSON.parse(row.payload) as object }));
+function eventsWith(subjectId: string, type: string) {
+  const ofBatch = 'where batch_id = (select batch_id from event where subject_id = $1 and type = $2) order by index';
+  return storedEvents(client, ofBatch, [subjectId, type]);
 }
 
 describe('events', () => {
@@ -52,7 +49,7 @@ describe('events', () => {
       await witness.call('update_card', { holder_reference: 'x' }, aboutCard(cardId));
     }
     expect(await eventsWith(cardId, 'card.updated')).toEqual([
-      { type: 'card.updated', subject_id: cardId, payload: await cardOf(cardId) },
+      { type: 'card.updated', subjectId: cardId, data: await cardOf(cardId) },
     ]);
   });
 
@@ -61,8 +58,8 @@ describe('events', () => {
     const closed = bodyOf<CardRecord>(await witness.call('update_card', SWEEP, aboutCard(cardId)));
     const [sweep] = await transfersOf(cardId);
     expect(await eventsWith(cardId, 'card.updated')).toEqual([
-      { type: 'transfer.completed', subject_id: sweep?.transfer_id, payload: sweep },
-      { type: 'card.updated', subject_id: cardId, payload: closed },
+      { type: 'transfer.completed', subjectId: sweep?.transfer_id, data: sweep },
+      { type: 'card.updated', subjectId: cardId, data: closed },
     ]);
   });
 
@@ -76,7 +73,7 @@ describe('events', () => {
     expect(changed).toEqual({ ...made, ...change });
     await witness.call('update_program', change, about);
     expect(await eventsWith(made.program_id, 'program.updated')).toEqual([
-      { type: 'program.updated', subject_id: made.program_id, payload: changed },
+      { type: 'program.updated', subjectId: made.program_id, data: changed },
     ]);
   });
 });

@@ -5,6 +5,7 @@ import { toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { deleteExpired } from '../../server/background/jobs/delete-expired.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
+import { payloadOf } from '../fixtures/stored-events.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();
@@ -12,15 +13,16 @@ const ledger = useLedger(server.connection);
 const client = await useConnection(server.connection);
 
 /** How a key is stored: whether with a body of its own, and whether with the event whose payload is the body. */
-async function storedUnder(key: string): Promise<unknown> {
+async function storedUnder(key: string): Promise<{ readonly has_body: boolean; readonly payload: string | null }> {
   const { rows } = await client.query(
-    `select body is not null as has_body, event.payload from idempotency
+    `select body is not null as has_body, event.payload, event.program_id, event.subject_id from idempotency
      left join event on event.batch_id = idempotency.batch_id and event.index = event_index
        and event.created_at = idempotency.created_at
      where key = $1`,
     [key],
   );
-  return rows[0];
+  const [{ has_body, ...event }] = rows;
+  return { has_body, payload: event.payload === null ? null : payloadOf(event) };
 }
 
 /** Gives a key and its event the age of a row that was written some days ago. */

@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { StartupProblem } from '../../server/foundation/startup-problem.ts';
 import { findDatabaseProblem } from '../../server/store/connection/database-problem.ts';
 import { openDatabases } from '../../server/store/connection/databases.ts';
-import { compareSchema, findSchemaState } from '../../server/store/migrations/compatibility.ts';
-import { migrate, pendingMigrations } from '../../server/store/migrations/migrate.ts';
-import { readMigrations, toMigration } from '../../server/store/migrations/migration-files.ts';
+import { type AppliedMigration, compareSchema, findSchemaState } from '../../server/store/migrations/compatibility.ts';
+import { migrate, pendingMigrations, readSchema } from '../../server/store/migrations/migrate.ts';
+import { type Migration, readMigrations, toMigration } from '../../server/store/migrations/migration-files.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { PLANTED_MIGRATIONS, withPlanted } from './planted.ts';
 
@@ -128,6 +128,35 @@ test('findSchemaState takes one statement, as every role of the service', async 
   } finally {
     await databases.close();
   }
+});
+
+describe('compact payloads of events, which version 0.1.0 cannot read', () => {
+  const inSchema = (schema: string) => ({ ...connection, schema });
+  const stateFor = async (schema: string, migrations: readonly Migration[]) => {
+    const { rows } = await client.query<AppliedMigration>(
+      `select name, checksum, needs from ${schema}.schema_migration`,
+    );
+    return compareSchema(migrations, rows).state;
+  };
+
+  test('are written on a ledger that begins with this version, and that refuses the versions before', async () => {
+    await migrate(inSchema('made_by_this'));
+    expect(await readSchema(inSchema('made_by_this'))).toMatchObject({ compactsPayloads: true });
+    const before = (await readMigrations()).filter(({ name }) => name < '0035');
+    expect(await stateFor('made_by_this', before)).toBe('newer_unusable');
+  });
+
+  test('are not written on one that an older version has made, until a migration needs this version', async () => {
+    const all = await readMigrations();
+    const before = all.filter(({ name }) => name < '0035');
+    await migrate(inSchema('made_before'), { migrations: before });
+    await migrate(inSchema('made_before'), { migrations: all });
+    expect(await readSchema(inSchema('made_before'))).toMatchObject({ compactsPayloads: false });
+    expect(await stateFor('made_before', before)).toBe('newer_usable');
+    await migrate(inSchema('made_before'), { migrations: await withPlanted(expand) });
+    expect(await readSchema(inSchema('made_before'))).toMatchObject({ compactsPayloads: true });
+    expect(await stateFor('made_before', before)).toBe('newer_unusable');
+  });
 });
 
 test('a migration says in the comment at its top what it needs, and needs itself where it says nothing', () => {

@@ -5,7 +5,7 @@ import { hasOperatorKey } from '../../observe/readiness.ts';
 import { STARTS } from '../../store/connection/connections.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { openDatabases } from '../../store/connection/databases.ts';
-import { newestMigration } from '../../store/migrations/migrate.ts';
+import { readSchema, type SchemaFacts } from '../../store/migrations/migrate.ts';
 import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { resealSecrets } from '../../subjects/webhooks/reseal-secrets.ts';
 import { openWebhookKeys, type WebhookKeys } from '../../subjects/webhooks/webhook-keys.ts';
@@ -15,12 +15,10 @@ import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-datab
 const NO_DEADLINE_MILLISECONDS = 2 ** 31 - 1;
 
 /** What a start has found and done in the ledger. */
-export type PreparedLedger = {
+export type PreparedLedger = SchemaFacts & {
   readonly webhookKeys: WebhookKeys;
   /** By how many milliseconds the clock of this machine is ahead of the database's. */
   readonly aheadMilliseconds: number;
-  /** The newest one that the database has. */
-  readonly migration: string | undefined;
 };
 
 /**
@@ -48,8 +46,8 @@ export async function prepareLedger(
     } else await step('looking for an operator key', () => requireOperatorKey(background));
     const webhookKeys = openWebhookKeys(keys, dataDirectory);
     await step('reading the secrets of webhooks', () => resealSecrets(background, webhookKeys));
-    const migration = await step('reading the newest migration', () => newestMigration(settings));
-    return { webhookKeys, aheadMilliseconds, migration };
+    const schema = await step('reading the newest migration', () => readSchema(settings));
+    return { webhookKeys, aheadMilliseconds, ...schema };
   } finally {
     await databases.close();
   }

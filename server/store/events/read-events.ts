@@ -12,6 +12,7 @@ import {
   readPlacesOfPrograms,
   toEventPlace,
 } from './event-positions.ts';
+import { fullPayload } from './transfer-payload.ts';
 
 /** An event with its position. */
 export type StoredEvent = {
@@ -353,7 +354,7 @@ function toStoredEvent(place: EventPlace, event: EventRow): StoredEvent {
     type: event.type,
     subjectId: event.subjectId,
     createdAt: event.createdAt,
-    payload: event.payload,
+    payload: fullPayload(event.payload, { programId, subjectId: event.subjectId }),
     traceparent: event.traceparent,
   };
 }

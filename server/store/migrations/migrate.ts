@@ -8,7 +8,7 @@ import { readAdvisoryHolder, readTableUser } from '../connection/lock-holder.ts'
 import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
 import { type Applying, applyMigration } from './apply-migration.ts';
 import { type AppliedMigration, compareSchema, READ_APPLIED, requireUsableSchema } from './compatibility.ts';
-import { type Migration, readMigrations } from './migration-files.ts';
+import { type Migration, numberOf, readMigrations } from './migration-files.ts';
 
 /**
  * A fixed number: the process that holds it migrates. One for the whole database, whatever the schema, because migrations
@@ -52,7 +52,8 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
     await client.query("set client_connection_check_interval = '1s'");
     await takeTurn(client, options);
     await provideSchema(client, settings.schema ?? DEFAULT_SCHEMA);
-    if (!(await hasHistory(client))) {
+    const isNew = !(await hasHistory(client));
+    if (isNew) {
       await client.query(`create table schema_migration (name text primary key, checksum text not null,
         applied_at timestamptz not null default clock_timestamp(), needs text)`);
     }
@@ -62,7 +63,10 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
     const { pending, usable } = compareSchema(migrations, applied);
     if (usable.length > 0) options.onNewer?.(usable);
     if (pending.length > 0) await requireSight(client);
-    for (const migration of pending) await applyMigration(client, migration, options);
+    // On a ledger that begins with this version, no older one has to run: what only this one can read is written at once.
+    for (const { needs, ...migration } of pending) {
+      await applyMigration(client, { ...migration, needs: isNew ? numberOf(migration.name) : needs }, options);
+    }
     return pending.map(({ name }) => name);
   };
   return administer(settings, (client) =>
@@ -169,10 +173,20 @@ function adviceFor(user: string | undefined): string {
   return `${who}. Nothing has changed: end that transaction, and run the command again.`;
 }
 
-/** The name of the newest migration that the database has. */
-export async function newestMigration(settings: ConnectionSettings): Promise<string | undefined> {
+/** What a service has to know of the schema on which it runs. */
+export type SchemaFacts = {
+  /** The name of the newest migration that the database has. */
+  readonly migration: string | undefined;
+  /** Whether every program that may run on the schema knows compact payloads of events (migration 0035). */
+  readonly compactsPayloads: boolean;
+};
+
+/** Reads what a service has to know of the schema. */
+export async function readSchema(settings: ConnectionSettings): Promise<SchemaFacts> {
   return administer(settings, async (client) => {
-    const { rows } = await client.query<{ name: string | null }>('select max(name) as name from schema_migration');
-    return rows[0]?.name ?? undefined;
+    const { rows } = await client.query<{ name: string | null; compacts: boolean }>(
+      `select max(name) as name, coalesce(max(needs), '') >= '0035' as compacts from schema_migration`,
+    );
+    return { migration: rows[0]?.name ?? undefined, compactsPayloads: rows[0]?.compacts === true };
   });
 }

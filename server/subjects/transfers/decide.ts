@@ -30,6 +30,7 @@ import type { AuditNote } from '../../store/audit.ts';
 import { isOfCard, toLoadedCard } from '../../store/card.ts';
 import { toErasureOfTransfer } from '../../store/card-erasure.ts';
 import type { Loaded, Statement } from '../../store/connection/database.ts';
+import { compactPayload } from '../../store/events/transfer-payload.ts';
 import { type KeyedResponse, toStoredResponses } from '../../store/idempotency.ts';
 import { type CausedPosting, toAccount } from '../../store/ledger/account.ts';
 import { type RulesNow, toRulesNow } from '../../store/program.ts';
@@ -60,6 +61,7 @@ export type LoadName =
 /** What the decisions of a group rest on. Each decision changes it for the next. */
 export class Books {
   readonly #memory: Memory;
+  readonly #compactsPayloads: boolean;
   readonly #rules: ReadonlyMap<string, RulesNow>;
   readonly #accounts: ExaminedAccounts;
   readonly #standing: Map<string, StandingTransfer>;
@@ -82,8 +84,15 @@ export class Books {
   };
 
   /** `memory`: what earlier groups have left; empty where the accounts of the group are locked. */
-  constructor(loaded: Loaded<LoadName>, memory: Memory = new Memory()) {
+  constructor(
+    loaded: Loaded<LoadName>,
+    {
+      memory = new Memory(),
+      compactsPayloads,
+    }: { readonly memory?: Memory | undefined; readonly compactsPayloads: boolean },
+  ) {
     this.#memory = memory;
+    this.#compactsPayloads = compactsPayloads;
     this.#accounts = new ExaminedAccounts(memory);
     this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
     for (const { now } of this.#rules.values()) memory.noteTime(now);
@@ -222,22 +231,24 @@ export class Books {
   /** The statements that write all decisions on locked accounts; none when nothing changes. */
   writes(batchId: string): readonly Statement[] {
     const accounts = this.#accounts.changed();
-    return writesOf({ ...this.#changes, accounts, counts: this.#accounts.counts() }, this.#batch(batchId));
+    const changes = { ...this.#changes, accounts, counts: this.#accounts.counts() };
+    return writesOf(changes, { batchId, now: this.#moment });
   }
 
   /** The statements that write all decisions of a group in a chain, which hands on to the next group what it changes. */
   chainedWrites(batchId: string): ChainedWrites {
     const decided = this.#accounts.decided();
     const changes = { ...this.#changes, counts: this.#accounts.counts() };
-    const writes = chainedWritesOf(changes, decided, this.#batch(batchId));
+    const writes = chainedWritesOf(changes, decided, { batchId, now: this.#moment });
     if (writes.early.length > 0) this.#accounts.handOn(decided);
     return writes;
   }
 
-  #batch(batchId: string): Moment {
+  /** When the group is decided, which is the time of all that it writes. */
+  get #moment(): Moment['now'] {
     const [first] = this.#rules.values();
     if (first === undefined) throw new Error('the card programs of a group do not exist');
-    return { batchId, now: first.now };
+    return first.now;
   }
 
   #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
@@ -250,7 +261,8 @@ export class Books {
     const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : this.#recordOf(transfer);
     const json = JSON.stringify(record);
     const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
-    const done = { type: event, programId, subjectId, payload: json, requestId: named, traceparent };
+    const payload = this.#compactsPayloads && 'created_by' in record ? compactPayload(record) : json;
+    const done = { type: event, programId, subjectId, payload, requestId: named, traceparent };
     const eventIndex = this.#changes.events.push(done) - 1;
     if (low !== undefined) this.#changes.events.push({ ...low, requestId, traceparent });
     const { operator: actor, key } = request;

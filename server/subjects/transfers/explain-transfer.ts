@@ -32,7 +32,7 @@ export async function explainTransfer(
   // A key is looked up as create_transfer looks it up: in its scope, with its fingerprint.
   const request = toCreateRequest({ ...call, operation: 'create_transfer' }, amount);
   const record = await transact(service.database, call.deadline, loadFor([request], 'wait'), (loaded) => ({
-    result: explain(new Books(loaded), request, reading),
+    result: explain(new Books(loaded, { compactsPayloads: false }), request, reading),
     writes: [],
     readsOnly: true,
   }));

@@ -6,7 +6,7 @@ import type { Service } from '../../calls/service.ts';
 import type { CommitObserver } from '../../commit/commit-observer.ts';
 import { GroupCommit, type LaneBounds } from '../../commit/group-commit.ts';
 import { Blocked, type ChainedWork, type LockMode } from '../../commit/group-work.ts';
-import type { Database, Steps } from '../../store/connection/database.ts';
+import type { Database, Loaded, Steps } from '../../store/connection/database.ts';
 import { StoreFailure } from '../../store/connection/failure.ts';
 import { toMissedNames } from '../../store/locks.ts';
 import { CommittedCards } from './committed-cards.ts';
@@ -22,15 +22,22 @@ export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>,
 /** Told of each transfer that was created: the inner UUID of its card program, and its type. */
 export type OnCreated = (programId: string, type: TransferType) => void;
 
+/** What a lane is opened with. */
+export type LaneOptions = {
+  /** Whether every program that may run on the ledger can read compact payloads, so that they are written. */
+  readonly compactsPayloads: boolean;
+  readonly bounds?: LaneBounds | undefined;
+  readonly observer?: CommitObserver | undefined;
+  readonly onCreated?: OnCreated | undefined;
+};
+
 /**
  * Opens the lane of a service. Requests of operators have groups of their own: they write to the audit log, whose head is
  * shared by all processes and programs, and other requests must not wait for that.
  */
 export function openTransferLane(
   databases: Pick<Database, 'forProgram'>,
-  bounds?: LaneBounds,
-  observer?: CommitObserver,
-  onCreated?: OnCreated,
+  { compactsPayloads, bounds, observer, onCreated }: LaneOptions,
 ): TransferLane {
   const programOf = ({ programId }: TransferRequest): string => programId;
   const traceOf = ({ trace }: TransferRequest) => trace;
@@ -38,10 +45,12 @@ export function openTransferLane(
     if (isCreation(request) && 'record' in outcome) onCreated?.(request.programId, request.terms.type);
   };
   const committed = new CommittedCards(bounds?.remembered?.bytes);
-  const stepsOf = (requests: readonly TransferRequest[], mode: LockMode) => lockedSteps(requests, mode, committed);
+  const open: OpenBooks = (loaded, memory) => new Books(loaded, { memory, compactsPayloads });
+  const stepsOf = (requests: readonly TransferRequest[], mode: LockMode) =>
+    lockedSteps(requests, mode, committed, open);
   const work = { stepsOf, programOf, needsOf, transferOf, traceOf, onCommitted };
   const interruptions = () => databases.forProgram().interruptions;
-  const chained = chainedWork(committed, interruptions, bounds?.remembered?.accounts);
+  const chained = chainedWork(committed, interruptions, open, bounds?.remembered?.accounts);
   const programs = new GroupCommit(databases, { ...work, chained }, bounds, observer);
   const operators = new GroupCommit(databases, work, bounds, observer);
   return {
@@ -58,16 +67,19 @@ function transferOf(request: TransferRequest, outcome: Outcome): string | undefi
   return 'subjectId' in outcome ? toWireId('tr', outcome.subjectId) : outcome.record.transfer_id;
 }
 
+type OpenBooks = (loaded: Loaded<LoadName>, memory?: Memory) => Books;
+
 /** One transaction for a group: loads what all its requests need, decides one after the other, writes once. */
 function lockedSteps(
   requests: readonly TransferRequest[],
   mode: LockMode,
   committed: CommittedCards,
+  open: OpenBooks,
 ): Steps<readonly (Outcome | Blocked)[], LoadName> {
   return {
     load: loadFor(requests, mode),
     decide: (loaded, batchId) => {
-      const books = new Books(loaded);
+      const books = open(loaded);
       // They may change here, where no chain remembers it.
       for (const row of [...loaded.cards, ...loaded.cardsOfTransfers]) {
         committed.forget(row.program_id as string, row.name as string);
@@ -83,6 +95,7 @@ function lockedSteps(
 function chainedWork(
   committed: CommittedCards,
   interruptions: () => number,
+  open: OpenBooks,
   maxAccounts: number | undefined,
 ): ChainedWork<TransferRequest, Outcome, LoadName> {
   return {
@@ -94,7 +107,7 @@ function chainedWork(
           load: loadFor(requests, 'unlocked', memory),
           decide: (loaded, batchId) => {
             memory.noteServer(interruptions());
-            const books = new Books(loaded, memory);
+            const books = open(loaded, memory);
             const outcomes = requests.map((request) => books.decide(request));
             return { result: outcomes, ...books.chainedWrites(batchId), readsOnly: !outcomes.some(showsState) };
           },

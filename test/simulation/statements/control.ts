@@ -77,10 +77,12 @@ export const CONTROL_STATEMENTS: Meanings = {
     return rows('sent').flatMap(({ key_hash }) => {
       const found = transaction.find('idempotency', String(key_hash));
       if (found === undefined) return [];
-      const { fingerprint, request_id, status, subject_id, code, message, field, batch_id, event_index } = found;
+      const { program_id, batch_id, event_index, ...rest } = found;
+      const { fingerprint, request_id, status, subject_id, code, message, field } = rest;
       const event = batch_id === null ? undefined : transaction.find('event', `${batch_id} ${event_index}`);
       const body = batch_id === null ? found.body : (event?.payload ?? null);
-      return [{ key_hash, fingerprint, request_id, status, subject_id, code, message, field, body }];
+      const outcome = { fingerprint, request_id, status, subject_id, code, message, field };
+      return [{ key_hash, ...outcome, program_id, body }];
     });
   },
 

@@ -215,14 +215,14 @@ export const ERASURE_STATEMENTS: Meanings = {
     const found = events.filter((row) => {
       if (String(row.batch_id) > String(last) || row.program_id !== programId) return false;
       const payload = String(row.payload);
-      if (payload.includes(`card_id":${JSON.stringify(cardName)}`)) return true;
+      if (payload.includes(`${payload.startsWith('[') ? '' : 'card_id":'}${JSON.stringify(cardName)}`)) return true;
       return row.type === 'reversal.completed' && isOfCard(JSON.parse(payload));
     });
     if (found.length === 0)
       return [{ last_batch_id: last, batch_id: null, index: null, created_at: null, payload: null }];
-    return found.map(({ batch_id, index, created_at, payload }) => ({
+    return found.map(({ batch_id, index, created_at, payload, program_id, subject_id }) => ({
       last_batch_id: last,
-      ...{ batch_id, index, created_at, payload },
+      ...{ batch_id, index, created_at, payload, program_id, subject_id },
     }));
   },
 };

@@ -5,6 +5,7 @@ import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { type AnyCall, OperationFailure } from '../../../server/calls/call.ts';
 import type { LaneBounds } from '../../../server/commit/group-commit.ts';
 import { STARTS } from '../../../server/store/connection/connections.ts';
+import { storedEvents } from '../../fixtures/stored-events.ts';
 import { type Ledger, openLedger } from '../../harness/ledger.ts';
 import type { TrapOutcome, TrapPlace } from '../../harness/proxy.ts';
 import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
@@ -84,12 +85,10 @@ const change = (
 
 /** The events of a card program after a moment, in their order for readers: that of their fences. */
 async function eventsSince(programId: string, moment: Date): Promise<readonly (readonly [string, unknown])[]> {
-  const { rows } = await stranger.query<{ readonly type: string; readonly payload: string }>(
-    `select type, payload from event join write_batch using (batch_id)
-      where program_id = $1 and write_batch.created_at > $2 order by write_batch.created_at, index`,
-    [programId, moment],
-  );
-  return rows.map(({ type, payload }) => [type, JSON.parse(payload)]);
+  const since = `join write_batch using (batch_id)
+    where program_id = $1 and write_batch.created_at > $2 order by write_batch.created_at, index`;
+  const told = await storedEvents(stranger, since, [programId, moment]);
+  return told.map(({ type, data }) => [type, data]);
 }
 
 const now = async () => (await stranger.query<{ now: Date }>('select clock_timestamp() as now')).rows[0]?.now as Date;

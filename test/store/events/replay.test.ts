@@ -45,7 +45,7 @@ test('a key whose event was dropped is replayed with the transfer as it is, and 
   expect((await send(key)).body).toBe(first.body);
   await relayOnce(background);
   expect((await dropOldEvents(background, 31)).length).toBeGreaterThan(0);
-  const { rows } = await owner.query('select count(*)::int from event where payload = $1', [first.body]);
+  const { rows } = await owner.query('select count(*)::int from event where position($1 in payload) > 0', [key]);
   expect(rows).toEqual([{ count: 0 }]);
   const again = await send(key);
   expect(again.replayed).toBe(true);
@@ -70,7 +70,7 @@ test('with a hundred partitions, a replay reads and locks one of them', async ()
       text: 'select event_payload($1, $2, $3) as body',
       values: [batch_id, event_index, created_at],
     });
-    expect(rows).toEqual([{ body: first.body }]);
+    expect(rows).toMatchObject([{ body: expect.stringContaining(key) }]);
   }
   const { rows: locked } = await owner.query(
     `select relation::regclass::text as name from pg_locks join pg_class on pg_class.oid = relation

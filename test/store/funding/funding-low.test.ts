@@ -4,6 +4,7 @@ import type { FundingLowRecord } from '../../../contract/events/programs.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
+import { storedEvents } from '../../fixtures/stored-events.ts';
 import type { Ledger } from '../../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { FundingReplay } from '../../torture/changes/funding-replay.ts';
@@ -53,11 +54,10 @@ class Program {
 
   /** The events of the program in the order of their transactions, several of which a millisecond may have. */
   async events(): Promise<readonly { readonly type: string; readonly data: Fields }[]> {
-    const { rows } = await client.query<{ type: string; payload: string }>(
-      'select type, payload from event where program_id = $1 order by xmin::text::bigint, index',
-      [this.programId],
-    );
-    return rows.map(({ type, payload }) => ({ type, data: JSON.parse(payload) }));
+    const told = await storedEvents(client, 'where program_id = $1 order by xmin::text::bigint, index', [
+      this.programId,
+    ]);
+    return told.map(({ type, data }) => ({ type, data }));
   }
 
   /** The data of each funding.low. */

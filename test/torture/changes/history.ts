@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { AccountKind } from '../../../domain/ledger/ledger.ts';
+import { payloadOf } from '../../fixtures/stored-events.ts';
 
 /** An account as a transaction left it. */
 export type LoggedAccount = {
@@ -108,7 +109,7 @@ const CHAINED = `select count(distinct written.xid) as chained from (
   join torture_log as fence on fence.xid = written.xid and fence.account is null
   where writer <> written.xid and not pg_visible_in_snapshot(writer::text::xid8, fence.snapshot)`;
 
-const EVENTS = `select event.xmin::text as xid, type, subject_id, payload from event
+const EVENTS = `select event.xmin::text as xid, type, subject_id, payload, program_id from event
   where created_at >= $1 order by batch_id, index`;
 
 const KEYS = `select operation || ' ' || key as name, xmin::text as xid, status,
@@ -127,9 +128,7 @@ const KNOWN = `select program_id as "programId", account_id as "accountId", kind
 export async function readHistory(client: pg.Client, since: Date): Promise<History> {
   await client.query('begin isolation level repeatable read, read only');
   const positions = await client.query<{ xid: string; position: string }>(POSITIONS);
-  const events = await client.query<{ xid: string; type: string; subject_id: string; payload: string }>(EVENTS, [
-    since,
-  ]);
+  const events = await client.query<Record<'xid' | 'type' | 'subject_id' | 'payload', string>>(EVENTS, [since]);
   const keys = await client.query<{ name: string; xid: string; status: number; now: string }>(KEYS, [since]);
   const updates = await client.query<{ xid: string; account: AccountRow }>(ACCOUNTS);
   const chained = await countChained(client);
@@ -147,10 +146,10 @@ export async function readHistory(client: pg.Client, since: Date): Promise<Histo
   const updatesOf = Map.groupBy(updates.rows, ({ xid }) => xid);
   const transactions = [...positionOf].map(([xid, position]) => ({
     position,
-    events: (eventsOf.get(xid) ?? []).map(({ type, subject_id, payload }) => ({
-      type,
-      subjectId: subject_id,
-      payload,
+    events: (eventsOf.get(xid) ?? []).map((event) => ({
+      type: event.type,
+      subjectId: event.subject_id,
+      payload: payloadOf(event),
     })),
     accounts: (updatesOf.get(xid) ?? []).map(({ account }) => toLogged(account)),
   }));

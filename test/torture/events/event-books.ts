@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import { fullPayload } from '../../../server/store/events/transfer-payload.ts';
 
 /** An event as its table has it. */
 export type EventRow = {
@@ -168,8 +169,9 @@ function tellEvent(
     version: 'v0.1',
   };
   const last = number === undefined ? {} : { number };
-  const written = JSON.stringify({ ...fields, data: JSON.parse(payload) as unknown, ...last });
-  const full = `${JSON.stringify(fields).slice(0, -1)},"data":${payload}${number === undefined ? '' : `,"number":${number}`}}`;
+  const data = fullPayload(payload, { programId, subjectId });
+  const written = JSON.stringify({ ...fields, data: JSON.parse(data) as unknown, ...last });
+  const full = `${JSON.stringify(fields).slice(0, -1)},"data":${data}${number === undefined ? '' : `,"number":${number}`}}`;
   return {
     type,
     eventId,
