@@ -5,8 +5,8 @@ export const ROWS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 18, 19, 20, 
 
 export type Row = (typeof ROWS)[number];
 
-/** Measurements without a target, for the chart and the table of where the time goes. */
-export const EXTRAS = ['connections', 'profile'] as const;
+/** Measurements without a target, for the tables of where the time goes. */
+export const EXTRAS = ['profile'] as const;
 
 export type Extra = (typeof EXTRAS)[number];
 
@@ -33,8 +33,8 @@ export const USAGE = `npm run bench -- [options]
   --quick        small data and short runs: an estimate, never a result to quote
   --only 1-6,11  some rows of docs/performance.md (1 to 14, 18 to 21), ${EXTRAS.join(', ')}
   --profile      the same as --only profile: self time by function, for each transfer
-  --seconds N    length of one measured run (12; with --quick 3)
-  --rounds N     interleaved rounds of which the median counts (3)
+  --seconds N    length of one measured run (6; with --quick 3)
+  --rounds N     rounds of which the median counts (3); each runs everything twice, there and back
   --out DIR      where results go (docs/performance for a full run, else data/bench)
 `;
 
@@ -48,7 +48,7 @@ export function readCommandLine(words: readonly string[]): Options {
   return {
     quick,
     ...parts,
-    seconds: readCount('--seconds', seconds ?? (quick ? '3' : '12')),
+    seconds: readCount('--seconds', seconds ?? (quick ? '3' : '6')),
     rounds: readCount('--rounds', rounds ?? '3'),
     warmUpSeconds: quick ? 2 : 4,
     out,

@@ -6,6 +6,14 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
+/** The means of the figures of two results of the same shape; what is no number is that of the first. */
+export function meanOf<Result>(first: Result, second: Result): Result {
+  if (typeof first === 'number') return ((first + (second as number)) / 2) as Result;
+  if (typeof first !== 'object' || first === null || Array.isArray(first)) return first;
+  const figures = Object.entries(first).map(([name, value]) => [name, meanOf(value, second[name as keyof Result])]);
+  return Object.fromEntries(figures) as Result;
+}
+
 /** 12345.6 as 12,346. */
 export function whole(value: number): string {
   return Number.isFinite(value) ? Math.round(value).toLocaleString('en-US') : '?';

@@ -18,8 +18,8 @@ export type Observation = (typeof OBSERVATIONS)[number];
 export type ObservationRuns = Readonly<Record<Observation, readonly Run[]>>;
 
 /** A difference of one percent is less than that of two runs of the same service: so many rounds show it. */
-const ROUNDS = 10;
-const QUICK_ROUNDS = 2;
+const ROUNDS = 5;
+const QUICK_ROUNDS = 1;
 
 /** More often than a Prometheus does, because runs are short. */
 const SCRAPE_MILLISECONDS = 5_000;
@@ -28,7 +28,7 @@ const METRICS = { METRICS_PORT: '0' } as const;
 
 /**
  * Measures what observation costs. Each run is of a new process on a new ledger; the three of a round come one after the
- * other, in the opposite order in every second round.
+ * other, there and back.
  */
 export async function measureObservation(stage: Stage): Promise<ObservationRuns> {
   const collector = await startCollector(stage.resources);

@@ -1,5 +1,4 @@
 import type { Row } from './command-line.ts';
-import { measureConnections } from './connections.ts';
 import { measureObservation } from './observation.ts';
 import type { Outcome } from './outcome.ts';
 import { profileTransfers } from './profile.ts';
@@ -17,7 +16,7 @@ import { measureThroughput } from './webhooks/throughput.ts';
 /** The rows that need pgbench. */
 export const PGBENCH_ROWS: readonly Row[] = [1, 2, 3, 8];
 
-type Findings = Pick<Results, 'outcomes' | 'stored' | 'connections' | 'profile' | 'omitted' | 'failed'>;
+type Findings = Pick<Results, 'outcomes' | 'stored' | 'profile' | 'omitted' | 'failed'>;
 
 type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
@@ -27,9 +26,8 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
   const { possible, omitted } = divideRows(stage);
   const outcomes: Outcome[] = [];
   const failed: string[] = [];
-  const findings: Mutable<Pick<Findings, 'stored' | 'connections' | 'profile'>> = {
+  const findings: Mutable<Pick<Findings, 'stored' | 'profile'>> = {
     stored: null,
-    connections: null,
     profile: null,
   };
   const attempt = (name: string, task: () => Promise<void>) => attemptPart(stage, failed, name, task);
@@ -55,11 +53,6 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
   }
   if (possible.includes(21)) {
     await attempt('row 21', async () => void outcomes.push(...observationRows(await measureObservation(stage))));
-  }
-  if (options.extras.includes('connections')) {
-    await attempt('connections', async () => {
-      findings.connections = await measureConnections(stage);
-    });
   }
   if (options.extras.includes('profile')) {
     await attempt('profile', async () => {

@@ -1,5 +1,4 @@
 import type { Options } from '../command-line.ts';
-import type { RatesByConnections } from '../connections.ts';
 import type { Settings } from '../ledger/server.ts';
 import type { Machine } from '../machine.ts';
 import type { Outcome } from '../outcome.ts';
@@ -21,7 +20,6 @@ export type Results = {
   /** Parts that failed, with the reason: a request that was refused, books that do not balance. */
   readonly failed: readonly string[];
   readonly stored: Pick<StoredLedger, 'reads'> | null;
-  readonly connections: RatesByConnections | null;
   readonly profile: Profile | null;
   readonly elapsedSeconds: number;
 };

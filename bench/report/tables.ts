@@ -1,7 +1,6 @@
 import { short, whole } from '../figures.ts';
 import { isMet, type Outcome, shortfall } from '../outcome.ts';
 import type { Profile } from '../profile.ts';
-import type { Chart } from './chart.ts';
 import type { Results } from './results.ts';
 
 const HEADINGS = ['row', 'compared', 'measured', 'against', 'result', 'target', 'verdict'] as const;
@@ -102,11 +101,8 @@ function markdownTable(headings: readonly string[], rows: readonly (readonly str
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Where the chart is, seen from docs/performance.md. */
-const DIRECTORY = 'performance';
-
 /** The part of docs/performance.md that a run rewrites. */
-export function resultsInMarkdown(results: Results, chart: Chart | undefined): string {
+export function resultsInMarkdown(results: Results): string {
   const { outcomes, profile } = results;
   const notes = outcomes.flatMap(({ row, notes: all }) => all.map((note) => `- ${row}: ${note}`));
   const runs = outcomes.flatMap(({ row, runs: all }) =>
@@ -116,7 +112,6 @@ export function resultsInMarkdown(results: Results, chart: Chart | undefined): s
     ...factsOf(results),
     markdownTable(HEADINGS, rowsOf(outcomes)),
     notes.join('\n'),
-    ...(chart === undefined ? [] : [`![${chart.title}](${DIRECTORY}/${chart.file})`]),
     `<details><summary>The single rounds</summary>\n\n${markdownTable(['row', 'figure', 'rounds'], runs)}\n\n</details>`,
     ...(profile === null ? [] : [profileInMarkdown(profile)]),
   ].join('\n\n');
@@ -138,7 +133,7 @@ function factsOf(results: Results): readonly string[] {
   const differing = Object.entries(ownSettings ?? {}).filter(([name, value]) => settings[name] !== value);
   return [
     `${FORMS[results.form]} on ${results.measuredOn}, ${Math.round(results.elapsedSeconds / 60)} minutes: ${rounds} ` +
-      `interleaved rounds, runs of ${seconds} s; ${whole(stored.transfers)} transfers and ` +
+      `counterbalanced rounds, runs of ${seconds} s; ${whole(stored.transfers)} transfers and ` +
       `${whole(stored.cards)} cards stored for row 10.`,
     `Machine: ${machine.cores} cores (${machine.model}), ${machine.memory}, ${machine.kernel}, ${machine.fileSystem}, ` +
       `Node ${machine.node}, load average at the start ${machine.loadAtStart}${pgbench === null ? '' : `; ${pgbench}`}.`,

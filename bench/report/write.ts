@@ -25,7 +25,7 @@ export async function writeResults(results: Results, directory: string): Promise
   await writeFile(join(directory, 'latest.json'), `${JSON.stringify(results, undefined, 2)}\n`);
   const chart = drawChart(results);
   if (chart !== undefined) await writeFile(join(directory, chart.file), chart.svg);
-  const text = resultsInMarkdown(results, chart);
+  const text = resultsInMarkdown(results);
   if (directory !== COMMITTED) {
     await writeFile(join(directory, 'results.md'), `${text}\n`);
     return;

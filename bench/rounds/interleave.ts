@@ -1,6 +1,9 @@
+import { meanOf } from '../figures.ts';
+
 /**
- * Runs each workload once per round, in the opposite order in every second round: a machine that becomes slower or
- * faster then does so for all of them alike. Gives the results of each by its name, in the order of the rounds.
+ * Runs each workload twice per round, there and back (A B B A): a machine that becomes slower or faster does so for all of
+ * them alike, and so does what only the first run of a round meets. Gives for each name the means of its two runs, in the
+ * order of the rounds.
  */
 export async function interleave<Name extends string, Result>(
   rounds: number,
@@ -10,8 +13,11 @@ export async function interleave<Name extends string, Result>(
 ): Promise<Readonly<Record<Name, readonly Result[]>>> {
   const results = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Result[]>;
   for (let round = 0; round < rounds; round += 1) {
-    const order = round % 2 === 0 ? names : names.toReversed();
-    for (const name of order) results[name].push(await run(name, round));
+    const there = new Map<Name, Result>();
+    for (const name of names) there.set(name, await run(name, round));
+    for (const name of names.toReversed()) {
+      results[name].push(meanOf(there.get(name) as Result, await run(name, round)));
+    }
     await between(round);
   }
   return results;

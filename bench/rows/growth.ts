@@ -77,11 +77,11 @@ export function storageRows({ first, last, logBytes, tables }: Growth): readonly
   });
   const largest = tables.filter(({ bytes }) => bytes >= 1).map(({ table, bytes }) => `${table} ${whole(bytes)}`);
   return [
-    row('write-ahead log for a transfer', logBytes, 2.2, [
+    row('write-ahead log for a transfer', logBytes, 2, [
       `One run from ${inWords(first)} to ${inWords(last)} transfers, with a checkpoint at its beginning and those that ` +
         'PostgreSQL makes by itself.',
     ]),
-    row('disk for a transfer, tables and indexes, before vacuum', disk, 1.6, [
+    row('disk for a transfer, tables and indexes, before vacuum', disk, 1.4, [
       `Bytes for a transfer by table, indexes included: ${largest.join(', ')}.`,
     ]),
   ];

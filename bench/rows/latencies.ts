@@ -39,7 +39,7 @@ export function latencyAtHalfTheRate(rounds: Rounds): Outcome {
     against: `${short(median(other))} ms`,
     value: ratio,
     unit: '',
-    target: { at: 'most', value: 15 },
+    target: { at: 'most', value: 12 },
     aim: null,
     runs: {
       ratio: ratios,
