@@ -44,6 +44,22 @@ export const ERASURES: readonly Mutant[] = [
     witnesses: [EVERYWHERE],
   },
   {
+    name: 'compact-events-not-erased',
+    mistake: 'only events in the full form are searched for the card',
+    file: 'server/store/card-erasure.ts',
+    find: "case when left(payload, 1) = '[' then '' else 'card_id\":' end",
+    replace: "'card_id\":'",
+    witnesses: [STORE],
+  },
+  {
+    name: 'full-events-not-erased',
+    mistake: 'only events in the compact form are searched for the card',
+    file: 'server/store/card-erasure.ts',
+    find: "position(case when left(payload, 1) = '[' then '' else 'card_id\":' end || to_json(:cardName::text)::text in payload) > 0",
+    replace: "left(payload, 1) = '[' and position(to_json(:cardName::text)::text in payload) > 0",
+    witnesses: [STORE],
+  },
+  {
     name: 'answers-not-erased',
     mistake: 'what receivers of webhooks repeat of events is forgotten',
     file: BATCHES,

@@ -17,6 +17,22 @@ export const UPGRADES: readonly Mutant[] = [
     witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'is refused where one of them needs' }],
   },
   {
+    name: 'compact-payloads-beside-an-older-version',
+    mistake: 'payloads are written that a program which may still run would send as they are',
+    file: MIGRATE,
+    find: "coalesce(max(needs), '') >= '0035' as compacts",
+    replace: "max(name) >= '0035' as compacts",
+    witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'are not written on one' }],
+  },
+  {
+    name: 'older-version-on-a-new-ledger',
+    mistake: 'a version that cannot read the events of a new ledger may run on it',
+    file: MIGRATE,
+    find: 'needs: isNew ? numberOf(migration.name) : needs',
+    replace: 'needs',
+    witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'are written on a ledger that begins' }],
+  },
+  {
     name: 'half-built-index-kept',
     mistake: 'an index whose build was ended in the middle counts as built',
     file: APPLY,
