@@ -7,7 +7,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 /** Whose event it is, from its columns: the inner UUID of the program, and the id of its subject on the wire. */
 export type PayloadOrigin = { readonly programId: string | null; readonly subjectId: string };
 
-/** The values that nearly every transfer has for itself, in the order of the compact form; `at` in milliseconds since 1970. */
+/** The values that nearly every transfer has for itself, in the order of the compact form; `at` is when it was created. */
 type Own = {
   readonly type: unknown;
   readonly amount: unknown;
@@ -16,7 +16,7 @@ type Own = {
   readonly request_id: unknown;
   readonly idempotency_key: unknown;
   readonly created_by: unknown;
-  readonly at: number;
+  readonly at: string;
 };
 
 /**
@@ -24,8 +24,7 @@ type Own = {
  * in a record, which is the order in which they are sent.
  */
 function usualTransfer(transfer_id: unknown, program_id: unknown, own: Own) {
-  const { type, amount, currency, card_id, request_id, idempotency_key, created_by } = own;
-  const at = new Date(own.at).toISOString();
+  const { type, amount, currency, card_id, request_id, idempotency_key, created_by, at } = own;
   return {
     transfer_id,
     program_id,
@@ -72,11 +71,10 @@ const COMPACT = `[${FORM},`;
  * depend on the row of the transfer, which changes later: the event stays what it was.
  */
 export function compactPayload(record: TransferPayload): string {
-  const { type, amount, currency, card_id, request_id, idempotency_key, created_by } = record;
-  const at = Date.parse(record.created_at);
+  const { type, amount, currency, card_id, request_id, idempotency_key, created_by, created_at: at } = record;
   const own = { type, amount, currency, card_id, request_id, idempotency_key, created_by, at };
   const usual = usualTransfer(record.transfer_id, record.program_id, own);
-  const compact = [FORM, type, amount, currency, card_id, request_id, idempotency_key, created_by, at];
+  const compact = [FORM, type, amount, currency, card_id, request_id, idempotency_key, created_by, timeOf(at)];
   let unusual: Record<string, unknown> | undefined;
   for (const field in record) {
     const value = record[field as keyof TransferPayload];
@@ -88,11 +86,25 @@ export function compactPayload(record: TransferPayload): string {
   return JSON.stringify(unusual === undefined ? compact : [...compact, unusual]);
 }
 
+let lastText = new Date(0).toISOString();
+let lastTime = 0;
+
+/** The milliseconds since 1970 of a time in a record. All new transfers of a group have the same one, which is read once. */
+function timeOf(text: string): number {
+  if (text !== lastText) {
+    lastText = text;
+    lastTime = Date.parse(text);
+  }
+  return lastTime;
+}
+
 /** The JSON text of a payload as it was when it happened, from either form. */
 export function fullPayload(stored: string, { programId, subjectId }: PayloadOrigin): string {
   if (!stored.startsWith('[')) return stored;
   if (!stored.startsWith(COMPACT)) throw new Error(`this version does not know the form of the event of ${subjectId}`);
-  const [, type, amount, currency, card_id, request_id, idempotency_key, created_by, at, unusual] = JSON.parse(stored);
+  const [, type, amount, currency, card_id, request_id, idempotency_key, created_by, time, unusual] =
+    JSON.parse(stored);
+  const at = new Date(time).toISOString();
   const own = { type, amount, currency, card_id, request_id, idempotency_key, created_by, at };
   return JSON.stringify({ ...usualTransfer(subjectId, toWireId('prog', programId ?? ''), own), ...unusual });
 }
