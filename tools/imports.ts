@@ -23,7 +23,7 @@ type Level = {
  *
  *     main -> service -> handlers -> subjects
  *     host -> observe -> { background -> subjects -> commit, http -> pages } -> calls -> { store, contract }
- *     { host, observe } -> postgres;  all of them -> foundation -> domain
+ *     { host, observe } -> postgres;  contract -> domain;  everything in server/ -> foundation -> domain
  *     cli -> { sdk, contract, domain };  console -> sdk
  */
 const levels: readonly Level[] = [
