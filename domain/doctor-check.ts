@@ -1,24 +1,27 @@
-/** What one check of `doctor` came to. The command line checks the way to a service, and a process on its host the rest. */
+/**
+ * The result of one check of `doctor`. The command line checks the connection to a service, a process on its host the
+ * rest.
+ */
 export type Check = {
   readonly name: string;
   readonly outcome: 'ok' | 'warning' | 'problem';
-  /** What was found, and if it is not ok, what to do. */
+  /** What was found, and what to do if it is not ok. */
   readonly message: string;
-  /** The page of the runbook, from the root of the project; null if there is none for it. */
+  /** The page of the runbook, relative to the root of the project; null if it has none. */
   readonly runbook: string | null;
 };
 
-/** A check that found nothing wrong. */
+/** A check that passed. */
 export function ok(name: string, message: string): Check {
   return { name, outcome: 'ok', message, runbook: null };
 }
 
-/** A check that found something that is worth a look. */
+/** A check that found something worth a look. */
 export function warning(name: string, message: string, page: string | null = null): Check {
   return { name, outcome: 'warning', message, runbook: pathOf(page) };
 }
 
-/** A check that found what prevents the service, or calls of it. */
+/** A check that found what keeps the service from working, or calls from reaching it. */
 export function problem(name: string, message: string, page: string | null = null): Check {
   return { name, outcome: 'problem', message, runbook: pathOf(page) };
 }

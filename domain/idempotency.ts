@@ -11,7 +11,10 @@ export type StoredResponse = {
   readonly status: number;
   /** Inner UUID of what the request created; null for a refusal. */
   readonly subjectId: string | null;
-  /** The body of a success, exactly as it was sent; null for a refusal, and once it is no longer stored (30 days or later). */
+  /**
+   * The body of a success, exactly as it was sent; null for a refusal, and once it is no longer stored (30 days or
+   * later).
+   */
   readonly body: string | null;
   readonly code: RefusalCode | null;
   readonly message: string | null;
@@ -19,8 +22,8 @@ export type StoredResponse = {
 };
 
 /**
- * What a key that was used before means for this request: the first response for the same request, a
- * refusal (`idempotency_key_exists`) when it is another.
+ * What a reused key means for this request: the first response if the request is the same, otherwise a refusal
+ * (`idempotency_key_exists`).
  */
 export function replay(stored: StoredResponse, fingerprint: string): StoredResponse | Refusal {
   if (stored.fingerprint === fingerprint) return stored;
@@ -32,7 +35,7 @@ export function replay(stored: StoredResponse, fingerprint: string): StoredRespo
   return new Refusal('idempotency_key_exists', message, originalDetails(original));
 }
 
-/** The id on the wire of the request that used the key first; undefined where an earlier version stored its response. */
+/** Id on the wire of the request that used the key first; undefined if an earlier version stored the response. */
 export function originalOf({ requestId }: Pick<StoredResponse, 'requestId'>): string | undefined {
   return requestId === null ? undefined : toWireId('req', requestId);
 }

@@ -1,6 +1,6 @@
 const HEX = /^[0-9a-f]{32}$/;
 
-/** What an identifier names; the prefix it wears on the wire. */
+/** What an identifier names: its prefix on the wire. */
 export type IdentifierPrefix =
   | ('tr' | 'rev' | 'pst' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key' | 'aud')
   | ('wh' | 'sec' | 'rpl' | 'att' | 'ses');

@@ -12,7 +12,7 @@ export const MAX_METADATA_PAIRS = 20;
 /** The operations that change metadata. */
 export type MetadataOperation = 'update_transfer' | 'update_card' | 'update_program';
 
-/** The metadata after a change: null removes all pairs, undefined none. It may have more than {@link MAX_METADATA_PAIRS}. */
+/** The metadata after a change: null removes all pairs, undefined none. It may exceed {@link MAX_METADATA_PAIRS}. */
 export function changeMetadata(before: Metadata, change: MetadataChange | null | undefined): Metadata {
   if (change === undefined) return before;
   if (change === null) return {};
@@ -24,7 +24,7 @@ export function changeMetadata(before: Metadata, change: MetadataChange | null |
   return Object.fromEntries(pairs);
 }
 
-/** Refuses metadata with too many pairs, `<operation>_schema`. After a change, how many there are shows only here. */
+/** Refuses metadata with too many pairs, `<operation>_schema`. Only the result of a change shows how many there are. */
 export function refuseMetadata(operation: MetadataOperation, metadata: Metadata): Refusal | undefined {
   const count = Object.keys(metadata).length;
   if (count <= MAX_METADATA_PAIRS) return undefined;

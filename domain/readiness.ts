@@ -1,10 +1,10 @@
-/** A state of the service: whether requests should be sent to it, and what to tell. */
+/** A state of the service: whether to send it requests, and what to tell people. */
 type State = {
-  /** Whether it serves requests; one that is ready may still be short of something. */
+  /** Whether it serves requests; it may still be short of something. */
   readonly isReady: boolean;
   /** A sentence for people. */
   readonly sentence: string;
-  /** When to look again. */
+  /** When to check again. */
   readonly retryAfterSeconds: number;
 };
 
@@ -17,7 +17,7 @@ const notReady = (sentence: string, retryAfterSeconds: number): State => ({
 
 /**
  * Every state that `/health/ready` and get_status name. The names are stable: load balancers, alerts and scripts use
- * them. One second for what ends by itself, ten for what waits for a person.
+ * them. Callers retry after one second if the state ends by itself, and after ten if it needs a person.
  */
 export const READINESS = {
   ready: ready('Every operation can be served.'),

@@ -9,17 +9,17 @@ export type MoneyMoved = 'no' | 'yes' | 'unknown';
 export type RefusalDetails = {
   /** JSON pointer to the invalid field of the request, for the `Error-Field` header. */
   readonly field?: string;
-  /** Values the checks saw, for the error log and explain_transfer; never shown in a message by itself. */
+  /** Values that the checks used, for the error log and explain_transfer; never shown in a message by themselves. */
   readonly saw?: Seen;
-  /** Inner UUID of the API key that was refused, where it is known although the caller is not. */
+  /** Inner UUID of the refused API key, where it is known although the caller was not authenticated. */
   readonly keyId?: string;
   /** Set when this is a replay of the first response to an idempotency key. */
   readonly replayed?: boolean;
   /** The request that used the idempotency key first, as its id on the wire. */
   readonly originalRequestId?: string;
-  /** In how many milliseconds the reason ends by itself, for the `Retry-After` header. */
+  /** Milliseconds until the reason ends by itself, for the `Retry-After` header. */
   readonly endsIn?: number;
-  /** The state of the service that is the reason, and the page of the runbook about it, for the headers of these names. */
+  /** The state of the service that is the reason, and its page of the runbook, for the headers of these names. */
   readonly readiness?: { readonly reason: ReadinessReason; readonly runbook: string };
 };
 

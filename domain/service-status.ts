@@ -1,4 +1,4 @@
-/** What a service that works can be short of, by its stable name in get_status. */
+/** What a working service can be short of, by its stable name in get_status. */
 export const CONCERNS = [
   'few_connections',
   'schema_newer',
@@ -20,7 +20,7 @@ export const CONCERNS = [
 /** The name of something that a service is short of. */
 export type Concern = (typeof CONCERNS)[number];
 
-/** Parts of the status that are read from the database, each by itself. */
+/** Parts of the status that are read from the database, each on its own. */
 export const STATUS_PARTS = ['ledger', 'webhooks', 'server', 'schema'] as const;
 
 /** A part of the status that is read from the database. */

@@ -11,13 +11,13 @@ export type SwitchSetting = {
   readonly reason: string | null;
   readonly actor: string;
   readonly since: number;
-  /** When a disabled scope opens again by itself; null when it waits for an operator. */
+  /** When a disabled scope is enabled again by itself; null if it waits for an operator. */
   readonly until: number | null;
 };
 
 /**
- * The setting that keeps transfers of this program and type from moving money at `now`, widest scope first. Where the
- * type is not known (null), settings of one type say nothing.
+ * The setting that stops transfers of this program and type at `now`, widest scope first. If the type is not known
+ * (null), settings for one type are ignored.
  */
 export function disabledBy(
   settings: readonly SwitchSetting[],
@@ -28,7 +28,7 @@ export function disabledBy(
   return allDisabling(settings, { programId, transferType }, now)[0];
 }
 
-/** Every setting that disables all of a scope at `now`, the widest first. A `programId` of null is the whole service. */
+/** Every setting that disables a whole scope at `now`, widest first. A `programId` of null is the whole service. */
 export function allDisabling(
   settings: readonly SwitchSetting[],
   { programId, transferType }: Pick<SwitchSetting, 'programId' | 'transferType'>,

@@ -1,4 +1,4 @@
-/** The numbers that issuers give out: from and to (the first six digits), and how many digits they have. */
+/** A range of numbers that issuers use: the first six digits, from and to, and the lengths in use. */
 type IssuerRange = { readonly from: string; readonly to: string; readonly lengths: readonly number[] };
 
 const FROM_13 = [13, 14, 15, 16, 17, 18, 19];
@@ -6,10 +6,10 @@ const FROM_14 = [14, 15, 16, 17, 18, 19];
 const FROM_16 = [16, 17, 18, 19];
 
 /**
- * Issuer identification numbers (ISO/IEC 7812) as the networks publish them. Wide where several networks share a range,
- * since a number that is taken for none is stored. Nothing that begins with 1 is here, nor with 20: milliseconds since
- * 1970 and dates do, alone or with a counter behind them, in keys and references everywhere. The price are the airlines'
- * travel accounts (UATP), which are seldom and begin with 1.
+ * Issuer identification numbers (ISO/IEC 7812) as the networks publish them. The ranges are wide where several networks
+ * share one, because a number outside all of them is stored. No range starts with 1 or 20: milliseconds since 1970 and
+ * dates start that way, alone or with a counter behind them, and are common in keys and references. The price: the
+ * airlines' travel accounts (UATP), which are rare and start with 1, are missed.
  */
 const ISSUER_RANGES: readonly IssuerRange[] = [
   // The old JCB.
@@ -43,15 +43,15 @@ const ISSUER_RANGES: readonly IssuerRange[] = [
   { from: '986000', to: '986099', lengths: [16] },
 ];
 
-/** The first digits of the ranges; none of them goes over from one digit to the next. */
+/** First digits of the ranges; no range spans two of them. */
 const FIRST_DIGITS: ReadonlySet<string> = new Set(ISSUER_RANGES.map(({ from }) => from.charAt(0)));
 
-/** Whether there is an issuer whose numbers begin with this digit. Checked first: it excludes most texts. */
-export function isFirstOfAnIssuer(digit: string): boolean {
+/** Whether the numbers of any issuer start with this digit. Checked first, because it rules out most texts. */
+export function isFirstIssuerDigit(digit: string): boolean {
   return FIRST_DIGITS.has(digit);
 }
 
-/** Whether an issuer gives out numbers that begin with these six digits and have this many digits altogether. */
-export function isOfAnIssuer(firstSix: string, length: number): boolean {
+/** Whether an issuer uses numbers of this length that start with these six digits. */
+export function isInIssuerRange(firstSix: string, length: number): boolean {
   return ISSUER_RANGES.some(({ from, to, lengths }) => firstSix >= from && firstSix <= to && lengths.includes(length));
 }

@@ -6,29 +6,29 @@ import { disabledBy } from '../switch.ts';
 import { limitedSides, type TransferView } from '../transfers/transfer-checks.ts';
 import { type Card, cardRefusal, cardStatusOn } from './card.ts';
 
-/** What decides what a card could do. */
+/** What the outlook of a card depends on. */
 export type CardLimitsView = Pick<TransferView, 'programId' | 'now' | 'rules' | 'switches' | 'account' | 'usage'>;
 
-/** What a card could do in one direction; amounts in minor units. */
+/** What a card can still do in one direction; amounts in minor units. */
 export type DirectionOutlook = {
-  /** The code with which the state of the card refuses money this way; null when it lets it through. */
+  /** The error code with which the card's status refuses money in this direction; null if it allows it. */
   readonly code: RefusalCode | null;
-  /** The most that one load (`in`) or unload (`out`) could be now; 0 where none would succeed. */
+  /** The largest load (`in`) or unload (`out`) that would succeed now; 0 if none would. */
   readonly most: bigint;
-  /** The least that one transfer may be. */
+  /** The smallest amount of one transfer. */
   readonly least: bigint;
   /** Every limit that applies: the card's, then those that all cards of the program share. */
   readonly limits: readonly LimitState[];
 };
 
-/** What a card could do now. `left` is what may still come before the card holds the most that it may. */
+/** What a card can still do. `left` is how much more it can receive before it reaches its maximum balance. */
 export type CardOutlook = Readonly<Record<Direction, DirectionOutlook>> & {
   readonly maximumBalance: (NonNullable<ReturnType<typeof maximumBalanceOf>> & { readonly left: bigint }) | null;
 };
 
 /**
- * What a card could do now, by the rules that create_transfer goes by: a load or an unload of `most` succeeds, and one
- * of a unit more is refused.
+ * What a card can still do, by the rules of create_transfer: a load or an unload of `most` succeeds, and one of a minor
+ * unit more is refused.
  */
 export function outlookOf(card: Card, view: CardLimitsView): CardOutlook {
   const { balance, incoming } = view.account(card.accountId);
@@ -41,7 +41,9 @@ export function outlookOf(card: Card, view: CardLimitsView): CardOutlook {
   };
 }
 
-/** `remainingBalance`: what the card's maximum balance leaves; null where nothing comes to the card, or there is none. */
+/**
+ * `remainingBalance`: what is left of the card's maximum balance; null if it has none, or if no money comes to a card.
+ */
 function outlookTo(
   direction: Direction,
   card: Card,
@@ -62,7 +64,7 @@ function outlookTo(
   return { code, most: most < least ? 0n : most, least, limits };
 }
 
-/** The most that one account could give and the other take. */
+/** The largest amount that one account can give and the other can receive. */
 function between(source: Account, destination: Account): bigint {
   const spare = smallest([
     source.floor === null ? null : available(source) - source.floor,

@@ -413,7 +413,7 @@ test('looks for bank accounts in linear time', () => {
     return Math.min(...times);
   };
   timeOf(1_000);
-  // Sixty-four times the text: 4,096 times the time if each number were looked for in all accounts. Noise stays far below.
+  // 64 times the text takes 4,096 times as long if each number is looked for in all accounts. Noise stays far below.
   expect(timeOf(128_000) / timeOf(2_000)).toBeLessThan(512);
 });
 

@@ -1,51 +1,53 @@
-import { isFirstOfAnIssuer, isOfAnIssuer } from './card-issuers.ts';
+import { isFirstIssuerDigit, isInIssuerRange } from './card-issuers.ts';
 import { type PlainText, withPlainDigits } from './plain-digits.ts';
 
-/** A span of a text: from the character at `start` up to, and without, the one at `end`. */
+/** Part of a text: `start` is its first character, `end` the first one after it. */
 export type Span = { readonly start: number; readonly end: number };
 
 /** Replaces a card number in a text. */
 export const REDACTED = '[redacted]';
 
-/** Digits of a card number, at least and at most (ISO/IEC 7812). */
+/** Minimum and maximum number of digits of a card number (ISO/IEC 7812). */
 const MIN_DIGITS = 13;
 const MAX_DIGITS = 19;
 
-/** Characters between two groups of digits, at most: "4111 - 1111" is still read as one number. */
+/** Maximum number of characters between two groups of digits: "4111 - 1111" is still read as one number. */
 const MAX_SEPARATORS = 3;
 
-/** Separators between two digits of one number, after {@link withPlainDigits} has normalized blanks, dashes and dots. */
+/**
+ * Separators between two digits of one number, after {@link withPlainDigits} has normalized blanks, dashes and dots.
+ */
 const SEPARATORS = '\\t\\n\\r .\\-';
 
 /**
- * Whether it is worth looking: thirteen digits with nothing but separators between them. It matches or fails within some
- * fifty characters of wherever it begins, so the search takes linear time.
+ * A quick test before the search: thirteen digits with nothing but separators between them. From any position it
+ * matches or fails within about fifty characters, so the search takes linear time.
  */
 const CANDIDATE = new RegExp(`(?<![0-9a-z])[0-9](?:[${SEPARATORS}]{0,${MAX_SEPARATORS}}[0-9]){${MIN_DIGITS - 1}}`, 'i');
 
-/** Thirteen digits of any kind, wherever they stand: most texts that are not ASCII have fewer. */
+/** Thirteen digits of any kind, anywhere: most texts that are not ASCII have fewer. */
 const DIGITS_OF_ANY_KIND = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){13}/u;
 
 /** A number with an exponent, such as 4111111111111111e0. The bounds keep the search linear. */
 const WITH_EXPONENT = /(?<![0-9a-z.])([0-9]{1,40})(?:\.([0-9]{1,40}))?e([+-]?[0-9]{1,3})(?![0-9a-z])/gi;
 
-/** Digits before an exponent, at least: one more than a group of a UUID can have, which may read as such a number. */
+/** Minimum number of digits before an exponent: one more than can come before an `e` in a group of a UUID. */
 const MIN_MANTISSA_DIGITS = 11;
 
-/** A UUID is not taken for a card number, whatever its digits are. */
+/** A UUID is never taken for a card number, whatever its digits. */
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])/iy;
 const UUID_LENGTH = 36;
 
-/** Digits of an international telephone number, at most (E.164). */
+/** Maximum number of digits of an international telephone number (E.164). */
 const MAX_TELEPHONE_DIGITS = 15;
 
-/** What can be a bank account's number as it is printed: country, check digits, and groups of four (ISO 13616). */
+/** What may be the printed number of a bank account: country, check digits, and groups of four (ISO 13616). */
 const PRINTED_IBAN = /(?<![0-9a-z])[a-z]{2}[0-9]{2}(?: [0-9a-z]{1,4}){3,8}/gi;
 
 /**
- * Finds what looks like a card number: 13 to 19 digits with a valid check digit (Luhn), alone or in groups between
- * which stand blanks, dashes or dots. It begins and ends where no letter or digit adjoins, so that neither an id of
- * this service (a prefix and 32 hex digits) nor a UUID is ever one. Takes time linear in the length of the text.
+ * Finds what looks like a card number: 13 to 19 digits with a valid check digit (Luhn), in one piece or in groups
+ * separated by blanks, dashes or dots. No letter or digit may adjoin it, so neither an id of this service (a prefix and
+ * 32 hex digits) nor a UUID ever matches. Takes time linear in the length of the text.
  */
 export function findCardNumbers(written: string): readonly Span[] {
   const plain = readPlainly(written);
@@ -59,7 +61,7 @@ export function findCardNumbers(written: string): readonly Span[] {
   return found.map(({ start, end }) => ({ start: startOf(start), end: endOf(end - 1) }));
 }
 
-/** The text to search, or undefined where there can be no card number in it: nearly every text. */
+/** The text to search; undefined if it cannot contain a card number, which is the case for nearly every text. */
 function readPlainly(written: string): PlainText | undefined {
   if (written.length < MIN_DIGITS) return undefined;
   const isCandidate = isAsciiCandidate(written);
@@ -69,13 +71,13 @@ function readPlainly(written: string): PlainText | undefined {
   return CANDIDATE.test(plain.text) || WITH_EXPONENT.test(plain.text) ? plain : undefined;
 }
 
-/** What a mantissa of {@link WITH_EXPONENT} can be after a character: none, digits, or digits after a point. */
+/** How far a mantissa of {@link WITH_EXPONENT} has been read: not at all, its digits, or digits after its point. */
 type Mantissa = 'none' | 'digits' | 'point';
 
 /**
- * Whether a text in ASCII has thirteen digits and anything that {@link CANDIDATE} or {@link WITH_EXPONENT} could match;
- * undefined for a text that is not in ASCII. One loop is several times faster than these expressions, and every id, key
- * and field name of a request goes through it.
+ * Whether an ASCII text has thirteen digits and anything that {@link CANDIDATE} or {@link WITH_EXPONENT} could match;
+ * undefined for a text that is not ASCII. This loop is several times faster than those expressions, and it runs for
+ * every id, key and field name of a request.
  */
 function isAsciiCandidate(text: string): boolean | undefined {
   let digits = 0;
@@ -114,17 +116,18 @@ function isAsciiCandidate(text: string): boolean | undefined {
 const POINT = 0x2e;
 
 /**
- * Whether a text contains what can only be a card number: what {@link findCardNumbers} finds, in
- * one of the ranges that issuers give out, and neither a telephone number after its plus sign nor part of the printed
- * number of a bank account. Such a text is refused; what only looks like a card number is stored, but never shown in a
- * message or a log. Takes time linear in the length of the text.
+ * Whether a text contains what can only be a card number: a match of {@link findCardNumbers} in a range that an issuer
+ * uses, which is neither a telephone number after its plus sign nor part of the printed number of a bank account. Such
+ * a text is refused; what only looks like a card number is stored, but never shown in a message or a log. Takes time
+ * linear in the length of the text.
  */
 export function readsAsCardNumber(written: string): boolean {
   const text = readPlainly(written)?.text;
   if (text === undefined) return false;
   if (exponentsIn(text).some(({ digits }) => readsAsCardNumber(digits))) return true;
   let accounts: readonly Span[] | undefined;
-  // Runs and accounts both come from the left: an account that ends before a run is of no more use to those that follow.
+  // Runs and accounts are both sorted from the left: an account that ends before a run cannot contain a later one
+  // either.
   let at = 0;
   for (const groups of groupsIn(text)) {
     for (const run of numbersOf(text, groups)) {
@@ -138,21 +141,21 @@ export function readsAsCardNumber(written: string): boolean {
   return false;
 }
 
-/** How card numbers are printed, their separators taken away from the groups: 4-4-4-4 and its like, 4-6-5 and 4-6-4. */
+/** How card numbers are printed: in one piece, or in groups of 4-4-4-4 and the like, 4-6-5 or 4-6-4. */
 const PRINTED = /^"?([0-9]{13,19}|[0-9]{4}(?:([ .-])[0-9]{4}){2,3}\2[0-9]{1,7}|[0-9]{4}([ .-])[0-9]{6}\3[0-9]{4,5})"?$/;
 
-/** Milliseconds since 1970, from 2017 to 2033: the digits at the end of many keys that programs make. */
+/** A number that ends in milliseconds since 1970, from 2017 to 2033, as many keys made by programs do. */
 const ENDS_IN_TIME = /^[0-9]+1[5-9][0-9]{11}$/;
 
 /**
- * Whether an idempotency key is nothing but a card number, as it is printed or in one piece. A counter followed by the
+ * Whether an idempotency key is nothing but a card number, in printed groups or in one piece. A counter followed by
  * milliseconds since 1970 is not, although it may have the same form.
  */
 export function isCardNumberAlone(key: string): boolean {
   return PRINTED.test(key) && !ENDS_IN_TIME.test(key) && readsAsCardNumber(key);
 }
 
-/** Every row of groups of digits that a text holds, from the left. */
+/** Every sequence of groups of digits in a text, from the left. */
 function* groupsIn(text: string): Generator<readonly Span[]> {
   let at = 0;
   while (at < text.length) {
@@ -170,12 +173,12 @@ function* groupsIn(text: string): Generator<readonly Span[]> {
   }
 }
 
-/** Whether a text holds what looks like a card number (see {@link findCardNumbers}). */
+/** Whether a text contains what looks like a card number (see {@link findCardNumbers}). */
 export function containsCardNumber(text: string): boolean {
   return findCardNumbers(text).length > 0;
 }
 
-/** The text with {@link REDACTED} in the place of everything that looks like a card number. */
+/** The text with everything that looks like a card number replaced by {@link REDACTED}. */
 export function redactCardNumbers(text: string): string {
   const found = findCardNumbers(text);
   if (found.length === 0) return text;
@@ -189,8 +192,8 @@ export function redactCardNumbers(text: string): string {
 }
 
 /**
- * The groups of digits that begin at a place and go on over separators. None when a letter adjoins the first. A UUID
- * after a separator ends them.
+ * The groups of digits, with separators between them, that start at a position; none if a letter adjoins the first. A
+ * UUID after a separator ends them.
  */
 function groupsFrom(text: string, start: number): readonly Span[] {
   const groups: Span[] = [];
@@ -207,18 +210,18 @@ function groupsFrom(text: string, start: number): readonly Span[] {
 
 type Run = Span & { readonly digits: number };
 
-/** A digit doubled as Luhn's formula doubles it: 16 counts 1 + 6. */
+/** Digits doubled by Luhn's formula: 16 counts as 1 + 6. */
 const DOUBLED = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
 
 /**
- * The runs of whole groups that have as many digits as a card number and end in the check digit that Luhn's formula
- * gives; from each group, the shortest first. Each digit is added once for each group that a run can begin with, since a
- * megabyte of groups of one digit must not hold everybody up.
+ * The runs of whole groups that have as many digits as a card number and end in the check digit of Luhn's formula; for
+ * each group, the shortest first. Each digit is added once per group that a run can start with, because a megabyte of
+ * groups of one digit must not block the process.
  */
 function* numbersOf(text: string, groups: readonly Span[]): Generator<Run> {
   for (const [first, { start }] of groups.entries()) {
     let digits = 0;
-    // Whether digits at even or at odd places are doubled is known only where the run ends.
+    // Whether the digits at even or at odd positions are doubled is known only where the run ends.
     let evenDoubled = 0;
     let oddDoubled = 0;
     for (let last = first; last < groups.length; last += 1) {
@@ -238,7 +241,7 @@ function* numbersOf(text: string, groups: readonly Span[]): Generator<Run> {
   }
 }
 
-/** Adds each run of whole groups that is a card number; runs that overlap become one span. */
+/** Adds each run of whole groups that is a card number; overlapping runs become one span. */
 function addNumbers(text: string, groups: readonly Span[], found: Span[]): void {
   for (const { start, end } of numbersOf(text, groups)) {
     const before = found.at(-1);
@@ -248,14 +251,14 @@ function addNumbers(text: string, groups: readonly Span[], found: Span[]): void 
 }
 
 function isIssued(text: string, { start, digits }: Run): boolean {
-  if (!isFirstOfAnIssuer(text.charAt(start))) return false;
+  if (!isFirstIssuerDigit(text.charAt(start))) return false;
   if (digits <= MAX_TELEPHONE_DIGITS && text.charAt(start - 1) === '+') return false;
   let firstSix = '';
   for (let at = start; firstSix.length < 6; at += 1) if (isDigit(text.charCodeAt(at))) firstSix += text.charAt(at);
-  return isOfAnIssuer(firstSix, digits);
+  return isInIssuerRange(firstSix, digits);
 }
 
-/** Where the printed numbers of bank accounts stand, known by their check digits. */
+/** The positions of printed bank account numbers, recognized by their check digits. */
 function printedAccounts(text: string): readonly Span[] {
   return [...text.matchAll(PRINTED_IBAN)].flatMap(({ 0: printed, index }) => {
     const length = accountLength(printed);
@@ -263,7 +266,7 @@ function printedAccounts(text: string): readonly Span[] {
   });
 }
 
-/** How many characters, from the first, are the number of an account (the remainder by 97 is 1); 0 for none. */
+/** How many characters, from the first, are a bank account number (modulo 97 it is 1); 0 if none are. */
 function accountLength(printed: string): number {
   const [head = '', ...groups] = printed.toUpperCase().split(' ');
   let length = head.length;
@@ -299,7 +302,7 @@ function endOfDigits(text: string, start: number): number {
   return at;
 }
 
-/** Where a separator ends; its own start when there is none, or it is too long to hold a number together. */
+/** The end of a separator; its start if there is none, or if it is too long to join two groups. */
 function endOfSeparator(text: string, start: number): number {
   let at = start;
   while (isSeparator(text.charCodeAt(at))) {
@@ -323,12 +326,12 @@ function isAlphanumeric(code: number): boolean {
   return isDigit(code) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
 }
 
-/** Whether a character can stand between two groups of one number: a blank, a line break, a dot or a hyphen. */
+/** Whether a character can separate two groups of one number: a blank, a line break, a dot or a hyphen. */
 function isSeparator(code: number): boolean {
   return code === 0x20 || code === 0x2d || code === 0x2e || code === 0x09 || code === 0x0a || code === 0x0d;
 }
 
-/** The whole numbers that are written with an exponent, as plain digits: 4.111111111111111e15 is 4111111111111111. */
+/** The whole numbers written with an exponent, as plain digits: 4.111111111111111e15 is 4111111111111111. */
 function exponentsIn(text: string): readonly { readonly span: Span; readonly digits: string }[] {
   return [...text.matchAll(WITH_EXPONENT)].flatMap(
     ({ 0: number, 1: whole = '', 2: fraction = '', 3: power, index }) => {
@@ -336,7 +339,7 @@ function exponentsIn(text: string): readonly { readonly span: Span; readonly dig
       const mantissa = (whole + fraction).replace(/^0+/, '');
       const zeros = /0*$/.exec(mantissa)?.[0].length ?? 0;
       if (whole.length + fraction.length < MIN_MANTISSA_DIGITS) return [];
-      // A fraction that is left, or more digits than a card number has.
+      // A fraction remains, or there are more digits than a card number has.
       if (shift < -BigInt(zeros) || BigInt(mantissa.length) + shift > BigInt(MAX_DIGITS)) return [];
       let digits = mantissa;
       for (let place = shift; place > 0n; place -= 1n) digits += '0';
@@ -350,7 +353,7 @@ function hasCardNumber(digits: string): boolean {
   return !numbersOf(digits, [{ start: 0, end: digits.length }]).next().done;
 }
 
-/** Puts a span in its place among those that were found, in the place of any that it overlaps. */
+/** Inserts a span in order; it replaces those that it overlaps. */
 function insertSpan(found: Span[], { start, end }: Span): void {
   const first = found.findIndex((one) => one.end > start);
   if (first === -1) {

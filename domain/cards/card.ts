@@ -1,7 +1,7 @@
 import type { RefusalCode } from '../error-codes.ts';
 import type { Limits } from '../ledger/limits.ts';
 
-/** Whether money may come onto a card, and whether it may leave it. */
+/** Whether a card can receive money, and whether money can leave it. */
 type CardRule = {
   readonly moneyIn: boolean;
   readonly moneyOut: boolean;
@@ -10,9 +10,9 @@ type CardRule = {
 };
 
 /**
- * The states of a card and what each lets through. A lost, stolen or expired card takes no more money, but what is on
- * it can be brought to safety: unloaded to the program's funding or moved to a replacement card. A suspended card, and
- * one under suspicion of fraud, keeps what it has until somebody decides.
+ * The statuses of a card and what each allows. A lost, stolen or expired card receives no more money, but its balance
+ * can be unloaded to the program's funding or moved to a replacement card. A suspended card, or one suspected of fraud,
+ * keeps its balance until somebody decides.
  */
 export const CARD_RULES = {
   preactive: { moneyIn: false, moneyOut: false, code: 'card_not_activated', meaning: 'has not been activated yet' },
@@ -25,10 +25,10 @@ export const CARD_RULES = {
   closed: { moneyIn: false, moneyOut: false, code: 'card_closed', meaning: 'is closed' },
 } as const satisfies Record<string, CardRule>;
 
-/** The state of a card as its record shows it. `expired` also follows from the date, whatever was stored. */
+/** The status of a card in its record. `expired` also follows from the date, whatever is stored. */
 export type CardStatus = keyof typeof CARD_RULES;
 
-/** The states a card can be given; `expired` is never given, it comes with the date. */
+/** All statuses of a card. `expired` cannot be set; it follows from the date. */
 export const CARD_STATUSES = Object.keys(CARD_RULES) as readonly CardStatus[];
 
 /** A card as decisions see it: ids are the inner UUIDs, `name` is its id on the wire. */
@@ -42,14 +42,13 @@ export type Card = {
   readonly fundingAccountId: string;
   /** Last day on which the card can be used, as YYYY-MM-DD; null for a card that does not expire. */
   readonly expiresOn: string | null;
-  /** The card's own limits; null where it has none. */
+  /** The card's own limits; null if it has none. */
   readonly limits: Limits | null;
 };
 
 /**
- * Which states a card can be given in which. A lost card can be found again, a suspicion of fraud cleared; a stolen
- * card is never used again, and a closed one is closed for good. An expired card is active again when it is given a
- * later last day.
+ * Which statuses each status can change to. A lost card can be found again, and a suspicion of fraud cleared; a stolen
+ * card is never used again, and a closed one stays closed. An expired card becomes active again with a later last day.
  */
 export const CARD_MOVES: Readonly<Record<CardStatus, readonly CardStatus[]>> = {
   preactive: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
@@ -62,13 +61,13 @@ export const CARD_MOVES: Readonly<Record<CardStatus, readonly CardStatus[]>> = {
   closed: [],
 };
 
-/** A card's state on a day (YYYY-MM-DD, in the program's time zone): an active or suspended card expires by itself. */
+/** A card's status on a day (YYYY-MM-DD, in the program's time zone): an active or suspended card expires by itself. */
 export function cardStatusOn(card: Pick<Card, 'status' | 'expiresOn'>, today: string): CardStatus {
   const canExpire = card.status === 'active' || card.status === 'inactive' || card.status === 'preactive';
   return canExpire && card.expiresOn !== null && card.expiresOn < today ? 'expired' : card.status;
 }
 
-/** The code with which a state refuses money coming in or going out, or null when it lets it through. */
+/** The error code with which a status refuses money in this direction; null if it allows it. */
 export function cardRefusal(status: CardStatus, direction: 'in' | 'out'): RefusalCode | null {
   const rule: CardRule = CARD_RULES[status];
   const open = direction === 'in' ? rule.moneyIn : rule.moneyOut;

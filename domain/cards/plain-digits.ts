@@ -1,4 +1,4 @@
-/** A text in which every digit is an ASCII digit, and the position of each character in the original text. */
+/** A text whose digits are all ASCII, and the position of each of its characters in the original text. */
 export type PlainText = {
   readonly text: string;
   /** Start and end, in the original text, of the character at an index of `text`. */
@@ -8,7 +8,7 @@ export type PlainText = {
 
 const NOT_ASCII = /[^\0-\x7f]/;
 
-/** What is not displayed, and marks that are drawn over the character before them (a keycap, a strike-through). */
+/** Characters that are not displayed, and marks over the character before them (a keycap, a strike-through). */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Mn}\p{Me}]/u;
 const DECIMAL_DIGIT = /\p{Nd}/u;
 const OTHER_NUMBER = /\p{No}/u;
@@ -20,13 +20,13 @@ const DOT = /[\u00b7\u2022\u2024\u2027\u30fb\uff0e]/u;
 const CIRCLED_ONES = [0x24f5, 0x2776, 0x2780, 0x278a];
 const CIRCLED_ZEROS: ReadonlySet<number> = new Set([0x24ff, 0x1f10b, 0x1f10c]);
 
-/** Stands for any character that is neither a digit, a letter of ASCII nor a separator. */
+/** Replaces every character that is not a digit, an ASCII letter or a separator. */
 const OTHER = '\ufffd';
 
 /**
- * A text as it reads to a person: digits of every script and style (Arabic, mathematical, subscript, circled) as ASCII
- * digits, blanks, dashes and dots of every kind as ' ', '-' and '.', and without invisible characters. Takes time linear in
- * the length of the text; a text in ASCII is returned as it is.
+ * A text as people read it: digits of every script and style (Arabic, mathematical, subscript, circled) become ASCII
+ * digits, blanks, dashes and dots of every kind become ' ', '-' and '.', and invisible characters are removed. Takes
+ * time linear in the length of the text; an ASCII text is returned unchanged.
  */
 export function withPlainDigits(written: string): PlainText {
   if (!NOT_ASCII.test(written)) return { text: written, startOf: (index) => index, endOf: (index) => index + 1 };
@@ -46,11 +46,11 @@ export function withPlainDigits(written: string): PlainText {
   return { text, startOf: (index) => starts[index] ?? at, endOf: (index) => ends[index] ?? at };
 }
 
-/** Characters that were looked up before: a text uses few different ones. Cleared when full, at some 100 KB. */
+/** Cache of characters: a text uses few different ones. Cleared when full, at about 100 KB. */
 const known = new Map<string, string>();
 const KNOWN_MAX = 4_096;
 
-/** One UTF-16 unit, or none for what is invisible. */
+/** One UTF-16 unit; empty for an invisible character. */
 function plainOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x80) return character;
@@ -73,7 +73,7 @@ function classify(character: string, code: number): string {
   return /^[a-z]$/i.test(compatible) ? compatible : OTHER;
 }
 
-/** Unicode keeps decimal digits in runs of ten from 0 to 9, some of them one after the other. */
+/** Unicode keeps decimal digits in runs of ten, from 0 to 9; some runs adjoin. */
 function decimalDigit(code: number): string {
   let first = code;
   while (DECIMAL_DIGIT.test(String.fromCodePoint(first - 1))) first -= 1;

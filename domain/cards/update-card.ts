@@ -19,7 +19,7 @@ export type CardProfile = {
 /** A change of a card: undefined keeps a field, null removes it. */
 export type CardChange = {
   readonly status: CardStatus | undefined;
-  /** Where the balance of a card that is closed goes; undefined where it has to be zero. */
+  /** Where the balance goes when the card is closed; undefined if it must be zero. */
   readonly balanceTo: 'funding' | undefined;
   readonly holderReference: string | null | undefined;
   readonly lastFour: string | null | undefined;
@@ -39,19 +39,19 @@ export type CardChangeRequest = {
 /** What the rules use, all of it read after the locks were taken. */
 export type CardView = Pick<TransferView, 'programId' | 'now' | 'rules' | 'switches' | 'account'>;
 
-/** What a decision comes to: the card as it is afterwards, and the transfer that emptied it, if any. */
+/** The result of a decision: the card as it is afterwards, and the transfer that emptied it, if any. */
 export type CardUpdatePlan = {
   readonly profile: CardProfile;
   readonly isChanged: boolean;
   readonly sweep: TransferPlan | null;
 };
 
-/** What the transfer says that empties a card. */
+/** The description of the transfer that empties a card. */
 const SWEEP_DESCRIPTION = 'Balance of the closed card';
 
 /**
- * Decides on a change of a card, or returns the first refusal. A request that changes nothing
- * succeeds, also on a closed card, so that a change can be retried after its response was lost.
+ * Decides on a change of a card, or returns the first refusal. A request that changes nothing succeeds, even for a
+ * closed card, so that a change can be retried after its response was lost.
  */
 export function decideCardUpdate(
   request: CardChangeRequest,
@@ -59,7 +59,7 @@ export function decideCardUpdate(
   view: CardView,
 ): CardUpdatePlan | Refusal {
   const { change } = request;
-  // Only a change that takes the balance along moves money: a card must be blocked at once, whatever is disabled.
+  // Only a change that also moves the balance moves money: blocking a card must work at once, whatever is disabled.
   const disabled = change.balanceTo === undefined ? undefined : examineSwitch({ type: 'unload' }, view);
   if (disabled?.outcome === 'failed') return disabled.refusal;
   if (profile === undefined) {
@@ -76,7 +76,7 @@ export function decideCardUpdate(
 
 function apply(change: CardChange, before: CardProfile): CardProfile {
   const { card } = before;
-  // A default stands in for undefined only, so null gets through.
+  // Defaults replace only undefined, so null gets through.
   const { status = card.status, expiresOn = card.expiresOn } = change;
   const { holderReference = before.holderReference, lastFour = before.lastFour } = change;
   const limits = changeLimits(card.limits, change.limits);

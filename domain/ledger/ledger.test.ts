@@ -8,7 +8,7 @@ import type { SwitchSetting } from '../switch.ts';
 import { decideTransfer } from '../transfers/create-transfer.ts';
 import { plainTerms, TRANSFER_TYPES, type TransferTerms } from '../transfers/transfer.ts';
 import { TRANSFER_CHECKS, type TransferView } from '../transfers/transfer-checks.ts';
-import { type Account, available, LedgerViolation, liftHold, placeHold, post } from './ledger.ts';
+import { type Account, available, LedgerViolation, placeHold, post, releaseHold } from './ledger.ts';
 import { NOTHING_USED } from './limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from './money.ts';
 
@@ -198,7 +198,7 @@ describe('a hold', () => {
     expect(held.source).toMatchObject({ balance: 100n, held: 100n, sequence: 0n });
     expect(held.destination).toMatchObject({ balance: 0n, incoming: 100n, sequence: 0n });
     expect(available(held.source)).toBe(0n);
-    expect(liftHold(held, 100n)).toEqual(ends);
+    expect(releaseHold(held, 100n)).toEqual(ends);
   });
 
   test.each([
@@ -218,9 +218,9 @@ describe('a hold', () => {
   });
 
   test('is not released where there is none', () => {
-    expect(() => liftHold(ends, 1n)).toThrow(LedgerViolation);
-    expect(() => liftHold({ ...placeHold(ends, 5n), destination: ends.destination }, 5n)).toThrow(LedgerViolation);
-    expect(() => liftHold(placeHold(ends, 5n), 6n)).toThrow(LedgerViolation);
+    expect(() => releaseHold(ends, 1n)).toThrow(LedgerViolation);
+    expect(() => releaseHold({ ...placeHold(ends, 5n), destination: ends.destination }, 5n)).toThrow(LedgerViolation);
+    expect(() => releaseHold(placeHold(ends, 5n), 6n)).toThrow(LedgerViolation);
   });
 });
 

@@ -9,7 +9,7 @@ import { MAXIMUM_BALANCE } from './money.ts';
 // Tested by: `test/store/locks.test.ts`, `test/store/races.test.ts`
 
 // Invariant: The held and incoming amounts of accounts are the sum of the open holds
-// Kept by: `placeHold`, `liftHold`; the hold's row is deleted with it
+// Kept by: `placeHold`, `releaseHold`; the hold's row is deleted with it
 // Tested by: the model in `test/properties`; the trial balance after every test
 
 /** What an account is for. `world` is everything outside the service and the only kind without a minimum balance. */
@@ -22,13 +22,13 @@ export type Account = {
   readonly kind: AccountKind;
   readonly currency: string;
   readonly balance: bigint;
-  /** The sum of the open holds on the account: money that is here and spoken for. */
+  /** The sum of the open holds on the account: money that is here but reserved. */
   readonly held: bigint;
-  /** The sum of the open holds towards the account: money that is elsewhere and may come. */
+  /** The sum of the open holds towards the account: money that is elsewhere and may arrive. */
   readonly incoming: bigint;
   /** Minimum available balance; null for the world account, which has none. */
   readonly floor: bigint | null;
-  /** How many postings have touched the account; each gives it the next number. */
+  /** How many postings the account has had; each gets the next number. */
   readonly sequence: bigint;
 };
 
@@ -52,7 +52,7 @@ export type Posting = {
 /** What a posting does to its two accounts. */
 export type Posted = { readonly posting: Posting; readonly source: Account; readonly destination: Account };
 
-/** Where a posting goes and what for; `index` counts within its transfer. */
+/** A posting to be made; `index` counts within its transfer. */
 export type Movement = {
   readonly index: number;
   readonly purpose: PostingPurpose;
@@ -61,17 +61,17 @@ export type Movement = {
   readonly amount: bigint;
 };
 
-/** A broken invariant of the ledger: always a bug of the service, never a refusal. */
+/** A broken invariant of the ledger: always a bug, never a refusal. */
 export class LedgerViolation extends Error {
   override readonly name = 'LedgerViolation';
 }
 
-/** What of an account can be spent, in minor units: balance - held. */
+/** What an account can spend, in minor units: balance - held. */
 export function available(account: Account): bigint {
   return account.balance - account.held;
 }
 
-/** Whether taking `amount` leaves the account at or above its floor, and no balance past 2^53 - 1. */
+/** Whether `amount` can be taken: the account stays at or above its floor, and its balance within 2^53 - 1. */
 export function canTake(account: Account, amount: bigint): boolean {
   return (
     account.balance - amount >= -MAXIMUM_BALANCE &&
@@ -79,7 +79,7 @@ export function canTake(account: Account, amount: bigint): boolean {
   );
 }
 
-/** Whether giving `amount` keeps the balance, with all that may still come, within 2^53 - 1. */
+/** Whether `amount` can be given: the balance, with everything that may still arrive, stays within 2^53 - 1. */
 export function canGive(account: Account, amount: bigint): boolean {
   return account.balance + account.incoming + amount <= MAXIMUM_BALANCE;
 }
@@ -88,26 +88,26 @@ export function canGive(account: Account, amount: bigint): boolean {
 export type Ends = { readonly source: Account; readonly destination: Account };
 
 /**
- * Holds an amount at its source for its destination. The caller has decided that it may; what may not throws
+ * Holds an amount at its source for its destination. The caller has checked that it may: otherwise this throws
  * {@link LedgerViolation}.
  */
 export function placeHold({ source, destination }: Ends, amount: bigint): Ends {
-  insist(amount > 0n, 'a hold is for more than nothing');
-  insist(source.accountId !== destination.accountId, 'a hold has two different accounts');
-  insist(source.programId === destination.programId, 'a hold stays within one program');
-  insist(source.currency === destination.currency, 'a hold stays within one currency');
-  insist(canTake(source, amount), 'a hold leaves its source at or above the floor');
-  insist(canGive(destination, amount), 'a hold keeps its destination within bounds');
+  assertInvariant(amount > 0n, 'the amount of a hold is positive');
+  assertInvariant(source.accountId !== destination.accountId, 'a hold has two different accounts');
+  assertInvariant(source.programId === destination.programId, 'a hold stays within one program');
+  assertInvariant(source.currency === destination.currency, 'a hold stays within one currency');
+  assertInvariant(canTake(source, amount), 'a hold leaves its source at or above the floor');
+  assertInvariant(canGive(destination, amount), 'a hold keeps its destination within bounds');
   return {
     source: { ...source, held: source.held + amount },
     destination: { ...destination, incoming: destination.incoming + amount },
   };
 }
 
-/** Ends a hold, whatever becomes of the money. */
-export function liftHold({ source, destination }: Ends, amount: bigint): Ends {
-  insist(amount > 0n && source.held >= amount, 'a hold that ends was there at its source');
-  insist(destination.incoming >= amount, 'a hold that ends was there at its destination');
+/** Ends a hold, whether its money moves or not. */
+export function releaseHold({ source, destination }: Ends, amount: bigint): Ends {
+  assertInvariant(amount > 0n && source.held >= amount, 'the source has the hold that ends');
+  assertInvariant(destination.incoming >= amount, 'the destination has the hold that ends');
   return {
     source: { ...source, held: source.held - amount },
     destination: { ...destination, incoming: destination.incoming - amount },
@@ -115,17 +115,17 @@ export function liftHold({ source, destination }: Ends, amount: bigint): Ends {
 }
 
 /**
- * Moves an amount between two accounts and says what both are afterwards.
- * The caller has decided that it may: a floor, a bound or a currency broken here throws {@link LedgerViolation}.
+ * Moves an amount between two accounts and returns both as they are afterwards. The caller has checked that it may: a
+ * broken floor, bound or currency throws {@link LedgerViolation}.
  */
 export function post(movement: Movement): Posted {
   const { source, destination, amount } = movement;
-  insist(amount > 0n, 'a posting moves more than nothing');
-  insist(source.accountId !== destination.accountId, 'a posting has two different accounts');
-  insist(source.programId === destination.programId, 'a posting stays within one program');
-  insist(source.currency === destination.currency, 'a posting stays within one currency');
-  insist(canTake(source, amount), 'a posting leaves its source at or above the floor');
-  insist(canGive(destination, amount), 'a posting keeps its destination within bounds');
+  assertInvariant(amount > 0n, 'the amount of a posting is positive');
+  assertInvariant(source.accountId !== destination.accountId, 'a posting has two different accounts');
+  assertInvariant(source.programId === destination.programId, 'a posting stays within one program');
+  assertInvariant(source.currency === destination.currency, 'a posting stays within one currency');
+  assertInvariant(canTake(source, amount), 'a posting leaves its source at or above the floor');
+  assertInvariant(canGive(destination, amount), 'a posting keeps its destination within bounds');
   const sourceAfter = { ...source, balance: source.balance - amount, sequence: source.sequence + 1n };
   const destinationAfter = {
     ...destination,
@@ -150,6 +150,6 @@ export function post(movement: Movement): Posted {
   };
 }
 
-function insist(holds: boolean, invariant: string): void {
+function assertInvariant(holds: boolean, invariant: string): void {
   if (!holds) throw new LedgerViolation(`broken invariant: ${invariant}`);
 }

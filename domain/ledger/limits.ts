@@ -5,16 +5,16 @@ import { formatMoney } from './money.ts';
 // Tested by: `test/store/transfers.test.ts`, `test/crashes/races-of-two.test.ts`,
 //   `test/api/transfers/limits.test.ts`
 
-/** Which way money goes, seen from a card: onto it or off it. For a program: onto its cards from funding, or back. */
+/** The direction of money as a card sees it: onto it or off it. For a program: from funding onto its cards, or back. */
 export type Direction = 'in' | 'out';
 
-/** The calendar periods that limits count in, in the program's time zone; a week begins on Monday. */
+/** The calendar periods of limits, in the program's time zone; a week begins on Monday. */
 export const PERIODS = ['day', 'week', 'month'] as const;
 
 /** One of {@link PERIODS}. */
 export type Period = (typeof PERIODS)[number];
 
-/** What can be limited for one direction: the size of one transfer, or what a period's transfers come to. */
+/** What can be limited in one direction: the size of one transfer, or the total of a period. */
 export const LIMIT_NAMES = {
   minimum_amount: { period: null, measure: 'amount' },
   maximum_amount: { period: null, measure: 'amount' },
@@ -29,26 +29,26 @@ export const LIMIT_NAMES = {
 /** One of {@link LIMIT_NAMES}. */
 export type LimitName = keyof typeof LIMIT_NAMES;
 
-/** The limits of one direction: minor units, or a number of transfers. What is not there is not limited. */
+/** The limits of one direction: minor units, or a number of transfers. A limit that is missing does not apply. */
 export type DirectionLimits = { readonly [Name in LimitName]?: bigint };
 
-/** Limits as they are set on a card or a program. `maximumBalance`: the most that a card may hold, in minor units. */
+/** Limits as they are set on a card or a program. `maximumBalance`: the highest balance of a card, in minor units. */
 export type Limits = {
   readonly in: DirectionLimits;
   readonly out: DirectionLimits;
   readonly maximumBalance: bigint | null;
 };
 
-/** Who set a limit: the card itself, its program for each of its cards, or the program for all of them together. */
+/** Where a limit is set: on the card, on its program for each card, or on the program for all cards together. */
 export type LimitSource = 'card' | 'program_card' | 'program';
 
-/** A limit that applies, and who set it. */
+/** A limit that applies, and where it is set. */
 export type EffectiveLimit = { readonly name: LimitName; readonly value: bigint; readonly source: LimitSource };
 
-/** What the transfers of a period came to so far. */
+/** The total of a period's transfers so far. */
 export type Used = { readonly amount: bigint; readonly count: bigint };
 
-/** What was used of each running period. */
+/** What was used in each current period. */
 export type Usage = Readonly<Record<Period, Used>>;
 
 /** No transfers at all. */
@@ -58,10 +58,10 @@ export const NOTHING_USED: Usage = Object.freeze({
   month: { amount: 0n, count: 0n },
 });
 
-/** When each running period began and when the next begins, in milliseconds since 1970. */
+/** When each current period began and when the next begins, in milliseconds since 1970. */
 export type Calendar = Readonly<Record<Period, { readonly start: number; readonly end: number }>>;
 
-/** What a program says about limits, and its calendar at the moment of the decision. */
+/** The limits of a program, and its calendar at the moment of the decision. */
 export type ProgramRules = {
   readonly programId: string;
   /** The program's limits are amounts of this currency and do not apply to cards in other currencies. */
@@ -69,13 +69,13 @@ export type ProgramRules = {
   /** The day in the program's time zone, YYYY-MM-DD. */
   readonly today: string;
   readonly calendar: Calendar;
-  /** What all loads (`in`) and all unloads (`out`) of the program come to together. */
+  /** Limits on all loads (`in`) and on all unloads (`out`) of the program together. */
   readonly limits: Limits | null;
-  /** What each card of the program may do, as far as the card has no limit of its own of that name. */
+  /** Limits of each card of the program, unless the card has its own of that name. */
   readonly cardLimits: Limits | null;
 };
 
-/** What a transfer adds to the counters of an account, on the day that began at `dayStart`; negative to give back. */
+/** What a transfer adds to the counters of an account, for the day that began at `dayStart`; negative to give back. */
 export type CounterChange = {
   readonly accountId: string;
   readonly direction: Direction;
@@ -84,17 +84,17 @@ export type CounterChange = {
   readonly count: bigint;
 };
 
-/** What the transfers of one day came to; the day is known by the instant at which it began. */
+/** The total of the transfers of one day, which is identified by the instant at which it began. */
 export type CountedDay = Used & { readonly dayStart: number };
 
-/** What was used of each running period: weeks and months are sums of their days. */
+/** The usage of each current period: weeks and months are sums of their days. */
 export function usageOf(days: readonly CountedDay[], calendar: Calendar): Usage {
   let usage = NOTHING_USED;
   for (const day of days) usage = addToUsage(usage, day, calendar);
   return usage;
 }
 
-/** What was used of each running period, after one more change of a day. */
+/** The usage of each current period after one more change of a day. */
 export function addToUsage(usage: Usage, change: CountedDay, calendar: Calendar): Usage {
   const { dayStart, amount, count } = change;
   const add = (period: Period): Used => {
@@ -106,7 +106,7 @@ export function addToUsage(usage: Usage, change: CountedDay, calendar: Calendar)
   return { day: add('day'), week: add('week'), month: add('month') };
 }
 
-/** The counted days after one more change of a day. Each day is there once, however many transfers it counts. */
+/** The counted days after one more change of a day. Each day appears once, however many transfers it counts. */
 export function addToDays(days: readonly CountedDay[], { dayStart, amount, count }: CountedDay): readonly CountedDay[] {
   const index = days.findIndex((day) => day.dayStart === dayStart);
   const before = days[index];
@@ -121,13 +121,13 @@ export function limitsNothing(limits: Limits): boolean {
 
 const NO_LIMITS: readonly EffectiveLimit[] = [];
 
-/** Limits of a direction that were computed for the same limits before: they are read again for every transfer. */
+/** The limits of each direction that were already computed for the same limits: every transfer needs them. */
 type KnownLimits = { [Way in Direction]?: readonly EffectiveLimit[] };
 const NONE: Limits = { in: {}, out: {}, maximumBalance: null };
 const knownForCards = new WeakMap<Limits, WeakMap<Limits, KnownLimits>>();
 const knownForPrograms = new WeakMap<Limits, KnownLimits>();
 
-/** The limits of a card in one direction: its own, and its program's for each card where it has none of that name. */
+/** A card's limits in one direction: its own, and its program's limits for each card where it has none of that name. */
 export function cardLimitsFor(
   card: { readonly limits: Limits | null; readonly currency: string },
   rules: ProgramRules,
@@ -148,7 +148,7 @@ export function cardLimitsFor(
   return known[direction];
 }
 
-/** The limits that all transfers between funding and cards of one currency share. */
+/** The limits shared by all transfers between funding and cards of one currency. */
 export function programLimitsFor(
   rules: ProgramRules,
   currency: string,
@@ -161,7 +161,7 @@ export function programLimitsFor(
   return known[direction];
 }
 
-/** The maximum balance of a card, in minor units, and who set it; null if it is not set. */
+/** The maximum balance of a card, in minor units, and where it is set; null if it is not set. */
 export function maximumBalanceOf(
   card: { readonly limits: Limits | null; readonly currency: string },
   rules: ProgramRules,
@@ -172,7 +172,7 @@ export function maximumBalanceOf(
   return inherited === null ? null : { value: inherited, source: 'program_card' };
 }
 
-/** One limit beside what it measures. `left` is null for the size of one transfer, which nothing uses up. */
+/** A limit and what it measures. `left` is null for the size of one transfer, which nothing uses up. */
 export type LimitState = EffectiveLimit & {
   readonly period: Period | null;
   readonly used: bigint | null;
@@ -190,14 +190,14 @@ export function stateOf(limit: EffectiveLimit, usage: Usage, calendar: Calendar)
   return { ...limit, period, used, left, freesAt: calendar[period].end };
 }
 
-/** Whether one more transfer of `amount` keeps a limit. */
+/** Whether one more transfer of `amount` respects a limit. */
 export function keeps(state: LimitState, amount: bigint): boolean {
   if (state.name === 'minimum_amount') return amount >= state.value;
   if (state.left === null) return amount <= state.value;
   return (LIMIT_NAMES[state.name].measure === 'count' ? 1n : amount) <= state.left;
 }
 
-/** The maximum amount of one more transfer under some limits, in minor units; null if they do not limit it. */
+/** The largest amount of one more transfer under some limits, in minor units; null if they do not limit it. */
 export function mostAllowed(states: readonly LimitState[]): bigint | null {
   let most: bigint | null = null;
   for (const state of states) {

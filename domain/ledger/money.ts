@@ -7,7 +7,9 @@ export const MINIMUM_AMOUNT = 1n;
 /** Largest amount of a transfer, in minor units: the twelve digits that a card message can carry. */
 export const MAXIMUM_AMOUNT = 999_999_999_999n;
 
-/** No balance may pass this either way, in minor units: 2^53 - 1, so that every JSON reader sees it exactly. */
+/**
+ * No balance may exceed this in either direction, in minor units: 2^53 - 1, so that every JSON reader reads it exactly.
+ */
 export const MAXIMUM_BALANCE = 9_007_199_254_740_991n;
 
 /** An amount as the caller wrote it: the digits of a JSON number, or the content of a JSON string. */
@@ -35,13 +37,13 @@ export function readAmount(sent: AmountAsSent): AmountReading {
   return { amount };
 }
 
-/** The fewest digits that look like a card number in one piece. */
+/** The fewest digits in one piece that look like a card number. */
 const CARD_NUMBER_DIGITS = 13;
 
 /**
- * How a person reads an amount of minor units, such as `85.50 USD` or `1200 JPY`. For messages only. Thousands have
- * commas between them where the amount has as many digits as a card number: `12,345,678,901.23 USD`. Without them, the
- * amount could be taken for one, and be removed from its message.
+ * An amount of minor units for people, such as `85.50 USD` or `1200 JPY`. For messages only. An amount with as many
+ * digits as a card number has commas between its thousands, `12,345,678,901.23 USD`: without them it could be taken for
+ * a card number and be removed from its message.
  */
 export function formatMoney(amount: bigint, currency: string): string {
   const exponent = CURRENCY_EXPONENTS[currency] ?? 0;
@@ -58,7 +60,7 @@ export function isCurrency(currency: string): boolean {
 }
 
 /**
- * Minor units as a JSON integer. Every stored amount and balance is at most {@link MAXIMUM_BALANCE} either way, so
+ * Minor units as a JSON integer. No stored amount or balance exceeds {@link MAXIMUM_BALANCE} in either direction, so
  * nothing is lost; anything larger is a bug and throws.
  */
 export function toWire(amount: bigint): number {
@@ -67,14 +69,14 @@ export function toWire(amount: bigint): number {
 }
 
 /**
- * A sum of amounts in minor units, which unlike each of them can pass {@link MAXIMUM_BALANCE}: a JSON integer as far as
- * every JSON reader is exact, past that its digits as a string.
+ * A sum of amounts in minor units, which unlike each of them can exceed {@link MAXIMUM_BALANCE}: a JSON integer while
+ * every JSON reader reads it exactly, above that its digits as a string.
  */
 export function toWireSum(sum: bigint): number | string {
   return sum > MAXIMUM_BALANCE || sum < -MAXIMUM_BALANCE ? sum.toString() : Number(sum);
 }
 
-/** Card numbers are removed before truncation, because the rest of one could not be recognized. */
+/** Card numbers are removed before truncation, because a truncated one could not be recognized. */
 function shorten(text: string): string {
   const shown = redactCardNumbers(text);
   return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;

@@ -1,6 +1,6 @@
 import { refuseTexts } from '../cards/erase-card-holder.ts';
 import { toWireId } from '../identifier.ts';
-import { liftHold, post } from '../ledger/ledger.ts';
+import { post, releaseHold } from '../ledger/ledger.ts';
 import type { CounterChange } from '../ledger/limits.ts';
 import { formatMoney } from '../ledger/money.ts';
 import { changeMetadata, type MetadataChange, refuseMetadata, sameMetadata } from '../metadata.ts';
@@ -18,11 +18,11 @@ import {
   type TransferView,
 } from './transfer-checks.ts';
 
-/** A transfer that something is to be done with, and its hold as long as that is open. */
+/** A transfer to be changed, and its hold while that is open. */
 export type StandingTransfer = { readonly transfer: Transfer; readonly hold: Hold | undefined };
 
 /** The result of each command, for messages. */
-const DEEDS: Readonly<Record<TransferCommand, string>> = {
+const RESULTS: Readonly<Record<TransferCommand, string>> = {
   create: 'created',
   execute: 'executed',
   capture: 'captured',
@@ -41,11 +41,11 @@ export function refuseMove(transfer: Transfer, command: TransferCommand, now: nu
   const saw = { status, command, expires_at: momentOf(transfer.expiresAt) };
   const message =
     `The transfer ${toWireId('tr', transfer.transferId)} ${statusAndTime(transfer, status)} and cannot be ` +
-    `${DEEDS[command]}. ${allowedOf(command)}`;
+    `${RESULTS[command]}. ${allowedOf(command)}`;
   return new Refusal('invalid_transfer_status', message, { saw });
 }
 
-/** The status and, if known, since when. `updatedAt` does not tell, because a change of the metadata also sets it. */
+/** The status and, if known, when it began. `updatedAt` does not say, because a change of the metadata also sets it. */
 function statusAndTime(transfer: Transfer, status: TransferStatus): string {
   const time = status === 'expired' ? transfer.expiresAt : transfer.completedAt;
   return time === null ? `is ${status}` : `has been ${status} since ${momentOf(time)}`;
@@ -61,8 +61,8 @@ function momentOf(time: number | null): string | null {
 }
 
 /**
- * Captures a hold, whole (`amount` null) or in part; the rest is released and given back to the limits of the day it
- * was counted on. The state of the cards and the maximum balance are checked again, since they may have changed.
+ * Captures a hold, in full (`amount` null) or in part; the rest is released and given back to the limits of the day it
+ * was counted on. The status of the cards and the maximum balance are checked again, since they may have changed.
  */
 export function decideCapture(
   standing: StandingTransfer,
@@ -77,7 +77,7 @@ export function decideCapture(
   if (captured > transfer.amount) return refuseTooMuch(transfer, captured);
   const state = refuseStates(transfer, view);
   if (state !== undefined) return state;
-  const freed = liftHold(endsFor(transfer, view), hold.amount);
+  const freed = releaseHold(endsFor(transfer, view), hold.amount);
   const finding = examineReceivingAccount(freed.destination, receiverOf(transfer, view), captured, view);
   if (finding.outcome === 'failed') return finding.refusal;
   const { posting, source, destination } = post({ index: 0, purpose: transfer.type, ...freed, amount: captured });
@@ -122,8 +122,8 @@ export function decideCancel(standing: StandingTransfer, view: TransferView): Tr
 }
 
 /**
- * Changes the metadata of a transfer, whatever its status; nothing else of it can be updated. Undefined where that changes
- * nothing. Refused once the holder of one of its cards was erased (`erasedCard`, the card's id on the wire).
+ * Changes the metadata of a transfer in any status; nothing else can be updated. Undefined if that changes nothing.
+ * Refused after the holder of one of its cards was erased (`erasedCard`, the card's id on the wire).
  */
 export function decideUpdate(
   { transfer, hold }: StandingTransfer,
@@ -163,7 +163,7 @@ export function decideExpiry(standing: StandingTransfer, view: TransferView): Tr
 
 function release({ transfer, hold }: StandingTransfer, to: 'canceled' | 'expired', view: TransferView): TransferPlan {
   if (hold === undefined) throw new Error('a pending transfer has no hold');
-  const { source, destination } = liftHold(endsFor(transfer, view), hold.amount);
+  const { source, destination } = releaseHold(endsFor(transfer, view), hold.amount);
   return {
     transfer: ended(transfer, to, view.now),
     event: to === 'canceled' ? 'transfer.canceled' : 'transfer.expired',
@@ -175,9 +175,9 @@ function release({ transfer, hold }: StandingTransfer, to: 'canceled' | 'expired
 }
 
 /**
- * Makes a scheduled transfer that is due: every check that is about how things stand is made now. What a check refuses
- * fails the transfer, and the error stays on it. A disabled service is no failure: the transfer waits (`Refusal`).
- * One that has waited past its `expiresAt` expires without ever holding anything.
+ * Executes a scheduled transfer that is due: every check that depends on the current state is made now. If one refuses,
+ * the transfer fails, and the refusal is stored as its error. A disabled service is not a failure: the transfer waits
+ * (`Refusal`). One that has waited past its `expiresAt` expires without ever holding anything.
  */
 export function decideExecution(transfer: Transfer, view: TransferView): TransferPlan | Refusal {
   const refusal = refuseMove(transfer, 'execute', view.now);
@@ -185,7 +185,7 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
   if (transfer.scheduledFor === null || transfer.scheduledFor > view.now) {
     return new Refusal('invalid_transfer_status', 'The transfer is not due yet.');
   }
-  // It waited past the end of its own hold, which would keep the money from others and could never be captured.
+  // It waited past the end of its own hold, which would block the money and could never be captured.
   if (transfer.expiresAt !== null && transfer.expiresAt <= view.now) return endUnheld(transfer, 'expired', view.now);
   const { type, amount, cardName, destinationCardName, currency, capture, expiresAt } = transfer;
   const terms = { type, amount, cardName, destinationCardName, currency, capture, expiresAt };
@@ -233,7 +233,7 @@ function ended(
 
 function endsFor(transfer: Transfer, view: TransferView) {
   const ends = endsOf(transfer, view);
-  if (ends === undefined) throw new Error('a card of a transfer is not there');
+  if (ends === undefined) throw new Error('a card of a transfer is missing');
   return ends;
 }
 
@@ -242,7 +242,7 @@ function receiverOf(transfer: Transfer, view: TransferView) {
   return transfer.type === 'load' ? view.card : view.destinationCard;
 }
 
-/** Takes back from the counters what a hold had added to them, on the day it was counted on. */
+/** Subtracts from the counters what a hold added, for the day it was counted on. */
 function giveBack(
   transfer: Transfer,
   hold: Hold,
@@ -250,7 +250,7 @@ function giveBack(
   count: bigint,
   { card, destinationCard, rules }: TransferView,
 ): readonly CounterChange[] {
-  if (card === undefined) throw new Error('a card of a transfer is not there');
+  if (card === undefined) throw new Error('a card of a transfer is missing');
   return limitedSides(transfer.type, card, destinationCard, rules).map(({ accountId, direction }) => ({
     accountId,
     direction,

@@ -3,18 +3,18 @@ import type { EventType } from '../event.ts';
 import { type Account, type Ends, type Posting, placeHold, post } from '../ledger/ledger.ts';
 import type { CounterChange } from '../ledger/limits.ts';
 import type { Refusal } from '../refusal.ts';
-import { type Hold, USUAL_HOLD } from './hold.ts';
+import { DEFAULT_HOLD_MILLISECONDS, type Hold } from './hold.ts';
 import { newTransfer, type Transfer, type TransferBirth, type TransferNotes, type TransferTerms } from './transfer.ts';
 import { endsOf, limitedSides, TRANSFER_CHECKS, type TransferView } from './transfer-checks.ts';
 
-/** What a decision about a transfer comes to: everything that changes, as it is afterwards. */
+/** The result of a decision about a transfer: everything that changes, as it is afterwards. */
 export type TransferPlan = {
   readonly transfer: Transfer;
   readonly event: EventType;
   readonly postings: readonly Posting[];
   /** The accounts that changed. */
   readonly accounts: readonly Account[];
-  /** The hold that the transfer has from now on; null where it has none. */
+  /** The hold that the transfer has from now on; null if it has none. */
   readonly hold: Hold | null;
   readonly counts: readonly CounterChange[];
   /** Why a scheduled transfer failed; its record becomes the transfer's `error`. */
@@ -29,8 +29,8 @@ export type TransferInput = {
 };
 
 /**
- * Decides on a new transfer and what it changes, or returns the first refusal. A
- * scheduled one moves and holds nothing yet, so it is not held to how the books stand now.
+ * Decides on a new transfer and what it changes, or returns the first refusal. A scheduled one moves and holds nothing
+ * yet, so current balances and usage do not matter.
  */
 export function decideTransfer(request: TransferInput, view: TransferView): TransferPlan | Refusal {
   const { birth, notes } = request;
@@ -51,13 +51,13 @@ export function decideTransfer(request: TransferInput, view: TransferView): Tran
   return begin(transfer, ends, countsOf(transfer, { card, destinationCard }, view));
 }
 
-/** A manual capture holds the money for seven days unless the caller says otherwise. */
+/** A manual capture holds the money for seven days unless the caller sets another end. */
 function withHoldEnd(terms: TransferTerms, now: number): TransferTerms {
   if (terms.capture === 'automatic' || terms.expiresAt !== null) return terms;
-  return { ...terms, expiresAt: (terms.scheduledFor ?? now) + USUAL_HOLD };
+  return { ...terms, expiresAt: (terms.scheduledFor ?? now) + DEFAULT_HOLD_MILLISECONDS };
 }
 
-/** What a transfer that has passed its checks does to the books: it holds the money, or moves it. */
+/** Holds or moves the money of a transfer that has passed its checks. */
 export function begin(transfer: Transfer, ends: Ends, counts: readonly CounterChange[]): TransferPlan {
   if (transfer.status === 'pending') return hold(transfer, ends, counts);
   const { posting, source, destination } = post({ index: 0, purpose: transfer.type, ...ends, amount: transfer.amount });

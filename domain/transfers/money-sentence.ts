@@ -113,12 +113,12 @@ function failedSentence({ scheduledFor, errorCode }: MoneyFacts): string {
 
 function expiredSentence(facts: MoneyFacts): string {
   const end = momentOf(facts.expiresAt);
-  // A scheduled transfer that waited past its end has never held anything, and nothing that is stored tells.
+  // A scheduled transfer that waited past its end never held anything, but nothing stored says whether this one did.
   if (facts.scheduledFor !== null) return `No money moved: the transfer expired at ${end}, and nothing of it is held.`;
   return `No money moved: the hold of ${amountOf(facts)} expired at ${end} and was released.`;
 }
 
-/** What became of the hold of a canceled transfer; one that was canceled before it was due had none. */
+/** What became of the hold of a canceled transfer; one canceled before it was due had none. */
 function whatWasHeld(facts: MoneyFacts): string {
   if (facts.capture === 'automatic') return ' before it was due';
   if (facts.scheduledFor === null) return `, and the hold of ${amountOf(facts)} was released`;

@@ -8,7 +8,7 @@ import type { TransferPlan } from './create-transfer.ts';
 import type { Transfer } from './transfer.ts';
 import { endsOf, type TransferView } from './transfer-checks.ts';
 
-/** Money of a completed transfer that was moved back. It is created as completed and never changes. */
+/** Money of a completed transfer that was moved back. It is completed when created, and never changes. */
 export type Reversal = {
   readonly programId: string;
   readonly reversalId: string;
@@ -22,18 +22,18 @@ export type Reversal = {
   readonly createdAt: number;
 };
 
-/** The request: a null `amount` is all that is left. */
+/** The request: a null `amount` reverses all that is left. */
 export type ReversalInput = Pick<Reversal, 'reversalId' | 'requestId' | 'description'> & {
   readonly amount: bigint | null;
 };
 
-/** A reversal with what it does to the books; its transfer stays completed, with more of it reversed. */
+/** A reversal and its effect on the accounts; its transfer stays completed, with more of it reversed. */
 export type ReversalPlan = TransferPlan & { readonly reversal: Reversal };
 
 /**
- * Reverses a completed transfer, whole or in part; all its reversals together never take more than was captured.
- * The states of cards and limits do not stand in the way of a correction, and it gives nothing back to limits: only a
- * closed card takes nothing any more, and money that has gone cannot come back (`insufficient_funds`).
+ * Reverses a completed transfer, in full or in part; all its reversals together never exceed what was captured. Card
+ * statuses and limits do not prevent a correction, and it gives nothing back to limits. But a closed card receives
+ * nothing any more, and money that was spent cannot come back (`insufficient_funds`).
  */
 export function decideReversal(transfer: Transfer, request: ReversalInput, view: TransferView): ReversalPlan | Refusal {
   const refusal = refuseMove(transfer, 'reverse', view.now);
@@ -62,7 +62,7 @@ export function decideReversal(transfer: Transfer, request: ReversalInput, view:
 /** The accounts of a transfer in the opposite direction. */
 function endsBack(transfer: Transfer, view: TransferView): Ends {
   const ends = endsOf(transfer, view);
-  if (ends === undefined) throw new Error('a card of a transfer is not there');
+  if (ends === undefined) throw new Error('a card of a transfer is missing');
   return { source: ends.destination, destination: ends.source };
 }
 
@@ -95,7 +95,7 @@ function refuseReceiver(transfer: Transfer, { card, rules }: TransferView): Refu
   return new Refusal('card_closed', message, { saw: { card_id: card.name, status } });
 }
 
-/** The order of create_transfer: the receiving account is checked before the available funds. */
+/** As in create_transfer, the receiving account is checked before the available funds. */
 function refuseFunds(ends: Ends, transfer: Transfer, amount: bigint, view: TransferView): Refusal | undefined {
   const { source, destination } = ends;
   const money = (value: bigint): string => formatMoney(value, source.currency);

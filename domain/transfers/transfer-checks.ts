@@ -20,7 +20,7 @@ import { formatMoney, MAXIMUM_BALANCE } from '../ledger/money.ts';
 import { Refusal } from '../refusal.ts';
 import type { Seen, SeenValue } from '../seen.ts';
 import { disabledBy, type SwitchSetting, scopeOf } from '../switch.ts';
-import { LONGEST_HOLD, LONGEST_SCHEDULE } from './hold.ts';
+import { MAX_HOLD_MILLISECONDS, MAX_SCHEDULE_MILLISECONDS } from './hold.ts';
 import type { TransferTerms, TransferType } from './transfer.ts';
 
 /** What the rules use, all of it read after the locks were taken. */
@@ -33,13 +33,16 @@ export type TransferView = {
   readonly card: Card | undefined;
   readonly destinationCard: Card | undefined;
   readonly account: (accountId: string) => Account;
-  /** What transfers of the running periods came to, by account: the card's own, or the funding's for the program. */
+  /**
+   * Totals of the transfers in the current periods, by account: the card's own, or the funding account's for the
+   * program.
+   */
   readonly usage: (accountId: string, direction: Direction) => Usage;
-  /** The transfer that has the same reference, as its id on the wire. */
+  /** Id on the wire of the transfer that already has the same reference. */
   readonly referenceTakenBy: string | undefined;
 };
 
-/** What one check found. `not_evaluated`: an earlier check failed on what it needs. */
+/** The result of one check. `not_evaluated`: an earlier check failed on what it needs. */
 export type Finding =
   | { readonly outcome: 'passed'; readonly saw: Seen }
   | { readonly outcome: 'failed'; readonly saw: Seen; readonly refusal: Refusal }
@@ -48,16 +51,16 @@ export type Finding =
 /** One rule about creating a transfer. */
 export type TransferCheck = {
   readonly name: string;
-  /** Whether it cannot be evaluated if the amount is invalid. */
+  /** Whether it needs a valid amount. */
   readonly needsAmount?: true;
-  /** Whether it depends on balances or usage, so that a scheduled transfer is checked only when it is due. */
+  /** Whether it depends on balances or usage; a scheduled transfer is then checked only when it is due. */
   readonly whenDue?: true;
-  /** Whether it is about the request, so that a scheduled transfer is not checked again when it is due. */
+  /** Whether it is about the request only; a scheduled transfer is then not checked again when it is due. */
   readonly onlyWhenMade?: true;
   readonly examine: (terms: TransferTerms, view: TransferView) => Finding;
 };
 
-/** A passed check. What it saw is only described where it is shown: by explain_transfer. */
+/** A passed check. What it used is only formatted where it is shown: by explain_transfer. */
 class Passed {
   readonly outcome = 'passed';
   readonly #describe: () => Seen;
@@ -107,7 +110,7 @@ export const TRANSFER_CHECKS: readonly TransferCheck[] = [
   { name: 'available_balance', needsAmount: true, whenDue: true, examine: examineAvailable },
 ];
 
-/** The accounts that a transfer moves money between, or undefined when a card it names does not exist. */
+/** The accounts between which a transfer moves money; undefined if a card that it names does not exist. */
 export function endsOf(
   terms: Pick<TransferTerms, 'type'>,
   view: Pick<TransferView, 'card' | 'destinationCard' | 'account'>,
@@ -121,17 +124,17 @@ export function endsOf(
   return { source: ofCard, destination: view.account(destinationCard.accountId) };
 }
 
-/** One end of a transfer that limits are about. */
+/** An end of a transfer that has limits. */
 export type LimitedSide = {
   readonly accountId: string;
   readonly direction: Direction;
   readonly currency: string;
-  /** How a message calls it. */
+  /** Its name in messages. */
   readonly name: string;
   readonly limits: readonly EffectiveLimit[];
 };
 
-/** The ends of a transfer that limits are about, and that count it: its cards, and the program where funding is one. */
+/** The ends of a transfer whose limits apply and count it: its cards, and the program if funding is one of them. */
 export function limitedSides(
   type: TransferType,
   card: Card,
@@ -159,7 +162,7 @@ export function limitedSides(
   return [sideOf(card, direction), program];
 }
 
-/** Times are judged by the database's clock, so they are a rule and not a matter of the body's form. */
+/** Times are compared with the database's clock, so they are a rule and not part of the schema of the body. */
 function examineTimes(terms: TransferTerms, view: TransferView): Finding {
   const { scheduledFor, expiresAt } = terms;
   if (scheduledFor === null && expiresAt === null) return NOT_EVALUATED;
@@ -171,7 +174,7 @@ function examineTimes(terms: TransferTerms, view: TransferView): Finding {
   if (scheduledFor !== null && scheduledFor <= view.now) {
     return fail('/scheduled_for', `'scheduled_for' is ${shown(scheduledFor)}, but it must be in the future.`);
   }
-  if (scheduledFor !== null && scheduledFor > view.now + LONGEST_SCHEDULE) {
+  if (scheduledFor !== null && scheduledFor > view.now + MAX_SCHEDULE_MILLISECONDS) {
     return fail('/scheduled_for', `'scheduled_for' is ${shown(scheduledFor)}, but it must be within a year.`);
   }
   const start = scheduledFor ?? view.now;
@@ -179,7 +182,7 @@ function examineTimes(terms: TransferTerms, view: TransferView): Finding {
     const bound = scheduledFor === null ? 'in the future' : "later than 'scheduled_for'";
     return fail('/expires_at', `'expires_at' is ${shown(expiresAt)}, but it must be ${bound}.`);
   }
-  if (expiresAt !== null && expiresAt > start + LONGEST_HOLD) {
+  if (expiresAt !== null && expiresAt > start + MAX_HOLD_MILLISECONDS) {
     return fail('/expires_at', `'expires_at' is ${shown(expiresAt)}, but a hold lasts at most 90 days.`);
   }
   return { outcome: 'passed', saw };
@@ -350,8 +353,8 @@ function examineMaximum(terms: TransferTerms, view: TransferView): Finding {
 }
 
 /**
- * Whether an account may take an amount more, together with all that may still come to it: within the largest balance
- * there is and, for a card, within its maximum balance.
+ * Whether an account can receive an amount, together with everything that may still arrive: within the largest possible
+ * balance and, for a card, within its maximum balance.
  */
 export function examineReceivingAccount(
   destination: Account,

@@ -12,10 +12,10 @@ export const TRANSFER_STATUSES = ['scheduled', 'pending', 'completed', 'failed',
 /** One of {@link TRANSFER_STATUSES}. */
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 
-/** What can be done with a transfer; `execute` and `expire` are done by time, the rest by a caller. */
+/** What can be done with a transfer; time triggers `execute` and `expire`, a caller the rest. */
 export type TransferCommand = 'create' | 'execute' | 'capture' | 'cancel' | 'expire' | 'reverse';
 
-/** One move of the state machine. `from` is null where the transfer begins. */
+/** One transition of the state machine. `from` is null for the creation. */
 export type TransferMove = {
   readonly from: TransferStatus | null;
   readonly command: TransferCommand;
@@ -23,7 +23,7 @@ export type TransferMove = {
   readonly when: string;
 };
 
-/** The state machine of a transfer, whole: what is not here does not happen. */
+/** The complete state machine of a transfer: no other transition is possible. */
 export const TRANSFER_MOVES: readonly TransferMove[] = [
   { from: null, command: 'create', to: 'scheduled', when: 'scheduled_for was given' },
   { from: null, command: 'create', to: 'pending', when: 'capture is manual: the money is held' },
@@ -39,12 +39,12 @@ export const TRANSFER_MOVES: readonly TransferMove[] = [
   { from: 'completed', command: 'reverse', to: 'completed', when: 'whole or in part, up to what was captured' },
 ];
 
-/** Whether a command means anything to a transfer in this state. */
+/** Whether a command is possible in this status. */
 export function allows(status: TransferStatus, command: TransferCommand): boolean {
   return TRANSFER_MOVES.some((move) => move.from === status && move.command === command);
 }
 
-/** A state in which a transfer can stay for ever: no command leads out of it. */
+/** Whether a status is final: no command leads out of it. */
 export function isFinal(status: TransferStatus): boolean {
   return TRANSFER_MOVES.every((move) => move.from !== status || move.to === status);
 }
@@ -55,7 +55,7 @@ export type TransferOutcome = 'final' | 'open' | 'unknown';
 /** Whether the money moves when the transfer is created, or is held until it is captured. */
 export type Capture = 'automatic' | 'manual';
 
-/** What the rules need to know of a request; the amount is in minor units, times are milliseconds since 1970. */
+/** What the rules need to know about a request; amount in minor units, times in milliseconds since 1970. */
 export type TransferTerms = {
   readonly type: TransferType;
   readonly amount: bigint;
@@ -70,7 +70,7 @@ export type TransferTerms = {
   readonly scheduledFor: number | null;
 };
 
-/** The terms of a transfer of which nothing more is said: one card, its currency, done at once. Amount in minor units. */
+/** The terms of the simplest transfer: one card, its currency, executed at once. Amount in minor units. */
 export function plainTerms(type: TransferType, amount: bigint, cardName: string): TransferTerms {
   return {
     type,
@@ -123,10 +123,10 @@ export type Transfer = {
 /** What the caller attaches to a transfer and no rule uses; what is omitted is null or empty. */
 export type TransferNotes = Partial<Pick<Transfer, 'description' | 'metadata'>>;
 
-/** Stands for the API key of a caller without one, as in a keyless sandbox. */
+/** The API key of a caller without one, as in a keyless sandbox. */
 export const NO_API_KEY = '00000000-0000-0000-0000-000000000000';
 
-/** The ids of a new transfer, generated before the decision, who asked for it, and the time of the decision. */
+/** The ids of a new transfer, generated before the decision, its creator, and the time of the decision. */
 export type TransferBirth = Pick<
   Transfer,
   'programId' | 'transferId' | 'requestId' | 'idempotencyKey' | 'createdBy'
@@ -134,7 +134,7 @@ export type TransferBirth = Pick<
   readonly now: number;
 };
 
-/** The record of a new transfer in the state in which its decision left it. */
+/** The record of a new transfer, with the status that its decision gave it. */
 export function newTransfer(
   birth: TransferBirth,
   terms: TransferTerms,
@@ -174,16 +174,13 @@ export function newTransfer(
   };
 }
 
-/** The state in which a transfer begins, as its terms have it. */
+/** The first status of a transfer, which its terms determine. */
 function statusOf(terms: TransferTerms): TransferStatus {
   if (terms.scheduledFor !== null) return 'scheduled';
   return terms.capture === 'manual' ? 'pending' : 'completed';
 }
 
-/**
- * The state of a transfer at a moment: a hold that is past its end has expired, whether anything has come by to write
- * that down or not.
- */
+/** The status of a transfer at a moment: a hold past its end has expired, even if that has not been written yet. */
 export function statusAt(transfer: Pick<Transfer, 'status' | 'expiresAt'>, now: number): TransferStatus {
   const isOver = transfer.status === 'pending' && transfer.expiresAt !== null && transfer.expiresAt <= now;
   return isOver ? 'expired' : transfer.status;

@@ -10,45 +10,45 @@ export type Health = {
   readonly status: WebhookStatus;
   /** Failures in a row. */
   readonly failures: number;
-  /** When the first of them began, later by the time in which the service did not try; null without failures. */
+  /** When the first of them began, moved by the time in which the service did not try; null without failures. */
   readonly failingSince: number | null;
   readonly lastFailureAt: number | null;
   readonly lastSuccessAt: number | null;
   /** Failed probes in a row. */
   readonly probes: number;
-  /** When the one next event may be sent; null where events are sent as they come. */
+  /** When the next single event may be sent; null while events are sent as they come. */
   readonly nextProbeAt: number | null;
 };
 
-/** A webhook with so many failures in a row is paused. */
+/** A webhook with this many failures in a row is paused. */
 const MAX_FAILURES = 10;
 
-/** So is one that had nothing but failures for this long. */
+/** A webhook that had nothing but failures for this long is paused too. */
 const MAX_FAILING_MILLISECONDS = 60_000;
 
-/** After this time of failures, webhook.failing is sent. */
+/** After failing for this long, webhook.failing is sent. */
 const TOLD_AFTER_MILLISECONDS = 3_600_000;
 
-/** After this time of failures, a webhook is disabled. */
+/** After failing for this long, a webhook is disabled. */
 const DISABLED_AFTER_MILLISECONDS = 120 * 3_600_000;
 
-/** Less than these failures in a row are too few to disable a webhook, whatever the time between them. */
+/** Fewer failures in a row than this never disable a webhook, however much time is between them. */
 const MIN_FAILURES_TO_DISABLE = 10;
 
-/** An attempt that begins this much later than it could was not held up by the receiver: the service was stopped. */
+/** An attempt that begins this much later than it could was not delayed by the receiver: the service was stopped. */
 const MAX_LATENESS_MILLISECONDS = 300_000;
 
-/** A failed attempt as the health of its webhook sees it. */
+/** A failed attempt, as far as it matters to the health of its webhook. */
 export type Failure = FailedAttempt & {
   readonly startedAt: number;
   readonly endedAt: number;
   /** When the attempt was due, for retries and probes. */
   readonly dueAt: number | null;
-  /** Whether nothing may be sent before this event has succeeded. */
+  /** Whether nothing else may be sent before this event has succeeded. */
   readonly isStrict: boolean;
 };
 
-/** After a success nothing is left of earlier failures. A webhook that somebody has disabled stays disabled. */
+/** A success clears all earlier failures. A webhook that somebody disabled stays disabled. */
 export function afterSuccess(health: Health, endedAt: number): Health {
   const { status, lastFailureAt } = health;
   return {
@@ -63,8 +63,8 @@ export function afterSuccess(health: Health, endedAt: number): Health {
 }
 
 /**
- * The health as it was stored, and a success of which only the time was: after the last failure there is nothing left of
- * that. What else is decided after a success is not stored if a request has changed the webhook meanwhile.
+ * The stored health, completed with a success of which only the time was stored: if it is later than the last failure,
+ * it clears the failures. What else follows from a success is not stored if a request changed the webhook meanwhile.
  */
 export function withLastSuccess(health: Health): Health {
   const { failures, lastSuccessAt, lastFailureAt } = health;
@@ -73,9 +73,9 @@ export function withLastSuccess(health: Health): Health {
 }
 
 /**
- * The health of a webhook that was read again, and what its delivery knows that the reading may be too old for: a success
- * after the last failure, and a probe that has become due since. Neither is stored if a request has changed the webhook
- * meanwhile.
+ * The health of a webhook that was read again, completed with what its delivery knows and the row may not have: a
+ * success after the last failure, and a probe that has become due since. Neither is stored if a request changed the
+ * webhook meanwhile.
  */
 export function takeOver(stored: Health, known: Health): Health {
   const lastSuccessAt = latest(stored.lastSuccessAt, known.lastSuccessAt);
@@ -93,8 +93,8 @@ function latest(one: number | null, other: number | null): number | null {
 }
 
 /**
- * After a failure a webhook may be paused: from then on it gets one event at a time, on a schedule. One in strict order
- * waits after every failure, because the event that failed must be the next.
+ * A failure may pause a webhook: from then on it gets one event at a time, on a schedule. In strict order a webhook
+ * waits after every failure, because the failed event must be sent next.
  */
 export function afterFailure(health: Health, failure: Failure): Health {
   const failures = health.failures + 1;
@@ -110,7 +110,7 @@ export function afterFailure(health: Health, failure: Failure): Health {
     status: pauses ? 'paused' : health.status,
   };
   if (!isPaused && !pauses && !failure.isStrict) return next;
-  // Attempts that were in flight when the webhook was paused are no probes.
+  // Attempts already in flight when the webhook was paused are not probes.
   const isProbe = health.nextProbeAt === null || failure.startedAt >= health.nextProbeAt;
   if (!isProbe) return next;
   const nextProbeAt = failure.endedAt + probePause(health.probes, failure);
@@ -118,8 +118,8 @@ export function afterFailure(health: Health, failure: Failure): Health {
 }
 
 /**
- * When the failures in a row began. The time by which an attempt is late does not count: a webhook must not look as if it
- * had failed for days because the service was stopped for days.
+ * When the failures in a row began. The lateness of an attempt does not count: a webhook must not appear to have failed
+ * for days because the service was stopped for days.
  */
 function failingFrom({ failures, failingSince, lastFailureAt }: Health, { startedAt, dueAt }: Failure): number {
   if (failures === 0 || failingSince === null || lastFailureAt === null) return startedAt;
@@ -128,7 +128,7 @@ function failingFrom({ failures, failingSince, lastFailureAt }: Health, { starte
   return lateness > MAX_LATENESS_MILLISECONDS ? failingSince + lateness : failingSince;
 }
 
-/** What others have to know after a failure: that the webhook has failed for an hour, or that it is disabled now. */
+/** What to report after a failure: that the webhook has failed for an hour, or that it is now disabled. */
 export function findNotice({ failures, failingSince, lastFailureAt }: Health): 'failing' | 'disabled' | null {
   if (failingSince === null || lastFailureAt === null) return null;
   const lasted = lastFailureAt - failingSince;

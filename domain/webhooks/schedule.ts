@@ -2,10 +2,10 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** How an attempt failed, as far as it decides when the next one is made. */
+/** The kind of a failure, as far as it determines the next attempt. */
 export type FailureKind = 'failed' | 'too_many_requests' | 'timed_out';
 
-/** The pauses after the first, second and further attempts of an event; after the last one it is given up. */
+/** The pauses after the first, second and further attempts of an event; after the last attempt it is given up. */
 const RETRY_PAUSES = [
   5 * SECOND,
   5 * MINUTE,
@@ -22,15 +22,15 @@ const RETRY_PAUSES = [
 export const MAX_TRIES = RETRY_PAUSES.length + 1;
 
 /**
- * The pauses between the probes of a webhook that fails; the last one repeats. A probe is one request, so a webhook that
- * works again gets its backlog at most half an hour later, however long it failed.
+ * The pauses between the probes of a webhook that fails; the last one repeats. A probe is one request, so a webhook
+ * that works again gets its backlog at most half an hour later, however long it failed.
  */
 const PROBE_PAUSES = [5 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE] as const;
 
-/** The shortest pause after a receiver said that it gets too many requests, or did not respond. */
+/** The shortest pause after a receiver responded that it gets too many requests, or did not respond. */
 const MIN_BUSY_PAUSE = MINUTE;
 
-/** Pauses vary by this part of their length in both directions, so that what failed together is not repeated together. */
+/** Pauses vary at random by this share in both directions, so that what failed together is not retried together. */
 const VARIATION = 0.2;
 
 /** What the pause after a failed attempt depends on. `random` is from 0 to 1; times are in milliseconds. */
@@ -42,8 +42,8 @@ export type FailedAttempt = {
 };
 
 /**
- * The pause until the next attempt of an event, in milliseconds; null when it is given up. `tries` counts the attempts that
- * were made, the failed one included.
+ * The pause until the next attempt of an event, in milliseconds; null if it is given up. `tries` counts the attempts
+ * made, including the failed one.
  */
 export function retryPause(tries: number, attempt: FailedAttempt): number | null {
   const pause = RETRY_PAUSES[tries - 1];
@@ -56,7 +56,7 @@ export function probePause(probes: number, attempt: FailedAttempt): number {
   return adjust(PROBE_PAUSES[probes] ?? last, attempt);
 }
 
-/** A longer Retry-After is honoured up to twice the pause: otherwise a receiver could stop its events for ever. */
+/** A longer Retry-After is honoured only up to twice the pause: otherwise a receiver could stop its events for ever. */
 function adjust(pause: number, { kind, retryAfterMilliseconds, random }: FailedAttempt): number {
   const min = kind === 'failed' ? 0 : MIN_BUSY_PAUSE;
   const base = pause < min ? min : pause;

@@ -1,19 +1,19 @@
 /** Maximum length of the URL of a webhook. */
 export const MAX_WEBHOOK_URL_CHARACTERS = 2_000;
 
-/** What is sent of an event: all of it, or all but its `data`. */
+/** What is sent of an event: all of it, or everything except its `data`. */
 export const WEBHOOK_PAYLOADS = ['full', 'thin'] as const;
 
 /** One of {@link WEBHOOK_PAYLOADS}. */
 export type WebhookPayload = (typeof WEBHOOK_PAYLOADS)[number];
 
-/** In which order events are sent: several at once, or one when the one before it is delivered. */
+/** In which order events are sent: several at once, or each only after the one before it was delivered. */
 export const WEBHOOK_ORDERS = ['parallel', 'strict'] as const;
 
 /** One of {@link WEBHOOK_ORDERS}. */
 export type WebhookOrder = (typeof WEBHOOK_ORDERS)[number];
 
-/** Whether a webhook gets its events: all of them, one at times to see whether it works again, or none. */
+/** Whether a webhook gets its events: all of them, one now and then to see whether it works again, or none. */
 export const WEBHOOK_STATUSES = ['enabled', 'paused', 'disabled'] as const;
 
 /** One of {@link WEBHOOK_STATUSES}. */
@@ -31,15 +31,15 @@ export const REPLAY_SELECTIONS = ['failed', 'all'] as const;
 /** One of {@link REPLAY_SELECTIONS}. */
 export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
 
-/** How a replay stands. */
+/** The state of a replay. */
 export const REPLAY_STATES = ['running', 'completed', 'canceled'] as const;
 
 /** One of {@link REPLAY_STATES}. */
 export type ReplayState = (typeof REPLAY_STATES)[number];
 
 /**
- * Why a request is sent to a webhook: an `event` for the first time, a `retry` of one that failed, a `probe` that finds out
- * whether a paused webhook works again, a `replay` of many events, a `resend` of one, or a `test`.
+ * Why a request is sent to a webhook: an `event` for the first time, a `retry` of one that failed, a `probe` to find
+ * out whether a paused webhook works again, a `replay` of many events, a `resend` of one, or a `test`.
  */
 export const ATTEMPT_KINDS = ['event', 'retry', 'probe', 'replay', 'resend', 'test'] as const;
 

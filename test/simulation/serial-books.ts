@@ -30,7 +30,7 @@ type BookProgram = { name: string; threshold: bigint | null };
 export type LowFunding = { readonly program: number; readonly available: bigint; readonly threshold: bigint };
 
 /** How long a hold lasts of which nothing is said. */
-const USUAL_HOLD = 7 * 86_400_000;
+const DEFAULT_HOLD_MILLISECONDS = 7 * 86_400_000;
 
 /** The books as they are if one request is carried out after the other: plain, and without any of the service's code. */
 export class SerialBooks {
@@ -293,7 +293,7 @@ export class SerialBooks {
       ...endsOf(ask),
       ...{ program, type, amount, holds, scheduledFor, captured: 0n, reversed: 0n, metadata: {}, countedAt: at },
       cards: destination === null ? [card] : [card, destination],
-      expiresAt: holds ? (expiresAt ?? (scheduledFor ?? at) + USUAL_HOLD) : null,
+      expiresAt: holds ? (expiresAt ?? (scheduledFor ?? at) + DEFAULT_HOLD_MILLISECONDS) : null,
       status: 'scheduled',
     };
     this.transfers.set(id, transfer);

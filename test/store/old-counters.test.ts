@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
-import { LONGEST_HOLD } from '../../domain/transfers/hold.ts';
+import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/hold.ts';
 import { deleteExpired, startDeletingExpired } from '../../server/background/jobs/delete-expired.ts';
 import { KEPT_COUNTER_DAYS } from '../../server/store/ledger/limits.ts';
 import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
@@ -77,7 +77,7 @@ test('of the border day and younger ones none is removed, of older ones every on
 });
 
 test('what is removed is older than all that is read, and than any hold', async () => {
-  const longest = LONGEST_HOLD / 86_400_000;
+  const longest = MAX_HOLD_MILLISECONDS / 86_400_000;
   expect(longest).toBe(90);
   // A hold is counted on a day that began up to 25 hours before it, and a month is read back to its first day.
   expect(KEPT_COUNTER_DAYS).toBeGreaterThan(longest + 2);

@@ -8,7 +8,7 @@ import {
   type Limits,
   limitsNothing,
 } from '../../../domain/ledger/limits.ts';
-import { LONGEST_HOLD } from '../../../domain/transfers/hold.ts';
+import { MAX_HOLD_MILLISECONDS } from '../../../domain/transfers/hold.ts';
 import type { Statement } from '../connection/database.ts';
 import {
   BIGINT,
@@ -34,7 +34,7 @@ export type StoredLimits = {
   readonly maximum_balance?: number;
 };
 
-/** Limits from a jsonb column; null where there are none. */
+/** Limits from a jsonb column; null if there are none. */
 export function toLimits(stored: unknown): Limits | null {
   if (stored === null || stored === undefined) return null;
   const { in: incoming, out, maximum_balance: most } = stored as StoredLimits;
@@ -42,7 +42,7 @@ export function toLimits(stored: unknown): Limits | null {
   return { in: toDirection(incoming), out: toDirection(out), maximumBalance };
 }
 
-/** Limits as they are stored and returned; null where nothing is limited. */
+/** Limits as they are stored and returned; null if nothing is limited. */
 export function fromLimits(limits: Limits | null): StoredLimits | null {
   if (limits === null || limitsNothing(limits)) return null;
   return {
@@ -52,7 +52,7 @@ export function fromLimits(limits: Limits | null): StoredLimits | null {
   };
 }
 
-/** In the order of the contract: `jsonb` keeps an order of its own. */
+/** In the order of the contract, because `jsonb` has its own. */
 function toDirection(stored: StoredLimits['in']): DirectionLimits {
   const limits: { [Name in LimitName]?: bigint } = {};
   for (const name of Object.keys(LIMIT_NAMES) as LimitName[]) {
@@ -79,22 +79,22 @@ export const LIMITS: Column<Limits | null> = {
 /** A change of a counter within its program. */
 export type CounterChangeOf = CounterChange & { readonly programId: string };
 
-/** Days that can be counted in a running period: a month's, and those of a week that began in the month before. */
+/** Days that can count in a current period: those of a month, and those of a week that began in the month before. */
 const READ_DAYS = 40;
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** From the start of the day on which a hold is counted to its end, in days: a day has up to 25 hours. */
-const HELD_DAYS = LONGEST_HOLD / DAY + 2;
+/** Days from the start of the day on which a hold is counted to its end: a day has up to 25 hours. */
+const HELD_DAYS = MAX_HOLD_MILLISECONDS / DAY + 2;
 
 /**
  * How long counters are stored, in days: longer than they are read, and longer than the longest hold, whose end
- * subtracts from the day it was counted on. The days beyond are for holds that end late because the service was down.
+ * subtracts from the day it was counted on. The extra days are for holds that end late because the service was down.
  */
 export const KEPT_COUNTER_DAYS = HELD_DAYS + 8;
 
 /**
- * SQL: the counted days of an account that a running period can contain, as JSON; the parameters are columns. The clock
+ * SQL: the counted days of an account that a current period can contain, as JSON; the parameters are columns. The clock
  * is read in a subquery, so that it is an index condition and the whole history is not read.
  */
 export function countedDays(program: string, account: string): string {
@@ -112,7 +112,7 @@ export function countedDays(program: string, account: string): string {
 /** The counted days of an account, by direction. */
 export type CountedDays = { readonly [Way in Direction]: readonly CountedDay[] };
 
-/** What {@link countedDays} found; null where it was not wanted. */
+/** The result of {@link countedDays}; null if it was not requested. */
 export function toCountedDays(found: unknown): CountedDays | null {
   if (found === null || found === undefined) return null;
   const rows = found as readonly (readonly [string, number, string, string])[];
@@ -137,8 +137,8 @@ const COUNTER = columns({
 const COUNTER_KEY = ['program_id', 'account_id', 'direction', 'day_start'];
 
 /**
- * Adds to the counters that exist, or subtracts from them where a change is negative. One that subtracted too much would
- * break a CHECK.
+ * Adds to the existing counters, or subtracts from them if a change is negative. Subtracting too much would violate a
+ * CHECK.
  */
 export const updateCounters = statementOfRows(
   'update_counters',
@@ -149,9 +149,9 @@ export const updateCounters = statementOfRows(
 );
 
 /**
- * Inserts the counters that do not exist yet. It goes into one statement with {@link updateCounters}: both see the tables
- * as they were before, so each change is made by one of them. An insert with ON CONFLICT would do for both, but it writes
- * a lock to the log for each row that it updates, and nearly every counter exists.
+ * Inserts the counters that do not exist yet. It is merged into one statement with {@link updateCounters}: both see the
+ * tables as they were before, so each change is made by exactly one of them. An insert with ON CONFLICT could do both,
+ * but it writes a lock to the WAL for each row that it updates, and nearly every counter exists.
  */
 export const insertCounters = statementOfRows(
   'insert_counters',
@@ -188,11 +188,11 @@ const FORGET_COUNTERS = statement(
  * Deletes counters older than {@link KEPT_COUNTER_DAYS}, at most `count` at a time; returns their number as
  * `forgotten`.
  *
- * No transaction can need one of these rows, so no account is locked for it. They are not read: reads go back
- * {@link READ_DAYS} days by a clock that is never behind the database's own, by which this statement goes. They are not
- * added to: transfers add to the current day. They are not subtracted from: the day of a hold that is still open stays,
- * however late that hold ends; open holds that old are few, because they are past their end. One process at a time
- * deletes, and the others do nothing rather than wait.
+ * No transaction can need one of these rows, so this locks no account. They are not read: reads go back
+ * {@link READ_DAYS} days by a clock that is never behind the database's own, which this statement uses. Nothing is
+ * added to them: transfers add to the current day. Nothing is subtracted from them: the day of a hold that is still
+ * open stays, however late that hold ends; open holds that old are few, because they are past their end. One process at
+ * a time deletes; the others do nothing rather than wait.
  */
 export function forgetCounters(count: number): Statement {
   return FORGET_COUNTERS({ count });
