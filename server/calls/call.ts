@@ -6,7 +6,7 @@ import type { RequestTrace } from './trace.ts';
 
 /**
  * Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is a
- * command on the host of the service; `operator_key` any key that is bound to no card program, whatever its scopes.
+ * command on the host of the service; `operator_key` is any key that belongs to no card program, whatever its scopes.
  */
 export type Caller =
   | { readonly kind: 'sandbox' }
@@ -17,7 +17,7 @@ export type Caller =
 type Bearer = {
   readonly keyId: string;
   readonly scopes: readonly string[];
-  /** Inner UUID of the session; undefined where the key itself was sent. */
+  /** Inner UUID of the session; undefined if the key itself was sent. */
   readonly sessionId?: string;
 };
 
@@ -38,7 +38,7 @@ export type CallContext = {
   readonly requestId: string;
   /** The caller's trace, where it sent a valid `traceparent`. */
   readonly traceparent?: string | undefined;
-  /** Set where its spans are sent to a collector. */
+  /** Set if the spans of the request are sent to a collector. */
   readonly trace?: RequestTrace | undefined;
   readonly caller: Caller;
   /** Inner UUID of the card program; empty for operations outside card programs. */
@@ -50,12 +50,12 @@ export type CallContext = {
   readonly idempotencyKey: string | null;
   /** Set where the caller asked for a stream of Server-Sent Events, and the operation has one. */
   readonly stream?: StreamRequest | undefined;
-  /** When the caller must have a response, by `performance.now()`, in milliseconds. */
+  /** When the response is due, by `performance.now()`, in milliseconds. */
   readonly deadline: number;
   /**
-   * Whether nobody is known to wait for the response: the caller has disconnected, or was told that the response comes too
-   * late. For work that has to wait for its turn (`isWaiting`) also whether the caller has ended its input, which hardly anybody
-   * does who still reads. Omitted where that cannot be.
+   * Whether the caller is known to be gone: it has disconnected, or was told that the response comes too late. With
+   * `isWaiting`, for work that has to wait for its turn, also whether the caller has ended its input, which hardly any
+   * caller does that still reads. Omitted if that cannot happen.
    */
   readonly isGone?: ((isWaiting: boolean) => boolean) | undefined;
 };
@@ -66,7 +66,7 @@ export type StreamRequest = {
   readonly lastEventId: string | undefined;
 };
 
-/** A request that http has authenticated, parsed and read against the definition of its operation. */
+/** A request that http has authenticated, parsed and validated against the definition of its operation. */
 export type Call<Id extends OperationId> = CallContext & {
   readonly operation: Id;
   readonly params: ParamsOf<Id>;
@@ -75,14 +75,14 @@ export type Call<Id extends OperationId> = CallContext & {
 };
 
 /**
- * A success. A handler gives the record; http takes the status and the template of `Location` from the definition, and
- * writes the JSON text.
+ * A success. A handler returns the record; http takes the status and the template of `Location` from the definition,
+ * and writes the JSON text.
  */
 export type Reply<Id extends OperationId> = Id extends MoneyOperationId
   ? JsonReply<ReplyOf<Id>> & Moved
   : JsonReply<ReplyOf<Id>> | CsvReply | LiveReply;
 
-/** What an operation that can move money says of that: a replay says what the first response said. */
+/** Whether an operation that can move money did so; a replay repeats what the first response said. */
 export type Moved = { readonly moneyMoved: MoneyMoved };
 
 /** Any success, as http sends it. */
@@ -91,20 +91,20 @@ export type AnyReply = (JsonReply<unknown> & Partial<Moved>) | CsvReply | LiveRe
 /** A success with a JSON body. */
 export type JsonReply<Record> = RecordReply<Record> | SessionReply<Record> | TextReply;
 
-/** A record, with its JSON text where that was written already, to be stored with what it is about. */
+/** A record, with its JSON text if that was already written in order to be stored. */
 export type RecordReply<Record> = { readonly record: Record; readonly json?: string };
 
 /** A record, and the cookie of a session: its token, or null to remove it. */
 export type SessionReply<Record> = RecordReply<Record> & { readonly sessionToken: string | null };
 
-/** JSON text that was stored before, or has such text in it: parsing it and writing it again could change it. */
+/** JSON text that was stored before, or contains such text: parsing and rewriting it could change it. */
 export type TextReply = {
   readonly json: string;
   /** Set for the first response to an idempotency key, sent again. */
   readonly replayed?: boolean;
-  /** Of a replay: the request that used the key first, as its id on the wire. */
+  /** For a replay: the request that used the key first, as its id on the wire. */
   readonly originalRequestId?: string | undefined;
-  /** The most serious refusal or fault among the rows of a success that has rows, for the error log. */
+  /** For the error log: the most serious refusal or fault among the rows of a success. */
   readonly refusedRow?: RefusedRow;
 };
 
@@ -112,7 +112,7 @@ export type TextReply = {
 export type CsvReply = { readonly csv: CsvExport };
 
 /**
- * Comma-separated values of any length. What `rest` throws comes too late for an error record: the response is cut off,
+ * Comma-separated values of any length. An error in `rest` comes too late for an error record: the response is cut off,
  * so that no client takes it for complete.
  */
 export type CsvExport = {
@@ -124,32 +124,35 @@ export type CsvExport = {
   readonly rest: AsyncIterator<string, void, undefined>;
 };
 
-/** A reply that waits for what has not happened yet. http counts neither as load while nothing happens. */
+/** A reply that waits for something to happen. http does not count it as load while it waits. */
 export type LiveReply = WaitReply | StreamReply;
 
-/** There is nothing to reply with yet. */
+/** There is nothing to send yet. */
 export type WaitReply = { readonly wait: Wait };
 
-/** A wait for news. It holds no database connection. */
+/** A wait for something new. It holds no database connection. */
 export type Wait = {
-  /** Resolves when there may be something to reply with, when the time is over, or when `signal` aborts. Never rejects. */
+  /** Resolves when there may be something to send, when the time is over, or when `signal` aborts. Never rejects. */
   readonly forNews: (signal: AbortSignal) => Promise<void>;
-  /** Reads on. With `isOver`, replies at once with what is known, and reads nothing. */
+  /** Continues to read. With `isOver`, replies at once with what is known, and reads nothing. */
   readonly resume: (isOver: boolean) => Promise<AnyReply>;
 };
 
-/** A stream of Server-Sent Events without an end. */
+/** An endless stream of Server-Sent Events. */
 export type StreamReply = { readonly stream: LiveStream };
 
-/** Where a stream is, and how it goes on. */
+/** The state of a stream, and how it continues. */
 export type LiveStream = {
-  /** The text to begin with. What is wrong with the request was found before. */
+  /** The text to begin with. An invalid request was refused before. */
   readonly first: string;
-  /** Reads on, and returns the text to send; empty if there is nothing new. After a failure it reads the same again. */
+  /**
+   * Reads on, and returns the text to send; empty if there is nothing new. After a failure it starts at the same
+   * position.
+   */
   readonly read: () => Promise<string>;
   /** Resolves when there may be something new, after `milliseconds`, or when `signal` aborts. Never rejects. */
   readonly forNews: (milliseconds: number, signal: AbortSignal) => Promise<void>;
-  /** The text to send when nothing else was sent for a while. */
+  /** The text to send after a while without anything else. */
   readonly pulse: () => string;
 };
 
@@ -168,26 +171,26 @@ export type RefusedRow = {
  */
 export type Handler = (call: AnyCall) => Promise<AnyReply>;
 
-/** A call of any operation. Query and body are read against the definition of the operation that it names. */
+/** A call of any operation. Query and body are validated against the definition of the operation that it names. */
 export type AnyCall = CallContext & {
   readonly query: Readonly<Record<string, unknown>> | undefined;
   readonly body: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** The refusal `<operation>_schema`: a fault of the form that a schema cannot express. `field` is a JSON pointer. */
+/** The refusal `<operation>_schema`, for what a schema cannot express. `field` is a JSON pointer. */
 export function schemaRefusal({ operation }: Pick<CallContext, 'operation'>, message: string, field?: string): Refusal {
   return new Refusal(`${operation}_schema`, message, field === undefined ? {} : { field });
 }
 
 /**
  * A fault of the service, with its effect on money as far as it is known.
- * `busy` becomes `service_unavailable` (nothing was begun), everything else `unknown_<operation>`.
+ * `busy` becomes `service_unavailable` (nothing was started), everything else `unknown_<operation>`.
  */
 export class OperationFailure extends Error {
   override readonly name = 'OperationFailure';
   readonly busy: boolean;
   readonly moneyMoved: MoneyMoved;
-  /** Id on the wire of the transfer that may exist, when it is not known whether it does. */
+  /** Id on the wire of the transfer that may exist, if that is not known. */
   readonly transferId: string | undefined;
 
   constructor(
@@ -206,29 +209,29 @@ export class OperationFailure extends Error {
   }
 }
 
-/** The caller seems to have gone, so its request was not begun. A caller that still reads gets a 503. */
+/** The caller seems to be gone, so its request was not started. A caller that still reads gets a 503. */
 export class CallerGone extends OperationFailure {
   constructor(message: string) {
     super(message, { busy: true, moneyMoved: 'no' });
   }
 }
 
-/** What http needs of the rest of the service. `main.ts` builds it. */
+/** What http needs from the rest of the service. `main.ts` builds it. */
 export type Gateway = {
   readonly mode: 'sandbox' | 'live';
-  /** Whether requests without a key are taken (a sandbox that listens on loopback only). */
+  /** Whether requests without a key are accepted (a sandbox that listens on loopback only). */
   readonly keyless: boolean;
   /** How customers reach support, quoted in messages; such as an e-mail address. */
   readonly supportContact: string;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   /**
-   * The caller of a Bearer key; throws a Refusal `unauthenticated` if the key is invalid. To read the status of the service
-   * while the database fails, an operator's key needs to have been valid lately.
+   * The caller of a Bearer key; throws a Refusal `unauthenticated` if the key is invalid. While the database fails, an
+   * operator key that was valid recently may still read the status of the service.
    */
   readonly authenticate: (key: string, deadline: number, readsStatus?: boolean) => Caller | Promise<Caller>;
   /**
    * The caller of a session of the console; throws a Refusal `unauthenticated` if it has ended. `isActive` says whether
-   * somebody does something, which puts off the end of an idle session.
+   * a person did something, which postpones the end of an idle session.
    */
   readonly authenticateSession: (token: string, isActive: boolean) => Promise<Caller>;
   /** Called for every refused credential, once for each request; must not throw. */

@@ -2,29 +2,29 @@ import { databaseTime } from '../foundation/database-clock.ts';
 import type { CsvExport } from './call.ts';
 
 /**
- * The pages of an export, each read when it is requested. The generator receives the maximum number of lines of its next
- * page; its first has {@link LINES_FIRST}.
+ * The pages of an export, each read when it is requested. The generator receives the maximum number of lines of its
+ * next page; its first has {@link LINES_FIRST}.
  */
 export type Pages = AsyncGenerator<readonly object[], void, number>;
 
 /** Lines of the first page. */
 export const LINES_FIRST = 250;
 
-/** Maximum number of lines of a page: a statement of some hundredths of a second. */
+/** Maximum number of lines of a page: a statement of a few hundredths of a second. */
 const MAX_LINES = 1000;
 
 /** Target length of a page, in characters. Writing a page blocks the process, and lines can be very wide. */
 const PAGE_CHARACTERS = 262_144;
 
 /**
- * Comma-separated values (RFC 4180): a line with the names of the fields, then a line for each record. The first page is
- * read before the response begins, so that a fault until then is an ordinary error.
+ * Comma-separated values (RFC 4180): a line with the names of the fields, then a line for each record. The first page
+ * is read before the response begins, so that a failure before that is an ordinary error.
  */
 export async function writeCsv(
   name: string,
   schema: { readonly properties: object },
   pages: Pages,
-  /** Fields that earlier versions did not have: the last columns, so that those before them stay where they are. */
+  /** Fields that earlier versions did not have: the last columns, so that the columns before them keep their places. */
   added: readonly string[] = [],
 ): Promise<CsvExport> {
   const columns = [...Object.keys(schema.properties).filter((name) => !added.includes(name)), ...added];

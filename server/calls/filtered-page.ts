@@ -4,7 +4,7 @@ import { readInTurn, type TurnCall } from './turns.ts';
 /** A chunk of a list: the items that match, and where the next chunk begins; null at the end. */
 export type Chunk<Item> = { readonly items: readonly Item[]; readonly next: string | null };
 
-/** How a list is read whose filter no index covers. */
+/** How to read a list with a filter that no index covers. */
 type FilteredRead<Item> = {
   readonly call: TurnCall;
   /** Number of items on the page. */
@@ -21,7 +21,7 @@ type FilteredRead<Item> = {
 /** The first statement of a filtered list examines this many times as many items as the page can show. */
 const FIRST_EXAMINED_RATIO = 10;
 
-/** Each further statement examines this many times more, up to a maximum that takes some hundredths of a second. */
+/** Each further statement examines this many times more, up to a maximum that takes a few hundredths of a second. */
 const EXAMINED_GROWTH = 10;
 /** Maximum number of items that one statement compares with a filter. */
 export const MAX_EXAMINED = 5000;
@@ -30,7 +30,7 @@ export const MAX_EXAMINED = 5000;
 const SEARCH_MILLISECONDS = 1000;
 
 /**
- * Reads a page. One of something very rare can be short, or empty, with a place to continue from: `next` alone says
+ * Reads a page. If matches are very rare it can be short or empty, with a cursor to continue from: only `next` says
  * whether there is more.
  */
 export async function readFiltered<Item>(filtered: FilteredRead<Item>): Promise<Chunk<Item>> {

@@ -12,14 +12,14 @@ import { type CallContext, schemaRefusal } from './call.ts';
 
 type Field = 'limits' | 'card_limits';
 
-/** The limits of a new card; null where none were sent. */
+/** The limits of a new card; null if none were sent. */
 export function readLimits(call: CallContext, sent: CardLimits | undefined): Limits | null {
   const limits = toLimits(sent);
   checkLimits(call, 'limits', limits);
   return limits;
 }
 
-/** A change of limits from a merge patch; undefined where none was sent, null where all are removed. */
+/** A change of limits from a merge patch; undefined if none was sent, null if all are removed. */
 export function readLimitsChange(sent: CardLimitsPatch | null | undefined): LimitsChange | null | undefined {
   if (sent === undefined || sent === null) return sent;
   const { maximum_balance: maximum } = sent;
@@ -40,8 +40,8 @@ function toDirection(sent: DirectionLimitsPatch): DirectionLimitsChange {
 }
 
 /**
- * Refuses limits whose minimum is above their maximum. In a change this shows only once it is merged into the limits that
- * are set.
+ * Refuses limits whose minimum is above their maximum. For a change, that is only known once it is merged into the
+ * current limits.
  */
 export function checkLimits(call: CallContext, field: Field, limits: Limits | null): void {
   const direction = limits === null ? undefined : contradictionIn(limits);

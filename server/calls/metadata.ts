@@ -7,12 +7,12 @@ export function checkMetadata({ operation }: { readonly operation: MetadataOpera
   if (refusal !== undefined) throw refusal;
 }
 
-/** A pair of metadata by which a list is filtered. */
+/** A pair of metadata to filter a list by. */
 export type MetadataPair = { readonly name: string; readonly value: string };
 
 type PairQuery = { readonly metadata_name?: string; readonly metadata_value?: string };
 
-/** The pair in the query of a list; null without one. Half a pair is refused: it would filter nothing. */
+/** The pair in the query of a list; null without one. Half a pair is refused, because it would filter nothing. */
 export function readPair(call: CallContext & { readonly query: PairQuery }): MetadataPair | null {
   const { metadata_name: name, metadata_value: value } = call.query;
   if (name !== undefined && value !== undefined) return { name, value };

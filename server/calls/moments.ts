@@ -1,7 +1,7 @@
 import type { Period } from '../store/ledger/statement.ts';
 import { type CallContext, schemaRefusal } from './call.ts';
 
-/** A moment in the body that must be in the future; null where it was omitted. */
+/** A moment in the body that must be in the future; null if it was omitted. */
 export function readFuture(call: CallContext, name: string, sent: string | undefined, now: number): Date | null {
   if (sent === undefined) return null;
   const moment = Date.parse(sent);
@@ -9,7 +9,7 @@ export function readFuture(call: CallContext, name: string, sent: string | undef
   throw schemaRefusal(call, `'${name}' is '${sent}', which is not in the future.`, `/${name}`);
 }
 
-/** The period of a query. Refuses one that cannot contain anything. */
+/** The period of a query. An empty one is refused. */
 export function readPeriod(
   call: CallContext,
   query: { readonly created_from?: string; readonly created_to?: string },

@@ -14,7 +14,7 @@ export type Listing<Item, Shown> = {
   readonly prefix: IdentifierPrefix;
   /** The statement for `count` items after the one with the inner UUID `after`. */
   readonly statement: (after: string | null, count: number) => Statement;
-  /** Whether what is found proves a change to the caller; see `confirmReplicated`. The rows then have `replicated`. */
+  /** Whether the rows prove a change to the caller; see `confirmReplicated`. They then have `replicated`. */
   readonly isProof?: boolean;
   readonly read: (row: Row) => Item;
   readonly idOf: (item: Item) => string;
@@ -25,7 +25,7 @@ export type Listing<Item, Shown> = {
 type ListCall = CallContext & { readonly query: { readonly limit?: number; readonly cursor?: string } };
 
 /**
- * Reads a page. A cursor is the last item's id, so pages stay right while items are added: new ones come before the
+ * Reads a page. A cursor is the last item's id, so pages stay correct while items are added: new ones come before the
  * first page, never between two.
  */
 export async function readPage<Item, Shown>(
@@ -54,7 +54,7 @@ export function readCursor(call: CallContext, prefix: IdentifierPrefix, cursor: 
   throw cursorFault(call);
 }
 
-/** The refusal of a cursor that this list did not give out. */
+/** The refusal of a cursor that did not come from this list. */
 export function cursorFault(call: CallContext): Refusal {
   return schemaRefusal(call, "'cursor' must be the next_cursor of the previous page, unchanged.", '/cursor');
 }

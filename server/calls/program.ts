@@ -14,12 +14,12 @@ export async function loadProgram({ database }: Pick<Service, 'database'>, sentI
   throw programMissing(sentId);
 }
 
-/** The currency of a request, or that of the program. */
+/** The currency of a request; that of the program if none was sent. */
 export function currencyFor(call: CallContext, program: Program, sent: string | undefined): string {
   return sent === undefined ? program.currency : checkCurrency(call, sent);
 }
 
-/** Refuses a currency that ISO 4217 does not have. */
+/** Refuses a currency that is not in ISO 4217. */
 export function checkCurrency(call: CallContext, sent: string): string {
   if (isCurrency(sent)) return sent;
   const message = `'currency' is '${sent}', which is not an ISO 4217 currency code, such as USD, EUR or JPY.`;

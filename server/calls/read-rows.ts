@@ -16,9 +16,9 @@ export async function readRows(database: Database, statement: Statement): Promis
 }
 
 /**
- * Holds back rows that prove a change to the caller until they are known to be on the standby, where commits wait for one:
- * after a crash a primary may show what a failover undoes. The rows are those of one statement and have `replicated`, and
- * `updated_at` or `created_at`, which tell rows that have long been on the standby.
+ * Where commits wait for a standby, holds back rows that prove a change to the caller until the standby is known to
+ * have them: after a crash a primary may show what a failover undoes. The rows come from one statement. They have
+ * `replicated`, and `updated_at` or `created_at`, which show which rows the standby has had for long.
  */
 export async function confirmReplicated(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
   const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {

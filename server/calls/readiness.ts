@@ -2,7 +2,7 @@ import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type RunbookPage, runbookPath } from '../foundation/runbook.ts';
 
-/** The page of the runbook for each state but the one in which nothing is to be done. */
+/** The page of the runbook for each state except `ready`, in which there is nothing to do. */
 export const READINESS_PAGES: Readonly<Record<Exclude<ReadinessReason, 'ready'>, RunbookPage>> = {
   few_connections: 'few-connections',
   schema_newer: 'schema-newer',

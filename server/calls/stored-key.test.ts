@@ -35,7 +35,7 @@ test('no version stores a key in another form than the one before: a retry after
     expect(stored).toBe(`sha256:${createHash('sha256').update(key).digest('hex')}`);
     asDigest.push(key);
   }
-  // Changes with what is taken for a card number. Such a change must look for keys in both forms before it may be landed.
+  // Changes with what counts as a card number. Such a change must look for keys in both forms before it lands.
   expect({
     all,
     asDigest: asDigest.length,

@@ -1,14 +1,14 @@
 /** The trace of a request whose spans are sent to a collector. Most requests have none. */
 export type RequestTrace = {
-  /** It waits for a group from now on. */
+  /** The request now waits for a group. */
   readonly submitted: () => void;
-  /** A group begins with these requests, itself among them. */
+  /** A group begins with these requests, which include this one. */
   readonly beginGroup: (requests: readonly RequestTrace[]) => GroupTrace;
-  /** Its response was written. */
+  /** The response was written. */
   readonly end: (ended: EndedRequest) => void;
 };
 
-/** What a span has of a request that has ended. */
+/** What the span of an ended request contains. */
 export type EndedRequest = {
   readonly requestId: string;
   readonly method: string | undefined;

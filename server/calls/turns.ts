@@ -1,9 +1,9 @@
 import { type CallContext, CallerGone, OperationFailure } from './call.ts';
 
-/** For whom work waits: the card program whose turn it needs, until when, and whether it is still wanted. */
+/** The call that needs a turn: its card program, its deadline, and whether its caller is gone. */
 export type TurnCall = Pick<CallContext, 'programId' | 'deadline' | 'isGone'>;
 
-/** How much runs at the same time, and how much may wait for one card program and for all. */
+/** How much work runs at the same time, and how much may wait for one card program and for all. */
 export type TurnLimits = { readonly atOnce: number; readonly waitingOfOne: number; readonly waitingOfAll: number };
 
 /** Work that waits. */
@@ -15,9 +15,9 @@ type Place = {
 };
 
 /**
- * Limits how much work runs at the same time. The rest waits in one line for each card program, and the programs take
- * turns, so that a program with a thousand requests delays only its own. Work that nobody waits for any more, and work that
- * has waited until its deadline, does not begin.
+ * Limits how much work runs at the same time. The rest waits in one queue per card program, and the programs take
+ * turns, so that a program with a thousand requests delays only its own. Work whose caller is gone, and work that has
+ * waited until its deadline, does not start.
  */
 export class Turns {
   readonly #limits: TurnLimits;
@@ -34,7 +34,7 @@ export class Turns {
   /**
    * Runs work when it is the program's turn.
    *
-   * @throws {OperationFailure} busy, where too much waits or the deadline has passed; {@link CallerGone}
+   * @throws {OperationFailure} busy, if too much waits or the deadline has passed; {@link CallerGone}
    */
   async take<Value>(call: TurnCall, work: () => Promise<Value>): Promise<Value> {
     if (isGone(call, this.#free === 0)) throw gone();
@@ -69,7 +69,7 @@ export class Turns {
     return this.#waiting >= waitingOfAll || (this.#lines.get(programId)?.length ?? 0) >= waitingOfOne;
   }
 
-  /** Makes room: those who have gone are otherwise noticed when it would be their turn. */
+  /** Makes room: otherwise a caller that is gone is only noticed when its turn comes. */
   #dropGone(): void {
     for (const [programId, line] of this.#lines) {
       const isLeft = line.filter((place) => !this.#dropIfGone(place));
@@ -91,7 +91,7 @@ export class Turns {
     for (const [programId, line] of this.#lines) {
       let place = line.shift();
       while (place !== undefined && this.#dropIfGone(place)) place = line.shift();
-      // Moves the program behind all others, or removes it until it has work again.
+      // Moves the program to the end, or removes it until it has work again.
       this.#lines.delete(programId);
       if (line.length > 0) this.#lines.set(programId, line);
       if (place === undefined) continue;
@@ -130,8 +130,7 @@ function tooMany(): Error {
 }
 
 /**
- * The same call for work that it needs again and again, such as the pages of an export: each piece may take as long as the
- * first.
+ * A copy of the call for work in many pieces, such as the pages of an export: each piece may take as long as the first.
  */
 export function forEachPiece({ programId, deadline, isGone }: TurnCall): TurnCall {
   const milliseconds = deadline - performance.now();
@@ -146,8 +145,8 @@ export function forEachPiece({ programId, deadline, isGone }: TurnCall): TurnCal
 
 /**
  * How many long reads, that is exports and searches for rare rows, may run at the same time. They must leave database
- * connections to other requests. Two that take a few hundredths of a second each begin some 250 others before the deadline
- * of a request that waits.
+ * connections to other requests. At a few hundredths of a second each, two at a time get through some 250 others before
+ * the deadline of a request that waits.
  */
 const longReaders = new Turns({ atOnce: 2, waitingOfOne: 256, waitingOfAll: 2048 });
 

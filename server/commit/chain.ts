@@ -6,13 +6,13 @@ import type { CommitObserver } from './commit-observer.ts';
 import { type ChainedWork, firstDeadline, type Pending } from './group-work.ts';
 import { type TraceOf, tracedDecision, traceGroup } from './trace-group.ts';
 
-/** Groups in flight at the same time: one is committed, one is saved, one is loaded. */
+/** Groups in flight at the same time: one is being committed, one saved, one loaded. */
 export const DEPTH = 3;
 
-/** Items that are enough for a group while others are in flight. Smaller groups cost more than they gain. */
+/** Enough items for a group while others are in flight. Smaller groups cost more than they gain. */
 const ENOUGH = 64;
 
-/** A group was rolled back because one before it has failed, or because what the chain remembers is not enough. */
+/** A group was rolled back because one before it failed, or because what the chain remembers was not enough. */
 export class ChainBroken extends Error {
   override readonly name = 'ChainBroken';
 }
@@ -21,13 +21,13 @@ export class ChainBroken extends Error {
 type Link<Item, Outcome> = {
   readonly group: readonly Pending<Item, Outcome>[];
   readonly batchId: string;
-  /** What its items change, so that another group that changes the same waits. */
+  /** What its items change: another group that changes the same waits. */
   readonly changes: readonly string[];
   /** Undefined while it is in flight; then whether it is committed, or its error. */
   end: 'committed' | { readonly error: unknown } | undefined;
 };
 
-/** What became of a chain that broke: the first group that failed, and the ones after it, which were rolled back. */
+/** How a chain broke: the first group that failed, and the ones after it, which were rolled back. */
 export type Break<Item, Outcome> = {
   readonly failed: {
     readonly group: readonly Pending<Item, Outcome>[];
@@ -37,11 +37,11 @@ export type Break<Item, Outcome> = {
   readonly successors: readonly Pending<Item, Outcome>[];
 };
 
-/** What a chain does with the groups that end well, and where it gets a database for a group. */
+/** What a chain does with the groups that succeed, and where it gets a database for a group. */
 type Ends<Item, Outcome> = {
   readonly databaseOf: (group: readonly Pending<Item, Outcome>[]) => Database;
   readonly resolve: (group: readonly Pending<Item, Outcome>[], outcomes: readonly Outcome[]) => void;
-  /** A group that wrote nothing has read what may not be on the standby yet. */
+  /** For a group that wrote nothing: what it read may not be on the standby yet. */
   readonly settle: (group: readonly Pending<Item, Outcome>[], batchId: string, unknown: CommitUnknown) => void;
   readonly observer: CommitObserver | undefined;
   readonly traceOf: TraceOf<Item>;
@@ -50,7 +50,7 @@ type Ends<Item, Outcome> = {
 /**
  * Groups of items, each decided on what the group before it is about to commit. See README.md, "Chained groups".
  *
- * Groups are loaded and decided one after the other, and committed in that order: the writes that need the locks of
+ * Groups are loaded and decided one after the other, and committed in the same order: the writes that need the locks of
  * accounts are sent when the group before is committed. If one fails, all after it are rolled back, and the chain is
  * broken: it takes no more groups.
  */
@@ -58,7 +58,7 @@ export class Chain<Item, Outcome, Name extends string> {
   readonly #ends: Ends<Item, Outcome>;
   readonly #changeOf: ChainedWork<Item, Outcome, Name>['changeOf'];
   readonly #stepsOf: ReturnType<ChainedWork<Item, Outcome, Name>['begin']>;
-  /** Groups in flight, and after a break also those that have ended since, in the order in which they were begun. */
+  /** Groups in flight; after a break also those that have ended since. In the order in which they began. */
   #links: Link<Item, Outcome>[] = [];
   #isBroken = false;
   /** Whether the last group was committed; a promise while it is in flight. */
@@ -86,12 +86,12 @@ export class Chain<Item, Outcome, Name extends string> {
     return this.#isBroken;
   }
 
-  /** Whether a group of the items that wait should be begun now. `waiting`: their number. */
+  /** Whether to begin a group with the items that wait; `waiting` is their number. */
   isReady(waiting: number): boolean {
     const { length } = this.#links;
     if (length === 0) return true;
     if (length >= DEPTH) return false;
-    // With few callers, a third of their items is enough: one group is committed, one is saved, one is gathered.
+    // With few callers, a third of their items is enough: one group is being committed, one saved, one gathered.
     const inFlight = this.#links.reduce((sum, { group }) => sum + group.length, 0);
     return waiting >= Math.min(ENOUGH, (inFlight + waiting) / 3);
   }
@@ -128,7 +128,7 @@ export class Chain<Item, Outcome, Name extends string> {
     await Promise.race([decided.promise, committed]);
   }
 
-  /** How a chain broke. Only when it is broken and idle. */
+  /** How the chain broke. Only for a chain that is broken and idle. */
   takeBreak(): Break<Item, Outcome> {
     const [first, ...rest] = this.#links;
     if (first === undefined || typeof first.end !== 'object') throw new Error('the chain has not broken');
@@ -136,7 +136,7 @@ export class Chain<Item, Outcome, Name extends string> {
     return { failed: { group, batchId, error: end.error }, successors: rest.flatMap((link) => link.group) };
   }
 
-  /** Whether a group was committed, and with it all before it. Never rejects. */
+  /** Commits a group; whether it was committed, and all before it. Never rejects. */
   async #commit(link: Link<Item, Outcome>, before: true | Promise<boolean>, onDecided: () => void): Promise<boolean> {
     const { group, batchId } = link;
     const { observer, traceOf } = this.#ends;
@@ -186,7 +186,7 @@ export class Chain<Item, Outcome, Name extends string> {
 
   #end(link: Link<Item, Outcome>, end: Link<Item, Outcome>['end']): void {
     link.end = end;
-    // Groups are committed in their order, so what is committed comes before what has failed.
+    // Groups are committed in order, so what is committed comes before what failed.
     this.#links = this.#links.filter((one) => one.end !== 'committed');
     this.tell();
   }

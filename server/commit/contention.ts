@@ -1,10 +1,10 @@
-/** How long after it was last found locked a name counts as held. */
+/** How long a name counts as held after it was last found locked. */
 const HELD_MILLISECONDS = 2000;
 
 /** How many items may try for locks at the same time: each uses a connection. */
 const TURNS = 3;
 
-/** The name, among those an item needs, of whatever is known only once the item is loaded. */
+/** Stands for everything that an item needs and that is known only once the item is loaded. */
 export const ANY_NEED = '*';
 
 type Turn = {
@@ -15,20 +15,20 @@ type Turn = {
 };
 
 /**
- * Names that other transactions hold, such as a card whose account is locked by a frozen process. Items that need one stay
- * out of the groups and take turns here, one at a time for each name, so that all other items continue.
+ * Names that other transactions hold, such as a card whose account a frozen process has locked. Items that need one
+ * stay out of the groups and take turns here, one at a time per name, so that all other items continue.
  *
- * Most names are idempotency keys and references, which nobody asks for again. So names are forgotten by time, all those of
- * a generation at once, and nothing here takes longer for many names or many items.
+ * Most names are idempotency keys and references, which are never asked for again. So names are forgotten by time, a
+ * whole generation at once, and nothing here becomes slower with many names or many items.
  */
 export class Contention {
   /** The names found held since the last change of generations, and those of the generation before. */
   #recent = new Map<string, number>();
   #older = new Map<string, number>();
   #changedAt = 0;
-  /** Until when the name that was found held last counts as held. */
+  /** Until when the last name that was found held counts as held. */
   #lastUntil = 0;
-  /** The items that need a name, in the order of the calls; the first one runs, or is ready to. */
+  /** The items that need a name, in the order of their calls; the first one runs, or is ready to. */
   readonly #lines = new Map<string, Turn[]>();
   readonly #ready: Turn[] = [];
   #waiting = 0;
@@ -73,7 +73,7 @@ export class Contention {
 
   /**
    * Runs when a turn is free and no earlier item that needs one of these names, as far as they are held, runs or waits;
-   * resolves when it has run.
+   * resolves when that is done.
    */
   takeTurn<Result>(needs: readonly string[], run: () => Promise<Result>): Promise<Result> {
     const now = performance.now();
@@ -130,7 +130,7 @@ export class Contention {
     return until !== undefined && until > now;
   }
 
-  /** A generation is noted for as long as a name counts as held, so none of its names does after the one that follows. */
+  /** A generation lasts as long as a name counts as held, so when the next one ends, none of its names counts any more. */
   #forget(now: number): void {
     const age = now - this.#changedAt;
     if (age < HELD_MILLISECONDS) return;

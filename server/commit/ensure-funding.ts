@@ -6,7 +6,7 @@ import { createFundingAccounts, readFundingAccount } from '../store/ledger/accou
 import { lockProgram } from '../store/program.ts';
 import { transact } from './transaction.ts';
 
-/** Inner UUID of the program's funding account in a currency, which is created for the first use of the currency. */
+/** Inner UUID of the program's funding account in a currency; created when the currency is first used. */
 export async function ensureFunding(
   service: Service,
   call: Pick<CallContext, 'deadline'>,
@@ -18,7 +18,7 @@ export async function ensureFunding(
   const found = await find();
   if (found !== undefined) return found;
   const accountIds = { funding: newId(), world: newId() };
-  // Locked, so that no change of the program writes an event without the new account after money has moved on it.
+  // Locked, so that after money has moved on the new account no change of the program writes an event without it.
   await transact(service.database, call.deadline, { lock: lockProgram(programId) }, () => ({
     result: undefined,
     writes: [createFundingAccounts(programId, currency, accountIds)],

@@ -20,11 +20,11 @@ export type LaneBounds = {
   readonly batch: number;
   /** Maximum number of waiting items; beyond it a caller is refused at once. */
   readonly waiting: number;
-  /** What is remembered of transfers that were committed: accounts as objects, and bytes for all others. */
+  /** How much is remembered of committed transfers: accounts as objects, everything else in bytes. */
   readonly remembered?: { readonly accounts: number; readonly bytes: number };
 };
 
-/** Items that may wait however slow the groups are: one full group, and some more. */
+/** Items that may always wait, however slow the groups are: one full group, and some more. */
 const ALWAYS_ADMITTED = 512;
 
 /** Items that would wait longer than this are refused, so that other requests get a response in time. */
@@ -33,18 +33,18 @@ const MAX_WAIT_MILLISECONDS = 2000;
 /** Weight of the last group in the average time of a group. */
 const NEWEST_SHARE = 0.2;
 
-/** How long no chain is begun after one has broken: whoever changed the accounts may change them again. */
+/** How long no chain begins after one broke: whatever changed the accounts may change them again. */
 const FIRST_PAUSE_MILLISECONDS = 200;
 
-/** The pause doubles while chains break soon after it, up to this. */
+/** The pause doubles while chains keep breaking soon after it, up to this. */
 const LAST_PAUSE_MILLISECONDS = 10_000;
 
 /**
  * Commits items in groups: what arrives during a commit forms the next group, so that a row that every item needs (the
- * funding account) is locked once for a group. A single item is committed at once.
+ * funding account) is locked once per group. A single item is committed at once.
  *
- * Groups are chained ({@link Chain}): the next one is loaded and decided while the last one is saved. When a chain breaks,
- * its groups are committed again in their order, and for some time every group locks what it decides on
+ * Groups are chained ({@link Chain}): the next one is loaded and decided while the last one is saved. When a chain
+ * breaks, its groups are committed again in order, and for some time every group locks what it decides on
  * ({@link LockingPath}).
  */
 export class GroupCommit<Item, Outcome, Name extends string> {
@@ -54,7 +54,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   readonly #contention = new Contention();
   readonly #lockingPath: LockingPath<Item, Outcome, Name>;
   #chain: Chain<Item, Outcome, Name> | undefined;
-  /** No chain is begun before (`performance.now()`). */
+  /** No chain begins before this (`performance.now()`). */
   #chainAgainAt = 0;
   #pauseMilliseconds = FIRST_PAUSE_MILLISECONDS;
   #waiting: Pending<Item, Outcome>[] = [];
@@ -109,7 +109,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     return this.#waiting.length >= ALWAYS_ADMITTED && groups * this.#groupMilliseconds > MAX_WAIT_MILLISECONDS;
   }
 
-  /** Commits what waits until nothing waits and nothing is in flight. Never rejects. */
+  /** Commits until nothing waits and nothing is in flight. Never rejects. */
   async #drain(): Promise<void> {
     this.#running = true;
     this.#lastBegunAt = undefined;
@@ -123,7 +123,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     this.#running = false;
   }
 
-  /** The chain that goes on, or a new one; undefined while groups lock what they decide on. */
+  /** The current chain, or a new one; undefined while groups lock what they decide on. */
   #openChain(): Chain<Item, Outcome, Name> | undefined {
     const { chained } = this.#work;
     if (chained === undefined || this.#chain !== undefined) return this.#chain;
@@ -151,7 +151,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     else if (!chain.isIdle) await chain.nextChange;
   }
 
-  /** Commits again what a broken chain has left: first the group that failed, then its successors, in their order. */
+  /** Commits again what a broken chain has left: first the group that failed, then those after it, in order. */
   async #recover(chain: Chain<Item, Outcome, Name>): Promise<void> {
     const { failed, successors } = chain.takeBreak();
     notify(() => this.#observer?.onBreak());
@@ -167,7 +167,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     await this.#lockingPath.recover(failed);
   }
 
-  /** The next group: the items that wait, in their order, up to the first that does not fit or has to wait longer. */
+  /** The next group: the items that wait, in order, up to the first that does not fit or has to wait longer. */
   #takeGroup(mayBegin: (item: Item) => boolean): readonly Pending<Item, Outcome>[] {
     const { joins = () => true } = this.#work;
     const limit = Math.min(this.#waiting.length, this.#bounds.batch);

@@ -1,10 +1,10 @@
 import type { ChainedSteps, Steps } from '../store/connection/database.ts';
 import type { TraceOf } from './trace-group.ts';
 
-/** What a group does about locks that others hold: wait for them, or skip the items that need them. */
+/** How a group treats locks that others hold: it waits for them, or skips the items that need them. */
 export type LockMode = 'wait' | 'skip';
 
-/** In place of an outcome: the item was skipped, because another transaction holds what `blockedBy` names. */
+/** Instead of an outcome: the item was skipped, because another transaction holds what `blockedBy` names. */
 export class Blocked {
   readonly blockedBy: string;
 
@@ -13,36 +13,36 @@ export class Blocked {
   }
 }
 
-/** What a lane, a queue of items that are committed in groups, does with its items. */
+/** The work of a lane, a queue of items that are committed in groups. */
 export type GroupWork<Item, Outcome, Name extends string> = {
   /** The transaction for a group of items, with the outcomes in the order of the items. */
   readonly stepsOf: (items: readonly Item[], mode: LockMode) => Steps<readonly (Outcome | Blocked)[], Name>;
   /** Inner UUID of the card program of an item. A group reaches the programs of its items. */
   readonly programOf: (item: Item) => string;
-  /** Whether an item may be in a group that begins with another one; omitted where any two may. */
+  /** Whether an item may join a group that begins with another one; omitted if any two may. */
   readonly joins?: (item: Item, first: Item) => boolean;
-  /** Names of what an item must lock, as {@link Blocked} names them. */
+  /** The names of what an item must lock, as in {@link Blocked}. */
   readonly needsOf: (item: Item) => readonly string[];
   /** Id on the wire of the transfer that an outcome created or changed, now or before; none for a refusal. */
   readonly transferOf: (item: Item, outcome: Outcome) => string | undefined;
-  /** Told of each item of a committed group, with its outcome. It must cost next to nothing. */
+  /** Called for each item of a committed group, with its outcome. It must cost next to nothing. */
   readonly onCommitted?: (item: Item, outcome: Outcome) => void;
   /** The trace of an item, if it has one. */
   readonly traceOf: TraceOf<Item>;
-  /** How groups are chained; omitted where they are not. */
+  /** How groups are chained; omitted if they are not. */
   readonly chained?: ChainedWork<Item, Outcome, Name>;
 };
 
 /** How groups are decided on what the groups before them have not committed yet. */
 export type ChainedWork<Item, Outcome, Name extends string> = {
-  /** Begins a chain, which remembers what its groups leave to the next. */
+  /** Begins a chain, which remembers what its groups leave for the next. */
   readonly begin: () => (items: readonly Item[]) => ChainedSteps<readonly Outcome[], Name>;
   /**
-   * What an item changes that is read from the database and not remembered. It waits for the group in flight that changes
-   * the same.
+   * What an item changes that is read from the database rather than remembered. The item waits for a group in flight
+   * that changes the same.
    */
   readonly changeOf: (item: Item) => string | undefined;
-  /** Told why a chain broke: what it threw, or what PostgreSQL did. */
+  /** Called with the reason why a chain broke: what it threw, or the error of PostgreSQL. */
   readonly onBreak?: (error: unknown) => void;
 };
 

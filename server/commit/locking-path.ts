@@ -10,16 +10,16 @@ import type { Contention } from './contention.ts';
 import { Blocked, firstDeadline, type GroupWork, type LockMode, type Pending } from './group-work.ts';
 import { tracedDecision, traceGroup } from './trace-group.ts';
 
-/** Attempts of a whole group that meets conflicts with other transactions. */
+/** Attempts of a whole group that conflicts with other transactions. */
 const ATTEMPTS = 4;
 
-/** An item is tried again only if this is left before its deadline: time for a slow commit. */
+/** An item is tried again only if this much time is left before its deadline: enough for a slow commit. */
 const RETRY_MILLISECONDS = 700;
 
 /** Pause between two attempts of an item whose locks others hold. */
 const PAUSE_MILLISECONDS = 25;
 
-/** A database of which a group reaches the programs of its items. */
+/** A database that can be limited to the programs of a group. */
 export type Reachable = Pick<Database, 'forProgram'>;
 
 /** A group whose transaction has failed. */
@@ -30,10 +30,10 @@ export type FailedGroup<Item, Outcome> = {
 };
 
 /**
- * Commits groups whose accounts are locked when they are loaded: one group after the other, and whatever the chain could
- * not commit. Failures are isolated:
+ * Commits groups whose accounts are locked when they are loaded, one group after the other, and everything that the
+ * chain could not commit. Failures are isolated:
  * - When a lock times out, the group is committed without the items that need it. Those, and later items that need the
- *   same lock until it is free, are tried by themselves ({@link Contention}).
+ *   same lock before it is free, are tried alone ({@link Contention}).
  * - A group that fails because of one row is halved until that row is alone.
  * - An ambiguous commit is resolved, and a standby is waited for, while the next group is already being committed.
  */
@@ -41,7 +41,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   readonly #databases: Reachable;
   readonly #work: GroupWork<Item, Outcome, Name>;
   readonly #contention: Contention;
-  /** Lets an item wait for a group again, because nobody else holds what it needs. */
+  /** Makes an item wait for a group again, because nobody else holds what it needs. */
   readonly #queueAgain: (pending: Pending<Item, Outcome>) => void;
   readonly #observer: CommitObserver | undefined;
   #alone = 0;
@@ -60,7 +60,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     this.#observer = observer;
   }
 
-  /** Ends when the next group may begin; some outcomes may come later. Never rejects. */
+  /** Resolves when the next group may begin; some outcomes may come later. Never rejects. */
   async commit(group: readonly Pending<Item, Outcome>[], mode: LockMode = 'wait', attempts = ATTEMPTS): Promise<void> {
     const batchId = newBatchId();
     const begunAt = this.#begin();
@@ -83,7 +83,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     trace?.ended(group.length, 'committed');
   }
 
-  /** Commits a group that failed in a chain, if it can be committed. Ends like {@link commit}. */
+  /** Commits a group that failed in a chain, if that is possible. Resolves like {@link commit}. */
   async recover(failed: FailedGroup<Item, Outcome>): Promise<void> {
     const { group, error } = failed;
     const wasOvertaken = error instanceof ChainBroken || (error instanceof StoreFailure && error.accountsChanged);
@@ -108,8 +108,9 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * Tries an item whose locks others hold by itself, until it has them or its deadline is near. As soon as they are free it
-   * waits for a group again: groups lock the funding account all the time, and a single item would hardly ever find it free.
+   * Tries an item alone while others hold its locks, until it gets them or its deadline is near. As soon as they are
+   * free the item waits for a group again: groups lock the funding account all the time, so a single item would hardly
+   * ever find it free.
    */
   async commitAlone(pending: Pending<Item, Outcome>): Promise<void> {
     this.#alone += 1;
@@ -120,7 +121,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     }
   }
 
-  /** Items that are tried by themselves, in a turn, waiting for one or in the pause between two. */
+  /** Items that are tried alone: in a turn, waiting for one, or in the pause between two. */
   get alone(): number {
     return this.#alone;
   }
@@ -143,7 +144,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * One attempt. It never waits for a lock: it would hold its other locks meanwhile, the funding account among them, and
+   * One attempt. It never waits for a lock: meanwhile it would hold its other locks, such as the funding account, and
    * every request that needs those would wait too.
    */
   async #tryAlone(pending: Pending<Item, Outcome>, needs: readonly string[]): Promise<'done' | 'held' | 'free'> {
@@ -169,8 +170,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * Accounts of funding come last among what is examined. If only that is locked, and was not known to be held, then it was
-   * locked by a group of this lane, and everything else is free.
+   * Funding accounts are examined last. If only one of them is locked, and was not known to be held, then a group of
+   * this lane has locked it, and everything else is free.
    */
   #noteBlocked(item: Item, needs: readonly string[], blockedBy: string): 'held' | 'free' {
     if (blockedBy === this.#work.programOf(item) && !this.#contention.concerns([blockedBy])) {
@@ -191,7 +192,9 @@ export class LockingPath<Item, Outcome, Name extends string> {
     else this.#leaveOpen(group, outcomes, lost);
   }
 
-  /** Whether the transaction is committed is unknown. What moves no money in either case can still say so. */
+  /**
+   * Reports that it is unknown whether the transaction is committed. What moves no money in either case still says so.
+   */
   #leaveOpen(
     group: readonly Pending<Item, Outcome>[],
     outcomes: readonly (Outcome | Blocked)[],
@@ -243,7 +246,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 }
 
-/** Whether a group may do better in halves: a row's fault, or something thrown while deciding. */
+/** Whether a group may do better in halves: one row is at fault, or the decision threw something. */
 function isOneItemsFault(error: unknown): boolean {
   return error instanceof StoreFailure ? error.rowAtFault : true;
 }

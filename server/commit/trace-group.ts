@@ -31,7 +31,7 @@ function begin(traced: readonly RequestTrace[]): GroupTrace | undefined {
   };
 }
 
-/** A decision that tells a trace when it begins and ends. */
+/** A decision that reports its beginning and its end to a trace. */
 export function tracedDecision<Loaded, Decision>(
   trace: GroupTrace | undefined,
   decide: (loaded: Loaded, batchId: string) => Decision,

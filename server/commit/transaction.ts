@@ -4,11 +4,11 @@ import type { Database, Steps } from '../store/connection/database.ts';
 import { StoreFailure } from '../store/connection/failure.ts';
 import { LIMITS } from '../store/connection/session-settings.ts';
 
-/** Pause between two attempts, in which the conflicting transaction can end. */
+/** Pause between two attempts, for the conflicting transaction to end. */
 const PAUSE_MILLISECONDS = 20;
 
 /**
- * Runs a transaction for an operation. Retried from its reads, with a new batch id, while it meets conflicts and the
+ * Runs a transaction for an operation. On conflicts it is retried from its reads, with a new batch id, while the
  * deadline (`performance.now()`, milliseconds) leaves time. An ambiguous commit is resolved before it returns.
  */
 export async function transact<Result, Name extends string>(

@@ -26,7 +26,7 @@ import { transact } from './transaction.ts';
 export type KeyedWork<Record, Name extends string> = {
   /** Inner UUID of the card program that the key belongs to; omitted by operations outside card programs. */
   readonly programId?: string;
-  /** Locked before all else: the switch, by operations that hold it. */
+  /** Locked first: the switch, by operations that hold it. */
   readonly hold?: Statement;
   /** Names to lock beside the key. */
   readonly names?: readonly LockedName[];
@@ -34,7 +34,7 @@ export type KeyedWork<Record, Name extends string> = {
   readonly load: Steps<unknown, Name>['load'];
   /** Decides a request that is no replay. A refusal that it throws is stored if its status is stored. */
   readonly decide: (loaded: Loaded<Name>, moment: Moment) => Done<Record>;
-  /** The current record of the subject, for a key whose stored response has been dropped. */
+  /** The current record of the subject, for a key whose stored response was deleted. */
   readonly recall?: (subjectId: string) => Promise<Record>;
 };
 
@@ -44,13 +44,13 @@ export type Moment = { readonly batchId: string; readonly now: number };
 /** A decision. */
 export type Done<Record> = {
   readonly record: Record;
-  /** The JSON text of the record, where it was written already. */
+  /** The JSON text of the record, if it was already written. */
   readonly json?: string;
-  /** What is stored under the key where the record must not be, because it has a secret. */
+  /** What is stored under the key instead of the record, because that contains a secret. */
   readonly stored?: Record;
   /**
-   * Index of the event among the writes whose payload is `json`. A replay then reads the response from there, and from
-   * `recall` once the event is no longer stored.
+   * Index of the event, among the events written, whose payload is `json`. A replay then reads the response from the
+   * event, and from `recall` once the event is deleted.
    */
   readonly eventIndex?: number;
   /** Inner UUID of what was created or changed. */
@@ -60,14 +60,14 @@ export type Done<Record> = {
 
 type OwnName = 'hold' | 'lockNames' | 'switch' | 'responses';
 
-/** A replay whose response has been dropped; `forgotten` is the inner UUID of what was created. */
+/** A replay whose response was deleted; `forgotten` is the inner UUID of what was created. */
 type Forgotten = { readonly forgotten: string; readonly originalRequestId: string | undefined };
 
 type Outcome<Record> = JsonReply<Record> | Refusal | Forgotten;
 
 /**
- * Runs an operation under the idempotency key of its request, if it has one. The first request with a key is carried
- * out, and its response is stored in the same transaction as its effects; later ones get that response again. Concurrent
+ * Runs an operation under the idempotency key of its request, if it has one. The first request with a key is executed,
+ * and its response is stored in the same transaction as its effects; later ones get that response again. Concurrent
  * requests with one key are serialized by the lock on the key: the second finds the response of the first.
  */
 export async function transactUnderKey<Id extends OperationId, Name extends string>(
@@ -132,7 +132,7 @@ function decide<Record, Name extends string>(
     const { status } = OPERATIONS[call.operation];
     const kept = stored === undefined ? json : JSON.stringify(stored);
     const response = { ...scope, ...successToStore(first, status, subjectId, kept), eventIndex };
-    // First, because the row of the audit log has to be the last.
+    // First, because the row of the audit log must come last.
     return { result: { record, json }, writes: [insertStoredResponses([response], batchId, now), ...writes] };
   } catch (thrown) {
     const response = thrown instanceof Refusal && scope !== undefined ? refusalToStore(first, thrown) : undefined;
@@ -159,7 +159,7 @@ export function fingerprintOf(call: Pick<CallContext, 'operation' | 'params' | '
   return hash('sha256', text, 'hex');
 }
 
-/** The first request with a key: its inner UUID, and what tells it from others. */
+/** The first request with a key: its inner UUID, and what distinguishes it from others. */
 type FirstRequest = { readonly fingerprint: string; readonly requestId: string };
 
 /** What is stored of a success under its key. */
@@ -172,7 +172,7 @@ export function successToStore(
   return { fingerprint, requestId, status, subjectId, body, code: null, message: null, field: null };
 }
 
-/** What is stored of a refusal under its key; undefined for those that a later attempt may not meet. */
+/** What is stored of a refusal under its key; undefined for a refusal that a later attempt may not meet. */
 export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal: Refusal): StoredResponse | undefined {
   if (!isStored(refusal.code)) return undefined;
   return {

@@ -55,7 +55,7 @@ export function toErrorRecord(error: Pick<LoggedError, 'message' | 'status' | 'c
   return {
     Message: error.message,
     Status: error.status,
-    // A code that this version does not have is shown as it was.
+    // A code that is unknown to this version is shown as it was.
     Code: error.code as RefusalCode,
     Type: typeOf(error),
   };
@@ -68,7 +68,7 @@ function typeOf({ type }: Pick<LoggedError, 'type'>): ErrorType {
 /** Milliseconds since 1970, from 2001 to 2286. */
 const MILLISECONDS = /^[1-9]\d{12}$/;
 
-/** What the check used. Earlier versions stored the end of a disabled scope as milliseconds since 1970. */
+/** The values that the check used. Earlier versions stored the end of a disabled scope as milliseconds since 1970. */
 function checksOf(value: Json): Record<string, unknown> | null {
   const checks = toObject(value);
   if (checks === null || !MILLISECONDS.test(String(checks.until))) return checks;

@@ -8,18 +8,21 @@ import type { Service } from '../service.ts';
 /** Version of the API in which the records of events are written. */
 export const EVENT_VERSION = 'v0.1';
 
-/** What is written as an event: a thin one, whose payload is null, has no `data`. */
+/** An event to be written: a thin one, whose payload is null, has no `data`. */
 export type WrittenEvent = Omit<StoredEvent, 'payload'> & { readonly payload: string | null };
 
 /**
- * An event as JSON text. `data` is the text that was stored with the event: parsing it and writing it again could change
- * it, and every reader of the event is to get the same bytes.
+ * An event as JSON text. `data` is the text that was stored with the event: parsing and rewriting it could change it,
+ * and every reader of the event must get the same bytes.
  */
 export function writeEvent(event: WrittenEvent): string {
   return `{${fieldsOf(event)}}`;
 }
 
-/** The same with `number`, for operators. An event for every program belongs to none of them, and has no position of its own. */
+/**
+ * The same with `number`, for operators. An event for every program belongs to no single one, and has no position of
+ * its own.
+ */
 export function writeOperatorEvent(event: WrittenEvent): string {
   if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null })},"number":null}`;
   return `{${fieldsOf(event)},"number":${event.number}}`;
@@ -43,7 +46,7 @@ function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, pa
 
 /** An event of a stream of Server-Sent Events. */
 export function writeMessage(id: number, type: string, data: string): string {
-  // A line break can only be white space between the parts of the JSON text, which readers put together again.
+  // Line breaks can only be white space between the parts of the JSON text, and readers join the lines again.
   return `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
 }
 
@@ -60,7 +63,7 @@ export async function loadEvent({ database }: Service, sentId: string, programId
   throw new Refusal('event_not_found', `There is no event with the id '${sentId}'${where}.${hint}`);
 }
 
-/** The text of an event as it is sent: as its card program, or operators, read it; a thin one without `data`. */
+/** The text of an event as it is sent to its card program or to operators; a thin one has no `data`. */
 export function writeBody(event: StoredEvent, payload: Webhook['payload'], isForOperators: boolean): string {
   const written = payload === 'full' ? event : { ...event, payload: null };
   return isForOperators ? writeOperatorEvent(written) : writeEvent(written);

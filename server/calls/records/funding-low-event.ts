@@ -3,7 +3,7 @@ import type { DomainEvent } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 
-/** How low the funding of a program has got, in minor units, and by what; the ids are those on the wire. */
+/** How low the funding of a program has become, in minor units, and what caused it; ids as on the wire. */
 export type LowFunding = {
   /** Inner UUID. */
   readonly programId: string;
@@ -14,7 +14,7 @@ export type LowFunding = {
   readonly movementId?: string;
 };
 
-/** The event funding.low. It belongs into the transaction of its cause, after the event of the cause. */
+/** The event funding.low. It belongs in the transaction of its cause, after the event of the cause. */
 export function fundingLowEvent({ programId, currency, available, threshold, ...cause }: LowFunding): DomainEvent {
   const record: FundingLowRecord = {
     program_id: toWireId('prog', programId),

@@ -37,13 +37,16 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
   };
 }
 
-/** Who created a transfer, by the names that the audit log has for callers. */
+/** Who created a transfer, with the names that the audit log uses for callers. */
 function toCreator(createdBy: string | null): string | null {
   if (createdBy === null) return null;
   return createdBy === NO_API_KEY ? 'sandbox' : toWireId('key', createdBy);
 }
 
-/** The error of a failed transfer with its fields in their order, which `jsonb` does not keep (specification, 2.1). */
+/**
+ * The error of a failed transfer with its fields in the specified order, which `jsonb` does not keep (specification,
+ * 2.1).
+ */
 function toErrorRecord(error: object | null): ErrorRecord | null {
   if (error === null) return null;
   const { Message, Status, Code, Type } = error as ErrorRecord;
@@ -71,7 +74,7 @@ function toMoment(time: number | null): string | null {
 let lastTime = 0;
 let lastTimeText = new Date(lastTime).toISOString();
 
-/** The time of a record. All transfers of a group have the time of their decision, which is formatted once. */
+/** The time of a record. All transfers of a group have the time of their decision, so it is formatted once. */
 function formatTime(time: number): string {
   if (time !== lastTime) {
     lastTimeText = new Date(time).toISOString();
@@ -80,7 +83,7 @@ function formatTime(time: number): string {
   return lastTimeText;
 }
 
-/** Whom a transfer names as the one who created it: the inner UUID of the API key. */
+/** The creator that is stored with a transfer: the inner UUID of the API key. */
 export function creatorOf(caller: Caller): string {
   return 'keyId' in caller ? caller.keyId : NO_API_KEY;
 }

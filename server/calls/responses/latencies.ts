@@ -1,13 +1,13 @@
 /** Eight buckets for each doubling: a latency is known to within five per cent. */
 const BUCKETS_PER_DOUBLING = 8;
 
-/** The middle of the first bucket. Nothing that is shorter can be told apart from it. */
+/** The middle of the first bucket. Shorter latencies are not distinguished. */
 const SHORTEST_MILLISECONDS = 0.05;
 
 /** Up to half a minute, longer than any request of an operation takes. */
 const BUCKETS = 160;
 
-/** How often requests took how long, in buckets that grow with the latency. */
+/** A histogram of latencies, with buckets that grow with the latency. */
 export class Latencies {
   readonly #counts = new Uint32Array(BUCKETS);
   #count = 0;
@@ -27,12 +27,12 @@ export class Latencies {
     this.#count += other.#count;
   }
 
-  /** Becomes the difference of a total to what is known of it, and makes that known. */
+  /** Sets this to the difference between `total` and `known`, and then `known` to `total`. */
   takeOver(total: Latencies, known: Latencies): void {
     this.#count = total.#count - known.#count;
     if (this.#count === 0) return;
     for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
-      // Their difference is right even when the total has passed the largest number of its bucket.
+      // The difference is right even if the total has overflowed its bucket.
       this.#counts[bucket] = (total.#counts[bucket] ?? 0) - (known.#counts[bucket] ?? 0);
     }
     known.#counts.set(total.#counts);

@@ -4,11 +4,11 @@ import { type ErrorCode, OPERATION_IDS, OPERATIONS, type OperationId } from '../
 import type { MoneyMoved } from '../../../domain/refusal.ts';
 import { Latencies } from './latencies.ts';
 
-// The page of metrics shows all that is counted here since the start, the overview of an operator what was added lately.
+// The page of metrics shows all counts since the start, the overview of an operator the recent ones.
 
 /**
- * What a request is for: promises about latency and money are about some of these. Guesses, such as /favicon.ico, are
- * `stray`; `none` is what is no request, and errors of pages.
+ * What a request is for: the promises about latency and money apply to some of these. Guesses, such as /favicon.ico,
+ * are `stray`; `none` is what is not a request, and errors of pages.
  */
 export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'stray', 'none'] as const;
 
@@ -21,7 +21,7 @@ type KindWithoutOperation = (typeof KINDS_WITHOUT_OPERATION)[number];
 /** The upper bounds of {@link Times}, in seconds; 0.5 is the bound of the promise about latency. */
 export const TIME_BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What became of requests that move money. */
+/** The outcomes of requests that move money. */
 export const OUTCOMES = ['succeeded', 'refused', 'invalid', 'failed'] as const;
 
 /** How many requests that move money had each outcome. */
@@ -30,7 +30,7 @@ export type Outcomes = Record<(typeof OUTCOMES)[number], number>;
 /** What is counted of a response. */
 export type CountedResponse = {
   readonly operation: OperationId | undefined;
-  /** The pattern of the route; undefined where no route was found. */
+  /** The pattern of the route; undefined if no route was found. */
   readonly path: string | undefined;
   /** Undefined when the caller disconnected before a response was written. */
   readonly status: number | undefined;
@@ -41,7 +41,7 @@ export type CountedResponse = {
   readonly moneyMoved: MoneyMoved | undefined;
 };
 
-/** The responses of an operation, or of a kind that has none, with one code. Their status follows from the code. */
+/** The responses of an operation, or of a kind without operations, with one code. The code determines the status. */
 export type Series = {
   readonly operation: OperationId | undefined;
   readonly kind: RequestKind;
@@ -50,16 +50,19 @@ export type Series = {
   count: number;
 };
 
-/** How long requests took: how many were within each of {@link TIME_BOUNDS} and not within the one before, and all together. */
+/**
+ * A histogram of the duration of requests: how many were within each of {@link TIME_BOUNDS} but not the one before, and
+ * the total.
+ */
 export type Times = { readonly within: number[]; seconds: number; count: number };
 
-/** Counts what a process responds. */
+/** Counts the responses of a process. */
 export class ResponseCounter {
   /** Each series from its first response on, in this order. */
   readonly series: Series[] = [];
-  /** Of the kinds that had a request, in the order of the first ones. */
+  /** For each kind that had a request, in the order of the first ones. */
   readonly times = new Map<RequestKind, Times>();
-  /** Of requests that move money and have got a response. */
+  /** Requests that move money, by outcome, once they have a response. */
   readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   readonly latencies = new Latencies();
   /** Responses that could not say whether money moved. */
@@ -75,7 +78,7 @@ export class ResponseCounter {
     this.#others = Object.fromEntries(
       KINDS_WITHOUT_OPERATION.map((kind) => [kind, new Responses(series, undefined, kind)]),
     ) as Record<KindWithoutOperation, Responses>;
-    // A rate sees nothing of the first response of a series, unless the series was there before it.
+    // A rate misses the first response of a series unless the series existed before.
     for (const id of OPERATION_IDS) {
       this.#operations[id].find(OPERATIONS[id].status, undefined);
       for (const code of [`unknown_${id}`, 'service_unavailable'] as const) {
@@ -116,7 +119,7 @@ class Responses {
   readonly #operation: OperationId | undefined;
   readonly #successes = new Map<number | undefined, Series>();
   readonly #errors = new Map<ErrorCode, Series>();
-  /** Of exports that were cut off, and batches with refused rows: their status is that of a success. */
+  /** For exports that were cut off, and batches with refused rows: their status says success. */
   readonly #partial = new Map<ErrorCode, Series>();
 
   constructor(all: Series[], operation: OperationId | undefined, kind: RequestKind) {
@@ -144,19 +147,19 @@ function kindOf(id: OperationId): RequestKind {
   const { movesMoney, csv, stream, method }: Operation = OPERATIONS[id];
   if (movesMoney) return 'money';
   if (csv) return 'export';
-  // Whoever waits for events has a slow response by intention.
+  // A request that waits for events is slow on purpose.
   if (stream !== undefined) return 'live';
   return method === 'GET' ? 'read' : 'change';
 }
 
-/** What a response is for that belongs to no operation. Only routes have a path; what is not found has none. */
+/** What a response without an operation is for. Only routes have a path; what is not found has none. */
 function kindOfPath({ path, code, isStray }: CountedResponse): KindWithoutOperation {
   if (isStray) return 'stray';
   if (path?.startsWith('/health/') === true) return 'health';
   return code === undefined ? 'page' : 'none';
 }
 
-/** 409 is the ledger's answer to a correct request, and so is the switch; other errors of the caller are no such answer. */
+/** A 409 and a disabled switch are the ledger's answer to a correct request; other errors of the caller are not. */
 function outcomeOf(status: number, code: ErrorCode | undefined): keyof Outcomes {
   if (status < 400) return 'succeeded';
   if (status === 409 || code === 'service_disabled') return 'refused';
