@@ -8,12 +8,12 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../postgres/embedd
 import { findConnectionProblem } from '../store/connection/connection-problem.ts';
 import {
   type ConnectionSettings,
-  consult,
+  connectWithinLimits,
   MIN_CONNECTIONS,
-  type Patience,
   probe,
   readConnectionLimits,
   STARTS,
+  type TimeLimits,
 } from '../store/connection/connections.ts';
 import { type DatabaseUse, findDatabaseProblem } from '../store/connection/database-problem.ts';
 import { type Databases, openDatabases } from '../store/connection/databases.ts';
@@ -31,7 +31,7 @@ import { claimLedger, type LedgerMode, readLedgerMode } from '../store/ledger-mo
 import { migrate, pendingMigrations } from '../store/migrations/migrate.ts';
 import { preparePartitions } from '../store/partition.ts';
 
-/** The database that the configuration names, open, with the server when it is the embedded one. */
+/** The database that the configuration names, opened, with the server if it is the embedded one. */
 export type OpenDatabase = {
   readonly databases: Databases;
   readonly embedded: EmbeddedPostgres | undefined;
@@ -41,7 +41,7 @@ export type OpenDatabase = {
   readonly close: () => Promise<void>;
 };
 
-/** What a start or a command does in a database, and what is called while it waits. */
+/** What a start or a command does in a database, and how it reports what it waits for. */
 export type DatabaseWait = {
   /** As in "Still preparing the schema". */
   readonly what: string;
@@ -50,14 +50,19 @@ export type DatabaseWait = {
   readonly everyMilliseconds?: number | undefined;
 };
 
-/** Does what a start or a command does in the database, however long it takes, and says at intervals what is waited for, and for whom. */
+/**
+ * Does what a start or a command does in the database, without a time limit, and reports at intervals what it waits
+ * for, and for whom.
+ */
 export function waitForDatabase<Result>(
   { what, settings, onProgress, everyMilliseconds }: DatabaseWait,
   work: () => Promise<Result>,
 ): Promise<Result> {
   let isOver = false;
   const tell = async (seconds: number): Promise<void> => {
-    const holder = mayWaitForLock() ? await consult(settings, readLockHolder).catch(() => undefined) : undefined;
+    const holder = mayWaitForLock()
+      ? await connectWithinLimits(settings, readLockHolder).catch(() => undefined)
+      : undefined;
     if (!isOver) onProgress(`Still ${what} (${seconds} s)${holder === undefined ? '' : `: ${holder}`}.`);
   };
   return sayWhileWaiting((seconds) => void tell(seconds), work, everyMilliseconds).finally(() => {
@@ -74,9 +79,9 @@ export type DatabaseReports = {
 };
 
 /**
- * Opens the database for the service and verifies that it responds and that the service can use it. Throws
- * {@link StartupProblem} when not. In live mode a ledger that is not there is one: it is the command `migrate` that
- * creates it, so that a mistyped DATA_DIR does not. The schema is left alone: see {@link prepareSchema}.
+ * Opens the database for the service and checks that it responds and that the service can use it; otherwise throws
+ * {@link StartupProblem}. In live mode a missing ledger is one: only the command `migrate` creates it, so that a
+ * mistyped DATA_DIR does not. Does not change the schema: see {@link prepareSchema}.
  */
 export async function openDatabase(configuration: Configuration, reports: DatabaseReports): Promise<OpenDatabase> {
   const {
@@ -96,23 +101,23 @@ export async function openDatabase(configuration: Configuration, reports: Databa
   const where = { dataDirectory, backupDirectory, sharedBuffers };
   const embedded = await startEmbeddedPostgres({ ...where, ...existing, ...reports });
   const settings = { ...embedded.connection, schema };
-  const own = { settings, use: 'write', letGo: () => embedded.stop(), max: databaseConnections } as const;
+  const own = { settings, use: 'write', release: () => embedded.stop(), max: databaseConnections } as const;
   const opened = await openOwn(own, reports);
   return { ...opened, embedded, connections: { max: databaseConnections, isLimited: false } };
 }
 
-/** The database as a command has it. */
+/** The database as a command uses it. */
 export type CommandDatabase = Pick<OpenDatabase, 'databases' | 'close'> & {
   /** What was opened, and the setting that named it. */
   readonly place: string;
 };
 
-/** What a command is called, and what it does to the database. */
+/** The name of a command, and what it does with the database. */
 export type Command = { readonly task: string; readonly use: DatabaseUse; readonly mayCreate: boolean };
 
 /**
- * Opens the database for a command, beside the service where it runs. Only with `mayCreate` is an embedded ledger made
- * where there is none. Throws {@link StartupProblem} when it cannot be opened.
+ * Opens the database for a command, also while the service runs. Makes a missing embedded ledger only with `mayCreate`.
+ * Throws {@link StartupProblem} if it cannot be opened.
  */
 export async function openDatabaseForCommand(
   configuration: CommandConfiguration,
@@ -127,14 +132,14 @@ export async function openDatabaseForCommand(
   }
   const visit = await openLedgerForCommand({
     dataDirectory,
-    // What a command writes while no service runs belongs into the archive as well.
+    // What a command writes while no service runs must be archived as well.
     backupDirectory: configuration.backupDirectory,
     task,
     ...(mayCreate ? {} : { existing: { origin } }),
     ...reports,
   });
   const place = `the ledger in ${dataDirectory} (${origin})`;
-  const own = { settings: { ...visit.connection, schema }, use, letGo: visit.close, patience: STARTS };
+  const own = { settings: { ...visit.connection, schema }, use, release: visit.close, timeLimits: STARTS };
   return { ...(await openOwn(own, reports)), place };
 }
 
@@ -143,7 +148,7 @@ async function openByUrl(
   databaseUrl: string,
   use: DatabaseUse,
   { onProgress, onWarning }: DatabaseReports,
-  patience?: Patience,
+  timeLimits?: TimeLimits,
 ): Promise<Pick<OpenDatabase, 'databases' | 'close'> & { readonly most: number | undefined }> {
   requireSafeConnection(configuration);
   const settings = { connectionString: databaseUrl, schema: configuration.databaseSchema };
@@ -157,40 +162,40 @@ async function openByUrl(
   };
   const what = 'waiting for the database of DATABASE_URL to respond';
   const most = await waitForDatabase({ what, settings, onProgress }, examine).catch(refuseUnusable);
-  const databases = openDatabases(settings, most, patience);
+  const databases = openDatabases(settings, most, timeLimits);
   return { databases, close: once(() => databases.close()), most };
 }
 
-/** The embedded PostgreSQL, as it is to be opened. */
+/** How to open the embedded PostgreSQL. */
 type OwnDatabase = {
   readonly settings: ConnectionSettings;
   readonly use: DatabaseUse;
-  readonly letGo: () => Promise<void>;
+  readonly release: () => Promise<void>;
   readonly max?: number;
-  readonly patience?: Patience;
+  readonly timeLimits?: TimeLimits;
 };
 
-/** Opens the embedded PostgreSQL, and lets go of it when it cannot be used. */
+/** Opens the embedded PostgreSQL, and releases it if it cannot be used. */
 async function openOwn(
-  { settings, use, letGo, max, patience }: OwnDatabase,
+  { settings, use, release, max, timeLimits }: OwnDatabase,
   { onProgress }: DatabaseReports,
 ): Promise<Pick<OpenDatabase, 'databases' | 'close'>> {
   try {
     const what = 'waiting for PostgreSQL to respond';
     await waitForDatabase({ what, settings, onProgress }, () => requireUsableDatabase(settings, use));
   } catch (error) {
-    await letGo();
+    await release();
     throw error;
   }
-  const databases = openDatabases(settings, max, patience);
+  const databases = openDatabases(settings, max, timeLimits);
   const close = once(async () => {
     await databases.close();
-    await letGo();
+    await release();
   });
   return { databases, close };
 }
 
-/** A start that is stopped while it fails closes the database from both sides. */
+/** If a start is stopped while it fails, both close the database. */
 function once(close: () => Promise<void>): () => Promise<void> {
   let closing: Promise<void> | undefined;
   return () => {
@@ -199,7 +204,7 @@ function once(close: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Throws a {@link StartupProblem} when the database cannot be used as it is. */
+/** Throws a {@link StartupProblem} if the database cannot be used as it is. */
 async function requireUsableDatabase(settings: ConnectionSettings, use: DatabaseUse): Promise<void> {
   const problem = await findDatabaseProblem(settings, use);
   if (problem !== undefined) throw problem;
@@ -210,7 +215,7 @@ function refuse(page: RunbookPage, problem: string | undefined): void {
 }
 
 /**
- * How many connections this process may open. Throws a {@link StartupProblem} where the role, the database or the server
+ * How many connections this process may open. Throws a {@link StartupProblem} if the role, the database or the server
  * allows fewer than a process needs, and warns if it allows, or has left, fewer than requested.
  */
 async function requireConnections(
@@ -243,8 +248,8 @@ async function requireConnections(
 }
 
 /**
- * Throws a {@link StartupProblem} when the database that the configuration names must not be connected to: in live mode
- * it has to be on this machine, or behind TLS. Nothing is connected for it.
+ * Throws a {@link StartupProblem} if the database that the configuration names must not be connected to: in live mode
+ * it must be on this machine, or behind TLS. Does not connect.
  */
 export function requireSafeConnection({ databaseUrl, mode }: CommandConfiguration): void {
   if (databaseUrl === null) return;
@@ -268,8 +273,8 @@ function refuseUnusable(error: unknown): never {
 }
 
 /**
- * Brings the schema up to date in a sandbox; in live mode a schema that is behind is a {@link StartupProblem}, because
- * when to change the schema of real books is the operator's decision.
+ * Brings the schema up to date in a sandbox; in live mode an old schema is a {@link StartupProblem}, because the
+ * operator decides when to change the schema of real books.
  */
 export async function prepareSchema(
   databases: Databases,
@@ -284,7 +289,7 @@ export async function prepareSchema(
   await preparePartitions(databases.background);
 }
 
-/** Throws a {@link StartupProblem} when the ledger is one of the other mode. */
+/** Throws a {@link StartupProblem} if the ledger is of the other mode. */
 export async function requireMode({ settings }: Databases, mode: LedgerMode): Promise<void> {
   refuseOtherMode(await readLedgerMode(settings), mode);
 }
@@ -302,8 +307,8 @@ function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void
 }
 
 /**
- * Throws a {@link StartupProblem} that names the `place` when the schema is behind, or when the user of the database may not act under the roles
- * of the service.
+ * Throws a {@link StartupProblem} that names the `place` if the schema is old, or if the user of the database may not
+ * assume the roles of the service.
  */
 export async function requireSchema({ settings, findRoleProblem }: Databases, place = 'the database'): Promise<void> {
   const pending = await pendingMigrations(settings);

@@ -24,7 +24,7 @@ const NOTE = columns({
   programId: nullable(UUID),
   /** Id on the wire of what the action was about. */
   subjectId: nullable(TEXT),
-  /** Null where there was no request. */
+  /** Null if there was no request. */
   requestId: nullable(UUID),
   details: JSON_TEXT,
 });
@@ -65,14 +65,14 @@ const INSERT_AUDIT_ENTRIES = statement(
 );
 
 /**
- * Inserts rows in the order given, in the transaction of the actions they record and as its last write: they lock the head
+ * Inserts rows in this order, in the transaction of the actions they record and as its last write: they lock the head
  * of the chain, which comes after every other lock (see locks.ts).
  */
 export function insertAuditEntries(notes: readonly AuditNote[]): Statement {
   return INSERT_AUDIT_ENTRIES({ notes: notes.map((note, place) => ({ ...note, entryId: newId(), place })) });
 }
 
-/** Which rows are listed; null where it does not matter. */
+/** Which rows are listed; null for no condition. */
 export type AuditFilter = { readonly action: string | null; readonly from: Date | null; readonly to: Date | null };
 
 const LIST_AUDIT_ENTRIES = statement(
@@ -90,7 +90,7 @@ export function listAuditEntries(filter: AuditFilter, after: string | null, coun
   return LIST_AUDIT_ENTRIES({ ...filter, after, count });
 }
 
-/** Entries that are compared with a request: more than operators cause in the seconds of one. */
+/** Entries compared with a request: more than operators cause in the seconds that one takes. */
 const MAX_EXAMINED = 50_000;
 
 const FIND_AUDIT_ENTRIES = statement(
@@ -102,12 +102,12 @@ const FIND_AUDIT_ENTRIES = statement(
     where request_id = :requestId order by position limit :count`,
 );
 
-/** Finds the rows of a request, oldest first, among those of a range of time. */
+/** Finds the rows of a request, oldest first, within a range of time. */
 export function findAuditEntries(requestId: string, from: Date, to: Date, count: number): Statement {
   return FIND_AUDIT_ENTRIES({ requestId, from, to, maxExamined: MAX_EXAMINED, count });
 }
 
-/** Below any position that a row can have, also one that the chain never gives. */
+/** Below every position of a row, even one that the chain never assigns. */
 export const BEFORE_ALL_ENTRIES = -(2n ** 63n);
 
 const READ_AUDIT_CHAIN = statement(
@@ -116,7 +116,7 @@ const READ_AUDIT_CHAIN = statement(
   `select ${COLUMNS} from audit_entry where position >= :from order by position limit :count`,
 );
 
-/** Reads rows in the order of the chain, beginning with the position `from`. */
+/** Reads rows in the order of the chain, starting at the position `from`. */
 export function readAuditChain(from: bigint, count: number): Statement {
   return READ_AUDIT_CHAIN({ from, count });
 }
@@ -133,12 +133,14 @@ export function toAuditEntry(row: Row): AuditEntry {
   return AUDIT_ENTRY.read(row);
 }
 
-/** The head from the row of {@link READ_AUDIT_HEAD}; undefined when that was deleted. */
+/** The head from the row of {@link READ_AUDIT_HEAD}; undefined if it was deleted. */
 export function toAuditHead(row: Row | undefined): AuditHead | undefined {
   return row === undefined ? undefined : HEAD.read(row);
 }
 
-/** The hash that a row must have: of the previous hash and of its values, as the function `chain_audit_entry` computes it. */
+/**
+ * The hash that a row must have: of the previous hash and its values, as the function `chain_audit_entry` computes it.
+ */
 export function hashOfEntry(entry: AuditEntry): Buffer {
   const values = [
     String(entry.position),

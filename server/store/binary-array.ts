@@ -1,33 +1,34 @@
 /**
- * One type of PostgreSQL, as it is in an array in binary form: https://www.postgresql.org/docs/current/protocol.html has
- * the protocol, and the functions `array_recv` and `<type>_recv` of the server's source the layout.
+ * One type of PostgreSQL, as an element of an array in binary form. The protocol is described at
+ * https://www.postgresql.org/docs/current/protocol.html, the layout only in the server's source, in the functions
+ * `array_recv` and `<type>_recv`.
  */
 export type ElementType<Value> = {
   /** The type's number in `pg_type`, the same in every PostgreSQL. The server refuses an array of another type. */
   readonly oid: number;
-  /** Writes the length of a value in bytes and the value. Throws when the type has no such value. */
+  /** Writes the length of a value in bytes, then the value. Throws if the type has no such value. */
   write(value: NonNullable<Value>, to: ArrayWriter): void;
 };
 
-/** Many arrays of a group of transfers fit into one block, so that few are allocated. */
+/** Large enough for many arrays of a group of transfers, so that few blocks are allocated. */
 const BLOCK_BYTES = 262_144;
 
 /** Bytes before the elements: the number of dimensions, a flag for nulls, the type, the length and the lowest index. */
 const HEAD_BYTES = 20;
 
-/** Most bytes of one UTF-16 unit in UTF-8. */
+/** Maximum bytes of one UTF-16 unit in UTF-8. */
 const MAX_BYTES_PER_UNIT = 3;
 
-/** Up to this length a loop writes ASCII faster than a call of Node's does. */
+/** Up to this length a loop writes ASCII faster than a call into Node does. */
 const SHORT_TEXT = 12;
 
-/** PostgreSQL counts from 2000-01-01, in milliseconds since 1970. */
+/** PostgreSQL counts from 2000-01-01; in milliseconds since 1970. */
 const POSTGRES_EPOCH = 946_684_800_000;
 
 const MIN_BIGINT = -(2n ** 63n);
 const MAX_BIGINT = 2n ** 63n - 1n;
 
-/** What a character that is no hexadecimal digit has in {@link DIGITS}. */
+/** Marks a character in {@link DIGITS} that is not a hexadecimal digit. */
 const NO_DIGIT = 0xff;
 
 /** The value of each UTF-16 unit as a hexadecimal digit. */
@@ -37,7 +38,7 @@ for (let digit = 0; digit < 16; digit += 1) {
   DIGITS[digit.toString(16).toUpperCase().charCodeAt(0)] = digit;
 }
 
-/** The value of four hexadecimal digits; negative when one of the characters is none. */
+/** The value of four hexadecimal digits; negative if one of the characters is not a digit. */
 function readDigits(text: string, at: number): number {
   const first = DIGITS[text.charCodeAt(at)] as number;
   const second = DIGITS[text.charCodeAt(at + 1)] as number;
@@ -58,8 +59,8 @@ function hasHyphens(uuid: string): boolean {
 }
 
 /**
- * Writes arrays one after the other into a block of memory. Text would need quotes, and PostgreSQL would have to parse it:
- * for a group of transfers that took both sides longer than the values themselves.
+ * Writes arrays one after the other into a block of memory. Arrays as text would need quoting here and parsing in
+ * PostgreSQL: for a group of transfers, that took both sides longer than the values themselves.
  */
 export class ArrayWriter {
   #bytes: Buffer = Buffer.alloc(0);
@@ -70,7 +71,7 @@ export class ArrayWriter {
   #at = 0;
   #hasNull = false;
 
-  /** The array of the values of one property of some rows, as a parameter. Undefined counts as null. */
+  /** The array of one property's values in some rows, as a parameter. Undefined counts as null. */
   write<Value>(type: ElementType<Value>, rows: readonly Readonly<Record<string, unknown>>[], property: string): Buffer {
     this.#begin();
     for (let index = 0; index < rows.length; index += 1) {
@@ -92,7 +93,7 @@ export class ArrayWriter {
     return this.#end(type.oid, values.length);
   }
 
-  /** Leaves room for the head. An array that was not finished, because a value was refused, is overwritten. */
+  /** Reserves space for the head. An array left unfinished because a value was refused is overwritten. */
   #begin(): void {
     this.#at = this.#start;
     this.#hasNull = false;
@@ -103,7 +104,7 @@ export class ArrayWriter {
   #end(oid: number, length: number): Buffer {
     const view = this.#view;
     const start = this.#start;
-    // PostgreSQL has no empty array with a dimension.
+    // An empty array has no dimension in PostgreSQL.
     view.setInt32(start, length === 0 ? 0 : 1);
     view.setInt32(start + 4, this.#hasNull ? 1 : 0);
     view.setInt32(start + 8, oid);
@@ -114,7 +115,7 @@ export class ArrayWriter {
     return this.#bytes.subarray(start, end);
   }
 
-  /** Makes room for some bytes. A new block begins with a copy of the array so far; finished arrays keep the old block. */
+  /** Reserves some bytes. A new block begins with a copy of the array so far; finished arrays keep the old block. */
   #reserve(bytes: number): void {
     if (this.#at + bytes <= this.#bytes.length) return;
     const written = this.#at - this.#start;
@@ -141,7 +142,7 @@ export class ArrayWriter {
   }
 
   smallint(value: number): void {
-    if ((value << 16) >> 16 !== value) throw new RangeError('a value is no smallint');
+    if ((value << 16) >> 16 !== value) throw new RangeError('a value is not a smallint');
     this.#reserve(6);
     this.#view.setInt32(this.#at, 2);
     this.#view.setInt16(this.#at + 4, value);
@@ -149,7 +150,7 @@ export class ArrayWriter {
   }
 
   integer(value: number): void {
-    if ((value | 0) !== value) throw new RangeError('a value is no integer');
+    if ((value | 0) !== value) throw new RangeError('a value is not an integer');
     this.#reserve(8);
     this.#view.setInt32(this.#at, 4);
     this.#view.setInt32(this.#at + 4, value);
@@ -157,19 +158,19 @@ export class ArrayWriter {
   }
 
   bigint(value: bigint): void {
-    if (value < MIN_BIGINT || value > MAX_BIGINT) throw new RangeError('a value is no bigint');
+    if (value < MIN_BIGINT || value > MAX_BIGINT) throw new RangeError('a value is not a bigint');
     this.#reserve(12);
     this.#view.setInt32(this.#at, 8);
     this.#view.setBigInt64(this.#at + 4, value);
     this.#at += 12;
   }
 
-  /** A `bigint` from a whole number that JavaScript has exactly. */
+  /** A `bigint` from a whole number that JavaScript represents exactly. */
   wholeNumber(value: number): void {
-    if (!Number.isSafeInteger(value)) throw new RangeError('a value is no whole number');
+    if (!Number.isSafeInteger(value)) throw new RangeError('a value is not a whole number');
     this.#reserve(12);
     this.#view.setInt32(this.#at, 8);
-    // The lower half is taken modulo 2^32, also of a negative number.
+    // The lower half is taken modulo 2^32, even for a negative number.
     this.#view.setInt32(this.#at + 4, Math.floor(value / 4_294_967_296));
     this.#view.setUint32(this.#at + 8, value);
     this.#at += 12;
@@ -179,7 +180,7 @@ export class ArrayWriter {
   moment(time: number): void {
     const microseconds = (Math.trunc(time) - POSTGRES_EPOCH) * 1000;
     if (Number.isSafeInteger(microseconds)) this.wholeNumber(microseconds);
-    // Throws a RangeError for a time that is no number.
+    // Throws a RangeError if the time is NaN.
     else this.bigint((BigInt(Math.trunc(time)) - BigInt(POSTGRES_EPOCH)) * 1000n);
   }
 
@@ -193,7 +194,7 @@ export class ArrayWriter {
     const seventh = readDigits(value, 28);
     const eighth = readDigits(value, 32);
     const isMalformed = (first | second | third | fourth | fifth | sixth | seventh | eighth) < 0;
-    if (value.length !== 36 || isMalformed || !hasHyphens(value)) throw new TypeError('a value is no UUID');
+    if (value.length !== 36 || isMalformed || !hasHyphens(value)) throw new TypeError('a value is not a UUID');
     this.#reserve(20);
     const view = this.#view;
     const at = this.#at;
@@ -205,7 +206,7 @@ export class ArrayWriter {
     this.#at = at + 20;
   }
 
-  /** Text as UTF-8. A surrogate without its other half becomes U+FFFD; PostgreSQL refuses U+0000. */
+  /** Text as UTF-8. A lone surrogate becomes U+FFFD; PostgreSQL refuses U+0000. */
   text(value: string): void {
     this.#reserve(4 + value.length * MAX_BYTES_PER_UNIT);
     const at = this.#at + 4;
@@ -226,7 +227,7 @@ export class ArrayWriter {
     return true;
   }
 
-  /** The text of a JSON value as `jsonb`, which begins with the version of its form. */
+  /** JSON text as `jsonb`, whose binary form begins with a version number. */
   jsonb(text: string): void {
     this.#reserve(5 + text.length * MAX_BYTES_PER_UNIT);
     const at = this.#at + 5;
@@ -248,7 +249,7 @@ export class ArrayWriter {
     const length = digits.length / 2;
     this.#reserve(4 + Math.ceil(length));
     const written = this.#bytes.write(digits, this.#at + 4, 'hex');
-    // Node stops at the first pair that has another character.
+    // Node stops at the first pair with another character.
     if (written !== length) throw new TypeError('a value is not in hexadecimal digits');
     this.#view.setInt32(this.#at, length);
     this.#at += 4 + length;

@@ -19,13 +19,13 @@ import {
   word,
 } from './sql.ts';
 
-/** Stands for the texts of an error that were erased; the trigger `error_of_erased_card` has the same. */
+/** Replaces the texts of an error that were erased; the trigger `error_of_erased_card` has the same. */
 const ERASED_MESSAGE = 'The texts of this error were erased, together with those about the holder of its card.';
 
-/** Before all others. */
+/** Sorts before every other id. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
-/** What is gone through one after the other, because each must find what the one before it has left clean. */
+/** The steps of an erasure, in order: each relies on the one before it having erased its part. */
 export const ERASURE_STEPS = ['transfers', 'responses', 'events', 'errors'] as const;
 
 /** One of {@link ERASURE_STEPS}. */
@@ -46,7 +46,7 @@ const ERASURE = columns({
   ...PLACE.columns,
 });
 
-/** An erasure, and how far it has come: `cursor` is the last transfer, batch or request that the step has gone through. */
+/** An erasure and its progress: `cursor` is the last transfer, batch or request that the step has processed. */
 export type CardErasure = ReturnType<typeof ERASURE.read>;
 
 /** The erasure from a row of {@link readErasure}, {@link readDueErasures} or {@link insertErasure}. */
@@ -61,7 +61,7 @@ export const readErasure = statement(
   `select ${ERASURE.names} from card_erasure where program_id = :programId and card_name = :cardName`,
 );
 
-/** Reads which of the transfers have a card whose holder was erased. Must come after their accounts were read. */
+/** Reads which transfers have a card whose holder was erased. Must come after their accounts were read. */
 export const readErasuresOfTransfers = statementOfRows(
   'read_erasures_of_transfers',
   NAMED_TRANSFER,
@@ -81,7 +81,7 @@ export const toErasureOfTransfer = columns({ ...NAMED_TRANSFER.columns, cardName
 const INSERT_ERASURE = statement(
   'insert_card_erasure',
   { ...CARD_IN_PROGRAM.columns, cardId: UUID, requestedAt: DATE, createdAt: DATE, holderHash: nullable(HEX) },
-  // The clock of a sandbox can have been ahead when the card was created, and been set back.
+  // The clock of a sandbox may have been ahead when the card was created, and set back since.
   `insert into card_erasure
       (program_id, card_id, card_name, requested_at, events_from, holder_hash, round, step, next_at)
     values (
@@ -92,8 +92,8 @@ const INSERT_ERASURE = statement(
 );
 
 /**
- * Inserts an erasure of a card that was created at `createdAt`, and whose account must be locked. `holderHash` is the
- * SHA-256 of the holder reference, in hex.
+ * Inserts an erasure of a card that was created at `createdAt` and whose account is locked. `holderHash` is the SHA-256
+ * of the holder reference, in hex.
  */
 export function insertErasure(
   erasure: Pick<CardErasure, 'programId' | 'cardId' | 'cardName' | 'requestedAt'> & {
@@ -104,7 +104,7 @@ export function insertErasure(
   return INSERT_ERASURE(erasure);
 }
 
-/** Reads erasures that may go on now, whichever has waited longest first. */
+/** Reads erasures that may continue now, longest wait first. */
 export const readDueErasures = statement(
   'read_due_card_erasures',
   { count: INTEGER },
@@ -123,7 +123,7 @@ const LOCK_ERASURE = statement(
     for update skip locked`,
 );
 
-/** Locks an erasure that is still where it was read; no row where another process is at it, or has gone on. */
+/** Locks an erasure that is still where it was read; no row if another process is working on it, or has moved it on. */
 export function lockErasure({ programId, cardId, round, step, cursor }: CardErasure): Statement {
   return LOCK_ERASURE({ programId, cardId, round, step, cursor });
 }
@@ -144,12 +144,12 @@ const MOVE_ERASURE = statement(
     where program_id = :programId and card_id = :cardId`,
 );
 
-/** What a batch has erased, where the erasure goes on, and not before how many milliseconds. */
+/** What a batch erased, where the erasure continues, and after how many milliseconds at the earliest. */
 export type ErasureProgress = Pick<CardErasure, 'round' | 'step' | 'cursor' | 'transfers' | 'events' | 'errors'> & {
   readonly pauseMilliseconds: number;
 };
 
-/** Moves a locked erasure on. */
+/** Stores the progress of a locked erasure. */
 export function moveErasure({ programId, cardId }: CardErasure, progress: ErasureProgress): Statement {
   return MOVE_ERASURE({ ...progress, programId, cardId });
 }
@@ -163,8 +163,8 @@ export const completeErasure = statement(
 );
 
 /**
- * Removes from a card what tells who holds it. Its account must be locked. The metadata goes with {@link insertErasure}, by
- * a trigger (migration 0030).
+ * Removes from a card what identifies its holder. Its account must be locked. The metadata is removed with
+ * {@link insertErasure}, by a trigger (migration 0030).
  */
 export const eraseHolderOfCard = statement(
   'erase_holder_of_card',
@@ -174,8 +174,8 @@ export const eraseHolderOfCard = statement(
 );
 
 /**
- * Locks the account of a card. Whatever changes a transfer of the card locks this account, or fails when its version is
- * raised: so nothing that was decided before writes texts after they were erased.
+ * Locks the account of a card. Every change to a transfer of the card locks this account, or fails if its version was
+ * raised, so nothing decided earlier can write texts after they were erased.
  */
 export const lockAccountOfCard = statement(
   'lock_account_of_card',
@@ -187,7 +187,7 @@ export const lockAccountOfCard = statement(
     for no key update`,
 );
 
-/** Raises the version of the account of a card, which must be locked. */
+/** Raises the version of a card's account, which must be locked. */
 export const raiseVersionOfCard = statement(
   'raise_version_of_card',
   ONE.columns,
@@ -224,8 +224,8 @@ const LOCK_TRANSFERS_OF_CARD = statement(
 );
 
 /**
- * Locks the next transfers from or to a card, in the order of their ids, against changes of their metadata. The rows have
- * `transfer_id`, and whether there are texts in `has_texts`.
+ * Locks the next transfers from or to a card, in the order of their ids, against changes of their metadata. The rows
+ * have `transfer_id`, and `has_texts` if there are texts.
  */
 export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardErasure, count: number): Statement {
   return LOCK_TRANSFERS_OF_CARD({ programId, cardId, after, count });
@@ -233,7 +233,7 @@ export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardEr
 
 const TRANSFERS = { programId: UUID, transferIds: many(UUID) } as const;
 
-/** Removes the texts of locked transfers; what else is stored of them stays. */
+/** Removes the texts of locked transfers; everything else stays. */
 export const eraseTransfers = statement(
   'erase_transfers',
   TRANSFERS,
@@ -241,7 +241,7 @@ export const eraseTransfers = statement(
     where program_id = :programId and transfer_id = any (:transferIds)`,
 );
 
-/** Removes the metadata of locked transfers from the table by which it is searched. */
+/** Removes the metadata of locked transfers from the table for searching by it. */
 export const eraseMetadata = statement(
   'erase_metadata',
   TRANSFERS,
@@ -257,8 +257,8 @@ export const eraseReversals = statement(
 );
 
 /**
- * Removes the stored responses of earlier versions, which have a body of their own, about a card, its transfers and their
- * reversals. A replay then returns what is stored now.
+ * Removes responses about a card, its transfers and their reversals that earlier versions stored with a body of their
+ * own. A replay then returns what is stored now.
  */
 export const eraseResponses = statement(
   'erase_responses',
@@ -292,7 +292,7 @@ const ORIGIN = columns({ programId: nullable(UUID), subjectId: TEXT });
 export type FoundEvent = ReturnType<typeof FOUND_EVENT.read>;
 
 const READ_EVENTS_OF_CARD = statement(
-  // Planned each time: a plan for any time would look into all days.
+  // Planned each time, because a plan for any time would read every day.
   '',
   { ...CARD_IN_PROGRAM.columns, cardId: UUID, from: DATE, after: nullable(UUID), count: INTEGER },
   `with gone_through as materialized (
@@ -317,8 +317,7 @@ const READ_EVENTS_OF_CARD = statement(
 );
 
 /**
- * Reads the next `count` events of all programs, and of them those about a card. The whole batch
- * of the last one is gone through.
+ * Reads the next `count` events of all programs, and returns those about a card. The last batch is always read whole.
  */
 export function readEventsOfCard(
   { programId, cardId, cardName, eventsFrom: from, cursor: after }: CardErasure,
@@ -327,7 +326,7 @@ export function readEventsOfCard(
   return READ_EVENTS_OF_CARD({ programId, cardId, cardName, from, after, count });
 }
 
-/** The events from the rows of {@link readEventsOfCard}, and the last batch that was gone through; null at the end. */
+/** The events from the rows of {@link readEventsOfCard}, and the last batch that was read; null at the end. */
 export function toFoundEvents(found: readonly Row[]): {
   readonly events: readonly FoundEvent[];
   readonly lastBatchId: string | null;
@@ -341,7 +340,7 @@ function toFoundEvent(row: Row): FoundEvent {
   return { ...event, payload: fullPayload(event.payload, ORIGIN.read(row)) };
 }
 
-/** Replaces the payloads of events. An event stays where it is: its position, its time and its place in the batch. */
+/** Replaces the payloads of events. Their position, time and place in the batch stay the same. */
 export const writePayloads = statement(
   'write_event_payloads',
   { events: rows(FOUND_EVENT) },
@@ -350,7 +349,7 @@ export const writePayloads = statement(
       and event.created_at >= events.created_at and event.created_at < events.created_at + interval '1 millisecond'`,
 );
 
-/** Removes what receivers of webhooks have answered to events: they may have quoted them. */
+/** Removes what receivers of webhooks answered to events, because they may have quoted them. */
 export const eraseAnswers = statement(
   'erase_webhook_answers',
   { eventIds: many(UUID) },
@@ -358,7 +357,7 @@ export const eraseAnswers = statement(
     where event_id = any (:eventIds) and response_start is not null`,
 );
 
-/** Has every process read again what it has in memory of the webhooks that get the events of a program. */
+/** Makes every process reload what it has in memory about the webhooks that get the events of a program. */
 export const rereadWebhooks = statement(
   'reread_webhooks',
   { programId: UUID },
@@ -399,7 +398,7 @@ export function eraseErrors({ programId, cursor }: CardErasure, count: number): 
   });
 }
 
-/** How many errors {@link eraseErrors} has erased, and the last one that it has gone through; null at the end. */
+/** How many errors {@link eraseErrors} erased, and the last one that it read; null at the end. */
 export function toErasedErrors([row]: readonly Row[]): {
   readonly erased: number;
   readonly lastRequestId: string | null;
@@ -417,7 +416,7 @@ const POSTPONE_ERASURE = statement(
     where program_id = :programId and card_id = :cardId`,
 );
 
-/** Lets an erasure wait, so that one that fails keeps no others from going on. */
+/** Postpones an erasure, so that one that fails does not hold up others. */
 export function postponeErasure({ programId, cardId }: CardErasure, pauseMilliseconds: number): Statement {
   return POSTPONE_ERASURE({ programId, cardId, pauseMilliseconds });
 }

@@ -19,10 +19,10 @@ import {
   word,
 } from './sql.ts';
 
-/** A card for a decision, with what was counted on its account in the last weeks; null where no limit applies to it. */
+/** A card for a decision, with the counted days of its account in the last weeks; null if no limit applies to it. */
 export type LoadedCard = { readonly card: Card; readonly days: CountedDays | null };
 
-/** A card with everything its record shows, and the current day in its program's time zone (YYYY-MM-DD). */
+/** A card with all fields of its record, and the current day in its program's time zone (YYYY-MM-DD). */
 export type CardDetails = {
   readonly card: Card;
   readonly today: string;
@@ -47,7 +47,7 @@ const CARD = columns({
   limits: nullable(LIMITS),
 });
 
-/** What only the record shows. It is not read where transfers are decided. */
+/** What only the record shows; not read when transfers are decided. */
 const SHOWN = columns({
   holderReference: nullable(TEXT),
   lastFour: nullable(TEXT),
@@ -56,13 +56,13 @@ const SHOWN = columns({
   updatedAt: DATE,
 });
 
-// A `date` becomes text, because `pg` would make it a moment in the time zone of the process.
+// A `date` is read as text, because `pg` would turn it into a moment in the time zone of the process.
 const CARD_COLUMNS = `${CARD.omit('expiresOn').of('card')}, card.expires_on::text as expires_on`;
 
 const FOR_DECISION = `${CARD_COLUMNS}, case when card.limits is not null or program.card_limits is not null
   then ${countedDays('card.program_id', 'card.account_id')} end as used`;
 
-/** What {@link toCardDetails} reads, of `card`, its `program` and its `account`. */
+/** The columns that {@link toCardDetails} reads, from `card`, its `program` and its `account`. */
 export const CARD_DETAILS = `${CARD_COLUMNS}, ${SHOWN.of('card')},
   (service_now() at time zone program.time_zone)::date::text as today, account.kind, account.balance, account.held,
   account.incoming, account.floor, account.sequence, account.version`;
@@ -72,8 +72,8 @@ const WITH_PROGRAM = `cross join lateral (
   ) as program`;
 
 /**
- * Reads cards by the names in requests. Must come after their accounts were locked or read: a card and its counters change
- * only under the lock of its account, with its version.
+ * Reads cards by their names in requests. Must come after their accounts were locked or read: a card and its counters
+ * change only under the lock of its account, and with its version.
  */
 export const readCards = statementOfRows(
   'read_cards',
@@ -85,8 +85,9 @@ export const readCards = statementOfRows(
 );
 
 /**
- * Reads cards with their accounts, and each funding account that is asked for once: what {@link readAccounts} and
- * {@link readCards} read of cards, in one snapshot. Without locks, for decisions that are checked when they are written.
+ * Reads cards with their accounts, and each requested funding account once: what {@link readAccounts} and
+ * {@link readCards} read about cards, in one snapshot. Without locks, for decisions that are checked when they are
+ * written.
  */
 export const readCardsWithAccounts = statementOfRows(
   'read_cards_with_accounts',
@@ -112,7 +113,7 @@ export const readCardsWithAccounts = statementOfRows(
     ) as account`,
 );
 
-/** Whether a row of {@link readCardsWithAccounts} is a card with its own account, and not its funding account. */
+/** Whether a row of {@link readCardsWithAccounts} is a card with its own account rather than its funding account. */
 export function isOfCard(row: Row): boolean {
   return row.is_of_card === true;
 }
@@ -189,7 +190,7 @@ const UPDATE_CARD = statement(
     where card.program_id = :programId and card.card_id = :cardId`,
 );
 
-/** Updates a card, and by its trigger the version of its account, which must be locked. */
+/** Updates a card and, by its trigger, the version of its account, which must be locked. */
 export function updateCard({ card, ...shown }: Omit<CardDetails, 'account' | 'today' | 'createdAt'>): Statement {
   return UPDATE_CARD({ ...card, ...shown });
 }
@@ -201,14 +202,14 @@ const INSERT_METADATA = insertRows(
   columns({ ...NAMED_CARD, name: TEXT, value: TEXT }),
 );
 
-/** Deletes the metadata of a card from the table by which it is searched. */
+/** Deletes the metadata of a card from the table for searching by it. */
 export const deleteCardMetadata = statement(
   'delete_card_metadata',
   NAMED_CARD,
   'delete from card_metadata where program_id = :programId and card_id = :cardId',
 );
 
-/** Inserts the metadata of a card that has none into the table by which it is searched. */
+/** Inserts the metadata of a card that has none into the table for searching by it. */
 export function insertCardMetadata(
   { programId, cardId }: Pick<Card, 'programId' | 'cardId'>,
   metadata: Metadata,

@@ -5,15 +5,15 @@ import { columns, INTEGER, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TI
 // Kept by: the statement that stores errors
 // Tested by: `test/errors/reports.test.ts`
 
-/** Errors of these types are reported by events. Of others the response tells the caller everything. */
+/** Errors of these types are reported by events. For other errors the response tells the caller everything. */
 export const REPORTED_TYPES: readonly string[] = ['Server Error', 'Process Error'];
 
-/** Time between two events of one code and program: what is stored in between is counted. */
+/** Time between two events for one code and program: errors stored in between are counted. */
 const INTERVAL = "interval '1 minute'";
 
 /**
- * SQL: the part of the statement that stores errors which counts them towards the next event, for the rows of `stored`. In
- * one order, so that two processes that count the same never deadlock.
+ * SQL: the part of the statement that stores errors which counts the rows of `stored` towards the next event. Always in
+ * the same order, so that two processes that count the same errors never deadlock.
  */
 export const REPORT_STORED = `reported as (
       insert into error_report (program_id, code, count, since, last_at, request_id, status, type, message)
@@ -47,14 +47,17 @@ const REPORT = columns({
   message: TEXT,
 });
 
-/** Errors of one code and program that no event has told of; the message and the ids are those of the last. */
+/** Errors of one code and program that no event has reported yet; the message and the ids are those of the last one. */
 export type ErrorReport = ReturnType<typeof REPORT.read>;
 
-/** The clock is the real one: that of a sandbox can be moved. A report from the future is one from before it was set back. */
+/**
+ * Uses the real clock, because a sandbox's can be moved. A report from the future is from before the clock was set
+ * back.
+ */
 const IS_DUE = `count > 0 and (reported_at is null
     or reported_at not between clock_timestamp() - ${INTERVAL} and clock_timestamp())`;
 
-/** Reads, as `due`, whether an event has to be written now. */
+/** Reads, as `due`, whether an event must be written now. */
 export const READ_WHETHER_ERRORS_ARE_DUE: Statement = {
   name: 'read_whether_errors_are_due',
   text: `select exists (select from error_report where ${IS_DUE}) as due`,
@@ -68,7 +71,7 @@ const LOCK_DUE_ERRORS = statement(
     order by program_id, code limit :count for no key update skip locked`,
 );
 
-/** Locks and reads errors that an event has to tell of now, without those that another process is about to tell. */
+/** Locks and reads errors that an event must report now, except those that another process is about to report. */
 export function lockDueErrors(count: number): Statement {
   return LOCK_DUE_ERRORS({ count });
 }
@@ -90,12 +93,12 @@ const MARK_ERRORS_REPORTED = statement(
     where error_report.program_id is not distinct from reports.program_id and error_report.code = reports.code`,
 );
 
-/** Marks locked reports as told. */
+/** Marks locked reports as reported. */
 export function markErrorsReported(reports: readonly ErrorReport[]): Statement {
   return MARK_ERRORS_REPORTED({ reports: reports.map(({ programId, code }) => ({ programId, code })) });
 }
 
-/** Deletes, at most `count`, what the next error of its code does not need; the number is `forgotten`. */
+/** Deletes at most `count` reports that the next error of their code does not need; `forgotten` is the number. */
 export const forgetErrorReports = (count: number): Statement => FORGET_ERROR_REPORTS({ count });
 
 const FORGET_ERROR_REPORTS = statement(

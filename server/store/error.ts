@@ -64,7 +64,7 @@ const DROP = columns({ dropId: UUID, reason: word<DropReason>(), count: NUMBER, 
 /** Error responses that were not recorded; times in milliseconds since 1970. */
 export type Drop = RowOf<typeof DROP.columns>;
 
-/** The time inside a UUIDv7. Any other UUID gives some time, and always the same, so that it is found again. */
+/** The time inside a UUIDv7. Any other UUID always gives the same arbitrary time, so that it is found again. */
 export function timeOfId(uuid: string): Date {
   return new Date(Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16));
 }
@@ -89,13 +89,13 @@ const INSERT_ERRORS = statement(
 
 /**
  * Inserts errors and counts them, for the chart and for the events that report them, in one statement. An error that is
- * stored already is neither changed nor counted again, so a batch can be sent as often as needed.
+ * already stored is neither changed nor counted again, so a batch can be sent as often as needed.
  */
 export function insertErrors(errors: readonly LoggedError[]): Statement {
   return INSERT_ERRORS({ errors: errors.map((error) => ({ ...error, createdAt: timeOfId(error.requestId) })) });
 }
 
-/** Inserts counts of dropped errors; one that is stored already is not counted again. */
+/** Inserts counts of dropped errors; one that is already stored is not counted again. */
 export const insertDrops = statementOfRows(
   'insert_error_drops',
   DROP,
@@ -104,7 +104,9 @@ export const insertDrops = statementOfRows(
 
 const READ_ERROR = statementVariants({ requestId: UUID, createdAt: DATE, programId: nullable(UUID) });
 
-/** Reads the error of a request: one probe of one partition. With a `programId` only if it belongs to that program. */
+/**
+ * Reads the error of a request with one lookup in one partition. With a `programId` only if it belongs to that program.
+ */
 export function readError(requestId: string, programId: string | null): Statement {
   const name = programId === null ? 'read_error' : 'read_error_of_program';
   const own = programId === null ? '' : ' and program_id = :programId';
@@ -112,7 +114,7 @@ export function readError(requestId: string, programId: string | null): Statemen
   return READ_ERROR(name, text, { requestId, createdAt: timeOfId(requestId), programId });
 }
 
-/** Which errors are listed; null where it does not matter. */
+/** Which errors are listed; null for no condition. */
 export type ErrorFilter = {
   /** The last error of the previous page (inner UUID of its request). */
   readonly after: string | null;
@@ -148,8 +150,8 @@ const LIST_ERRORS = statementVariants({
 });
 
 /**
- * Reads a page of errors, newest first. The text has only the conditions that are used, so that each combination has the
- * plan that suits it. Codes are looked up one by one, each for one page at most: for "any of these codes, sorted by time"
+ * Reads a page of errors, newest first. The text contains only the conditions in use, so that each combination has its
+ * own plan. Codes are looked up one by one, each for at most one page: for "any of these codes, sorted by time"
  * PostgreSQL would read and sort them all.
  */
 export function listErrors(filter: ErrorFilter): Statement {

@@ -2,13 +2,13 @@ import { EVERY_PROGRAM } from '../../domain/event.ts';
 import type { Database, Row, Statement } from './connection/database.ts';
 import { BOOLEAN, columns, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID } from './sql.ts';
 
-// What an operator watches and only the database knows. Each statement is one look at a moment; ages are by the database's
-// clock, in seconds, and null where there is nothing that could be old.
+// What an operator watches and only the database knows. Each statement is one snapshot; ages are in seconds by the
+// database's clock, and null if there is nothing that could be old.
 
 const LEDGER = columns({
   /** Age of the oldest transaction whose events have no position. */
   relayLagSeconds: nullable(NUMBER),
-  /** By how much the oldest transfer is late that is due, or whose hold has expired. */
+  /** How late the oldest transfer is that is due, or whose hold has expired. */
   dueLateSeconds: nullable(NUMBER),
   /** Settings of the switch that are in force: for the whole service, and for programs. */
   serviceDisabled: NUMBER,
@@ -22,7 +22,7 @@ const LEDGER = columns({
   booksBalanced: nullable(BOOLEAN),
 });
 
-/** What the tables of the ledger say. */
+/** The figures from the tables of the ledger. */
 export type LedgerFigures = RowOf<typeof LEDGER.columns>;
 
 /** SQL: the seconds since a moment, never negative. */
@@ -67,7 +67,7 @@ const READ_LEDGER_FIGURES: Statement = {
   values: [],
 };
 
-/** Reads what the tables of the ledger say. */
+/** Reads the figures from the tables of the ledger. */
 export async function readLedgerFigures(database: Database): Promise<LedgerFigures> {
   return LEDGER.read(onlyRow(await database.read(READ_LEDGER_FIGURES)));
 }
@@ -76,22 +76,22 @@ const WEBHOOKS = columns({
   enabled: NUMBER,
   paused: NUMBER,
   disabled: NUMBER,
-  /** Those that are not disabled and whose last attempts all failed. */
+  /** Webhooks that are not disabled and whose last attempts all failed. */
   failing: NUMBER,
-  /** Those of them that have done so for a quarter of an hour: somebody must look at them. */
+  /** Those that have failed for a quarter of an hour: somebody must look at them. */
   longFailing: NUMBER,
-  /** Age of the oldest event that was not sent to an enabled webhook yet, and to a paused one. */
+  /** Age of the oldest event not yet sent to an enabled webhook, and to a paused one. */
   enabledLagSeconds: nullable(NUMBER),
   pausedLagSeconds: nullable(NUMBER),
-  /** Events that failed and are to be sent again, and those that were given up; at most the number that is counted. */
+  /** Events that failed and will be sent again, and events that were given up; both counted up to a maximum. */
   retrying: NUMBER,
   dead: NUMBER,
 });
 
-/** What the tables of the webhooks say. */
+/** The figures from the tables of the webhooks. */
 export type WebhookFigures = RowOf<typeof WEBHOOKS.columns>;
 
-/** Failed events are counted up to this: it says that there are many, and to count millions takes seconds. */
+/** Failed events are counted up to this: enough to show that there are many, while counting millions takes seconds. */
 export const MAX_COUNTED_DELIVERIES = 10_000;
 
 const READ_WEBHOOK_FIGURES = statement(
@@ -139,7 +139,7 @@ const READ_WEBHOOK_FIGURES = statement(
     from webhook_state`,
 );
 
-/** Reads what the tables of webhooks say. */
+/** Reads the figures from the tables of the webhooks. */
 export async function readWebhookFigures(database: Database): Promise<WebhookFigures> {
   const reading = READ_WEBHOOK_FIGURES({ most: MAX_COUNTED_DELIVERIES, everyProgram: EVERY_PROGRAM });
   return WEBHOOKS.read(onlyRow(await database.read(reading)));
@@ -149,10 +149,10 @@ const SERVER = columns({
   /** Version of PostgreSQL. */
   version: TEXT,
   databaseBytes: NUMBER,
-  /** Connections of everybody to the server, and how many it allows. */
+  /** Connections of all clients to the server, and how many it allows. */
   connections: NUMBER,
   maxConnections: NUMBER,
-  /** Standbys that are connected; null without the right to see them (pg_monitor). */
+  /** Connected standbys; null without the right to see them (pg_monitor). */
   standbys: nullable(NUMBER),
   synchronousStandbys: nullable(NUMBER),
   /** Whether commits wait for a standby. */
@@ -167,7 +167,7 @@ const SERVER = columns({
   lastArchiveFailedAt: nullable(TIME),
 });
 
-/** What the server says of itself. */
+/** The server's figures about itself. */
 export type ServerFigures = RowOf<typeof SERVER.columns>;
 
 const READ_SERVER_FIGURES: Statement = {
@@ -194,12 +194,12 @@ const READ_SERVER_FIGURES: Statement = {
   values: [],
 };
 
-/** How a transaction begins in which the user of the database acts, who may see what the role of the service may not. */
+/** Begins a transaction as the user of the database, who may see what the role of the service may not. */
 const AS_USER = 'begin read only; set local role none';
 
 /**
- * Reads what the database server says of itself. What is seen of standbys depends on the rights of the user of the
- * database, so the role of the service is left for it.
+ * Reads the server's figures about itself. Whether it shows standbys depends on the rights of the user of the database,
+ * so this does not use the role of the service.
  */
 export async function readServerFigures(database: Database): Promise<ServerFigures> {
   const [rows] = await database.inOnePacket([READ_SERVER_FIGURES], AS_USER);

@@ -23,8 +23,8 @@ import {
 } from './sql.ts';
 
 /**
- * Stored as the card program of keys for operator operations, which belong to no program. They are shared by the whole
- * service, so that an operator whose own key was replaced meanwhile still gets the first response.
+ * The card program of keys for operator operations, which belong to no program. They are shared by the whole service,
+ * so that an operator whose own key was replaced meanwhile still gets the first response.
  */
 export const NO_PROGRAM = '00000000-0000-0000-0000-000000000000';
 
@@ -33,7 +33,7 @@ export type KeyInScope = {
   readonly programId: string;
   readonly operation: string;
   readonly key: string;
-  /** What the row of the key is found by: see {@link hashKey}. */
+  /** The key of its row: see {@link hashKey}. */
   readonly keyHash: string;
 };
 
@@ -43,8 +43,8 @@ export function keyInScope(programId: string, operation: string, key: string): K
 }
 
 /**
- * The first half of the SHA-256 of a key in its scope, as a UUID. `idempotency_key_hash` is the same in SQL. Not the key
- * itself, whose index entries would be three times as large, and are written and read in any order.
+ * The first half of the SHA-256 of a key in its scope, as a UUID; `idempotency_key_hash` computes the same in SQL.
+ * Index entries of the key itself would be three times as large, and be written and read in any order.
  */
 export function hashKey(programId: string, operation: string, key: string): string {
   const digits = hash('sha256', `${programId}\n${operation}\n${key}`);
@@ -76,8 +76,8 @@ const IDEMPOTENCY = columns({ ...SCOPE.columns, ...RESPONSE.columns, eventIndex:
 export type KeyedResponse = KeyInScope & StoredResponse & { readonly eventIndex: number | null };
 
 /**
- * Reads the first responses to keys, with the body where it is stored: in the row, or in the event that the row refers to.
- * Must come after the keys were locked, in a statement of its own.
+ * Reads the first responses to keys, with the body from where it is stored: the row, or the event that the row refers
+ * to. Must come after the keys were locked, in a separate statement.
  */
 export const readStoredResponses = statementOfRows(
   'read_stored_responses',
@@ -99,7 +99,7 @@ export function toStoredResponses(found: readonly Row[]): Map<string, StoredResp
 function toStoredResponse(row: Row): StoredResponse {
   const { body, ...outcome } = RESPONSE.read(row);
   if (body === null || outcome.subjectId === null) return { ...outcome, body };
-  // Only the payloads of transfers have another form than the body.
+  // Only the payloads of transfers are stored in another form than the body.
   const origin = { programId: row.program_id as string, subjectId: toWireId('tr', outcome.subjectId) };
   return { ...outcome, body: fullPayload(body, origin) };
 }
@@ -121,8 +121,8 @@ export function insertStoredResponses(responses: readonly KeyedResponse[], batch
 }
 
 /**
- * How long a first response is at least stored to the letter, in days. Bodies that are stored in the row of a key are
- * deleted then; the others are there as long as their events.
+ * For how many days, at least, the exact first response is stored. Bodies in the row of a key are deleted then; the
+ * others stay as long as their events.
  */
 export const KEPT_DAYS = 30;
 
@@ -144,8 +144,8 @@ export function forgetRefusedKeys(count: number, days: number = KEPT_DAYS): Stat
 }
 
 /**
- * Operations that are as numerous as transfers and cards. Earlier versions stored the bodies of their first responses in
- * the rows of the keys. These are deleted in time, since they can be made again from what the request created. Those of
+ * Operations that are as frequent as transfers and cards. Earlier versions stored the bodies of their first responses
+ * in the rows of the keys. These are deleted after a time, because what the request created still gives them. Those of
  * operators are few and stay.
  */
 const FREQUENT: readonly string[] = [
@@ -172,7 +172,7 @@ const FORGET_BODIES = statement(
 
 /**
  * Deletes the bodies of first responses that are old enough, at most `count` at a time; returns their number as
- * `forgotten`. The key stays as long as what it created: a replay responds with that as it is then.
+ * `forgotten`. The key stays as long as what it created: a replay then responds with its current state.
  */
 export function forgetBodies(count: number): Statement {
   return FORGET_BODIES({ operations: FREQUENT, count });

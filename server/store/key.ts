@@ -44,7 +44,7 @@ const READ_KEY = statement(
 
 /**
  * Finds a key by its public part and the hash of its secret, with the milliseconds until it expires, null for never. A
- * known public part with another secret gives no row, as an unknown one does, so both take the same work and time. The
+ * known public part with a wrong secret gives no row, like an unknown one, so both take the same work and time. The
  * database compares SHA-256 hashes: how far two of them agree says nothing about the secret.
  */
 export function readKey(publicPart: string, secretHash: Buffer): Statement {
@@ -88,7 +88,7 @@ const REVOKE_KEY = statement(
   'update api_key set revoked_at = coalesce(revoked_at, :now) where key_id = :keyId',
 );
 
-/** Revokes a key; a key that was revoked before keeps its time. */
+/** Revokes a key; one that was revoked before keeps its time. */
 export function revokeKey(keyId: string, now: Date): Statement {
   return REVOKE_KEY({ keyId, now });
 }
@@ -99,7 +99,7 @@ const REPLACE_KEY = statement(
   'update api_key set replaced_by = :replacedBy, expires_at = :expiresAt where key_id = :keyId',
 );
 
-/** Stores which key replaces a key, and when that expires; it must be locked. */
+/** Stores which key replaces a key, and when the replaced one expires; it must be locked. */
 export function replaceKey(keyId: string, replacedBy: string, expiresAt: Date): Statement {
   return REPLACE_KEY({ keyId, replacedBy, expiresAt });
 }
@@ -116,8 +116,8 @@ const NOTE_KEY_USES = statement(
 );
 
 /**
- * Stores that keys were used now, unless what is stored is less than a minute old. However many processes use a key, its
- * row changes about once a minute. A row that another transaction has locked is left for the next time.
+ * Stores that keys were used now, unless the stored time is less than a minute old. However many processes use a key,
+ * its row changes about once a minute. A row that another transaction has locked is left for the next time.
  */
 export function noteKeyUses(keyIds: readonly string[]): Statement {
   return NOTE_KEY_USES({ keyIds });

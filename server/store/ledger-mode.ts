@@ -8,7 +8,7 @@ import type { Database } from './connection/database.ts';
 /** The mode of a ledger: for real money (`live`), or for trials (`sandbox`). */
 export type LedgerMode = 'sandbox' | 'live';
 
-/** Reads the mode of a ledger; undefined as long as no service has started on it. */
+/** Reads the mode of a ledger; undefined until a service has started on it. */
 export function readLedgerMode(settings: ConnectionSettings): Promise<LedgerMode | undefined> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ known: boolean }>("select to_regclass('ledger_mode') is not null as known");
@@ -17,7 +17,10 @@ export function readLedgerMode(settings: ConnectionSettings): Promise<LedgerMode
   });
 }
 
-/** Sets the mode of a ledger, unless it is set already. Returns the mode in force, also when several processes set it at once. */
+/**
+ * Sets the mode of a ledger, unless it is already set. Returns the mode in force, even if several processes set it at
+ * once.
+ */
 export async function claimLedger(database: Database, mode: LedgerMode): Promise<LedgerMode> {
   const [row] = await database.read({
     name: 'claim_ledger',

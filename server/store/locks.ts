@@ -8,29 +8,29 @@ import { BIGINT, many, statement } from './sql.ts';
 // Tested by: `test/store/locks.test.ts`, `test/torture/rows/changes.ts`
 
 /**
- * The order in which every transaction takes its locks: the switch, names (idempotency keys and references), accounts, and
- * last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of one kind are
- * sorted, so that two transactions never deadlock. A decision uses rows read by a later statement than the one that
- * locked, or the locked rows themselves: under READ COMMITTED a statement that waits for a lock sees everything else as it
- * was before the wait.
+ * The order in which every transaction takes its locks: the switch, names (idempotency keys and references), accounts,
+ * and last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of one
+ * kind are taken in order, so that two transactions never deadlock. A decision uses rows read by a later statement than
+ * the one that locked, or the locked rows themselves: under READ COMMITTED a statement that waits for a lock sees
+ * everything else as it was before the wait.
  */
 const SWITCH_SPACE = 7201;
 
 /**
- * Advisory locks belong to the whole database, and each of its schemas may have a service: a change of one switch must not
- * wait for the transfers of another service. So the number is that of the table, which is looked up once, when the
- * statement is prepared. In `public` it is the number that earlier versions use.
+ * Advisory locks belong to the whole database, and each of its schemas may have a service: a change of one switch must
+ * not wait for the transfers of another service. So the number is the oid of the table, which is looked up once, when
+ * the statement is prepared. In `public` it is the number that earlier versions use.
  */
 const SWITCH_NUMBER = "case when current_schema() = 'public' then 1 else 'switch'::regclass::oid::int end";
 
-/** Locked alone by a change of the switch: once that has committed, nothing that was in flight can still complete. */
+/** Locked exclusively to change the switch: once that has committed, nothing that was in flight can still complete. */
 export const HOLD_SWITCH: Statement = {
   name: 'hold_switch',
   text: `select pg_advisory_xact_lock(${SWITCH_SPACE}, ${SWITCH_NUMBER})`,
   values: [],
 };
 
-/** What is unique and may not exist yet, so that there is no row to lock: an idempotency key, or a name. */
+/** Something unique that may not exist yet, so that there is no row to lock: an idempotency key, or a name. */
 export type LockedName =
   | Pick<KeyInScope, 'keyHash'>
   | {
@@ -53,9 +53,9 @@ const SHARE_SWITCH_AND_LOCK_NAMES = {
 };
 
 /**
- * What every transfer locks before anything is read: the switch, shared by everything that moves money, so that a change
- * of it waits until they have ended; and the names. One statement, since neither decides anything by itself. With `skip`,
- * names that others have locked are omitted, and {@link toMissedNames} returns them.
+ * What every transfer locks before anything is read: the switch, shared by everything that moves money, so that a
+ * change of it waits until they have ended; and the names. One statement, because neither decides anything by itself.
+ * With `skip`, names that others have locked are omitted, and {@link toMissedNames} returns them.
  */
 export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wait' | 'skip'): Statement {
   return SHARE_SWITCH_AND_LOCK_NAMES[mode]({ hashes: hashesOf(names) });
@@ -73,8 +73,8 @@ const LOCK_NAMES = statement(
 );
 
 /**
- * Locks names by their hash, in its order. Two names with one hash wait for each other, which costs a moment and
- * breaks nothing; the same is true of equal names of two services in two schemas of one database.
+ * Locks names by their hash, in order of the hashes. Two names with the same hash wait for each other, which costs a
+ * moment and breaks nothing; so do equal names of two services in two schemas of one database.
  */
 export function lockNames(names: readonly LockedName[]): Statement {
   return LOCK_NAMES({ hashes: hashesOf(names) });
@@ -92,7 +92,7 @@ function hashesOf(names: readonly LockedName[]): readonly bigint[] {
 }
 
 /**
- * First in the load of a transaction that only reads: all its statements see the books at one moment, without a lock that
+ * Comes first in a transaction that only reads: all its statements see the books at one moment, without a lock that
  * others would wait for.
  */
 export const ONE_SNAPSHOT: Statement = {

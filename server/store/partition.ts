@@ -4,18 +4,20 @@ import type { Database } from './connection/database.ts';
 // Kept by: default partitions
 // Tested by: `test/store/events/order.test.ts`
 
-/** Months ahead for which partitions are created: a service that is not restarted still has those of the next months. */
+/**
+ * Months ahead for which partitions are created: a service that is not restarted still has those of the next months.
+ */
 const MONTHS_AHEAD = 3;
 
-/** Days ahead, for the tables that are partitioned by day: a job that fails for a week does no harm. */
+/** Days ahead, for tables partitioned by day: a job that fails for a week does no harm. */
 const DAYS_AHEAD = 7;
 
 const DAY_MILLISECONDS = 86_400_000;
 
 /**
- * Creates the missing partitions of a moment, or of now by the database's clock, and of the following days and months, in
- * UTC. In a sandbox whose clock is ahead also those of its time, which its events have. Rows that are inserted before their
- * partition exists are stored in the default partition, and the day or month stays there; no data is lost.
+ * Creates the missing partitions of a moment, or of now by the database's clock, and of the following days and months,
+ * in UTC. In a sandbox whose clock is ahead, also those of its time, which its events have. Rows inserted before their
+ * partition exists go to the default partition, and their day or month stays there; no data is lost.
  */
 export async function preparePartitions(database: Database, moment?: Date): Promise<void> {
   await database.alone(async (client) => {
@@ -37,7 +39,7 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
   });
 }
 
-/** Creates the partitions that events of a moment and of the days after it need, for a sandbox whose clock is moved there. */
+/** Creates the partitions for events of a moment and of the days after it, for a sandbox whose clock is moved there. */
 export async function prepareEventDays(database: Database, moment: Date): Promise<void> {
   await database.alone(async (client) => {
     for (const day of daysFrom(moment)) await client.query('select make_event_partition($1, $2)', ['event', day]);
@@ -61,9 +63,8 @@ function toDay(moment: Date): string {
 }
 
 /**
- * Deletes errors of the log that are older than `days`, by the database's clock. Partitions are dropped as a whole, so a
- * month stays until its last day is that old; from the default partition, which has no months, single rows are deleted.
- * The
+ * Deletes errors older than `days` from the log, by the database's clock. Partitions are dropped whole, so a month
+ * stays until its last day is that old; single rows are deleted from the default partition, which has no months. The
  * numbers of errors and transfers are deleted after `countDays`. Returns the names of the dropped partitions.
  */
 export async function dropOldErrors(

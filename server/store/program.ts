@@ -30,7 +30,7 @@ export type Program = {
   readonly limits: Limits | null;
   /** Limits of each of its cards, unless the card has its own. */
   readonly cardLimits: Limits | null;
-  /** Below what available amount its funding is low, in minor units of its currency; null for never. */
+  /** Its funding is low below this available amount, in minor units of its currency; null for never. */
   readonly fundingLowThreshold: bigint | null;
   readonly metadata: Metadata;
   /** The current day in its time zone, YYYY-MM-DD. */
@@ -82,7 +82,7 @@ const FIND_PROGRAM = statement(
   'select program_id from program where program_id = :programId',
 );
 
-/** Reads a program's id, if it exists: all that has to be known before a request acts in it. */
+/** Reads a program's id, if it exists: all that must be known before a request acts in it. */
 export function findProgram(programId: string): Statement {
   return FIND_PROGRAM({ programId });
 }
@@ -96,7 +96,7 @@ const LIST_PROGRAMS = statement(
     order by program.program_id desc limit :count`,
 );
 
-/** Reads a page of programs, newest first, after the program `after`; with a pair only those that have it as metadata. */
+/** Reads a page of programs, newest first, after the program `after`; with a pair only those with this metadata. */
 export function listPrograms(
   pair: { readonly name: string; readonly value: string } | null,
   after: string | null,
@@ -150,7 +150,7 @@ const READ_FUNDING_THRESHOLD = statement(
   'select funding_low_threshold from program where program_id = :programId',
 );
 
-/** Reads below what available amount the funding of a program is low. Its funding accounts must be locked. */
+/** Reads the threshold below which the funding of a program is low. Its funding accounts must be locked. */
 export function readFundingThreshold(programId: string): Statement {
   return READ_FUNDING_THRESHOLD({ programId });
 }
@@ -167,8 +167,8 @@ const READ_TIME_ZONE = statement(
 );
 
 /**
- * Reads a time zone by its name as the server writes it, which reads no other (`pg_timezone_names` reads the files of all). Fails
- * with the state 22023 where there is none. The setting is local to the statement's own transaction.
+ * Reads a time zone by its name as the server writes it, and reads no other (`pg_timezone_names` reads the files of
+ * all). Fails with the SQLSTATE 22023 if there is none. The setting is local to the statement's own transaction.
  */
 export function readTimeZone(name: string): Statement {
   return READ_TIME_ZONE({ name });
@@ -181,9 +181,9 @@ export type RulesNow = {
   readonly now: number;
   /** What is disabled, in any program. */
   readonly switches: readonly SwitchSetting[];
-  /** Below what available amount the funding of the program is low, in minor units of its currency; null for never. */
+  /** The program's funding is low below this available amount, in minor units of its currency; null for never. */
   readonly fundingLowThreshold: bigint | null;
-  /** What was counted on its funding account in the last weeks; null where the program has no limits. */
+  /** The counted days of its funding account in the last weeks; null if the program has no limits. */
   readonly days: CountedDays | null;
 };
 
@@ -215,8 +215,9 @@ const READ_PROGRAM_RULES = statement(
 
 /**
  * Reads the limits of programs, their calendars, the switch and the clock. Must come after the switch was locked, in a
- * statement of its own, and after the accounts were locked or read. The clock is read once for all programs, so that the
- * decisions of a group have one time and one day: that of the time, whose microseconds no record shows.
+ * separate statement, and after the accounts were locked or read. The clock is read once for all programs, so that the
+ * decisions of a group have one time and one day. The time is cut to milliseconds, as in records, and the day is the
+ * day of that time.
  */
 export function readProgramRules(programIds: readonly string[]): Statement {
   return READ_PROGRAM_RULES({ programIds: [...new Set(programIds)] });

@@ -1,7 +1,10 @@
 import type { Statement } from './connection/database.ts';
 import { NUMBER, statement } from './sql.ts';
 
-/** Reads the real time by the database's clock, never ahead, as `now` in milliseconds since 1970. */
+/**
+ * Reads the real time by the database's clock, even in a sandbox whose clock is ahead, as `now` in milliseconds since
+ * 1970.
+ */
 export const READ_TIME_OF_DAY: Statement = {
   name: 'read_time_of_day',
   text: 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now',
@@ -17,8 +20,8 @@ const SET_CLOCK_AHEAD = statement(
 );
 
 /**
- * Sets how far the clock of the sandbox is ahead, and keeps the maximum that it has ever been. Every decision reads the
- * clock, so the switch must be locked alone.
+ * Sets how far the clock of the sandbox is ahead, and keeps the maximum so far. Every decision reads the clock, so the
+ * switch must be locked exclusively.
  */
 export function setClockAhead(seconds: number): Statement {
   return SET_CLOCK_AHEAD({ seconds });

@@ -15,13 +15,13 @@ import {
   word,
 } from './sql.ts';
 
-/** How long a session lives without being used. */
+/** How long a session stays valid without being used. */
 export const IDLE_MINUTES = 15;
 
-/** How long a session lives, however much it is used. */
+/** How long a session stays valid, however much it is used. */
 export const MAX_HOURS = 12;
 
-/** As many sessions as one key has; the oldest ends when there is one more. A team that shares a key has fewer. */
+/** Maximum number of sessions of a key; one more ends the oldest. A team that shares a key has fewer. */
 const MAX_SESSIONS_OF_KEY = 100;
 
 const CALLER_NAMES = columns({
@@ -32,7 +32,7 @@ const CALLER_NAMES = columns({
   lastActiveAt: nullable(DATE),
 });
 
-/** What a key and its card program are called, and the times of the session. */
+/** The names of a key and its card program, and the times of the session. */
 export type CallerNames = RowOf<typeof CALLER_NAMES.columns>;
 
 const READ_CALLER_NAMES = statement(
@@ -45,7 +45,7 @@ const READ_CALLER_NAMES = statement(
     where api_key.key_id = :keyId`,
 );
 
-/** Reads what a key and its card program are called, and the times of the session; no row for a key that there is not. */
+/** Reads the names of a key and its card program, and the times of the session; no row if the key does not exist. */
 export function readCallerNames(keyId: string, sessionId: string | null): Statement {
   return READ_CALLER_NAMES({ keyId, sessionId });
 }
@@ -61,7 +61,7 @@ const READ_PROGRAM_NAME = statement(
   'select name as program_name from program where program_id = :programId',
 );
 
-/** Reads what a card program is called, as `program_name`. */
+/** Reads the name of a card program, as `program_name`. */
 export function readProgramName(programId: string): Statement {
   return READ_PROGRAM_NAME({ programId });
 }
@@ -75,11 +75,11 @@ const BEARER = columns({
   replacedBy: nullable(UUID),
 });
 
-/** A session as it is found by its token. */
+/** A session found by its token. */
 export type FoundSession = RowOf<typeof BEARER.columns> & {
   /** Milliseconds until its key expires, null for never. */
   readonly keyLeft: number | null;
-  /** Milliseconds until it ends, unless it is used. */
+  /** Milliseconds until it ends if it is not used. */
   readonly idleLeft: number;
   /** Milliseconds until it ends in any case. */
   readonly left: number;
@@ -128,7 +128,7 @@ const LOCK_KEY_OF_SESSION = statement(
     from api_key where key_id = :keyId for no key update`,
 );
 
-/** Locks the key that a session is made from; `now` is the real time. No row for a key that there is not. */
+/** Locks the key for which a session is made; `now` is the real time. No row if the key does not exist. */
 export function lockKeyOfSession(keyId: string): Statement {
   return LOCK_KEY_OF_SESSION({ keyId });
 }
@@ -158,7 +158,7 @@ const DELETE_OLDEST_SESSIONS = statement(
     )`,
 );
 
-/** Makes room for one more session of a key, which must be locked: ends the oldest beyond the maximum. */
+/** Makes room for one more session of a key, which must be locked: ends the oldest ones above the maximum. */
 export function deleteOldestSessions(keyId: string): Statement {
   return DELETE_OLDEST_SESSIONS({ keyId, kept: MAX_SESSIONS_OF_KEY - 1 });
 }
@@ -221,10 +221,13 @@ export function deleteSession(sessionId: string): Statement {
 
 const SESSION_USE = columns({ sessionId: UUID, age: NUMBER });
 
-/** A use of a session so many milliseconds ago. */
+/** A use of a session that many milliseconds ago. */
 export type SessionUse = RowOf<typeof SESSION_USE.columns>;
 
-/** Stores when sessions were last used, unless a later use is stored. A row that another transaction has locked is left. */
+/**
+ * Stores when sessions were last used, unless a later use is stored. Rows that another transaction has locked are
+ * skipped.
+ */
 export const noteSessionUses = statementOfRows(
   'note_session_uses',
   SESSION_USE,
@@ -247,7 +250,7 @@ const FORGET_SESSIONS = statement(
     ) select count(*) as forgotten from forgotten`,
 );
 
-/** Deletes some of the sessions that have ended by their age. The table is too small to need an index for it. */
+/** Deletes some of the sessions that ended by age. The table is too small to need an index for it. */
 export function forgetSessions(count: number): Statement {
   return FORGET_SESSIONS({ count });
 }

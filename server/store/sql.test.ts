@@ -136,7 +136,7 @@ describe('columns', () => {
 
   test('have names that are names, since they become code', () => {
     const made = columns({ 'a: process.exit(1), b': TEXT });
-    expect(() => made.read({})).toThrow('a: process.exit(1), b is no name of a property');
+    expect(() => made.read({})).toThrow('a: process.exit(1), b is not the name of a property');
   });
 
   test('have no arrays of arrays', () => {

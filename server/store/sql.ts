@@ -2,13 +2,13 @@ import { ArrayWriter, type ElementType } from './binary-array.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { eventsOf } from './connection/work.ts';
 
-/** How values of one type are sent to PostgreSQL and read from its rows. SQL null is null in either direction. */
+/** How values of one type are sent to PostgreSQL and read from its rows. SQL null is null in both directions. */
 export type Column<Value> = {
-  /** The value from what `pg` gives; undefined where `pg` gives the value itself. */
+  /** Converts what `pg` returns; undefined if `pg` returns the value itself. */
   readonly read: ((stored: never) => Value | null) | undefined;
-  /** The value of one parameter. */
+  /** Converts the value of one parameter. */
   write(value: Value): unknown;
-  /** The value as an element of an array parameter; undefined for types that are arrays themselves. */
+  /** Writes the value as an element of an array parameter; undefined for types that are arrays themselves. */
   readonly element: ElementType<Value> | undefined;
   /** The name of the type in casts. */
   readonly type: string;
@@ -17,7 +17,7 @@ export type Column<Value> = {
 /** Columns by their property: the column of `programId` is `program_id`. */
 export type ColumnSet = { readonly [property: string]: Column<unknown> };
 
-/** A row of some columns, in JavaScript. */
+/** A row with some columns, in JavaScript. */
 export type RowOf<Columns extends ColumnSet> = {
   readonly [Property in keyof Columns]: Columns[Property] extends Column<infer Value> ? Value : never;
 };
@@ -25,7 +25,7 @@ export type RowOf<Columns extends ColumnSet> = {
 /** Arrays are copied into the message that sends them, so one writer is enough. */
 const writer = new ArrayWriter();
 
-/** A type of PostgreSQL by its name in casts and its number; `write` makes one parameter of a value. */
+/** A type of PostgreSQL by its name in casts and its number; `write` converts the value of one parameter. */
 function columnOf<Value>(
   type: string,
   oid: number,
@@ -46,7 +46,7 @@ const writeText = (text: string, to: ArrayWriter): void => to.text(text);
 
 export const UUID = columnOf<string>('uuid', 2950, (id, to) => to.uuid(id));
 export const BIGINT = columnOf<bigint>('bigint', 20, (value, to) => to.bigint(value));
-/** A sum of `bigint`, which can be larger than one. It is only read. */
+/** A sum of `bigint`, which can exceed the range of one. Only read. */
 export const SUM: Column<bigint> = { read: BigInt, write: String, element: undefined, type: 'numeric' };
 export const SMALLINT = columnOf<number>('smallint', 21, (value, to) => to.smallint(value));
 export const INTEGER = columnOf<number>('integer', 23, (value, to) => to.integer(value));
@@ -61,15 +61,15 @@ export const TIME = columnOf<number>('timestamptz', 1184, (time, to) => to.momen
 });
 /** A Date for a `timestamptz`. */
 export const DATE = columnOf<Date>('timestamptz', 1184, (date, to) => to.moment(date.getTime()));
-/** A whole number of the database that is small enough for a JavaScript number. */
+/** A whole number in the database that is small enough for a JavaScript number. */
 export const NUMBER = columnOf<number>('bigint', 20, (value, to) => to.wholeNumber(value), { read: toNumber });
 export const BYTES = columnOf<Buffer>('bytea', 17, (bytes, to) => to.bytes(bytes));
 /** Hexadecimal digits for a `bytea`. */
 export const HEX = columnOf<string>('bytea', 17, (digits, to) => to.hex(digits), { write: fromHex, read: toHex });
-/** JSON text in a `text` column, to the letter as it was written. */
+/** JSON text in a `text` column, exactly as it was written. */
 export const JSON_TEXT = TEXT;
 
-/** One of some words of the schema. */
+/** One of a fixed set of words. */
 export const word = <Word extends string>(): Column<Word> => columnOf<Word>('text', 25, writeText);
 
 /** A value in a column of PostgreSQL's type `json` or `jsonb`. */
@@ -87,7 +87,7 @@ export function many<Value>(
   column: Column<Value>,
 ): Column<readonly Value[]> & { readonly sql: (place: string) => string } {
   const element = elementOf(column, 'many');
-  // In a column that may be null.
+  // Also for a column that may be null.
   const write = (values: readonly Value[] | null): Buffer | null =>
     values === null ? null : writer.writeAll(element, values);
   return {
@@ -135,12 +135,12 @@ type ColumnRead = {
 
 /**
  * Compiles the function that a person would write for these columns. It is thirty times as fast as a loop that sets the
- * properties by their names, which matters for thousands of rows in a second. All names come from the code of the store;
- * any that is more than a name is refused.
+ * properties by name, which matters for thousands of rows a second. All names come from the code of the store; any that
+ * is not a plain name is refused.
  */
 function readerOf(reads: readonly ColumnRead[]): (row: Row) => unknown {
   const members = reads.map(({ property, name, read }, index) => {
-    if (!/^[A-Za-z]\w*$/.test(property)) throw new Error(`${property} is no name of a property`);
+    if (!/^[A-Za-z]\w*$/.test(property)) throw new Error(`${property} is not the name of a property`);
     return `${property}: ${read === undefined ? `row.${name}` : `reads[${index}](row.${name})`}`;
   });
   const compile = new Function('reads', `return (row) => ({ ${members.join(', ')} });`);
@@ -170,10 +170,10 @@ export function columns<Set extends ColumnSet>(set: Set): Columns<Set> {
   };
 }
 
-/** Rows as one parameter: in the text it is a relation of its columns, to be selected from. */
+/** Rows as one parameter: in the text, a relation with its columns to select from. */
 export type Rows<Set extends ColumnSet> = { readonly rowsOf: Columns<Set> };
 
-/** The parameters of a statement by their names. */
+/** The parameters of a statement, by name. */
 export type ParameterSet = { readonly [name: string]: Column<unknown> | Rows<ColumnSet> };
 
 /** The values that a statement takes. */
@@ -210,7 +210,7 @@ function compile(name: string, parameters: ParameterSet, text: string): Compiled
   return { text: compiled, send };
 }
 
-/** SQL for a parameter, whose values come next. */
+/** SQL for a parameter, whose values are sent next. */
 function placeOf(name: string, parameter: ParameterSet[string], send: Send[]): string {
   if (!('rowsOf' in parameter)) {
     const place = `$${send.push({ name, write: parameter.write })}`;
@@ -227,7 +227,7 @@ function placeOf(name: string, parameter: ParameterSet[string], send: Send[]): s
 
 /**
  * A statement with named parameters. Its text is compiled here, once, so it must be called when the module is loaded.
- * Throws when the text and the parameters do not go together.
+ * Throws if the text and the parameters do not match.
  */
 export function statement<Parameters extends ParameterSet>(
   name: string,
@@ -240,7 +240,7 @@ export function statement<Parameters extends ParameterSet>(
   return (values) => bind(name, compiled, values);
 }
 
-/** A statement whose text depends on the request: one name for each text, which is compiled when it is first used. */
+/** A statement whose text depends on the request: one name for each text, which is compiled on first use. */
 export function statementVariants<Parameters extends ParameterSet>(
   parameters: Parameters,
 ): (name: string, text: () => string, values: ValuesOf<Parameters>) => Statement {
@@ -291,9 +291,9 @@ export function insertRow<Set extends ColumnSet>(
 }
 
 /**
- * SQL: where the row of a table is stored that has the key of a row of `:sent`. An update that joins its rows by this
- * place finds each by one probe of the key's index, in the order of `:sent`. Joined by the key itself, the planner may
- * rather read the whole index of a table that it takes for small, once for every group.
+ * SQL: the location (ctid) of the row of a table that has the key of a row of `:sent`. An update that joins its rows by
+ * this location finds each with one index lookup, in the order of `:sent`. If joined by the key itself, the planner may
+ * instead read the whole index of a table that it takes for small, once for every group.
  */
 export function ctidOf(table: string, key: readonly string[]): string {
   const isSent = key.map((column) => `stored.${column} = sent.${column}`).join(' and ');
@@ -303,14 +303,14 @@ export function ctidOf(table: string, key: readonly string[]): string {
 const merged = new Map<string, { readonly name: string; readonly text: string }>();
 
 /**
- * Several writes as one statement, so that a group of transfers is saved with one message and one response. They see the
- * tables as they were before it, so none may depend on a row that another one writes.
+ * Several writes as one statement, so that a group of transfers is saved with one message and one response. They see
+ * the tables as they were before it, so none may depend on a row that another one writes.
  */
 export function mergeWrites(writes: readonly Statement[]): Statement {
   const key = writes.map((write) => write.name).join();
   let known = merged.get(key);
   if (known === undefined) {
-    // PostgreSQL cuts names after 63 bytes, so they are numbered.
+    // PostgreSQL truncates names after 63 bytes, so they are numbered.
     known = { name: `merged_writes_${merged.size}`, text: mergeTexts(writes) };
     merged.set(key, known);
   }

@@ -16,7 +16,10 @@ const SWITCH = columns({
   until: nullable(TIME),
 });
 
-/** The clock is cut to milliseconds: rounded, a moment of the next half millisecond would not be in the future. */
+/**
+ * The clock is truncated to milliseconds: if it were rounded, a moment in the next half millisecond would not be in the
+ * future.
+ */
 const COLUMNS = `(extract(epoch from date_trunc('milliseconds', service_now())) * 1000)::bigint as now, switch_id, ${SWITCH.names}`;
 
 /** SQL: a row of `switch` as JSON. */
@@ -30,7 +33,7 @@ export function toDisabledScopes(found: unknown): readonly SwitchSetting[] {
   return (found ?? []) as readonly SwitchSetting[];
 }
 
-/** Reads what is disabled, and the clock. Must come after the switch was locked, in a statement of its own. */
+/** Reads what is disabled, and the clock. Must come after the switch was locked, in a separate statement. */
 export const READ_SWITCH: Statement = {
   name: 'read_switch',
   text: `select ${COLUMNS} from (select) as always left join switch on disabled`,
@@ -58,7 +61,7 @@ const WRITE_SWITCH = statement(
       actor = excluded.actor, since = excluded.since, until = excluded.until`,
 );
 
-/** Stores one setting; the switch must be locked alone. */
+/** Stores one setting; the switch must be locked exclusively. */
 export function writeSwitch(switchId: string, setting: SwitchSetting): Statement {
   return WRITE_SWITCH({ switchId, ...setting });
 }

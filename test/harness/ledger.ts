@@ -10,7 +10,7 @@ import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { type AnyService, handlersOf } from '../../server/handlers.ts';
 import { type WrittenReply, writeReply } from '../../server/http/wire/reply.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import type { ConnectionSettings, Patience } from '../../server/store/connection/connections.ts';
+import type { ConnectionSettings, TimeLimits } from '../../server/store/connection/connections.ts';
 import type { Database } from '../../server/store/connection/database.ts';
 import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
@@ -115,9 +115,9 @@ export function openLedger(
   connection: ConnectionSettings,
   bounds?: LaneBounds,
   observer?: CommitObserver,
-  patience?: Patience,
+  timeLimits?: TimeLimits,
 ): Ledger {
-  const databases = openDatabases(connection, undefined, patience);
+  const databases = openDatabases(connection, undefined, timeLimits);
   const overview = new OverviewMaker((service) => readStatus(NO_PROCESS, service), new ResponseCounter(), {
     waiting: () => transfers.waiting,
   });

@@ -5,7 +5,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readHeads, toHeads } from '../../store/events/event-positions.ts';
 import type { Attempt } from '../../store/webhooks/attempt.ts';
-import { readAskedDeliveries, type StoredDelivery, toDeliveries } from '../../store/webhooks/delivery.ts';
+import { readRequestedDeliveries, type StoredDelivery, toDeliveries } from '../../store/webhooks/delivery.ts';
 import { ALL_EVENTS } from '../../subjects/events/event-news.ts';
 import type { Vault } from '../../subjects/webhooks/vault.ts';
 import { Catalog } from './catalog.ts';
@@ -195,7 +195,7 @@ export class Deliverer {
     const except = [...this.#catalog.endpoints]
       .filter(({ askedCount }) => askedCount >= MAX_ASKED_COUNT)
       .map(({ webhookId }) => webhookId);
-    const rows = toDeliveries(await database.read(readAskedDeliveries({ shards, except, count: ASKED_COUNT })));
+    const rows = toDeliveries(await database.read(readRequestedDeliveries({ shards, except, count: ASKED_COUNT })));
     for (const row of rows) {
       const endpoint = this.#catalog.find(row.webhookId);
       if (endpoint?.noteAsked(row) !== true) continue;

@@ -3,13 +3,13 @@ import { CARD_DETAILS, type CardDetails, toCardDetails } from '../card.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { NUMBER, nullable, statementVariants, TEXT, UUID, word } from '../sql.ts';
 
-/** Which cards are listed; null where it does not matter. */
+/** Which cards are listed; null for no condition. */
 export type CardFilter = {
-  /** The status of today: a card past its last day has expired. */
+  /** Today's status: a card past its last day has expired. */
   readonly status: CardStatus | null;
   readonly lastFour: string | null;
   readonly holderReference: string | null;
-  /** How the id on the wire begins. */
+  /** The beginning of the id on the wire. */
   readonly prefix: string | null;
   /** A pair of its metadata. */
   readonly metadata: { readonly name: string; readonly value: string } | null;
@@ -24,7 +24,7 @@ export const EVERY_CARD: CardFilter = {
   metadata: null,
 };
 
-/** A chunk of the cards that a filter leads to. */
+/** A chunk of the cards that match a filter. */
 export type CardChunk = {
   /** The last card of the previous chunk (inner UUID); null for the first. */
   readonly after: string | null;
@@ -34,17 +34,17 @@ export type CardChunk = {
   readonly maxExamined: number;
 };
 
-/** One index, and the cards that it leads to. */
+/** One index, and the cards found through it. */
 type Route = {
   readonly name: string;
-  /** The parts of the filter that each card on the route matches. */
+  /** The parts of the filter that every card on the route matches. */
   readonly covers: readonly (keyof CardFilter)[];
-  /** The columns of the index before the card's id that are compared with both ends, and what each must be. */
+  /** The columns of the index before the card's id, which are compared at both ends, and their values. */
   readonly lead: readonly (readonly [column: string, value: string])[];
   readonly condition?: string;
-  /** By a pair, in the table of the metadata. */
+  /** By a pair, through the table of the metadata. */
   readonly isByPair?: true;
-  /** By their names, in the order of bytes; otherwise newest first. */
+  /** By name, in byte order; otherwise newest first. */
   readonly isByName?: true;
 };
 
@@ -54,7 +54,7 @@ const BY_PREFIX: Route = {
   name: 'by_prefix',
   covers: ['prefix'],
   lead: [],
-  // Ids are visible ASCII, so what begins like this is below the same followed by the next character of the table.
+  // Ids are visible ASCII, so every id with this prefix sorts below the prefix followed by U+007F.
   condition: `and card.name collate "C" >= :prefix and card.name collate "C" < :prefix || U&'\\007F'`,
   isByName: true,
 };
@@ -71,24 +71,24 @@ const BY_LAST_FOUR: Route = {
 const BY_METADATA: Route = { name: 'by_metadata', covers: ['metadata'], lead: [], isByPair: true };
 const BY_STATUS: Route = {
   name: 'by_status',
-  // A card that is stored as suspended may have expired, so each is compared.
+  // A card stored as suspended may have expired, so each one is compared.
   covers: [],
   lead: [['status', ':status::text']],
   condition: "and card.status <> 'active'",
 };
 const ALL: Route = { name: '', covers: [], lead: [] };
 
-/** The route for a filter: of its parts that have an index, the one that usually finds the fewest cards. */
+/** The route for a filter: among its parts with an index, the one that usually finds the fewest cards. */
 function routeFor({ prefix, holderReference, lastFour, metadata, status }: CardFilter): Route {
   if (holderReference !== null) return BY_HOLDER;
   if (lastFour !== null) return BY_LAST_FOUR;
   if (prefix !== null) return BY_PREFIX;
   if (metadata !== null) return BY_METADATA;
-  // Most cards are active, and those that have expired are stored with the status that they had.
+  // Most cards are active, and expired ones are stored with the status that they had.
   return status === null || status === 'active' || status === 'expired' ? ALL : BY_STATUS;
 }
 
-/** Whether a list compares more cards than it returns; not where one index covers the filter. */
+/** Whether a list compares more cards than it returns; false if one index covers the filter. */
 export function isCardFiltered(filter: CardFilter): boolean {
   const { covers } = routeFor(filter);
   return (Object.keys(filter) as (keyof CardFilter)[]).some((name) => filter[name] !== null && !covers.includes(name));
@@ -97,7 +97,7 @@ export function isCardFiltered(filter: CardFilter): boolean {
 const FIRST_ID = "'00000000-0000-0000-0000-000000000000'::uuid";
 const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";
 
-const SIFTS: readonly (readonly [covered: keyof CardFilter, parameter: string, condition: string])[] = [
+const CONDITIONS: readonly (readonly [covered: keyof CardFilter, parameter: string, condition: string])[] = [
   [
     'status',
     ':status::text',
@@ -125,8 +125,8 @@ const LIST_CARDS = statementVariants({
 });
 
 /**
- * Reads a chunk of a program's cards: newest first, but by their ids where the filter has the beginning of one. One
- * index leads to the cards that can match, and each is compared with the rest of the filter, `maxExamined` of them at most.
+ * Reads a chunk of a program's cards: newest first, or by id if the filter has a prefix. One index finds the cards that
+ * can match, and each is compared with the rest of the filter, at most `maxExamined` of them.
  */
 export function listCards(programId: string, filter: CardFilter, chunk: CardChunk): Statement {
   const route = routeFor(filter);
@@ -144,8 +144,8 @@ export function listCards(programId: string, filter: CardFilter, chunk: CardChun
 }
 
 /**
- * SQL: the cards on a route, from the end of the chunk before. Two ends of the ids make the route's index the cheapest
- * also where the planner has no statistics of the table yet.
+ * SQL: the cards on a route, from the end of the previous chunk. Bounds on both ends of the ids make the route's index
+ * the cheapest even before the planner has statistics of the table.
  */
 function along({ lead, condition = '', isByName, isByPair }: Route, isLater: boolean): string {
   if (isByPair) {
@@ -176,7 +176,7 @@ function along({ lead, condition = '', isByName, isByPair }: Route, isLater: boo
 function textOf(route: Route, filtered: boolean, isLater: boolean): string {
   const [key, onward, backward] = route.isByName ? ['name collate "C"', 'asc', 'desc'] : ['card_id', 'desc', 'asc'];
   const matches = filtered
-    ? SIFTS.filter(([covered]) => !route.covers.includes(covered))
+    ? CONDITIONS.filter(([covered]) => !route.covers.includes(covered))
         .map(([, parameter, condition]) => `(${parameter} is null or ${condition})`)
         .join(' and ')
     : 'true';

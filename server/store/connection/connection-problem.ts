@@ -7,15 +7,16 @@ const REQUIRES_TLS = ['require', 'verify-ca', 'verify-full'];
 
 /**
  * Why a database must not be connected to, in a sentence that says what to set and repeats nothing of the address;
- * undefined when it may be. A private connection must be safe from eavesdropping and impersonation: the same machine, or
- * TLS with a verified certificate.
+ * undefined if it may be. A private connection must be safe from eavesdropping and impersonation: on the same machine,
+ * or over TLS with a verified certificate.
  *
  * Only `pg` knows how it reads an address, its parameters, and PGHOST and PGSSLMODE where the address has none. So this
  * creates a client, which never connects. Throws the error of `pg` for an address that it cannot read.
  */
 export function findConnectionProblem(settings: ConnectionSettings, mustBePrivate: boolean): string | undefined {
   const client = new pg.Client(settings);
-  // PostgreSQL would quote it: it may be the end of a password that was cut at a '/'. Where none is named it is the user.
+  // PostgreSQL would quote it, and it may be the end of a password that was cut at a '/'. If no database is named, it
+  // is the user.
   if (client.database?.includes('@') && client.database !== client.user) {
     return 'DATABASE_URL has an @ in the name of the database. In a user name or a password, write @ as %40 and / as %2F.';
   }
@@ -29,7 +30,7 @@ export function findConnectionProblem(settings: ConnectionSettings, mustBePrivat
     return 'DATABASE_URL has an empty parameter host. Remove it, or set it to where the database is.';
   }
   if (isOfThisMachine(client.host)) return undefined;
-  // A boolean, options of Node's TLS, or a text that `pg` did not understand; its types have only the first.
+  // A boolean, options of Node's TLS, or a text that `pg` did not understand; its types only have the first.
   const tls: unknown = client.ssl;
   const mode = parameters.get('sslmode');
   const isEncrypted = tls === true || (typeof tls === 'object' && tls !== null);
@@ -47,7 +48,7 @@ export function findConnectionProblem(settings: ConnectionSettings, mustBePrivat
   );
 }
 
-/** The parameters as they were written; those of `pg` are the last of each name. */
+/** The parameters as they were written; `pg` keeps only the last of each name. */
 function parametersOf(connectionString: string): URLSearchParams {
   const [address = ''] = connectionString.split('#', 1);
   const start = address.indexOf('?');
@@ -55,7 +56,7 @@ function parametersOf(connectionString: string): URLSearchParams {
 }
 
 function isOfThisMachine(host: string): boolean {
-  // A path is that of a socket.
+  // A path means a socket.
   if (host.startsWith('/') || host.toLowerCase() === 'localhost' || host === '::1') return true;
   return isIP(host) === 4 && host.startsWith('127.');
 }

@@ -18,7 +18,7 @@ import {
 // Kept by: `STARTS`
 // Tested by: `test/start/waits.test.ts`
 
-/** Where PostgreSQL is, as `pg` takes it, and the schema of the tables when it is not {@link DEFAULT_SCHEMA}. */
+/** The address of PostgreSQL in the form of `pg`, and the schema of the tables if it is not {@link DEFAULT_SCHEMA}. */
 export type ConnectionSettings = Address & { readonly schema?: string };
 
 type Address =
@@ -26,8 +26,8 @@ type Address =
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
 
 /**
- * Under which role of the database a connection works; its rights are in migrations/0005_row_level_security.sql.
- * `application` serves the requests of card programs, and sees only the rows of the programs it has named.
+ * The role of the database under which a connection works; migrations/0005_row_level_security.sql has its rights.
+ * `application` serves the requests of card programs, and sees only the rows of the programs that it has named.
  * `background` is for operators and loops, for all programs. `authentication` finds the caller of a request.
  */
 export type Role = 'application' | 'background' | 'authentication';
@@ -38,11 +38,14 @@ export const MIN_CONNECTIONS = 6;
 /** The maximum that a process opens, unless DATABASE_CONNECTIONS is set. */
 export const MAX_CONNECTIONS = 27;
 
-/** Maximum numbers of connections, by role: `readers` run single statements, `writers` transactions. */
+/** Maximum number of connections by role: `readers` run single statements, `writers` transactions. */
 type Sizes = Readonly<Record<Role, RoleSizes>>;
 type RoleSizes = { readonly readers: number; readonly writers: number };
 
-/** Divides the connections that a process may open, at least {@link MIN_CONNECTIONS}; one is for work that runs alone. */
+/**
+ * Divides the connections that a process may open, at least {@link MIN_CONNECTIONS}; one is for work on a connection of
+ * its own.
+ */
 export function divideConnections(total: number): Sizes {
   const sizes = {
     application: { readers: 1, writers: 1 },
@@ -55,52 +58,56 @@ export function divideConnections(total: number): Sizes {
     for (const kind of ['writers', 'readers'] as const) {
       for (const role of ['application', 'background'] as const) if (left-- > 0) sizes[role][kind] += 1;
     }
-    // Keys are looked up in a fraction of a millisecond and remembered for a second: two connections are plenty.
+    // Keys are looked up in a fraction of a millisecond and cached for a second: two connections are plenty.
     if (round === 0 && left-- > 0) sizes.authentication.readers += 1;
   }
   return sizes;
 }
 
-/** An idle connection is closed after this time: others may need its place on the server. */
+/** An idle connection is closed after this time, because others may need its place on the server. */
 const IDLE_MILLISECONDS = 5000;
 
 /**
- * How long a writing connection, and with it each of its plans, is used. A plan that was made for a nearly empty table
- * may use the wrong one of two indexes; it must not stay when the table has grown.
+ * How long a writing connection, and each of its plans, is used. A plan made for a nearly empty table may use the wrong
+ * one of two indexes, and must not stay when the table has grown.
  */
 const WRITER_LIFETIME_SECONDS = 60;
 
-/** For `pg`: waits as long as it takes. */
+/** For `pg`: no time limit. */
 const NO_LIMIT = 0;
 
-/** How long the connections of a pool wait, for a connection, for a response, and in PostgreSQL for a lock and a statement. */
-export type Patience = {
+/**
+ * Time limits of a pool's connections: for a connection, for a response, and in PostgreSQL for a lock and a statement.
+ */
+export type TimeLimits = {
   readonly connectMilliseconds: number;
   readonly responseMilliseconds: number;
   readonly session: readonly Setting[];
 };
 
-/** For requests, which are to be answered in time. */
-export const REQUESTS: Patience = {
+/** For requests, which must be answered in time. */
+export const REQUESTS: TimeLimits = {
   connectMilliseconds: LIMITS.connect,
   responseMilliseconds: LIMITS.response,
   session: WITHIN_LIMITS,
 };
 
 /**
- * For starts and commands, which have nobody to answer and would only be repeated: a server that is slow, or a lock that is
- * held, is waited for. What ends the wait is a reason: PostgreSQL refuses, its process ends, or its machine is gone.
+ * For starts and commands, which nobody waits for and which would only be repeated: they wait for a slow server or a
+ * held lock. The wait ends for a reason: PostgreSQL refuses, its process ends, or its machine is gone.
  */
-export const STARTS: Patience = {
+export const STARTS: TimeLimits = {
   connectMilliseconds: NO_LIMIT,
   responseMilliseconds: NO_LIMIT,
   session: WITHOUT_LIMITS,
 };
 
-/** The kernel of a machine that lives answers at once, however slow its PostgreSQL is; one that is gone is noticed. */
+/**
+ * The kernel of a running machine responds at once, however slow its PostgreSQL is; a machine that is gone is noticed.
+ */
 const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const;
 
-/** Settings that differ from what was set, or the error of PostgreSQL about the role; in a few words. */
+/** The settings that are not in force, or PostgreSQL's error about the role; in a few words. */
 export type RoleProblem = { readonly differing: string } | { readonly refused: string };
 
 /** The open connections of one role. */
@@ -111,7 +118,7 @@ export class Connections {
   readonly group: PoolGroup;
   readonly #settings: ConnectionSettings;
   readonly #role: Role;
-  readonly #patience: Patience;
+  readonly #timeLimits: TimeLimits;
 
   /** Opens no connection before one is needed. */
   constructor(
@@ -119,29 +126,29 @@ export class Connections {
     role: Role,
     group: PoolGroup,
     sizes: RoleSizes,
-    patience: Patience = REQUESTS,
+    timeLimits: TimeLimits = REQUESTS,
   ) {
     this.#settings = settings;
     this.#role = role;
-    this.#patience = patience;
+    this.#timeLimits = timeLimits;
     this.group = group;
-    const session: readonly Setting[] = [...patience.session, actAs(role)];
+    const session: readonly Setting[] = [...timeLimits.session, actAs(role)];
     const readers = { kind: 'readers', min: 0, max: sizes.readers } as const;
-    // One writer of transfers stays open, so that they go on whatever else takes the connections of the server.
+    // One writer of transfers stays open, so that transfers continue even if others take the server's connections.
     const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes.writers } as const;
-    this.readers = new Pool(openPool(settings, toPooling(readers), session, patience), readers, group);
+    this.readers = new Pool(openPool(settings, toPooling(readers), session, timeLimits), readers, group);
     const pooling = { ...toPooling(writers), maxLifetimeSeconds: WRITER_LIFETIME_SECONDS };
     const writing = [...WRITER_SETTINGS, ...session];
-    this.writers = new Pool(openPool(settings, pooling, writing, patience), writers, group);
+    this.writers = new Pool(openPool(settings, pooling, writing, timeLimits), writers, group);
   }
 
   /**
-   * Why the role cannot be used, in a few words. A pooler that sends the statements of one connection to several sessions
-   * would silently drop the role and the settings, and with them the separation of programs.
+   * Why the role cannot be used, in a few words. A pooler that distributes the statements of one connection over
+   * several sessions would silently drop the role and the settings, and with them the separation of programs.
    */
   async findRoleProblem(): Promise<RoleProblem | undefined> {
     const table = this.#role === 'authentication' ? 'api_key' : 'switch';
-    const settings = settingsFor(this.#settings, [...this.#patience.session, actAs(this.#role)]);
+    const settings = settingsFor(this.#settings, [...this.#timeLimits.session, actAs(this.#role)]);
     try {
       await this.readers.query(`select count(*) from ${table}`);
       const differing = await findDifferingSettings(this.readers, settings);
@@ -152,28 +159,28 @@ export class Connections {
     }
   }
 
-  /** Has fewer connections from now on. */
+  /** Limits the connections from now on. */
   limit({ readers, writers }: RoleSizes): void {
     this.readers.limit(readers);
     this.writers.limit(writers);
   }
 
-  /** Runs work on a connection of its own, without time limits. When the signal aborts, the connection ends. */
+  /** Runs work on a connection of its own, without time limits. An aborted signal closes the connection. */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-    const { connectMilliseconds } = this.#patience;
+    const { connectMilliseconds } = this.#timeLimits;
     const session = [...WITHOUT_LIMITS, actAs(this.#role)];
     return withClient(this.#settings, session, run, { group: this.group, signal, connectMilliseconds });
   }
 
-  /** Closes every connection, after what runs on them. */
+  /** Closes every connection after its current work. */
   async close(): Promise<void> {
     await Promise.all([this.readers.end(), this.writers.end()]);
   }
 }
 
 /**
- * Runs work on a connection of its own, without time limits and with the rights of the user itself: for the schema and the
- * roles. Throws the error of `pg` when it cannot connect.
+ * Runs work on a connection of its own, without time limits and with the rights of the user itself: for the schema and
+ * the roles. Throws the error of `pg` if it cannot connect.
  */
 export function administer<Result>(
   settings: ConnectionSettings,
@@ -186,9 +193,9 @@ export function administer<Result>(
 const UNKNOWN_SETTING = '42704';
 
 /**
- * Runs work on a connection with the user's own settings, except time limits that would end it at once. Accepts any
- * PostgreSQL, however old: one that does not know all of these limits gets none of them. Throws the error of `pg` when it
- * cannot connect.
+ * Runs work on a connection with the user's own settings, except time limits that would end it at once. Works with
+ * every PostgreSQL, however old: one that does not know all of these limits gets none of them. Throws the error of `pg`
+ * if it cannot connect.
  */
 export async function connectPlainly<Result>(
   settings: ConnectionSettings,
@@ -203,8 +210,8 @@ export async function connectPlainly<Result>(
   return endingAfter(await new PoolGroup().connect(undefined, performance.now() + LIMITS.crowded, attempt), run);
 }
 
-/** The same within the limits of a request: for a question about those that wait, which must not wait itself. */
-export function consult<Result>(
+/** The same within the time limits of a request: for a query about sessions that wait, which must not wait itself. */
+export function connectWithinLimits<Result>(
   settings: ConnectionSettings,
   run: (client: pg.ClientBase) => Promise<Result>,
 ): Promise<Result> {
@@ -230,11 +237,11 @@ function settingsFor({ schema }: ConnectionSettings, more: readonly Setting[]): 
   return sessionSettings(schema ?? DEFAULT_SCHEMA, ...more);
 }
 
-/** A connection that is in no pool. */
+/** A connection outside the pools. */
 type Lone = {
-  /** Those that make room for it. */
+  /** The pools that make room for it. */
   readonly group?: PoolGroup;
-  /** Ends it. */
+  /** Closes it. */
   readonly signal?: AbortSignal | undefined;
   readonly connectMilliseconds?: number;
 };
@@ -284,7 +291,7 @@ async function endingAfter<Result>(
 }
 
 function toPooling({ min, max }: PoolSize): pg.PoolConfig {
-  // For `pg` 0 is not none but its own default.
+  // For `pg`, 0 means its own default rather than none.
   return { min, max: Math.max(max, 1) };
 }
 
@@ -292,7 +299,7 @@ function openPool(
   where: ConnectionSettings,
   pooling: pg.PoolConfig,
   more: readonly Setting[],
-  { connectMilliseconds, responseMilliseconds }: Patience,
+  { connectMilliseconds, responseMilliseconds }: TimeLimits,
 ): pg.Pool {
   const settings = settingsFor(where, more);
   const pool = new pg.Pool({
@@ -305,11 +312,11 @@ function openPool(
     query_timeout: responseMilliseconds,
     application_name: 'transfer-service',
     options: startupOptions(settings),
-    // A connection is used only when it has its settings; one that cannot have them is closed.
+    // A connection is used only with its settings; if they cannot be applied, it is closed.
     onConnect: (client) => applySettings(client, settings),
     types: { getTypeParser: parserOf },
   });
-  // A dead idle connection is taken out of the pool; without a listener it would end the process.
+  // A dead idle connection leaves the pool; without a listener it would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
@@ -323,13 +330,13 @@ function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => u
   return pg.types.getTypeParser(oid, format ?? 'text') as (value: string) => unknown;
 }
 
-/** A maximum of connections, null for none, and how many are open, without the one that reads it. */
+/** A maximum of connections, null for none, and how many are open, except the one that reads it. */
 type Usage = { readonly max: number | null; readonly used: number };
 type UsageRow = { readonly user: string; readonly database: string } & Readonly<
   Record<'role' | 'ofDatabase' | 'server', Usage>
 >;
 
-/** A maximum of connections that the server, a role or a database has, and how to raise it. */
+/** A maximum number of connections of the server, a role or a database, and how to raise it. */
 export type ConnectionLimit = {
   readonly whose: string;
   readonly raise: string;
@@ -339,8 +346,8 @@ export type ConnectionLimit = {
 };
 
 /**
- * Superusers are exempt from the limits of roles and databases and may use the reserved connections; `reserved_connections` is
- * new in PostgreSQL 16.
+ * Superusers are exempt from the limits of roles and databases and may use the reserved connections;
+ * `reserved_connections` is new in PostgreSQL 16.
  */
 const READ_USAGE = `with used as (
     select count(*)::integer as server, count(*) filter (where usename = session_user)::integer as role,

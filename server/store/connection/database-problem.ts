@@ -8,7 +8,7 @@ import { DEFAULT_SCHEMA } from './session-settings.ts';
 // Kept by: this file, `server-problem.ts`
 // Tested by: `test/start/database-problems.test.ts`, `test/start/foreign-server.test.ts`
 
-/** What a database is opened for: commands that only check accept one that is read-only. */
+/** What a database is opened for: commands that only check accept a read-only one. */
 export type DatabaseUse = 'read' | 'write';
 
 /** The oldest version of PostgreSQL that the migrations support. */
@@ -34,9 +34,9 @@ export type ServerFacts = {
 };
 
 /**
- * Why the service cannot use a database; undefined when it can. Checked before
- * anything else, on a connection without the service's own settings, some of which an older server would refuse. Changes
- * nothing. Throws the error of `pg` when it cannot connect.
+ * Why the service cannot use a database; undefined if it can. Checked before anything else, on a connection without the
+ * service's own settings, some of which an older server would refuse. Changes nothing. Throws the error of `pg` if it
+ * cannot connect.
  */
 export function findDatabaseProblem(
   settings: ConnectionSettings,
@@ -77,7 +77,7 @@ export function findServerProblem(facts: ServerFacts, use: DatabaseUse): Startup
       'The database server is a standby, which is read-only. Set DATABASE_URL to the primary server.',
     );
   }
-  // The service overrides a setting of its user, but not one of the whole database or server.
+  // The service overrides this setting of its user, but not of the whole database or server.
   if (readOnly === 'on' && !['user', 'database user', 'client', 'session'].includes(readOnlySource)) {
     return new StartupProblem(
       'database-read-only',
@@ -89,7 +89,7 @@ export function findServerProblem(facts: ServerFacts, use: DatabaseUse): Startup
 }
 
 async function readServer(client: pg.ClientBase): Promise<ServerFacts> {
-  // This must work on any old server.
+  // This must work on every old server.
   const { rows } = await client.query<ServerFacts>(`select
       pg_catalog.current_setting('server_version_num')::pg_catalog.int4 as "versionNumber",
       pg_catalog.current_setting('server_version') as version,
@@ -137,10 +137,10 @@ function foreign(schema: string, problem: string): StartupProblem {
   );
 }
 
-/** The columns with which the history of every version begins; later ones add more. */
+/** The first columns of the history, the same in every version; later ones have more. */
 const HISTORY_COLUMNS = 'name text, checksum text, applied_at timestamp with time zone';
 
-/** The columns of the object with the name of the history; empty when there is none. */
+/** The columns of the object with the name of the history; empty if there is none. */
 async function readHistoryColumns(client: pg.ClientBase, schema: string): Promise<string> {
   const { rows } = await client.query<{ columns: string }>(
     `select coalesce(pg_catalog.string_agg(attname || ' ' || pg_catalog.format_type(atttypid, atttypmod), ', '
@@ -193,11 +193,11 @@ async function readAppliedNames(client: pg.ClientBase, schema: string): Promise<
   return rows.map(({ name }) => name);
 }
 
-/** Names that migrations still have to create, without those that they only replace. */
+/** Names that migrations have yet to create, without those that they only replace. */
 function namesToCome(migrations: readonly Migration[], applied: readonly string[]): readonly string[] {
   const isApplied = ({ name }: Migration): boolean => applied.includes(name);
   const ours = new Set(migrations.filter(isApplied).flatMap(namesCreatedBy));
-  // An attempt that was ended in the middle may have left what is not made in a transaction; `migrate` deals with that.
+  // An interrupted attempt may have left what is not made in a transaction; `migrate` takes care of that.
   const wanted = migrations
     .filter((migration) => !isApplied(migration) && !migration.isOutsideTransaction)
     .flatMap(namesCreatedBy);

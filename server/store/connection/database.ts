@@ -16,7 +16,9 @@ import {
 
 export type { ChainedSteps, Decision, Loaded, Row, Statement, Steps, Work } from './work.ts';
 
-/** How a transaction with an unknown outcome ended: it `committed`, it never can (`abandoned`), or it is not known yet. */
+/**
+ * How a transaction of unknown outcome ended: it `committed`, it never can (`abandoned`), or that is still `unknown`.
+ */
 export type Settlement = 'committed' | 'abandoned' | 'unknown';
 
 type Begun<Name extends string> = { readonly client: pg.PoolClient; readonly loaded: Loaded<Name> };
@@ -33,10 +35,10 @@ const LOOK_UP_FENCE = {
 };
 
 /**
- * PostgreSQL as one role of the service. Everything but the migrations uses its methods.
+ * PostgreSQL as one role of the service. Everything except the migrations uses its methods.
  *
- * The role `application` sees only the rows of the programs given to {@link forProgram}: a statement without a condition
- * on its program finds nothing of the others.
+ * The role `application` sees only the rows of the programs given to {@link forProgram}: a statement without a
+ * condition on its program finds nothing of other programs.
  */
 export class Database {
   readonly #connections: Connections;
@@ -50,7 +52,9 @@ export class Database {
     this.#programs = programIds === undefined ? null : `service.programs = '{${programIds.map(requireUuid).join()}}'`;
   }
 
-  /** How often the server may have become another one: what was remembered before that may be of transactions it lacks. */
+  /**
+   * How often the server may have been replaced: what was remembered earlier may come from transactions that it lacks.
+   */
   get interruptions(): number {
     return this.#connections.group.interruptions;
   }
@@ -70,7 +74,7 @@ export class Database {
     } catch (error) {
       if (!(error instanceof StoreFailure) || !error.connectionLost || error.timedOut) throw error;
     }
-    // Whatever cut this connection may have cut all that were idle, without the process having noticed yet.
+    // What cut this connection may have cut every idle one, without the process having noticed yet.
     this.#connections.readers.closeIdle(0);
     return this.#readOnce(statement);
   }
@@ -84,7 +88,7 @@ export class Database {
       );
     }
     const client = await connect(readers);
-    // For the session: it is set again before every statement of a connection of this pool.
+    // Set for the session: it is set again before every statement of a connection of this pool.
     const [set, response] = await sendTogether(client, () => [
       client.query(`set ${this.#programs}`),
       client.query(toQuery(statement)),
@@ -97,8 +101,8 @@ export class Database {
   }
 
   /**
-   * Runs a transaction. Throws {@link StoreFailure} when it certainly changed nothing and {@link CommitUnknown} when
-   * it is not known whether it was committed; whatever `decide` throws is thrown again after a rollback.
+   * Runs a transaction. Throws {@link StoreFailure} if it certainly changed nothing, and {@link CommitUnknown} if it is
+   * not known whether it was committed; whatever `decide` throws is rethrown after a rollback.
    */
   transact<Result, Name extends string>(work: Work<Result, Name>, deadline?: number): Promise<Result> {
     return this.#run(work, deadline, async (client, loaded) => {
@@ -110,8 +114,8 @@ export class Database {
   }
 
   /**
-   * Runs a transaction of a chain. Throws like {@link transact}, and what `whenBroken` returns when the transaction before
-   * it was not committed.
+   * Runs a transaction of a chain. Throws like {@link transact}, and throws what `whenBroken` returns if the
+   * transaction before it was not committed.
    */
   transactChained<Result, Name extends string>(
     work: ChainedSteps<Result, Name> & { readonly batchId: string },
@@ -160,19 +164,19 @@ export class Database {
   }
 
   /**
-   * Takes a lock and then runs a statement under it, which sees what the holder before has committed; with BEGIN and COMMIT
-   * in one packet, so that no other process waits for this one. Without a fence: the statement must be one that changes
-   * nothing the second time. Throws {@link StoreFailure}.
+   * Takes a lock and runs a statement under it, which sees what the previous holder committed; with BEGIN and COMMIT in
+   * one packet, so that no other process waits for this one. Without a fence: running the statement a second time must
+   * change nothing. Throws {@link StoreFailure}.
    */
   async underLock(lock: Statement, statement: Statement): Promise<readonly Row[]> {
-    // Writers have no hash joins, because their tables grow; what is joined here are parts of the statement.
+    // Hash joins are off for writers, because their tables grow; what is joined here are parts of the statement.
     const [, rows] = await this.inOnePacket([lock, statement], 'begin; set local enable_hashjoin = on');
     return rows ?? [];
   }
 
   /**
-   * Runs statements in one transaction and one packet; gives the rows of each. Without a fence: to do it all a second time
-   * must change nothing. Throws {@link StoreFailure}.
+   * Runs statements in one transaction and one packet, and returns the rows of each. Without a fence: running them a
+   * second time must change nothing. Throws {@link StoreFailure}.
    */
   async inOnePacket(
     statements: readonly Statement[],
@@ -196,7 +200,9 @@ export class Database {
     return this.inOnePacket(statements, begin, false);
   }
 
-  /** Like {@link transact}, but resolves an unknown commit before it returns, until `deadline` (`performance.now()`). */
+  /**
+   * Like {@link transact}, but resolves an unknown commit before it returns, until `deadline` (`performance.now()`).
+   */
   async transactSettled<Result, Name extends string>(work: Work<Result, Name>, deadline: number): Promise<Result> {
     try {
       return await this.transact(work, deadline);
@@ -209,7 +215,7 @@ export class Database {
     }
   }
 
-  /** Resolves an unknown commit, if possible until `deadline` (`performance.now()`). */
+  /** Resolves an unknown commit, if possible by `deadline` (`performance.now()`). */
   async clear({ doubt, server }: CommitUnknown, batchId: string, deadline: number): Promise<Settlement> {
     if (doubt === 'response_lost') return this.settle(batchId, deadline);
     if (doubt === 'local') return 'unknown';
@@ -217,8 +223,8 @@ export class Database {
   }
 
   /**
-   * Whether everything that was visible on a server before the call is on its standby; false when it is not known by
-   * `deadline` (`performance.now()`). True, for a commit, without synchronous replication.
+   * Whether everything that was visible on a server before the call is on its standby; false if that is not known by
+   * `deadline` (`performance.now()`). Without synchronous replication always true, for a commit.
    */
   confirm(server: string | undefined, deadline: number): Promise<boolean> {
     return this.#standby.confirm(server, deadline);
@@ -230,9 +236,9 @@ export class Database {
   }
 
   /**
-   * Resolves a commit whose response was lost. Reading back is not enough: the server may still be committing. So the
-   * same batch id is inserted as abandoned: if that succeeds, the transaction can never commit, and if it conflicts, the
-   * row says which was first. That row may itself have been committed on this server alone, so under synchronous
+   * Resolves a commit whose response was lost. Reading back is not enough, because the server may still be committing.
+   * So the same batch id is inserted as abandoned: if that succeeds, the transaction can never commit; if it conflicts,
+   * the row says which came first. That row may itself have been committed only on this server, so under synchronous
    * replication a later commit must be acknowledged.
    */
   async settle(batchId: string, deadline: number): Promise<Settlement> {
@@ -263,7 +269,7 @@ export class Database {
   }
 
   /**
-   * Reads something large, of all programs, on a connection of its own; undefined when it takes longer than
+   * Reads something large, of all programs, on a connection of its own; undefined if it takes longer than
    * `timeoutMilliseconds`.
    */
   async survey(statement: Statement, timeoutMilliseconds: number): Promise<readonly Row[] | undefined> {
@@ -280,14 +286,14 @@ export class Database {
   }
 
   /**
-   * Runs several statements, about all programs, on a connection of its own, without time limits: housekeeping. When the
-   * signal aborts, the connection ends, and with it the work.
+   * Runs several statements, about all programs, on a connection of its own, without time limits: housekeeping. An
+   * aborted signal closes the connection and so ends the work.
    */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     return this.#connections.alone(run, signal);
   }
 
-  /** Notes for all connections what a failure says about the database as a whole. */
+  /** Records what a failure says about the database as a whole, for all connections. */
   #noted(failure: StoreFailure): StoreFailure {
     const { group } = this.#connections;
     if (failure.readOnly) group.renew();
@@ -306,7 +312,7 @@ export class Database {
     group.isDiskFull = false;
   }
 
-  /** BEGIN and the load; repeated on a new connection when the server had closed the first while it was idle. */
+  /** BEGIN and the load; repeated on a new connection if the server had closed the idle one. */
   async #begin<Name extends string>(
     work: { readonly load: Work<unknown, Name>['load'] },
     deadline: number | undefined,
@@ -333,8 +339,8 @@ async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
   }
 }
 
-/** Becomes part of the text of a statement, so it must be a UUID. */
+/** The id becomes part of a statement's text, so it must be a UUID. */
 function requireUuid(id: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
-  throw new Error('the id of a card program is no UUID');
+  throw new Error('the id of a card program is not a UUID');
 }

@@ -4,15 +4,15 @@ import {
   divideConnections,
   MAX_CONNECTIONS,
   MIN_CONNECTIONS,
-  type Patience,
   type Role,
   type RoleProblem,
+  type TimeLimits,
 } from './connections.ts';
 import { Database } from './database.ts';
 import { type Health, type Pool, PoolGroup } from './pool.ts';
 import { Standby } from './standby.ts';
 
-/** Connections of a thread with work of its own: at least one for each kind. */
+/** Minimum connections of a thread with work of its own: one of each kind. */
 const MIN_OWN_CONNECTIONS = 2;
 const MAX_OWN_CONNECTIONS = 4;
 
@@ -28,7 +28,7 @@ export type Databases = {
   readonly background: Database;
   /** For finding the caller of a request. */
   readonly authentication: Database;
-  /** Why the roles cannot be used; undefined when they can. */
+  /** Why the roles cannot be used; undefined if they can. */
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
   /** What all connections of this process have observed of the database. */
   readonly health: () => Health;
@@ -37,25 +37,23 @@ export type Databases = {
   /** Calls a listener after every commit of this process; returns how to stop that. */
   readonly onCommit: (listener: () => void) => () => void;
   /**
-   * Has fewer connections from now on, so that a thread of this process can open as many with {@link openOwnDatabase};
-   * returns how many, 0 where they are too few already.
+   * Gives up connections for good, so that a thread of this process can open as many with {@link openOwnDatabase};
+   * returns how many, 0 if there are too few already.
    */
   readonly giveUpConnections: () => number;
-  /** Closes every connection, after what runs on them. */
+  /** Closes every connection after its current work. */
   readonly close: () => Promise<void>;
 };
 
-/**
- * Opens a PostgreSQL that has the schema, or gets it before the first statement. Opens no connection yet.
- */
+/** Opens a PostgreSQL that has the schema, or gets it before the first statement. Makes no connection yet. */
 export function openDatabases(
   settings: ConnectionSettings,
   maxConnections = MAX_CONNECTIONS,
-  patience?: Patience,
+  timeLimits?: TimeLimits,
 ): Databases {
   const group = new PoolGroup();
   const sizes = divideConnections(maxConnections);
-  const open = (role: Role): Connections => new Connections(settings, role, group, sizes[role], patience);
+  const open = (role: Role): Connections => new Connections(settings, role, group, sizes[role], timeLimits);
   const [application, background, authentication] = [open('application'), open('background'), open('authentication')];
   const all = [application, background, authentication];
   const standby = new Standby(background.writers);
@@ -100,7 +98,7 @@ function figuresOf(all: Readonly<Record<Role, Connections>>): readonly PoolFigur
   );
 }
 
-/** Opens the database for a thread with work of its own, with the reach of {@link Databases.background}. */
+/** Opens the database for a thread with work of its own, which reaches what {@link Databases.background} does. */
 export function openOwnDatabase(
   settings: ConnectionSettings,
   count: number,

@@ -3,13 +3,13 @@ import pg from 'pg';
 /** What a failed statement says: PostgreSQL's code, and whether the connection was lost. */
 type FailureFacts = { readonly sqlState: string | undefined; readonly connectionLost: boolean };
 
-/** Reads an error of `pg`: one with an SQLSTATE came from the server, any other means that the connection was lost. */
+/** Reads an error of `pg`: one with an SQLSTATE came from the server, any other means a lost connection. */
 export function describeFailure(error: unknown): FailureFacts {
   if (!(error instanceof pg.DatabaseError)) return { sqlState: undefined, connectionLost: true };
   return { sqlState: error.code, connectionLost: isFatal(error) };
 }
 
-/** Whether the server said that it closes the connection with this error. */
+/** Whether the server closes the connection with this error. */
 export function isFatal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC');
 }
@@ -23,7 +23,7 @@ export const LOCK_NOT_AVAILABLE = '55P03';
 /** The SQLSTATE for a statement that took too long. */
 export const QUERY_CANCELED = '57014';
 
-/** The SQLSTATE for a server, database or role with the maximum of connections. */
+/** The SQLSTATE for a server, database or role at its maximum of connections. */
 export const TOO_MANY_CONNECTIONS = '53300';
 
 /** The SQLSTATE for a write to a standby or in a read-only transaction. */
@@ -32,18 +32,18 @@ export const READ_ONLY = '25006';
 /** The SQLSTATE for a full disk. */
 export const DISK_FULL = '53100';
 
-/** Our own SQLSTATE: an account has changed since the decision that is being written (`refuse_changed_accounts`). */
+/** Our own SQLSTATE: an account changed after the decision that is being written (`refuse_changed_accounts`). */
 export const ACCOUNTS_CHANGED = 'TS001';
 
-/** The messages of `pg` for a time-out: of a response, of a new connection. */
+/** The messages of `pg` for a time-out, of a response or of a new connection. */
 const SILENCES: ReadonlySet<string> = new Set([
   'Query read timeout',
   'Connection terminated due to connection timeout',
 ]);
 
 /**
- * SQLSTATEs after which a connection that still responds is closed, because a new one may do better: a read-only server
- * (the address may lead to another one by now), a standby (55000: recovery is in progress), a backend without memory, a
+ * SQLSTATEs after which a connection that still responds is closed, because a new one may work: a read-only server (the
+ * address may lead to another one by now), a standby (55000: recovery is in progress), a backend out of memory, a
  * statement whose table has changed (0A000: the cached plan must not change its type), and, by class, I/O errors (58),
  * internal errors (XX) and connection exceptions (08).
  */
@@ -57,8 +57,8 @@ export function isUnfit(error: unknown): boolean {
 }
 
 /**
- * No connection was available in time. `crowded` when others of this process received responses meanwhile, so there are
- * too few connections; otherwise the database is silent. `cause` is the error of the server, if it refused one.
+ * No connection was available in time. `crowded` if others of this process received responses meanwhile, so that there
+ * are too few connections; otherwise the database is silent. `cause` is the server's error if it refused a connection.
  */
 export class NoConnection extends Error {
   override readonly name = 'NoConnection';
@@ -75,7 +75,7 @@ export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   readonly sqlState: string | undefined;
   readonly connectionLost: boolean;
-  /** Whether the connection is to be closed. */
+  /** Whether the connection must be closed. */
   readonly unfit: boolean;
 
   constructor(cause: unknown) {
@@ -86,7 +86,7 @@ export class StoreFailure extends Error {
     this.connectionLost = facts.connectionLost;
   }
 
-  /** No response, on an open connection or a new one: the server hangs, or the network drops packets. */
+  /** No response on an open or a new connection: the server hangs, or the network drops packets. */
   get timedOut(): boolean {
     return this.cause instanceof NoConnection || (this.cause instanceof Error && SILENCES.has(this.cause.message));
   }
@@ -96,7 +96,7 @@ export class StoreFailure extends Error {
     return this.sqlState === TOO_MANY_CONNECTIONS || (this.cause instanceof NoConnection && this.cause.crowded);
   }
 
-  /** The database takes no writes: it is a standby, or read-only. */
+  /** The database accepts no writes: it is a standby, or read-only. */
   get readOnly(): boolean {
     return this.sqlState === READ_ONLY || this.sqlState === '55000';
   }
@@ -111,17 +111,17 @@ export class StoreFailure extends Error {
     return this.sqlState === LOCK_NOT_AVAILABLE;
   }
 
-  /** The transaction may succeed when repeated: a deadlock, or another transaction was first. */
+  /** The transaction may succeed if it is repeated: there was a deadlock, or another transaction came first. */
   get conflict(): boolean {
     return this.sqlState === '40001' || this.sqlState === '40P01' || this.sqlState === '23505';
   }
 
-  /** Accounts that were decided on without a lock have changed since: the decision must be made again. */
+  /** Accounts changed after they were decided on without a lock: the decision must be made again. */
   get accountsChanged(): boolean {
     return this.sqlState === ACCOUNTS_CHANGED;
   }
 
-  /** One row of a batch can be the cause: constraint violations (23), data exceptions (22), a lock not available. */
+  /** One row of a batch may be the cause: constraint violations (23), data exceptions (22), a lock not available. */
   get rowAtFault(): boolean {
     return this.lockTimeout || this.sqlState?.startsWith('22') === true || this.sqlState?.startsWith('23') === true;
   }
@@ -129,14 +129,14 @@ export class StoreFailure extends Error {
 
 /**
  * Why it is not known whether the outcome of a transaction will last. `response_lost`: the response to COMMIT was lost.
- * `local`: the server warned that it could not wait for its standby. `unconfirmed`: the transaction changed nothing, and
- * what it found done already may not be on the standby yet.
+ * `local`: the server warned that it could not wait for its standby. `unconfirmed`: the transaction changed nothing,
+ * and the earlier result that it found may not be on the standby yet.
  */
 export type Doubt = 'response_lost' | 'local' | 'unconfirmed';
 
 /**
- * The outcome of a transaction is not known: it may have been committed, or may be later. `result` is its decision, to be
- * used when it turns out to be committed ({@link Database.clear}).
+ * The outcome of a transaction is not known: it may have been committed, or may be later. `result` is its decision,
+ * valid if it turns out to be committed ({@link Database.clear}).
  */
 export class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown';
@@ -153,7 +153,7 @@ export class CommitUnknown extends Error {
   }
 }
 
-/** The error that the server itself reported, in an error or in what caused it; undefined when there is none. */
+/** The error that the server itself reported, found in an error or its causes; undefined if there is none. */
 export function serverErrorOf(error: unknown): pg.DatabaseError | undefined {
   if (error instanceof pg.DatabaseError) return error;
   return error instanceof Error ? serverErrorOf(error.cause) : undefined;

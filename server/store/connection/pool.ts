@@ -10,24 +10,24 @@ import { LIMITS, serverOf } from './session-settings.ts';
 /** Time that a request must have left when it gets a connection: enough for a transaction. */
 const TRANSACTION_MILLISECONDS = 1500;
 
-/** The pause between two attempts to connect to a server that has no connection left: from first to last. */
+/** The first and the longest pause between attempts to connect to a server that has no connection left. */
 const FIRST_PAUSE_MILLISECONDS = 25;
 const LAST_PAUSE_MILLISECONDS = 200;
 
 /** The purpose of a pool and its number of connections: `min` stay open, the others are closed when idle. */
 export type PoolSize = { readonly kind: 'readers' | 'writers'; readonly min: number; readonly max: number };
 
-/** What the connections of a process have observed of the database. Times are by `performance.now()`. */
+/** What the connections of a process have observed about the database. Times are by `performance.now()`. */
 export type Health = {
-  /** How many idle connections were closed by the server, or broke. */
+  /** How many idle connections the server closed, or broke. */
   readonly losses: number;
   /** When a transaction was last committed. */
   readonly committedAt: number;
-  /** When one last failed for want of disk space, for an I/O error, or because COMMIT got no response. */
+  /** When a transaction last failed for lack of disk space, an I/O error, or because COMMIT got no response. */
   readonly commitFailedAt: number;
-  /** Whether that was for want of disk space. */
+  /** Whether that was for lack of disk space. */
   readonly isDiskFull: boolean;
-  /** When one was last refused, by the server or because those of the process were in use for too long. */
+  /** When a connection was last refused, by the server or because those of the process were in use for too long. */
   readonly shortAt: number;
   /** Connections in use and idle ones, and requests that wait for one. */
   readonly lent: number;
@@ -35,7 +35,9 @@ export type Health = {
   readonly waiting: number;
 };
 
-/** All pools of a process on one database: what they know of it, and which idle connections are closed for others. */
+/**
+ * All pools of a process for one database: what they know about it, and which idle connections are closed for others.
+ */
 export class PoolGroup implements Health {
   readonly #pools: Pool[] = [];
   #renewedAt = Number.NEGATIVE_INFINITY;
@@ -43,9 +45,9 @@ export class PoolGroup implements Health {
   /** How often the database has sent something, on any connection. */
   responses = 0;
   losses = 0;
-  /** How often the server may have become another one, which may lack the last commits of the one before. */
+  /** How often the server may have been replaced by one that lacks the last commits. */
   interruptions = 0;
-  /** Writers that the server has refused a connection and that are trying again. */
+  /** Writers that the server refused a connection and that are trying again. */
   refusedWriters = 0;
   committedAt = Number.NEGATIVE_INFINITY;
   commitFailedAt = Number.NEGATIVE_INFINITY;
@@ -79,7 +81,7 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Closes idle connections of other pools because the server has none left for this one: readers first. Where no reader
+   * Closes idle connections of other pools because the server has none left for this one: readers first. If no reader
    * is idle, idle writers of the other pools are closed; for a reader, one of each pool stays.
    */
   makeRoom(asking: Pool | undefined): void {
@@ -91,8 +93,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Notes the server of a new connection. After a failover it may be another one, while older connections still lead to
-   * the primary that was replaced. Those are closed, so that nothing more is read or settled there.
+   * Records the server of a new connection. After a failover it may be another one, while older connections still lead
+   * to the primary that was replaced. Those are closed, so that nothing more is read or settled there.
    */
   follow(server: string | undefined): void {
     if (this.#server !== undefined && this.#server !== server) {
@@ -104,7 +106,7 @@ export class PoolGroup implements Health {
 
   /**
    * Closes every connection, those in use when they are released: a read-only response means that the address may lead
-   * to another server by now, and open connections stay where they are. Not more than once a second.
+   * to another server by now, and open connections stay with the old one. At most once a second.
    */
   renew(): void {
     const now = performance.now();
@@ -114,8 +116,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Repeats an attempt to connect while the server has no connection left, until `until` (`performance.now()`). Idle
-   * connections are closed meanwhile. Throws {@link NoConnection} when a pool gets no connection.
+   * Repeats an attempt to connect while the server has no connection left, until `until` (`performance.now()`). Closes
+   * idle connections meanwhile. Throws {@link NoConnection} if a pool gets no connection.
    */
   async connect<Client>(asking: Pool | undefined, until: number, attempt: () => Promise<Client>): Promise<Client> {
     const { responses } = this;
@@ -134,9 +136,10 @@ export class PoolGroup implements Health {
           }
         }
         if (performance.now() > until) {
-          // Outside the pools the error of the server is thrown as it is.
+          // Outside the pools the server's error is thrown unchanged.
           if (asking === undefined) throw refusal;
-          // The server itself refused the connection. Where others of this process are in use, they must have responses, too.
+          // The server refused the connection itself. Connections of this process that are in use must have had
+          // responses, too.
           throw new NoConnection(this.responses !== responses || this.lent === 0, refusal);
         }
         await (asking === undefined ? rest(pause) : asking.rest(pause));
@@ -153,7 +156,7 @@ export class PoolGroup implements Health {
 }
 
 /**
- * A database that has not responded for this long is silent: the server itself ends a statement after
+ * A database that has not responded for this long counts as silent: the server itself ends a statement after
  * `LIMITS.statement` (1.5 s), and a failure must be reported within two seconds.
  */
 const SILENCE_MILLISECONDS = 1600;
@@ -164,11 +167,11 @@ const WATCH_MILLISECONDS = 50;
 type Waiter = { readonly until: number; readonly admit: () => void; readonly refuse: (error: NoConnection) => void };
 
 /**
- * The requests that wait for a connection of a pool, in the order in which they came.
+ * The requests that wait for a connection of a pool, in order of arrival.
  *
- * A wait does not fail as "too few connections" before another connection of this process has received a response: only
- * then is it certain that connections are missing. When no connection receives a response, the database is silent, and
- * the wait fails with that.
+ * A wait fails as "too few connections" only after another connection of this process has received a response: only
+ * then is it certain that connections are missing. If no connection receives a response, the database is silent, and
+ * the wait fails for that reason.
  */
 class ConnectionQueue {
   #max: number;
@@ -212,7 +215,7 @@ class ConnectionQueue {
     else next.admit();
   }
 
-  /** Lends fewer at once from now on. */
+  /** Lowers the number of connections in use from now on. */
   limit(max: number): void {
     this.#max = Math.min(this.#max, max);
   }
@@ -224,7 +227,7 @@ class ConnectionQueue {
     this.#timer = setInterval(() => {
       const now = performance.now();
       const responses = this.#responses();
-      // A process that was stopped for a while has not read what arrived meanwhile, so a late check counts as one check.
+      // A process that was frozen has not read what arrived meanwhile, so a late check counts as one check.
       silence = responses === seen ? silence + Math.min(now - checkedAt, 2 * WATCH_MILLISECONDS) : 0;
       if (silence > SILENCE_MILLISECONDS) this.#refuse(() => true, false);
       else if (responses !== seen) this.#refuse(({ until }) => now > until, true);
@@ -245,8 +248,8 @@ class ConnectionQueue {
 }
 
 /**
- * The connections of one role for one purpose. Beyond its maximum, requests wait here and not in `pg`, which cannot tell a
- * pool in use from a silent database.
+ * The connections of one role for one purpose. Requests beyond its maximum wait here and not in `pg`, which cannot tell
+ * a busy pool from a silent database.
  */
 export class Pool {
   readonly kind: PoolSize['kind'];
@@ -296,15 +299,15 @@ export class Pool {
     return this.#pool.totalCount;
   }
 
-  /** The connections that there may be. */
+  /** The maximum number of connections. */
   get max(): number {
     return this.#queue.max;
   }
 
   /**
-   * Takes a connection, which must be released with its `release`; true closes it. Throws {@link NoConnection} when none
-   * is free, and the error of `pg` when the database cannot be reached. With a deadline (`performance.now()`) the wait ends
-   * early enough for a transaction.
+   * Takes a connection, which must be released with its `release`; true closes it. Throws {@link NoConnection} if none
+   * is free, and the error of `pg` if the database cannot be reached. With a deadline (`performance.now()`) the wait
+   * ends early enough for a transaction.
    */
   async take(deadline = Number.POSITIVE_INFINITY): Promise<pg.PoolClient> {
     const until = Math.min(performance.now() + LIMITS.crowded, deadline - TRANSACTION_MILLISECONDS);
@@ -338,7 +341,7 @@ export class Pool {
     }
   }
 
-  /** Closes idle connections except some. */
+  /** Closes idle connections, except for some. */
   closeIdle(leave: number): void {
     for (let count = this.idle; count > leave; count -= 1) {
       this.#pool.connect().then(
@@ -354,7 +357,7 @@ export class Pool {
     this.closeIdle(0);
   }
 
-  /** Has fewer connections from now on; those in use beyond that are closed a while after they are released. */
+  /** Limits the connections from now on; those in use beyond the limit are closed a while after they are released. */
   limit(max: number): void {
     this.#queue.limit(max);
     this.closeIdle(Math.max(0, max - this.#lent));
@@ -373,7 +376,7 @@ export class Pool {
     this.#resting = this.#resting.filter((one) => one !== wake);
   }
 
-  /** Closes every connection, after what runs on them. */
+  /** Closes every connection after its current work. */
   end(): Promise<void> {
     return this.#pool.end();
   }

@@ -29,7 +29,7 @@ export async function load<Name extends string>(
   return loaded;
 }
 
-/** Decides, or rolls back and throws what the decision threw. */
+/** Decides, or rolls back and rethrows what the decision threw. */
 export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: () => Result): Promise<Result> {
   try {
     return decide();
@@ -46,7 +46,7 @@ const FENCE = {
     returning created_at, ${REPLICATED}`,
 };
 
-/** The fence, which tells the relay what events the statements of its transaction insert. */
+/** The fence, which tells the relay which events the statements of its transaction insert. */
 function toFence(batchId: string, statements: readonly Statement[]): Statement {
   const { at = null, programIds = null, counts = null } = eventsOf(statements) ?? {};
   return { ...FENCE, values: [batchId, at, programIds, counts] };
@@ -67,13 +67,13 @@ export async function leave(
   ]);
   if (checked?.status === 'rejected') throw new StoreFailure(checked.reason);
   if (readsOnly === true) return;
-  // No response is no proof either.
+  // A missing response proves nothing either.
   const isLasting = read?.status === 'fulfilled' && read.value?.rows[0]?.replicated === null;
   const cause = new Error('the standby may lack what was found');
   if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));
 }
 
-/** Waits for the transaction before in the chain. If it was not committed, rolls back and throws. */
+/** Waits for the previous transaction of the chain. If it was not committed, rolls back and throws. */
 export async function requireBase(client: pg.PoolClient, place: ChainPlace): Promise<void> {
   if (await place.baseCommitted()) return;
   const broken = place.whenBroken();
@@ -82,8 +82,8 @@ export async function requireBase(client: pg.PoolClient, place: ChainPlace): Pro
 }
 
 /**
- * Writes and commits. With a place in a chain there are two parts, and the second one, with the commit, is sent when the
- * transaction before is committed.
+ * Writes and commits. In a chain there are two parts, and the second one, with the commit, is sent when the previous
+ * transaction is committed.
  */
 export async function save(
   client: pg.PoolClient,
@@ -95,7 +95,7 @@ export async function save(
 ): Promise<void> {
   let warned = false;
   const listen = (notice: { severity?: string | undefined; code?: string | undefined }): void => {
-    // A server that shuts down at once warns, too (class 57), but not about a commit that it has confirmed.
+    // A server that shuts down at once also warns (class 57), but not about a commit that it has confirmed.
     warned ||= notice.severity === 'WARNING' && notice.code?.startsWith('57') !== true;
   };
   const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>
@@ -114,12 +114,12 @@ export async function save(
   const failed = responses.find((response) => response.status === 'rejected');
   if (commit === undefined || commit.status === 'rejected') {
     const reason: unknown = commit?.reason;
-    // Only an ordinary error says that the server has rolled back; a lost or closing connection says nothing.
+    // Only an ordinary error means that the server has rolled back; a lost or closing connection means nothing.
     if (describeFailure(reason).connectionLost || isFatal(reason))
       throw new CommitUnknown(reason, result, 'response_lost');
     throw await rolledBack(client, failed?.reason);
   }
-  // PostgreSQL responds to COMMIT with ROLLBACK when an earlier statement has failed.
+  // PostgreSQL responds to COMMIT with ROLLBACK if an earlier statement failed.
   if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
   // "Committed locally": the server could not wait for its standby, so the commit may be lost.
   if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
@@ -130,7 +130,7 @@ export async function save(
 
 type Responses = readonly PromiseSettledResult<pg.QueryResult | null>[];
 
-/** Sends queries in one packet where they fit: what is written between cork and uncork is sent together. */
+/** Sends queries in one packet if they fit: what is written between cork and uncork is sent together. */
 export function sendTogether(
   client: pg.PoolClient,
   send: () => readonly (Promise<pg.QueryResult> | null)[],

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { administer, type ConnectionSettings } from './connections.ts';
 
-// Settings of the server, or of a pooler in front of it, that the service cannot override on its connections. Each function
-// returns a sentence that says what to change; undefined when there is no problem.
+// Settings of the server, or of a pooler in front of it, that the service cannot override on its connections. Each
+// function returns a sentence that says what to change; undefined if there is no problem.
 
-/** How often to compare the sessions of two connections: another client may use one in between. */
+/** How often the sessions of two connections are compared: another client may use one in between. */
 const ATTEMPTS = 3;
 
 /** Which pooling the service supports. */
@@ -73,7 +73,7 @@ export function findDurabilityProblem(settings: ConnectionSettings): Promise<str
   });
 }
 
-/** Settings that only a superuser may set, and that can have been set for the user of the service. */
+/** Settings that only a superuser may set, and that may have been set for the user of the service. */
 export function findUserProblem(settings: ConnectionSettings): Promise<string | undefined> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ user: string; replication: string }>(
@@ -94,7 +94,7 @@ export function findUserProblem(settings: ConnectionSettings): Promise<string | 
   });
 }
 
-/** The server's name for the severity of a warning: `pg` returns only the translated name. */
+/** The server's own name for the severity of a warning: `pg` returns only the translated name. */
 async function severityOfWarning(client: pg.ClientBase): Promise<string | undefined> {
   let severity: string | undefined;
   client.on('notice', (notice) => {

@@ -18,16 +18,18 @@ export const LIMITS = {
   statement: 1500,
   /** Between two round trips: only a frozen process takes longer. */
   idleInTransaction: 3000,
-  /** For a response on an open connection; longer than `statement`, so that a running server reports its time-out first. */
+  /**
+   * For a response on an open connection; longer than `statement`, so that a running server reports its time-out first.
+   */
   response: 1800,
 } as const;
 
 /**
- * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may have other values for
- * other users of the server; here those would change results. An ordinary user may set each of them.
+ * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may set other values
+ * for other users of the server; here those would change results. An ordinary user may set each of them.
  */
 const PINNED: readonly Setting[] = [
-  // How dates, times and bytes are written in responses: `pg` reads these forms only.
+  // How responses write dates, times and bytes: `pg` reads these forms only.
   ['DateStyle', 'ISO, MDY'],
   ['IntervalStyle', 'postgres'],
   ['TimeZone', 'UTC'],
@@ -37,21 +39,21 @@ const PINNED: readonly Setting[] = [
   ['standard_conforming_strings', 'on'],
   ['array_nulls', 'on'],
   ['transform_null_equals', 'off'],
-  // `pg` sends and expects it.
+  // What `pg` sends and expects.
   ['client_encoding', 'UTF8'],
-  // Off, a policy that would filter rows raises an error.
+  // If off, a policy that would filter rows raises an error.
   ['row_security', 'on'],
-  // Locks are taken in the first statement and rows read in later ones, which must see what was committed before.
+  // Locks are taken in the first statement, and rows are read in later ones, which must see what was committed before.
   ['default_transaction_isolation', 'read committed'],
   ['default_transaction_read_only', 'off'],
   ['default_transaction_deferrable', 'off'],
-  // A warning at COMMIT ("committed locally") has to arrive.
+  // A warning at COMMIT ("committed locally") must arrive.
   ['client_min_messages', 'warning'],
   // A confirmed transfer survives a crash of the server. A stronger setting is kept: see `applySettings`.
   ['synchronous_commit', 'on'],
   // Compiling a statement takes longer than any statement of the service.
   ['jit', 'off'],
-  // Plans: the planner chooses, so no method may be disabled from outside.
+  // The planner chooses the plans, so no method may be disabled from outside.
   ['plan_cache_mode', 'auto'],
   ['enable_seqscan', 'on'],
   ['enable_indexscan', 'on'],
@@ -61,13 +63,13 @@ const PINNED: readonly Setting[] = [
   ['enable_hashjoin', 'on'],
   ['enable_mergejoin', 'on'],
   ['enable_sort', 'on'],
-  // Connections wait idle in the pools. The last one is new in PostgreSQL 17.
+  // Connections are idle in the pools. The last one is new in PostgreSQL 17.
   ['idle_session_timeout', '0'],
   ['transaction_timeout', '0'],
 ];
 
 /**
- * Omitted from the startup options. PostgreSQL before 17 refuses a connection with `transaction_timeout`, and
+ * Not among the startup options: PostgreSQL before 17 refuses a connection with `transaction_timeout`, and
  * `synchronous_commit` depends on its current value.
  */
 const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit'];
@@ -89,10 +91,10 @@ export const WITHIN_LIMITS: readonly Setting[] = [
 ];
 
 /**
- * Every statement of a transaction finds its rows by key. One plan therefore suits every call, and planning the merged
- * write of a group again would take longer than running it for a single transfer. But a plan must not be made for a
- * nearly empty table and kept when the table has grown: sequential scans and hash joins, which the planner prefers then,
- * are disabled.
+ * Every statement of a transaction finds its rows by key. So one plan suits every call, and planning the merged write
+ * of a group again would take longer than executing it for a single transfer. But a plan must not be made for a nearly
+ * empty table and kept when the table has grown: sequential scans and hash joins, which the planner prefers then, are
+ * disabled.
  */
 export const WRITER_SETTINGS: readonly Setting[] = [
   ['plan_cache_mode', 'force_generic_plan'],
@@ -105,8 +107,8 @@ export const WRITER_SETTINGS: readonly Setting[] = [
 export const DEFAULT_SCHEMA = 'public';
 
 /**
- * All settings of a connection: the pinned ones, the search path, and more, which take precedence. Temporary tables come
- * last in the search path: otherwise they would come first, and hide the real ones.
+ * All settings of a connection: the pinned ones, the search path, and more, which take precedence. Temporary tables
+ * come last in the search path: otherwise they would come first and hide the real ones.
  */
 export function sessionSettings(schema: string, ...more: readonly Setting[]): readonly Setting[] {
   const searchPath = `"${schema.replaceAll('"', '""')}", pg_temp`;
@@ -139,9 +141,9 @@ const APPLY = `select ${SERVER} as server, pg_catalog.set_config(name, case
   where pg_catalog.current_setting(name, true) is not null`;
 
 /**
- * Applies the settings by the first statement of a connection, too: options in DATABASE_URL replace the startup options,
- * some poolers drop them, and two settings cannot be startup options. `synchronous_commit` stays `remote_apply` where it
- * is, and is `on` otherwise; settings that this version of PostgreSQL does not have are omitted.
+ * Also applies the settings in the first statement of a connection: options in DATABASE_URL replace the startup
+ * options, some poolers drop them, and two settings cannot be startup options. `synchronous_commit` stays
+ * `remote_apply` if it is, and is `on` otherwise; settings that this version of PostgreSQL does not have are omitted.
  */
 export async function applySettings(client: pg.ClientBase, settings: readonly Setting[]): Promise<void> {
   const values = [JSON.stringify(Object.fromEntries(settings))];
@@ -149,7 +151,7 @@ export async function applySettings(client: pg.ClientBase, settings: readonly Se
   for (const { server } of rows) servers.set(client, server);
 }
 
-/** The settings that are not in force, in a few words; undefined when all are. */
+/** The settings that are not in force, in a few words; undefined if all are. */
 export async function findDifferingSettings(
   client: { query<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<pg.QueryResult<Row>> },
   settings: readonly Setting[],

@@ -6,15 +6,14 @@ import { SERVER, serverOf } from './session-settings.ts';
 // Tested by: `test/crashes/standby.test.ts`, `test/store/standby.test.ts`
 
 /**
- * SQL: the server, if its commits wait for a standby; otherwise null. It is read each time, since the setting can change at
- * a reload.
+ * SQL: the server, if its commits wait for a standby; otherwise null. Read each time, because a reload can change it.
  */
 export const REPLICATED = `case when current_setting('synchronous_standby_names') <> '' then ${SERVER} end as replicated`;
 
 /**
- * Writes to the log and commits. The commit is acknowledged when the standby has this record, and with it everything that
- * was committed before. It commits inside the statement, because only there does `statement_timeout` end the wait for an
- * absent standby: PostgreSQL then warns, and no session waits forever. A message leaves no row.
+ * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and so everything that
+ * was committed before. It commits inside the statement, because only there does `statement_timeout` end the wait for
+ * an absent standby: PostgreSQL then warns, and no session waits forever. A message leaves no row.
  */
 const BARRIER = `do $$ begin
   perform pg_catalog.pg_logical_emit_message(true, 'transfer_service', 'barrier');
@@ -22,27 +21,27 @@ const BARRIER = `do $$ begin
 end $$`;
 
 /**
- * The maximum time between reading the clock in a transaction and the acknowledgement of its commit. The time limits of a
- * transaction add up to less.
+ * The maximum time between reading the clock in a transaction and the acknowledgement of its commit. The time limits of
+ * a transaction add up to less.
  */
 const COMMIT_MILLISECONDS = 60_000;
 
-/** The pause between two barriers when the first was not acknowledged. */
+/** The pause between two barriers if the first was not acknowledged. */
 const PAUSE_MILLISECONDS = 50;
 
 /**
- * What the standby is known to have, under synchronous replication. A row that is visible need not be there: when the
- * primary crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it.
- * So nothing that was found in the database proves that it will last until a later commit has been acknowledged.
+ * What the standby is known to have, under synchronous replication. A visible row need not be there: if the primary
+ * crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it. So nothing
+ * found in the database is known to last until a later commit has been acknowledged.
  *
  * That commit must be one of the same server. After a failover, connections may still lead to the old primary while new
  * ones lead to the standby that has replaced it: what the new primary commits says nothing about the old one.
  */
 export class Standby {
   readonly #writers: Pool;
-  /** What was last changed on this server before this moment, by its clock, is on the standby. */
+  /** Everything last changed on this server before this moment, by its clock, is on the standby. */
   #confirmed: { readonly server: string; readonly before: number } | undefined;
-  /** The server whose standby has acknowledged the barrier; undefined when none has. */
+  /** The server whose standby has acknowledged the barrier; undefined if none has. */
   #running: Promise<string | undefined> = Promise.resolve(undefined);
   #next: Promise<string | undefined> | undefined;
 
@@ -52,8 +51,8 @@ export class Standby {
   }
 
   /**
-   * Notes a commit on a server that its standby has acknowledged and that began at this moment. The latest counts, not the
-   * greatest: the database's clock may have been set back.
+   * Records a commit that began at this moment and that the server's standby has acknowledged. The latest call counts,
+   * not the latest moment: the database's clock may have been set back.
    */
   note(begun: Date, server: string | undefined): void {
     this.#confirmed = server === undefined ? undefined : { server, before: begun.getTime() - COMMIT_MILLISECONDS };
@@ -65,8 +64,8 @@ export class Standby {
   }
 
   /**
-   * Whether the standby has everything that was visible on this server before the call; false when it has not acknowledged
-   * that by `deadline` (`performance.now()`), or when commits now go to another server.
+   * Whether the standby has everything that was visible on this server before the call; false if it has not
+   * acknowledged that by `deadline` (`performance.now()`), or if commits now go to another server.
    */
   async confirm(server: string | undefined, deadline: number): Promise<boolean> {
     const timer = Promise.withResolvers<false>();

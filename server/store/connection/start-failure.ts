@@ -12,19 +12,19 @@ import {
 /**
  * Classes of SQLSTATEs about the server, its settings and the rights of the user, which an operator can change:
  * connections, read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output,
- * corrupted data. Any other at a start is a bug of the service, and is reported with its stack.
+ * corrupted data. Any other class at a start is a bug of the service, and is reported with its stack.
  */
 const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', '3F', '53', '55', '57', '58', 'XX']);
 
-/** Advice for SQLSTATEs whose message has none. */
+/** Advice for SQLSTATEs whose message contains none. */
 const ADVICE: Readonly<Record<string, string>> = {
   [INSUFFICIENT_PRIVILEGE]: 'Grant that privilege to the user of DATABASE_URL, or use the owner of the database.',
   [READ_ONLY]: 'The database is read-only: make it writable, or set DATABASE_URL to its primary server.',
 };
 
 /**
- * Turns the error that ended a start or a command on the host into a sentence for the operator. Returns a bug unchanged,
- * so that it ends the process with its stack.
+ * Turns the error that ended a start or a command on the host into a sentence for the operator. Returns a bug
+ * unchanged, so that it ends the process with its stack.
  */
 export function explainStartFailure(error: unknown): unknown {
   if (error instanceof StartupProblem) return error;
@@ -47,7 +47,7 @@ export function explainStartFailure(error: unknown): unknown {
   return new StartupProblem(pageOf(code), `${reason} ${advice}`, { cause: error });
 }
 
-/** The page for an error of PostgreSQL, by its SQLSTATE, or of the connection to it, which has none. */
+/** The page for an error of PostgreSQL, by its SQLSTATE, or for an error of the connection, which has none. */
 export function pageOf(code: string): RunbookPage {
   if (code === TOO_MANY_CONNECTIONS) return 'few-connections';
   if (code === DISK_FULL) return 'disk-full';

@@ -1,11 +1,11 @@
 import type pg from 'pg';
 
-/** A prepared statement with its values. One name, one text: PostgreSQL keeps its plan under the name. */
+/** A prepared statement with its values. Each name has one text: PostgreSQL keeps the plan under the name. */
 export type Statement = {
   readonly name: string;
   readonly text: string;
   readonly values: readonly unknown[];
-  /** What the fence has to know of the events that the statement inserts. */
+  /** What the fence must know about the events that the statement inserts. */
   readonly events?: BatchEvents;
 };
 
@@ -18,8 +18,8 @@ export type BatchEvents = {
 };
 
 /**
- * The events that some statements of one transaction insert. They are all in one statement: they are numbered there, and
- * have one time.
+ * The events that some statements of one transaction insert, all in one statement, which numbers them and gives them
+ * one time.
  */
 export function eventsOf(statements: readonly Statement[]): BatchEvents | undefined {
   const [found, ...more] = statements.flatMap(({ events }) => events ?? []);
@@ -50,9 +50,9 @@ export type Steps<Result, Name extends string = string> = {
 export type Loaded<Name extends string = string> = { readonly [Key in Name]: readonly Row[] };
 
 /**
- * The result of a decision, and the statements that write it; none means that nothing changes. A result without writes
- * usually reports what was done before, as a replay does, and is returned when that is on the standby (where there is
- * one); `readsOnly` when it reports no such thing.
+ * The result of a decision, and the statements that write it; none if nothing changes. A result without writes usually
+ * reports an earlier change, as a replay does, and is returned once that is on the standby (if there is one);
+ * `readsOnly` if it reports no change.
  */
 export type Decision<Result> = {
   readonly result: Result;
@@ -60,20 +60,20 @@ export type Decision<Result> = {
   readonly readsOnly?: boolean;
 };
 
-/** What a transaction of a chain does: it decides on accounts that it has not locked. */
+/** The steps of a transaction in a chain: it decides on accounts that it has not locked. */
 export type ChainedSteps<Result, Name extends string = string> = {
   readonly load: Steps<Result, Name>['load'];
   readonly decide: (loaded: Loaded<Name>, batchId: string) => ChainedDecision<Result>;
 };
 
-/** A decision that rests on what the transaction before it in the chain is about to commit. */
+/** A decision based on what the previous transaction of the chain is about to commit. */
 export type ChainedDecision<Result> = {
   readonly result: Result;
   /** Sent at once. They wait for no lock that another transaction of the chain holds. */
   readonly early: readonly Statement[];
-  /** Sent when the transaction before is committed. The first one fails if what was decided on has changed. */
+  /** Sent when the previous transaction is committed. The first one fails if what was decided on has changed. */
   readonly late: readonly Statement[];
-  /** Instead of both, where nothing is written: fails if what was decided on has changed. */
+  /** Sent instead of both if nothing is written: fails if what was decided on has changed. */
   readonly check: Statement | null;
   readonly readsOnly: boolean;
 };
@@ -82,13 +82,13 @@ export type ChainedDecision<Result> = {
 export type ChainPlace = {
   /** Called when the decision is made: the next transaction may be loaded. */
   readonly onDecided: () => void;
-  /** Whether the transaction before is committed; a promise while it is not known. */
+  /** Whether the previous transaction is committed; a promise until that is known. */
   readonly baseCommitted: () => boolean | Promise<boolean>;
-  /** The error to throw, after a rollback, when it was not. */
+  /** The error to throw, after a rollback, if it was not. */
   readonly whenBroken: () => Error;
 };
 
-/** A statement as `pg` takes it. */
+/** A statement in the form that `pg` takes. */
 export function toQuery(statement: Statement): pg.QueryConfig {
   return { name: statement.name, text: statement.text, values: statement.values as unknown[] };
 }

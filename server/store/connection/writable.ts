@@ -2,8 +2,8 @@ import type { Statement } from './database.ts';
 import { REPLICATED } from './standby.ts';
 
 /**
- * Sets the minimum of memory for a statement, and the disk of the database itself for temporary files: then
- * {@link TRY_TO_WRITE} has to write a file there.
+ * Sets the minimum of memory for a statement, and puts temporary files on the disk of the database itself: so
+ * {@link TRY_TO_WRITE} must write a file there.
  */
 export const FORCE_A_FILE: Statement = {
   name: 'force_a_file',
@@ -13,8 +13,8 @@ export const FORCE_A_FILE: Statement = {
 
 /**
  * Reads whether the connection may write and whether commits wait for a standby, and writes a temporary file of about
- * 160 kB: more rows than fit in memory. Fails with 53100 on a full disk. Unlike a row that is rolled back it leaves nothing
- * to vacuum, and never fits into an existing file.
+ * 160 kB, because its rows do not fit in memory. Fails with 53100 on a full disk. Unlike a row that is rolled back it
+ * leaves nothing to vacuum, and never fits into an existing file.
  */
 export const TRY_TO_WRITE: Statement = {
   name: 'try_to_write',

@@ -13,8 +13,8 @@ const POSITION = columns({
 });
 
 /**
- * The place of the events that one transaction has for one program. `position` is that of the first in its program, and
- * `number` the same among the events of all programs. What is shared has no number of its own.
+ * The place of a transaction's events in one program. `position` is that of the first event in its program, and
+ * `number` the same among the events of all programs. Shared events have no number of their own.
  */
 export type EventPlace = RowOf<typeof POSITION.columns>;
 
@@ -23,7 +23,7 @@ export const toEventPlace: (row: Row) => EventPlace = POSITION.read;
 
 const HEAD = columns({ programId: UUID, position: NUMBER });
 
-/** The last position of some programs, as `program_id` and `position`; of a program without events there is no row. */
+/** Reads the last position of some programs, as `program_id` and `position`; a program without events has no row. */
 export const readHeads = statement(
   'read_event_heads',
   { programIds: many(UUID) },
@@ -35,7 +35,7 @@ export function toHeads(found: readonly Row[]): Map<string, number> {
   return new Map(found.map(HEAD.read).map(({ programId, position }) => [programId, position]));
 }
 
-/** The last position of every program, of the service itself, and, under the highest UUID, the last number. */
+/** Reads the last position of every program, of the service itself, and, under the highest UUID, the last number. */
 export const READ_ALL_HEADS: Statement = {
   name: 'read_all_event_heads',
   text: `select ${HEAD.names} from event_head`,
@@ -45,8 +45,8 @@ export const READ_ALL_HEADS: Statement = {
 /** A place, whether its events are deleted, and the server if its commits wait for a standby. */
 const PLACE = `${POSITION.names}, (select up_to_number from event_deletion) as deleted, relayed_at as created_at, ${REPLICATED}`;
 
-// A page of places, oldest or newest first. The first of those after a position may begin before it: it is found by one
-// probe. That the events of a place are deleted is told by its number, see {@link isDeleted}.
+// Pages of places, oldest or newest first. The first place after a position may begin before it, and is found by one
+// lookup. Whether its events are deleted follows from its number, see {@link isDeleted}.
 
 const PLACES_AFTER = statement(
   'read_event_places_after',
@@ -95,14 +95,17 @@ const PLACES_OF_BATCH = statement(
     where batch_id between :first and :last order by position`,
 );
 
-/** Which places to read: of a program, or without `programId` of all programs by number; of all, none is shared. */
+/**
+ * Which places to read: those of a program or, without `programId`, those of all programs by number, except shared
+ * ones.
+ */
 export type PlaceRange =
   | { readonly programId?: string | undefined; readonly after: number; readonly count: number }
   | { readonly programId?: string | undefined; readonly before: number; readonly count: number };
 
 /**
- * Reads places: with `after` those of later positions, oldest first, with `before` those of earlier ones, newest first. The
- * first one may also have events outside of the range.
+ * Reads places: with `after` those of later positions, oldest first, with `before` those of earlier ones, newest first.
+ * The first one may also contain events outside the range.
  */
 export function readPlaces({ programId, count, ...range }: PlaceRange): Statement {
   if ('after' in range) {
@@ -119,7 +122,7 @@ const WANTED = columns({ programId: UUID, after: NUMBER });
 export type EventsAfter = RowOf<typeof WANTED.columns>;
 
 /**
- * The same as {@link readPlaces} for several ranges at once, up to `count` places of each. The rows also have the range as
+ * Like {@link readPlaces} for several ranges at once, up to `count` places of each. The rows also have the range as
  * `wanted_program` and `wanted_after`.
  */
 export const readPlacesOfPrograms = statement(
@@ -138,13 +141,13 @@ export const readPlacesOfPrograms = statement(
     order by found.position`,
 );
 
-/** Reads the places of the transaction of an event, found by any UUID that begins like that of the transaction. */
+/** Reads the places of the transaction of an event, by any UUID that begins like the transaction's. */
 export function readPlacesOfBatch(eventId: string): Statement {
   const start = eventId.slice(0, -4);
   return PLACES_OF_BATCH({ first: `${start}0000`, last: `${start}ffff` });
 }
 
-/** Whether an event of a place is deleted, from the row of the place: the event `offset` after the first one. */
+/** Whether an event of a place, the event `offset` after the first one, is deleted; from the row of the place. */
 export function isDeleted(row: Row, offset: number): boolean {
   const { number, isShared } = toEventPlace(row);
   return number + (isShared ? 0 : offset) <= Number(row.deleted);
@@ -163,7 +166,7 @@ const OLDEST_NUMBER: Statement = {
 };
 
 /**
- * Reads as `oldest` the first position of a program whose event is stored, or the one of its next event; without a
+ * Reads as `oldest` the first position of a program whose event is stored, or the position of its next event; without a
  * program, the number.
  */
 export function readOldestPosition(programId: string | undefined): Statement {

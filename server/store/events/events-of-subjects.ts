@@ -5,21 +5,21 @@ import { type EventPlace, toEventPlace } from './event-positions.ts';
 import { eventIdOf } from './read-events.ts';
 
 /**
- * When something happened whose event is wanted. Events have no index by their subject, which would cost every transfer
- * something; so they are found by their transaction, whose id has its time.
+ * When something happened whose event is wanted. Events have no index by subject, which would make every transfer more
+ * expensive; so they are found through their transaction, whose id contains its time.
  */
 const MOMENT = columns({
-  /** Between which times the transaction began, by the database's clock. */
+  /** Earliest and latest time at which the transaction began, by the database's clock. */
   earliest: DATE,
   latest: DATE,
-  /** Whether these times are those of the service, which in a sandbox can be ahead of the database's clock. */
+  /** Whether these times are of the service, whose clock in a sandbox can be ahead of the database's. */
   isServiceTime: BOOLEAN,
-  /** Between which times of the service it was decided. */
+  /** Earliest and latest time of the decision, by the clock of the service. */
   since: DATE,
   until: DATE,
 });
 
-/** A moment at which an event is looked for. */
+/** A moment at which to look for an event. */
 export type EventMoment = ReturnType<typeof MOMENT.read>;
 
 const READ_PLACES_AT = statement(
@@ -41,7 +41,7 @@ const READ_PLACES_AT = statement(
     ) as found`,
 );
 
-/** Reads the places of the events of a program at some moments: at most `maxExamined` transactions are compared for each. */
+/** Reads the places of a program's events at some moments; compares at most `maxExamined` transactions for each. */
 export function readPlacesAt(
   programId: string,
   moments: readonly EventMoment[],
@@ -60,9 +60,9 @@ const FOUND = columns({
   requestId: nullable(UUID),
 });
 
-/** Reads what some transactions have of events of some subjects. */
+/** Reads the events of some subjects in some transactions. */
 export const READ_EVENTS_OF_SUBJECTS = statement(
-  // Without a name it is planned every time. A plan that is kept would be one for all partitions.
+  // Without a name it is planned every time. A cached plan would cover all partitions.
   '',
   { batchIds: many(UUID), times: many(DATE), programId: UUID, subjectIds: many(TEXT) },
   `select * from (
@@ -81,13 +81,15 @@ export type SubjectEvent = {
   readonly subjectId: string;
   readonly position: number;
   readonly createdAt: Date;
-  /** The request that caused it; null where that is not known, or none did. */
+  /** The request that caused it; null if that is not known, or if none did. */
   readonly requestId: string | null;
-  /** When its transaction began, by the database's clock: later events have later ones, whatever the sandbox's clock. */
+  /** When its transaction began, by the database's clock: later for later events, whatever the sandbox's clock. */
   readonly begunAt: Date;
 };
 
-/** Reads the events of some subjects (ids on the wire) of a program at some moments, in the order of their positions. */
+/**
+ * Reads the events of some subjects (ids on the wire) of a program at some moments, in the order of their positions.
+ */
 export async function readEventsOfSubjects(
   database: Database,
   programId: string,
@@ -113,7 +115,7 @@ export async function readEventsOfSubjects(
 }
 
 function toSubjectEvent(event: ReturnType<typeof FOUND.read>, place: EventPlace | undefined): SubjectEvent {
-  if (place === undefined) throw new Error('an event of a transaction that was not asked for');
+  if (place === undefined) throw new Error('found an event of a transaction that was not requested');
   const { batchId, index, offset, type, subjectId, createdAt, requestId } = event;
   return {
     eventId: eventIdOf({ batchId, index }),

@@ -20,7 +20,10 @@ const INSERT_EVENTS = statement(
 
 const TRACED_EVENT = columns({ ...EVENT.columns, requestId: nullable(UUID), traceparent: nullable(TEXT) });
 
-/** The same with their requests and traces. A statement of its own: most groups have none, and send no columns of nulls. */
+/**
+ * The same with their requests and traces. A separate statement, because most groups have none and would send columns
+ * of nulls.
+ */
 const INSERT_TRACED_EVENTS = statement(
   'insert_traced_events',
   { events: rows(TRACED_EVENT), batchId: UUID, now: TIME },
@@ -29,15 +32,15 @@ const INSERT_TRACED_EVENTS = statement(
 );
 
 /**
- * Inserts events, in the order given, in the transaction of what they report; all events of a transaction at once. Batch
- * and index identify an event. The relay gives it a position after the commit: ids and sequences that are taken before
- * leave gaps, which are filled later.
+ * Inserts all events of a transaction, in this order, in the transaction that makes the changes they report. Batch and
+ * index identify an event. The relay gives it a position after the commit: ids and sequences taken before a commit
+ * leave gaps that are filled later.
  */
 export function insertEvents(
   batchId: string,
   events: readonly DomainEvent[],
   now: number,
-  /** The request, where all events are of one. */
+  /** The request, if all events have the same. */
   of?: Pick<DomainEvent, 'requestId' | 'traceparent'>,
 ): Statement {
   const isTraced =

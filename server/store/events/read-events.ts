@@ -18,11 +18,14 @@ import { fullPayload } from './transfer-payload.ts';
 export type StoredEvent = {
   /** The id of its transaction, with its place there in the last 16 bits. */
   readonly eventId: string;
-  /** Null for an event of the service itself. An event for every program has the program under whose position it was read. */
+  /**
+   * Null for an event of the service itself. For an event for every program, the program under whose position it was
+   * read.
+   */
   readonly programId: string | null;
   /** In its program, from 1 without a gap. */
   readonly position: number;
-  /** Among the events of all programs, from 1 without a gap. One for every program has the number before it. */
+  /** Among the events of all programs, from 1 without a gap. An event for every program has the number before it. */
   readonly number: number;
   readonly isShared: boolean;
   readonly type: string;
@@ -35,24 +38,25 @@ export type StoredEvent = {
 };
 
 /**
- * A page: events of a program, or without `programId` those of all by number. With `after` those of later positions (or
- * numbers), oldest first; with `before` earlier ones, newest first. `types` are names, or families such as `transfer.*`.
+ * A page: events of a program or, without `programId`, those of all programs by number. With `after` those of later
+ * positions (or numbers), oldest first; with `before` earlier ones, newest first. `types` are names, or groups such as
+ * `transfer.*`.
  */
 export type EventRange = {
   readonly programId?: string | undefined;
-  /** Of the events of all, only those of this program. */
+  /** Among the events of all programs, only those of this program. */
   readonly onlyOf?: string | undefined;
   readonly limit: number;
   readonly types?: readonly string[] | undefined;
   readonly subjectId?: string | undefined;
 } & ({ readonly after: number } | { readonly before: number });
 
-/** What was read. */
+/** A page that was read. */
 export type EventPage = {
   readonly events: readonly StoredEvent[];
   /**
-   * How far was read, whatever the filters left out: the next page is after, or before, this position or number. The one
-   * given, if there is nothing more.
+   * How far was read, including events that the filters left out: the next page is after, or before, this position or
+   * number. Unchanged if there is nothing more.
    */
   readonly end: number;
   /** Whether there may be more. */
@@ -61,13 +65,13 @@ export type EventPage = {
   readonly places: readonly Row[];
 };
 
-/** Instead of a page after a position whose next event is deleted: the first position whose event is stored. */
+/** Returned instead of a page if the next event is deleted: the first position whose event is stored. */
 export type DeletedEvents = { readonly oldest: number };
 
-/** Transactions that are read at once where filters leave out most events. */
+/** Transactions read at once if filters leave out most events. */
 const MAX_FILTERED_PLACES = 500;
 
-/** Events that are compared with filters at once. They may all match, and a group of transfers has hundreds. */
+/** Events compared with filters at once. They may all match, and a group of transfers has hundreds. */
 const MAX_FILTERED_EVENTS = 1_000;
 
 const EVENT = columns({
@@ -83,12 +87,12 @@ const EVENT = columns({
 });
 
 /**
- * Reads events of some transactions; without programs or types, all of them. The times are values of the statement, so
+ * Reads events of some transactions; all of them without programs or types. The times are values of the statement, so
  * that only the partitions of their days are planned for and locked. Always returns `deleted`, as of the moment when
  * the partitions were read.
  */
 export const READ_EVENTS = statement(
-  // Without a name it is planned every time. A plan that is kept would be one for all partitions.
+  // Without a name it is planned every time. A cached plan would cover all partitions.
   '',
   {
     batchIds: many(UUID),
@@ -111,13 +115,13 @@ export const READ_EVENTS = statement(
 type Filter = { readonly types?: readonly string[] | undefined; readonly subjectId?: string | null | undefined };
 type EventRow = ReturnType<typeof EVENT.read>;
 
-/** The events of some places, by transaction, program and offset, and up to which number events are deleted. */
+/** The events of some places, by transaction, program and offset, and the number up to which events are deleted. */
 type FoundEvents = {
   readonly of: (place: EventPlace, offset: number) => EventRow | undefined;
   readonly deleted: Row['deleted'];
 };
 
-/** Reads a page of events; undefined positions are never skipped: where events are deleted, it says so instead. */
+/** Reads a page of events. Never skips positions: if events are deleted, it returns {@link DeletedEvents}. */
 export async function readEventPage(database: Database, range: EventRange): Promise<EventPage | DeletedEvents> {
   const { programId, onlyOf, limit, types, subjectId, ...from } = range;
   const isFiltered = hasFilter(range);
@@ -130,8 +134,8 @@ export async function readEventPage(database: Database, range: EventRange): Prom
 }
 
 /**
- * Reads a page of each of several ranges at once. What is wrong with one of them is returned in its place as an error, and
- * keeps nobody from reading the others.
+ * Reads a page of each of several ranges at once. A range that fails has its error in its place, and does not affect
+ * the others.
  */
 export async function readEventPages(
   database: Database,
@@ -154,7 +158,7 @@ export async function readEventPages(
   return (await Promise.allSettled(pages)).map((page) => (page.status === 'fulfilled' ? page.value : page.reason));
 }
 
-/** Which places were read of a range, and whether there are no others. */
+/** The places that were read for a range, and whether there are no others. */
 type ReadPlaces = { readonly rows: readonly Row[]; readonly isAll: boolean };
 
 async function toPage(
@@ -163,7 +167,7 @@ async function toPage(
   found: FoundEvents,
   range: EventRange,
 ): Promise<EventPage | DeletedEvents> {
-  // Events may have been deleted since the places were read.
+  // Events may have been deleted after the places were read.
   const places = rows.map((row) => ({ ...row, deleted: found.deleted ?? row.deleted }));
   const page =
     'after' in range ? pageAfter(places, found, range.after, range) : pageBefore(places, found, range.before, range);
@@ -179,12 +183,12 @@ function hasFilter({ types, subjectId, onlyOf }: EventRange): boolean {
   return types !== undefined || subjectId !== undefined || onlyOf !== undefined;
 }
 
-/** Only a filter leaves out an event: one that is lost is an error, and never a gap that nobody notices. */
+/** Only a filter leaves out events: a lost one is an error, never a silent gap. */
 function requireFilter(range: EventRange): void {
   if (!hasFilter(range)) throw new Error('an event that has a position is missing');
 }
 
-/** The first places, up to the one with which they have that many events to read. */
+/** The first places that together have this many events to read. */
 function beginningOf(places: readonly Row[], most: number, range: EventRange): readonly Row[] {
   let count = 0;
   const last = places.findIndex((row) => {
@@ -197,7 +201,7 @@ function beginningOf(places: readonly Row[], most: number, range: EventRange): r
   return last === -1 ? places : places.slice(0, last + 1);
 }
 
-/** A page of the places that were read. `isLast`: what comes next is deleted. */
+/** A page of the places that were read. `isLast`: the next event is deleted. */
 type PlacesPage = Omit<EventPage, 'places'> & { readonly isLast?: true };
 
 function pageAfter(
@@ -246,8 +250,8 @@ function pageBefore(places: readonly Row[], found: FoundEvents, before: number, 
 }
 
 /**
- * Reads one event; undefined where there is none of this id, in the program if one is given, or it has no position yet, or
- * it is deleted.
+ * Reads one event; undefined if there is none with this id (in the program, if one is given), or if it has no position
+ * yet or is deleted.
  */
 export async function findEvent(
   database: Database,
@@ -258,20 +262,20 @@ export async function findEvent(
   return (await findInPlaces(database, rows, [eventId], programId)).get(eventId);
 }
 
-/** Reads some events like {@link findEvent}, by their ids; of all programs, in few round trips. */
+/** Reads several events by id, like {@link findEvent}; of all programs, in few round trips. */
 export async function findEvents(
   database: Database,
   eventIds: readonly string[],
   programId?: string,
 ): Promise<ReadonlyMap<string, StoredEvent>> {
   if (eventIds.length === 0) return new Map();
-  // One statement for all transactions would have no plan by index: the ids are looked up by their beginnings.
+  // One statement for all transactions would not use an index: the ids are looked up by prefix.
   const batches = new Map(eventIds.map((eventId) => [eventId.slice(0, -4), eventId]));
   const rows = await database.inOnePacket([...batches.values()].map(readPlacesOfBatch));
   return findInPlaces(database, rows.flat(), eventIds, programId);
 }
 
-/** Reads those of some events that are in places. */
+/** Reads those events that are in the places. */
 async function findInPlaces(
   database: Database,
   all: readonly Row[],
@@ -298,7 +302,7 @@ async function findInPlaces(
   return events;
 }
 
-/** The first places, at least one, up to the one with which they have that many events. */
+/** The first places, at least one, that together have this many events. */
 function untilEvents(places: readonly Row[], most: number): readonly Row[] {
   let count = 0;
   const last = places.findIndex((row) => {
@@ -311,7 +315,7 @@ function untilEvents(places: readonly Row[], most: number): readonly Row[] {
 async function readEventsOf(
   database: Database,
   places: readonly EventPlace[],
-  /** None for those of all programs. */
+  /** Empty for those of all programs. */
   programIds: readonly string[],
   { types = [], subjectId = null }: Filter,
 ): Promise<FoundEvents> {
@@ -338,7 +342,7 @@ async function readEventsOf(
   };
 }
 
-/** The id of an event: that of its transaction, with its place there in the last 16 bits. */
+/** The id of an event: its transaction's id, with its place there in the last 16 bits. */
 export function eventIdOf({ batchId, index }: Pick<EventRow, 'batchId' | 'index'>): string {
   return `${batchId.slice(0, -4)}${(index + 1).toString(16).padStart(4, '0')}`;
 }

@@ -8,8 +8,9 @@ import { columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 // Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `test/mutants/relay.ts`
 
 /**
- * Locked by whoever numbers events: one at a time. Like that of the switch, the lock belongs to the whole database and its
- * number to the schema. What is numbered must be read by a later statement, which sees what the holder before committed.
+ * The lock of the process that numbers events: one at a time. Like the switch's, it belongs to the whole database and
+ * its number to the schema. What is numbered must be read by a later statement, which sees what the previous holder
+ * committed.
  */
 export const HOLD_RELAY: Statement = {
   name: 'hold_relay',
@@ -17,14 +18,14 @@ export const HOLD_RELAY: Statement = {
   values: [],
 };
 
-/** Transactions that are numbered at once: few enough that the others wait for a few milliseconds only. */
+/** Transactions numbered at once: few enough that other processes wait only a few milliseconds. */
 export const MAX_RELAYED = 200;
 
 const RELAYED = columns({ found: INTEGER, programIds: many(UUID) });
 
-/** What a statement of {@link relayEvents} did. */
+/** The result of a statement of {@link relayEvents}. */
 export type Relayed = {
-  /** How many transactions it found. Where there are {@link MAX_RELAYED}, more may wait. */
+  /** How many transactions it found. If {@link MAX_RELAYED}, more may wait. */
   readonly found: number;
   /** The programs that have new positions; the nil UUID is the service itself. */
   readonly programIds: readonly string[];
@@ -83,19 +84,19 @@ const RELAY_EVENTS = statement(
 );
 
 /**
- * Gives positions to the events of up to `count` transactions that have committed and have none yet, in the order in
- * which the transactions wrote their fences, by the database's clock: of two of which one began after the other was
- * answered, that one comes later. One that commits after younger ones were numbered comes after these. Must follow
+ * Gives positions to the events of up to `count` committed transactions that have none yet, in the order in which the
+ * transactions wrote their fences, by the database's clock: if one transaction began after another was answered, it
+ * comes later. A transaction that commits after younger ones were numbered comes after those. Must follow
  * {@link HOLD_RELAY} in the same transaction.
  *
- * With `withinSeconds` only fences of so many last seconds are looked for: those that were numbered lately stay in the
- * index until no snapshot can see them. Null for all of them.
+ * `withinSeconds` limits the search to the fences of the last seconds: recently numbered ones stay in the index until
+ * no snapshot can see them. Null for no limit.
  */
 export function relayEvents(withinSeconds: number | null, count: number = MAX_RELAYED): Statement {
   return RELAY_EVENTS({ withinSeconds, everyProgram: EVERY_PROGRAM, count });
 }
 
 export function toRelayed([row]: readonly Row[]): Relayed {
-  if (row === undefined) throw new Error('the relay has returned no row');
+  if (row === undefined) throw new Error('the relay returned no row');
   return RELAYED.read(row) as Relayed;
 }

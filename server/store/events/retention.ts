@@ -4,36 +4,36 @@ import type { Database } from '../connection/database.ts';
 import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import { HOLD_SWITCH } from '../locks.ts';
 
-// Invariant: Nothing without a position is dropped, and no reader goes on after what was
+// Invariant: No event without a position is dropped, and no reader continues past dropped events
 // Kept by: `drop_event_partition` in `0015_events.sql`, and this file
 // Tested by: `test/store/events/retention.test.ts`
 
 /**
- * Days after which fences are removed. The request whose commit one may settle has long ended, and none is removed whose
- * events have no position.
+ * Days after which fences are removed. The request whose commit a fence may settle has long ended, and no fence is
+ * removed whose events have no position.
  */
 const FENCE_DAYS = 7;
 
-/** The partition whose turn it is, if it has ended before a day. */
+/** The next partition to drop, if it ended before a day. */
 const FIND_OLD = `select from pg_inherits join pg_class on pg_class.oid = inhrelid
   where inhparent = $1::regclass and end_of_partition(relname) <= $2::date::timestamp at time zone 'UTC' limit 1`;
 
 /**
- * How long a drop waits for those who use the table. Transfers wait behind it, so it is not long; theirs take a few
+ * How long a drop waits for other users of the table. Transfers queue behind it, so this is short; theirs take a few
  * milliseconds.
  */
 const LOCK_MILLISECONDS = 100;
 
-/** How often it is tried, with a pause in which others go on. */
+/** How often a drop is tried, with pauses in which others continue. */
 const MAX_ATTEMPTS = 5;
 const PAUSE_MILLISECONDS = 500;
 
 /**
- * Deletes events that are older than `days`, by the database's clock, and what the relay needed for them; readers that
- * want to go on from there are told so. Events that have no position yet are kept, whatever their age. Partitions are
- * dropped as a whole, under the lock of the switch: otherwise to drop one would wait for open transactions while others
- * wait behind it, and could deadlock with both. What others use all the time stays until the next round. Returns the
- * names of the dropped partitions.
+ * Deletes events older than `days`, by the database's clock, and what the relay needed for them; readers at a deleted
+ * position are told so. Events without a position are kept, whatever their age. Partitions are dropped whole, under the
+ * lock of the switch: otherwise a drop would wait for open transactions while others wait behind it, and could deadlock
+ * with both. A partition that is in use all the time stays until the next round. Returns the names of the dropped
+ * partitions.
  */
 export async function dropOldEvents(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {
@@ -70,7 +70,7 @@ async function dropPartitions(client: pg.ClientBase, values: readonly unknown[])
       ]);
       await client.query('commit');
       const name = rows[0]?.name ?? null;
-      // What is left is still needed.
+      // The remaining partitions are still needed.
       if (name === null) break;
       dropped.push(name);
     } catch (error) {

@@ -4,10 +4,10 @@ import { toWireId } from '../../../domain/identifier.ts';
 // Kept by: this file, the only one that knows the compact form
 // Tested by: `test/store/events/transfer-payload.test.ts`, `test/simulation`
 
-/** Whose event it is, from its columns: the inner UUID of the program, and the id of its subject on the wire. */
+/** Columns of an event: the inner UUID of its program, and the id of its subject on the wire. */
 export type PayloadOrigin = { readonly programId: string | null; readonly subjectId: string };
 
-/** The values that nearly every transfer has for itself, in the order of the compact form; `at` is when it was created. */
+/** The values that differ in nearly every transfer, in the order of the compact form; `at` is when it was created. */
 type Own = {
   readonly type: unknown;
   readonly amount: unknown;
@@ -20,8 +20,8 @@ type Own = {
 };
 
 /**
- * A transfer as nearly every one is when its event is written: completed at once, without texts. In the order of the fields
- * in a record, which is the order in which they are sent.
+ * The usual transfer at the time of its event: completed at once, without texts. The fields are in the order of a
+ * record, in which they are sent.
  */
 function usualTransfer(transfer_id: unknown, program_id: unknown, own: Own) {
   const { type, amount, currency, card_id, request_id, idempotency_key, created_by, at } = own;
@@ -53,22 +53,24 @@ function usualTransfer(transfer_id: unknown, program_id: unknown, own: Own) {
   };
 }
 
-/** The record of a transfer, as the contract has it: these fields in this order; others may be added to the end. */
+/** The record of a transfer, as in the contract: these fields in this order; others may be added at the end. */
 export type TransferPayload = { readonly [Field in keyof ReturnType<typeof usualTransfer>]: unknown } & {
   readonly created_at: string;
 };
 
-/** The number that the compact form begins with. Another form gets another number, and this one is read for ever. */
+/**
+ * The number at the start of the compact form. Another form gets another number, and this one stays readable for ever.
+ */
 const FORM = 1;
 
-/** What a compact payload begins with. A full one is a JSON object, and begins with a brace. */
+/** The start of a compact payload. A full one is a JSON object and starts with a brace. */
 const COMPACT = `[${FORM},`;
 
 /**
- * The record of a transfer for the payload of its event, without the names of the fields and what the columns of the event
- * say: a third of the bytes, of which a transfer writes more than of anything else. It is a JSON array of the number of the
- * form, of the values of {@link Own}, and of an object with all that is unlike the usual, where there is anything. It does not
- * depend on the row of the transfer, which changes later: the event stays what it was.
+ * The record of a transfer as the payload of its event, without field names and without what the event's columns say: a
+ * third of the bytes, and payloads are the largest part of what a transfer writes. It is a JSON array of the number of
+ * the form, the values of {@link Own}, and, if there are any, an object with the fields that differ from the usual. It
+ * does not depend on the row of the transfer, which changes later: the event stays what it was.
  */
 export function compactPayload(record: TransferPayload): string {
   const { type, amount, currency, card_id, request_id, idempotency_key, created_by, created_at: at } = record;
@@ -89,7 +91,9 @@ export function compactPayload(record: TransferPayload): string {
 let lastText = new Date(0).toISOString();
 let lastTime = 0;
 
-/** The milliseconds since 1970 of a time in a record. All new transfers of a group have the same one, which is read once. */
+/**
+ * The milliseconds since 1970 of a time in a record. All new transfers of a group have the same, which is parsed once.
+ */
 function timeOf(text: string): number {
   if (text !== lastText) {
     lastText = text;
@@ -98,7 +102,7 @@ function timeOf(text: string): number {
   return lastTime;
 }
 
-/** The JSON text of a payload as it was when it happened, from either form. */
+/** The JSON text of a payload as it was at its event, from either form. */
 export function fullPayload(stored: string, { programId, subjectId }: PayloadOrigin): string {
   if (!stored.startsWith('[')) return stored;
   if (!stored.startsWith(COMPACT)) throw new Error(`this version does not know the form of the event of ${subjectId}`);

@@ -18,8 +18,8 @@ import {
   word,
 } from '../sql.ts';
 
-// Invariant: Whatever changes an account, its holds, counters, card or transfers raises its version
-// Kept by: this file, `server/subjects/transfers/examined-accounts.ts`, and triggers for all others
+// Invariant: Every change of an account, its holds, counters, card or transfers raises the account's version
+// Kept by: this file, `server/subjects/transfers/examined-accounts.ts`, and triggers for the rest
 // Tested by: `test/store/chain/guards.test.ts`
 
 /** What decisions use. */
@@ -37,8 +37,8 @@ export const ACCOUNT = columns({
 });
 
 /**
- * An account as it is stored. `version` is raised by every change of the account, its holds, its counters, its card and
- * the transfers between its cards, so that a decision that did not lock the account can be checked when it is written.
+ * An account as it is stored. Every change of the account, its holds, its counters, its card or the transfers between
+ * its cards raises `version`, so that a decision that did not lock the account can be checked when it is written.
  */
 export type StoredAccount = Account & { readonly version: bigint };
 
@@ -47,7 +47,7 @@ export function toAccount(row: Row): StoredAccount {
   return ACCOUNT.read(row);
 }
 
-/** A card as a request names it, and whether its program's funding account is needed for the decision. */
+/** A card as a request names it, and whether the decision needs its program's funding account. */
 export type NamedCard = { readonly programId: string; readonly name: string; readonly withFunding: boolean };
 
 /** A transfer by its inner UUID, within its program. */
@@ -90,7 +90,10 @@ const OF_TRANSFERS = `select transfers.program_id, of_card.account_id
          else array[found.account_id, found.funding_account_id] end
   ) as of_card(account_id)`;
 
-/** How accounts are read: locked, waiting for other transactions or omitting what they have locked; or not locked. */
+/**
+ * How accounts are read: locked after waiting for other transactions, locked except those that others have locked, or
+ * not locked.
+ */
 type AccountMode = 'wait' | 'skip' | 'unlocked';
 
 const ENDS: Readonly<Record<AccountMode, string>> = {
@@ -122,10 +125,10 @@ const READ_ACCOUNTS = ofBoth('read_accounts', 'unlocked');
 
 /**
  * Locks the accounts of the cards, with the funding accounts where they are needed, and those of the transfers, all in
- * the order of their ids, and reads them. The rows returned are the locked ones, so they are never stale. The locks of
- * its accounts are also those of a transfer, of its hold, of its cards and of their counters: these change only under
- * them. Indexes are probed once for each card: a plan that reads all cards of a program would cost more with every card.
- * With `skip`, accounts that others have locked are omitted.
+ * the order of their ids, and reads them. The returned rows are the locked ones, so they are never stale. These locks
+ * also cover the transfers, their holds, the cards and their counters: all of these change only under them. Indexes are
+ * searched once per card: a plan that reads all cards of a program would cost more with every card. With `skip`,
+ * accounts that others have locked are omitted.
  */
 export function lockAccounts(
   cards: readonly NamedCard[],
@@ -138,8 +141,8 @@ export function lockAccounts(
 
 /**
  * Reads the same accounts without locks. For decisions that are checked when they are written
- * ({@link updateAccountsIfUnchanged}), and only before what belongs to the accounts is read (cards, counters, transfers): a
- * version that is read later than they are would hide a change between the two.
+ * ({@link updateAccountsIfUnchanged}), and only before what belongs to the accounts is read (cards, counters,
+ * transfers): a version read after them would hide a change in between.
  */
 export function readAccounts(cards: readonly NamedCard[], transfers: readonly NamedTransfer[]): Statement {
   return READ_ACCOUNTS({ cards, transfers });
@@ -164,7 +167,9 @@ const LOCK_FUNDING_ACCOUNTS = statement(
     order by account_id for no key update`,
 );
 
-/** Locks and reads the funding and world accounts of a program in one currency: two rows, or none before the first. */
+/**
+ * Locks and reads the funding and world accounts of a program in one currency: two rows, or none before its first use.
+ */
 export function lockFundingAccounts(programId: string, currency: string): Statement {
   return LOCK_FUNDING_ACCOUNTS({ programId, currency });
 }
@@ -175,7 +180,7 @@ const LOCK_ALL_FUNDING = statement(
   `select from account where owner_id = :programId and kind = 'funding' order by account_id for no key update`,
 );
 
-/** Locks the funding accounts of a program in all currencies; what they have must be read by a later statement. */
+/** Locks the funding accounts of a program in all currencies; their values must be read by a later statement. */
 export function lockAllFunding(programId: string): Statement {
   return LOCK_ALL_FUNDING({ programId });
 }
@@ -186,7 +191,10 @@ const RAISE_FUNDING_VERSIONS = statement(
   "update account set version = version + 1 where owner_id = :programId and kind = 'funding'",
 );
 
-/** Raises the versions of a program's funding accounts, which must be locked: what was decided on them is decided again. */
+/**
+ * Raises the versions of a program's funding accounts, which must be locked, so that pending decisions on them are
+ * repeated.
+ */
 export function raiseFundingVersions(programId: string): Statement {
   return RAISE_FUNDING_VERSIONS({ programId });
 }
@@ -234,7 +242,7 @@ export const updateAccounts = statementOfRows(
     where account.program_id = sent.program_id and account.account_id = sent.account_id`,
 );
 
-/** An account that a decision has read: as it was then, and as it is to be written. */
+/** An account that a decision has read: as it was then, and as it will be written. */
 export type DecidedAccount = { readonly before: StoredAccount; readonly after: StoredAccount };
 
 const UPDATE_IF_UNCHANGED = statement(
@@ -254,9 +262,9 @@ const UPDATE_IF_UNCHANGED = statement(
 );
 
 /**
- * Locks the accounts of a decision, in the order of their ids, and updates them if all of them still are as they were when
- * it was made. Otherwise it fails with {@link ACCOUNTS_CHANGED}. Another transaction that changes one of them is waited
- * for: the row is then compared as that transaction has left it.
+ * Locks the accounts of a decision, in the order of their ids, and updates them if they are all unchanged since the
+ * decision; otherwise fails with {@link ACCOUNTS_CHANGED}. If another transaction is changing one of them, waits for
+ * it, and compares the row as that transaction leaves it.
  */
 export function updateAccountsIfUnchanged(decided: readonly DecidedAccount[]): Statement {
   const sent = inLockOrder(decided).map(({ before, after }) => ({
@@ -280,7 +288,7 @@ const CHECK_UNCHANGED = statement(
     ) <> :number then refuse_changed_accounts() end`,
 );
 
-/** Fails with {@link ACCOUNTS_CHANGED} unless the accounts of a decision that writes nothing are as they were. */
+/** Fails with {@link ACCOUNTS_CHANGED} unless the accounts of a decision that writes nothing are unchanged. */
 export function checkAccountsUnchanged(decided: readonly DecidedAccount[]): Statement {
   return CHECK_UNCHANGED({ sent: inLockOrder(decided).map(({ before }) => before), number: decided.length });
 }
@@ -289,7 +297,7 @@ function inLockOrder(decided: readonly DecidedAccount[]): readonly DecidedAccoun
   return decided.toSorted(({ before: left }, { before: right }) => (left.accountId < right.accountId ? -1 : 1));
 }
 
-/** A posting with its cause: a transfer, a reversal or a funding movement, as inner UUID. */
+/** A posting with its cause: the inner UUID of a transfer, a reversal or a funding movement. */
 export type CausedPosting = Posting & { readonly programId: string; readonly causeId: string };
 
 const POSTING = columns({

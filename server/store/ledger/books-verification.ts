@@ -4,8 +4,8 @@ import { toQuery } from '../connection/work.ts';
 import { BOOLEAN, columns, INTEGER, many, NUMBER, type RowOf, statement, TEXT, TIME } from '../sql.ts';
 import { COUNT_DIFFERING_HOLDS, FIND_DIFFERING_ACCOUNTS, SUM_KINDS, toKindSum } from './trial-balance.ts';
 
-// Invariant: The books are verified by one process at a time, and what differs is reported
-// Kept by: an advisory lock, and a second look at the last result
+// Invariant: The books are verified by one process at a time, and differences are reported
+// Kept by: an advisory lock, and a second check of the last result
 // Tested by: `test/metrics/books-verification.test.ts`
 
 const VERIFICATION = columns({
@@ -24,9 +24,9 @@ export type BooksVerification = RowOf<typeof VERIFICATION.columns> & {
 };
 
 /**
- * Before a verification. The lock of whoever verifies is, like that of the relay, one of the whole database, and its number
- * belongs to the schema; it ends with the connection. A statement that nobody waits for any more ends within a second, and
- * none takes more than one core.
+ * Runs before a verification. Like the relay's, the lock of a verification belongs to the whole database and its number
+ * to the schema; it ends with the connection. A statement whose client is gone ends within a second, and none uses more
+ * than one core.
  */
 const PREPARE = `select set_config('client_connection_check_interval', '1000', false),
   set_config('max_parallel_workers_per_gather', '0', false),
@@ -35,7 +35,7 @@ const PREPARE = `select set_config('client_connection_check_interval', '1000', f
 /** How long results are kept. */
 const RETENTION_DAYS = 400;
 
-/** Reads the last verification; no row where there was none. */
+/** Reads the last verification; no row if there was none. */
 export const READ_LAST_VERIFICATION: Statement = {
   name: 'read_last_books_verification',
   text: `select ${VERIFICATION.names}, unbalanced_currencies, clock_timestamp() as now
@@ -79,9 +79,9 @@ const INSERT_VERIFICATION = statement(
 );
 
 /**
- * Compares every balance with its postings and holds, each in one snapshot, and stores the result; however long that takes,
- * on a connection of its own. Undefined when another process is verifying, or has just done so (`isDue` of its result is
- * false). Rejects when the signal aborts.
+ * Compares every balance with its postings and holds, each in one snapshot, and stores the result; however long that
+ * takes, on a connection of its own. Undefined if another process is verifying, or has just done so (`isDue` is false
+ * for its result). Rejects when the signal aborts.
  */
 export function verifyAndStore(
   database: Database,

@@ -27,10 +27,10 @@ const MOVEMENT = columns({
   amount: BIGINT,
   currency: CURRENCY,
   description: nullable(TEXT),
-  /** Unique among those of its program. */
+  /** Unique within its program. */
   reference: nullable(TEXT),
   metadata: json<Metadata>(),
-  /** Who did it. */
+  /** Who made it. */
   actor: TEXT,
 });
 
@@ -49,7 +49,10 @@ const INSERT_METADATA = insertRows(
   columns({ programId: UUID, name: TEXT, value: TEXT, movementId: UUID }),
 );
 
-/** Inserts a deposit or withdrawal, with its metadata also to search by; its posting is inserted beside it. */
+/**
+ * Inserts a deposit or withdrawal, with its metadata also in the table for searching by it; its posting is inserted
+ * separately.
+ */
 export function insertFundingMovement(movement: FundingMovement, now: number): readonly Statement[] {
   const { programId, movementId, metadata } = movement;
   const pairs = Object.entries(metadata).map(([name, value]) => ({ programId, movementId, name, value }));
@@ -67,7 +70,7 @@ export function readMovementReference(programId: string, reference: string): Sta
   return READ_REFERENCE({ programId, reference });
 }
 
-/** The deposit or withdrawal from the rows of {@link readMovementReference}; undefined where the reference is free. */
+/** The deposit or withdrawal from the rows of {@link readMovementReference}; undefined if the reference is free. */
 export function toReferenceHolder([row]: readonly Row[]): Pick<FundingMovement, 'kind' | 'movementId'> | undefined {
   return row === undefined ? undefined : MOVEMENT.pick('kind', 'movementId').read(row);
 }
@@ -90,7 +93,7 @@ export function readFundingMovement(programId: string, movementId: string): Stat
   return READ_MOVEMENT({ programId, movementId });
 }
 
-/** Which deposits and withdrawals are listed; null where it does not matter. */
+/** Which deposits and withdrawals are listed; null for no condition. */
 export type MovementFilter = {
   readonly reference: string | null;
   /** A pair of the metadata. */
@@ -102,11 +105,11 @@ export const EVERY_MOVEMENT: MovementFilter = { reference: null, metadata: null 
 
 const AFTER = '(:after::uuid is null or movement_id < :after)';
 
-/** SQL for a page, along the index that leads to what a filter can match. */
+/** SQL for a page, along the index that finds what a filter can match. */
 const FOUND = {
   list_funding_movements: `select * from funding_movement
       where program_id = :programId and ${AFTER} order by movement_id desc limit :count`,
-  // One at most.
+  // At most one.
   list_funding_movements_by_reference: `select * from funding_movement
       where program_id = :programId and reference = :reference and ${AFTER}
         and (:metadataName::text is null or metadata ->> :metadataName = :metadataValue)

@@ -10,13 +10,13 @@ import { namesCreatedBy, readMigrations } from '../migrations/migration-files.ts
 // Kept by: the mode is read under a lock, in the transaction that drops
 // Tested by: `test/start/host/sandbox-reset.test.ts`
 
-/** What is in a sandbox, for the question whether to remove it. */
+/** What a sandbox contains, for the question whether to remove it. */
 export type SandboxContents = { readonly cards: number; readonly transfers: number };
 
-/** Objects of one kind that the migrations have created, as they are written in a statement. */
+/** Objects of one kind that the migrations created, as written in a statement. */
 type Objects = { readonly tables: string; readonly functions: string; readonly types: string };
 
-/** The wait for a lock: whoever holds one for longer uses the ledger. */
+/** Maximum wait for a lock: a transaction that holds one for longer is using the ledger. */
 const LOCK_TIMEOUT = '10s';
 
 /** The SQLSTATEs of a lock that was not available in time, and of other objects that need one to be dropped. */
@@ -24,8 +24,8 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const STILL_NEEDED = '2BP01';
 
 /**
- * What is in a sandbox ledger; undefined if there is no ledger. Throws {@link StartupProblem} when the ledger is not one that may be removed: a live one, one
- * whose mode is not known yet, or one that a service uses.
+ * What a sandbox ledger contains; undefined if there is no ledger. Throws {@link StartupProblem} if the ledger may not
+ * be removed: it is live, its mode is not known yet, or a service uses it.
  */
 export function inspectSandbox(settings: ConnectionSettings): Promise<SandboxContents | undefined> {
   return administer(settings, async (client) => {
@@ -41,9 +41,9 @@ export function inspectSandbox(settings: ConnectionSettings): Promise<SandboxCon
 }
 
 /**
- * Removes a sandbox ledger: everything that the migrations have created in the schema, and nothing else. The mode is read in
- * the transaction that removes it, under a lock that no service can start against, so a live ledger is never removed.
- * Throws {@link StartupProblem} as {@link inspectSandbox} does; then nothing was removed.
+ * Removes a sandbox ledger: everything that the migrations created in the schema, and nothing else. The mode is read in
+ * the transaction that removes it, under a lock that keeps every service from starting, so a live ledger is never
+ * removed. Throws {@link StartupProblem} as {@link inspectSandbox} does; then nothing was removed.
  */
 export function removeSandbox(settings: ConnectionSettings): Promise<void> {
   const remove = async (client: pg.ClientBase): Promise<void> => {
@@ -52,7 +52,7 @@ export function removeSandbox(settings: ConnectionSettings): Promise<void> {
     if (await isThere(client, 'ledger_mode')) await client.query('lock table ledger_mode in access exclusive mode');
     await requireUnusedSandbox(client);
     const { tables, functions, types } = await findObjects(client, settings.schema ?? DEFAULT_SCHEMA);
-    // Together, because they refer to one another. Without CASCADE: what others have built on them is theirs.
+    // Together, because they refer to one another. Without CASCADE, because what others built on them is theirs.
     for (const statement of [
       `drop table ${tables}`,
       functions === '' ? '' : `drop function ${functions}`,
@@ -88,7 +88,7 @@ async function requireUnusedSandbox(client: pg.ClientBase): Promise<void> {
         : 'This is a live ledger. Only a sandbox can be reset. Nothing was removed.',
     );
   }
-  // Services of other users are there without their names, where this user may not see them.
+  // Services of other users are listed without a name if this user may not see them.
   const { rows: found } = await client.query<{ services: number }>(
     `select count(*)::int4 as services from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()
@@ -101,7 +101,7 @@ async function requireUnusedSandbox(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** What the migrations have created, as far as it is in the schema; partitions go with their tables. */
+/** What the migrations created and is in the schema; partitions go with their tables. */
 async function findObjects(client: pg.ClientBase, schema: string): Promise<Objects> {
   const names = [...new Set((await readMigrations()).flatMap(namesCreatedBy)), 'schema_migration'];
   const { rows } = await client.query<{ [Kind in keyof Objects]: string | null }>(

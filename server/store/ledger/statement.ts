@@ -8,7 +8,7 @@ const STATEMENT = columns({
   cardCurrency: CURRENCY,
   /** Number of the last line before the period; 0 for none. */
   first: BIGINT,
-  /** Number of the last line in it; the same as `first` where there is none. */
+  /** Number of the last line in it; equal to `first` if there is none. */
   last: BIGINT,
   openingBalance: BIGINT,
   closingBalance: BIGINT,
@@ -25,13 +25,13 @@ const LINE = columns({
   /** The balance of the card after it. */
   balance: BIGINT,
   currency: CURRENCY,
-  /** Inner UUID; null where no transfer caused the posting. */
+  /** Inner UUID; null if no transfer caused the posting. */
   transferId: nullable(UUID),
   reversalId: nullable(UUID),
   createdAt: DATE,
-  /** Of the reversal where the line is of one, otherwise of the transfer. */
+  /** The reversal's if the line is a reversal, otherwise the transfer's. */
   description: nullable(TEXT),
-  /** Of the transfer, also where the line is of a reversal. */
+  /** The transfer's, even if the line is a reversal. */
   reference: nullable(TEXT),
 });
 
@@ -41,7 +41,9 @@ export type StatementLine = RowOf<typeof LINE.columns>;
 /** The period of a statement: `from` is included, `to` is not; null for no bound. */
 export type Period = { readonly from: Date | null; readonly to: Date | null };
 
-/** A page of a statement: `count` lines below the number `below`, of a statement that ends with `upTo`; null for no bound. */
+/**
+ * A page of a statement: `count` lines below the number `below`, in a statement that ends at `upTo`; null for no bound.
+ */
 export type StatementPageRequest = {
   readonly count: number;
   readonly upTo: bigint | null;
@@ -49,8 +51,8 @@ export type StatementPageRequest = {
 };
 
 /**
- * Lines of an account with numbers over `low` and up to `high`. Every posting gives the account the next number, so the
- * numbers have no gaps and a range of them is a page: two ranges of an index, and nothing is read in vain.
+ * Lines of an account with numbers above `low` and up to `high`. Every posting gives the account the next number, so
+ * the numbers have no gaps and a range of them is a page: two ranges of an index, and no row is read in vain.
  */
 const linesOf = (account: string, low: string, high: string): string => `
   select line.sequence, line.direction, line.balance, line.purpose, line.amount, line.currency, line.created_at,
@@ -126,8 +128,8 @@ const READ_STATEMENT = statement(
 
 /**
  * Reads a page of a card's statement, newest line first, with its two balances. One statement sees one moment: lines
- * and balances agree, whatever is written meanwhile. No row where the card does not exist; one row without a line where
- * it has no lines.
+ * and balances agree, whatever is written meanwhile. No row if the card does not exist; one row without a line if it
+ * has no lines.
  */
 export function readStatement(
   programId: string,
@@ -144,12 +146,12 @@ const READ_STATEMENT_LINES = statement(
   `${linesOf(':accountId', ':low::bigint', ':high::bigint')} order by line.sequence`,
 );
 
-/** Reads lines of an account, oldest first: those with numbers over `low` and up to `high`. */
+/** Reads lines of an account, oldest first: those with numbers above `low` and up to `high`. */
 export function readStatementLines(programId: string, accountId: string, low: bigint, high: bigint): Statement {
   return READ_STATEMENT_LINES({ programId, accountId, low, high });
 }
 
-/** A statement from a row of {@link readStatement}; it is the same in all of them. */
+/** A statement from a row of {@link readStatement}; all its rows have the same. */
 export function toCardStatement(row: Row): CardStatement {
   const { cardCurrency: currency, ...rest } = STATEMENT.read(row);
   return { ...rest, currency };

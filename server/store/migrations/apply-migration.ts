@@ -3,7 +3,7 @@ import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import type { Migration } from './migration-files.ts';
 import { concurrentIndexOf, splitStatements } from './statements.ts';
 
-/** What is told while migrations are applied, and how long a lock is tried. */
+/** How the application of migrations reports, and how often a lock is tried. */
 export type Applying = {
   readonly onApplied?: (name: string, milliseconds: number) => void;
   /** Called with a sentence when something takes longer than expected. */
@@ -13,25 +13,25 @@ export type Applying = {
 };
 
 /**
- * The longest wait for a lock, in milliseconds. Every later statement on the table queues behind a migration that waits,
- * so together with the time for which the lock is held it has to stay below half a second.
+ * The longest wait for a lock, in milliseconds. Every later statement on the table queues behind a waiting migration,
+ * so the wait and the time for which the lock is held must stay below half a second together.
  */
 const LOCK_MILLISECONDS = 150;
 
 /** With the pauses in between, about half a minute. */
 const TRIES = 40;
 
-/** The pause after the first attempt, which grows with each one up to the longest. */
+/** The pause after the first attempt; each further pause is longer, up to the maximum. */
 const FIRST_PAUSE_MILLISECONDS = 50;
 const LONGEST_PAUSE_MILLISECONDS = 1000;
 
-/** Longer than `deadlock_timeout`, whose default is a second: after that, a lock that is asked for ends an autovacuum. */
+/** Longer than `deadlock_timeout`, by default a second, after which a requested lock ends an autovacuum. */
 const AUTOVACUUM_MILLISECONDS = 3000;
 
 /** The SQLSTATE of a deadlock: the statements of a migration lock several tables. */
 const DEADLOCK_DETECTED = '40P01';
 
-/** Applies a migration and notes it in the history. */
+/** Applies a migration and records it in the history. */
 export async function applyMigration(client: pg.ClientBase, migration: Migration, applying: Applying): Promise<void> {
   const started = performance.now();
   if (migration.isOutsideTransaction) await applyByStatement(client, migration, applying);
@@ -52,7 +52,10 @@ async function note(client: pg.ClientBase, { name, checksum, needs }: Migration)
   ]);
 }
 
-/** Runs a transaction that gives up soon when it does not get a lock, and tries again when those before it had their turn. */
+/**
+ * Runs a transaction that gives up soon if it does not get a lock, and tries again after the statements that queued
+ * behind it.
+ */
 async function inTries(
   client: pg.ClientBase,
   what: string,
@@ -79,8 +82,8 @@ async function inTries(
 }
 
 /**
- * Ends autovacuums of our tables, which may run for hours and give way only to those who wait longer than our attempts.
- * The lock that is asked for here holds up no one else: reads and writes do not conflict with it.
+ * Ends autovacuums of our tables, which may run for hours and only give way to a wait longer than our attempts. The
+ * lock requested here holds up nobody: reads and writes do not conflict with it.
  */
 async function endAutovacuum(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ name: string }>(`select distinct quote_ident(relname) as name
@@ -100,9 +103,9 @@ async function endAutovacuum(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * Applies what cannot be done in a transaction. Its locks let others read and write, so it waits for them without a limit.
- * An attempt that was ended in the middle has left an index that is not valid, which is removed and built again; one that
- * was ended before it was noted has left the index, which is kept.
+ * Applies what cannot be done in a transaction. Its locks let others read and write, so it waits for them without a
+ * limit. An interrupted attempt leaves an invalid index, which is removed and built again; an attempt interrupted
+ * before it was recorded leaves a valid one, which is kept.
  */
 async function applyByStatement(client: pg.ClientBase, migration: Migration, applying: Applying): Promise<void> {
   for (const statement of splitStatements(migration.text)) {
@@ -113,7 +116,7 @@ async function applyByStatement(client: pg.ClientBase, migration: Migration, app
   await note(client, migration);
 }
 
-/** Whether the index is there and valid. Removes it where it is not. */
+/** Whether the index exists and is valid. Removes it if it is invalid. */
 async function keepValidIndex(
   client: pg.ClientBase,
   { index, table }: { readonly index: string; readonly table: string },

@@ -7,13 +7,16 @@ import { type Migration, numberOf, readMigrations } from './migration-files.ts';
 export type AppliedMigration = {
   readonly name: string;
   readonly checksum: string;
-  /** Number of the newest migration that a program must know to run on the schema; null in rows of versions before 0.1.0. */
+  /**
+   * Number of the newest migration that a program must know to run on the schema; null in rows of versions before
+   * 0.1.0.
+   */
   readonly needs: string | null;
 };
 
 /**
- * How the schema of a database relates to this program: `current`; `older`, which lacks migrations; `newer_usable`, with
- * migrations of a newer version that this one can work with; `newer_unusable`, on which it must not run.
+ * How the schema of a database relates to this program: `current`; `older`, which lacks migrations; `newer_usable`,
+ * with migrations of a newer version that this one can work with; `newer_unusable`, on which it must not run.
  */
 export type SchemaState = 'current' | 'older' | 'newer_usable' | 'newer_unusable';
 
@@ -32,8 +35,8 @@ export const READ_NEWEST_MIGRATION: Statement = {
 let known: Promise<readonly Migration[]> | undefined;
 
 /**
- * Reads how the schema is now, by one statement on a table with a row per migration. The schema can change under a running
- * service. Throws {@link StoreFailure} when the database does not answer.
+ * Reads the current state of the schema with one statement on a table that has one row per migration: the schema can
+ * change under a running service. Throws {@link StoreFailure} if the database does not respond.
  */
 export async function findSchemaState(database: Pick<Database, 'read'>): Promise<SchemaState> {
   // The files of a running program do not change.
@@ -54,9 +57,9 @@ export type SchemaComparison = {
   readonly state: SchemaState;
   /** Migrations of this program that the database lacks, in order. */
   readonly pending: readonly Migration[];
-  /** Names of migrations that this program does not know and can work with. */
+  /** Names of migrations that this program does not know but can work with. */
   readonly usable: readonly string[];
-  /** Those that it cannot work with. */
+  /** Unknown migrations that it cannot work with. */
   readonly unusable: readonly AppliedMigration[];
 };
 
@@ -85,24 +88,24 @@ function stateOf(unusable: number, pending: number, usable: number): SchemaState
 }
 
 /**
- * Checksums of migrations that were edited once before a release had them as they are; what differed is the same after the
- * migrations that follow. Ledgers of clones may have them.
+ * Checksums of migrations that were edited once, before a release contained them; after the migrations that follow, the
+ * result is the same. Ledgers of clones may have them.
  */
 const ALSO_APPLIED: ReadonlySet<string> = new Set([
   // 0021_card_erasure.sql, with the function that 0034_errors_of_erased_cards.sql replaces.
   '3c2f2bf704f1b9e57c0aa014fb33776fb1ca01e547fa9306389a7ff8a26d7454',
 ]);
 
-/** The newest migration of version 0.1.0, the first that ledgers are upgraded from. */
+/** The newest migration of version 0.1.0, the first whose ledgers can be upgraded. */
 const FIRST_RELEASE = '0021';
 
 /**
- * Throws a {@link StartupProblem} when the schema is one that this program must not run on: it is of a version before 0.1.0,
- * it has migrations of a newer version that this one cannot work with, or one that was edited after it was applied.
+ * Throws a {@link StartupProblem} if this program must not run on the schema: it is from a version before 0.1.0, has
+ * migrations of a newer version that this one cannot work with, or one that was edited after it was applied.
  */
 export function requireUsableSchema(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
   const lacking = compareSchema(migrations, applied).pending.find(({ name }) => numberOf(name) <= FIRST_RELEASE);
-  // Where every row says what it needs, a version since then has begun to create the schema, and may go on.
+  // If every row says what it needs, a later version has begun to create the schema, and may continue.
   if (lacking !== undefined && applied.some(({ needs }) => needs === null)) {
     throw new StartupProblem(
       'schema-behind',

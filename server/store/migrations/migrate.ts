@@ -11,8 +11,8 @@ import { type AppliedMigration, compareSchema, READ_APPLIED, requireUsableSchema
 import { type Migration, numberOf, readMigrations } from './migration-files.ts';
 
 /**
- * A fixed number: the process that holds it migrates. One for the whole database, whatever the schema, because migrations
- * also create roles, which all services on a server share.
+ * A fixed number: the process that holds it migrates. One for the whole database, whatever the schema, because
+ * migrations also create roles, which all services on a server share.
  */
 const MIGRATION_LOCK = 7_201_001;
 
@@ -20,17 +20,17 @@ const MIGRATION_LOCK = 7_201_001;
 const TURN_MILLISECONDS = 100;
 
 export type MigrateOptions = Applying & {
-  /** Called with the names of migrations of a newer version that this program can work with, where there are any. */
+  /** Called with the names of migrations of a newer version that this program can work with, if there are any. */
   readonly onNewer?: (names: readonly string[]) => void;
-  /** How often a wait for another process that migrates is told; for tests. */
+  /** How often to report a wait for another process that migrates; for tests. */
   readonly everyMilliseconds?: number;
   /** Those of this program if omitted. */
   readonly migrations?: readonly Migration[];
 };
 
 /**
- * Names of the migrations that the database does not have yet, in order. Throws {@link StartupProblem} when the schema is
- * one that this program must not run on.
+ * Names of the migrations that the database lacks, in order. Throws {@link StartupProblem} if this program must not run
+ * on the schema.
  */
 export async function pendingMigrations(settings: ConnectionSettings): Promise<readonly string[]> {
   return administer(settings, async (client) => {
@@ -42,13 +42,13 @@ export async function pendingMigrations(settings: ConnectionSettings): Promise<r
 }
 
 /**
- * Applies the missing migrations, one process at a time, and gives their names. Forward only. It can be repeated whatever
- * ended it. Throws {@link StartupProblem} when this program cannot run on the schema, an applied migration was edited, the
- * user of the database may not do it, or the tables are in use for too long.
+ * Applies the missing migrations, one process at a time, and returns their names. Forward only. It can be repeated
+ * however it ended. Throws {@link StartupProblem} if this program cannot run on the schema, an applied migration was
+ * edited, the user of the database lacks the right to migrate, or the tables are in use for too long.
  */
 export async function migrate(settings: ConnectionSettings, options: MigrateOptions = {}): Promise<readonly string[]> {
   const apply = async (client: pg.ClientBase): Promise<readonly string[]> => {
-    // The server ends what it does for us soon after this process was killed.
+    // The server ends our statement soon after this process is killed.
     await client.query("set client_connection_check_interval = '1s'");
     await takeTurn(client, options);
     await provideSchema(client, settings.schema ?? DEFAULT_SCHEMA);
@@ -62,8 +62,9 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
     requireUsableSchema(migrations, applied);
     const { pending, usable } = compareSchema(migrations, applied);
     if (usable.length > 0) options.onNewer?.(usable);
-    if (pending.length > 0) await requireSight(client);
-    // On a ledger that begins with this version, no older one has to run: what only this one can read is written at once.
+    if (pending.length > 0) await requireVisibleRows(client);
+    // On a ledger that starts with this version, no older one has to run: what only this one can read is written from
+    // the start.
     for (const { needs, ...migration } of pending) {
       await applyMigration(client, { ...migration, needs: isNew ? numberOf(migration.name) : needs }, options);
     }
@@ -77,8 +78,8 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
 }
 
 /**
- * Waits until no other process migrates. By asking again: a statement that waits for the lock has a snapshot, for whose end
- * a `create index concurrently` of the process that holds it would wait in turn.
+ * Waits until no other process migrates, by polling: a statement that waits for the lock has a snapshot, and a `create
+ * index concurrently` of the holder would wait in turn for that to end.
  */
 async function takeTurn(client: pg.ClientBase, { onWait, everyMilliseconds }: MigrateOptions): Promise<void> {
   const isOurs = async (): Promise<boolean> => {
@@ -99,7 +100,7 @@ async function takeTurn(client: pg.ClientBase, { onWait, everyMilliseconds }: Mi
   );
 }
 
-/** Creates the schema where it is missing, which takes the right to create in the database. */
+/** Creates the schema if it is missing, which requires the right to create in the database. */
 async function provideSchema(client: pg.ClientBase, schema: string): Promise<void> {
   if (await hasSchema(client, schema)) return;
   try {
@@ -124,8 +125,8 @@ async function hasHistory(client: pg.ClientBase): Promise<boolean> {
   return rows[0]?.present === true;
 }
 
-/** The user that migrates must see every row: otherwise a change of rows would succeed and change none. */
-async function requireSight(client: pg.ClientBase): Promise<void> {
+/** The user that migrates must see every row: otherwise a change of rows would succeed without changing any. */
+async function requireVisibleRows(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ user: string; blind: boolean }>(
     `select current_user as user, coalesce(not pg_has_role(to_regrole('transfer_service_background'), 'usage'), false)
         and exists (select from pg_policies where schemaname = current_schema() and policyname = 'all_programs') as blind`,
@@ -142,7 +143,7 @@ async function readApplied(client: pg.ClientBase): Promise<readonly AppliedMigra
   return (await client.query<AppliedMigration>(READ_APPLIED)).rows;
 }
 
-/** Turns a missing privilege or a lock that is not available into a problem that the operator can solve. */
+/** Turns a missing privilege or an unavailable lock into a problem that the operator can solve. */
 async function explain(client: pg.ClientBase, error: unknown): Promise<unknown> {
   if (!(error instanceof pg.DatabaseError)) return error;
   if (error.code !== INSUFFICIENT_PRIVILEGE && error.code !== LOCK_NOT_AVAILABLE) return error;
@@ -163,7 +164,7 @@ async function findTableUser(client: pg.ClientBase): Promise<string | undefined>
     await client.query('rollback');
     return await readTableUser(client);
   } catch {
-    // What the migration failed for is the reason that counts.
+    // The reason why the migration failed is the one that matters.
     return undefined;
   }
 }
@@ -173,7 +174,7 @@ function adviceFor(user: string | undefined): string {
   return `${who}. Nothing has changed: end that transaction, and run the command again.`;
 }
 
-/** What a service has to know of the schema on which it runs. */
+/** What a service must know about the schema on which it runs. */
 export type SchemaFacts = {
   /** The name of the newest migration that the database has. */
   readonly migration: string | undefined;
@@ -181,7 +182,7 @@ export type SchemaFacts = {
   readonly compactsPayloads: boolean;
 };
 
-/** Reads what a service has to know of the schema. */
+/** Reads what a service must know about the schema. */
 export async function readSchema(settings: ConnectionSettings): Promise<SchemaFacts> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ name: string | null; compacts: boolean }>(

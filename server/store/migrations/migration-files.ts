@@ -11,8 +11,8 @@ export type Migration = {
   readonly text: string;
   readonly checksum: string;
   /**
-   * Number of the newest migration that a program must know in order to run on the schema once this one is applied, from
-   * the line `-- Needs: 0018`. Without that line its own: programs that do not know it are refused.
+   * Number of the newest migration that a program must know to run on the schema after this one is applied, from the
+   * line `-- Needs: 0018`. Without that line its own: programs that do not know it are refused.
    */
   readonly needs: string;
   /** Whether it is applied statement by statement, from the line `-- Transaction: none`. It must be repeatable. */
@@ -27,7 +27,7 @@ export async function readMigrations(): Promise<readonly Migration[]> {
 
 /** The migration of a file with this name and text. */
 export function toMigration(name: string, text: string): Migration {
-  // Only the comment at the top: the same words further down are no header.
+  // Only the comment at the top: the same words further down are not a header.
   const [header = ''] = /^(?:--.*\n)*/.exec(text) ?? [];
   return {
     name,

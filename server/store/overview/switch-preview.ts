@@ -15,10 +15,10 @@ import {
 } from '../sql.ts';
 import type { CountedScope } from './transfer-count.ts';
 
-/** Scheduled transfers that are counted: some ten milliseconds, however many there are. */
+/** Maximum number of scheduled transfers counted: takes about ten milliseconds, however many there are. */
 export const MAX_SCHEDULED = 10_000;
 
-/** Programs that are named. */
+/** Maximum number of programs named. */
 const MAX_NAMED = 10;
 
 const PROGRAMS = columns({
@@ -63,8 +63,8 @@ const COUNT_SCHEDULED = statementVariants({
 });
 
 /**
- * Counts the scheduled transfers of a scope. No more are counted than {@link MAX_SCHEDULED}: those of all programs in the
- * order in which they are due, those of one program in the order of their ids.
+ * Counts the scheduled transfers of a scope, at most {@link MAX_SCHEDULED}: those of all programs in the order in which
+ * they are due, those of one program in the order of their ids.
  */
 export function countScheduled({ programId, type }: CountedScope): Statement {
   const isOne = programId !== null;

@@ -7,7 +7,7 @@ const COUNT = columns({
   hour: TIME,
   programId: UUID,
   type: word<TransferType>(),
-  /** Who counted: a UUID that a process gives itself. */
+  /** The process that counted: a UUID that it gives itself. */
   processId: UUID,
   count: NUMBER,
 });
@@ -15,7 +15,7 @@ const COUNT = columns({
 /** How many transfers of a type a process has made in a card program in an hour. */
 export type TransferCount = RowOf<typeof COUNT.columns>;
 
-/** Stores what a process has counted. Counts only grow, so it does not matter how often and in which order they are stored. */
+/** Stores what a process has counted. Counts only grow, so they can be stored in any order and repeatedly. */
 export const storeTransferCounts = statementOfRows(
   'store_transfer_counts',
   COUNT,
@@ -24,7 +24,7 @@ export const storeTransferCounts = statementOfRows(
       where transfer_count.count < excluded.count`,
 );
 
-/** Which transfers are counted; null where it does not matter. */
+/** Which transfers are counted; null for no condition. */
 export type CountedScope = { readonly programId: string | null; readonly type: TransferType | null };
 
 const HOURLY = columns({ hour: TIME, type: word<TransferType>(), count: NUMBER });

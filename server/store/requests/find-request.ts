@@ -2,27 +2,27 @@ import type { Row, Statement } from '../connection/database.ts';
 import { eventIdOf } from '../events/read-events.ts';
 import { columns, DATE, INTEGER, many, NUMBER, nullable, type RowOf, statement, TEXT, UUID } from '../sql.ts';
 
-// What a request has left is found without an index for it. Ids begin with their time, and a request has at most some
-// seconds: so what it has created is among the ids of these seconds. The statements are read one after the other, and have
-// limits for what a busy ledger writes in that time.
+// The traces of a request are found without an index. Ids begin with their time, and a request takes a few seconds at
+// most: so what it created is among the ids of these seconds. The statements run one after the other, with limits for
+// what a busy ledger writes in that time.
 
-/** Rows that one statement compares with the request, of each program. */
+/** Rows per program that one statement compares with the request. */
 const MAX_EXAMINED = 50_000;
 
-/** Between two moments: `from` is included, `to` is not. */
+/** A range of time: `from` is included, `to` is not. */
 export type TimeRange = { readonly from: Date; readonly to: Date };
 
 /** The highest time that a UUIDv7 can have, in milliseconds since 1970. */
 const LAST_TIME = 2 ** 48 - 1;
 
-/** An id below all of a moment, and above all of those before it. */
+/** An id below all ids of a moment, and above all ids before it. */
 function lowestIdAt(moment: Date): string {
   const milliseconds = Math.min(Math.max(0, moment.getTime()), LAST_TIME);
   const time = milliseconds.toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
 }
 
-/** The columns of what {@link findMade} has found. */
+/** The columns of the rows of {@link findMade}. */
 const MADE = columns({ programId: UUID, id: UUID, isTransfer: TEXT });
 
 const FIND_MADE = statement(
@@ -42,7 +42,7 @@ const FIND_MADE = statement(
     order by made.id limit :count`,
 );
 
-/** Finds the transfers and reversals with ids of a range of time that a request has created, at most `count`. */
+/** Finds the transfers and reversals that a request created, by ids of a range of time, at most `count`. */
 export function findMade(
   requestId: string,
   programId: string | null,
@@ -59,7 +59,7 @@ export function findMade(
   });
 }
 
-/** A transfer or a reversal that a request has created; ids are inner UUIDs. */
+/** A transfer or a reversal that a request created; ids are inner UUIDs. */
 export type Made = { readonly programId: string; readonly id: string; readonly isTransfer: boolean };
 
 /** From a row of {@link findMade}. */
@@ -79,7 +79,7 @@ const EVENT = columns({
 });
 
 const FIND_EVENTS = statement(
-  // Planned each time: a plan for any time would look into all days.
+  // Planned each time, because a plan for any time would read every day.
   '',
   {
     requestId: UUID,
@@ -101,9 +101,9 @@ const FIND_EVENTS = statement(
 );
 
 /**
- * Finds the events of transactions of a range of time that name a request, and those that name none and are about one of
- * some `subjects` (ids on the wire). `aheadMilliseconds`: how far the clock of a sandbox was ahead, which events have and
- * transactions have not.
+ * Finds events in transactions of a range of time: those that name the request, and those that name none and are about
+ * one of some `subjects` (ids on the wire). `aheadMilliseconds`: how far the clock of a sandbox was ahead, which
+ * applies to events but not to transactions.
  */
 export function findEvents(
   requestId: string,
@@ -124,7 +124,7 @@ export function findEvents(
   });
 }
 
-/** An event that a request has caused; ids are inner UUIDs. */
+/** An event that a request caused; ids are inner UUIDs. */
 export type CausedEvent = Omit<RowOf<typeof EVENT.columns>, 'batchId' | 'index'> & { readonly eventId: string };
 
 /** From a row of {@link findEvents}. */
@@ -145,7 +145,7 @@ const READ_CLOCK_MOVES = statement(
     ), 0)`,
 );
 
-/** Moves of a sandbox's clock that are compared, the latest first. */
+/** Moves of a sandbox's clock that are compared, latest first. */
 const MAX_MOVES = 1000;
 
 /** Reads the moves of the sandbox's clock in a range of time, and the last one before it. */

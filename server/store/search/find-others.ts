@@ -36,7 +36,7 @@ const FIND_PROGRAMS = statement(
     order by lower(name) = lower(:text) desc, program_id desc limit :count`,
 );
 
-/** Finds those of the programs whose name has a text in it; all of them with an empty one. */
+/** Finds the programs whose name contains a text; all of them if it is empty. */
 export function findPrograms(programIds: readonly string[], text: string, count: number): Statement {
   return FIND_PROGRAMS({ programIds, text, count });
 }
@@ -65,7 +65,7 @@ const FIND_KEY_USES = statement(
     order by found.created_at desc limit :count`,
 );
 
-/** An idempotency key that was used: for what, and what came of it. */
+/** The use of an idempotency key: for what, and with which result. */
 export type KeyUse = RowOf<typeof KEY_USE.columns>;
 
 /** Finds what an idempotency key, as it is stored, was used for in any of the programs. */
@@ -165,7 +165,7 @@ const FIND_KEY = statement(
     where key_id = :keyId and (:programId::uuid is null or program_id = :programId)`,
 );
 
-/** Reads an API key by its id; with a program only if it is bound to that. */
+/** Reads an API key by its id; with a program only if it is bound to it. */
 export function findKey(keyId: string, programId: string | null): Statement {
   return FIND_KEY({ keyId, programId });
 }

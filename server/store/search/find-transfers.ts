@@ -2,8 +2,8 @@ import type { Statement } from '../connection/database.ts';
 import { columns, DATE, many, NUMBER, nullable, rows, statement, TEXT, UUID } from '../sql.ts';
 import { TRANSFER_COLUMNS } from '../transfers/transfer.ts';
 
-// An operator looks into all card programs. No index leads to a transfer without its program: that would be an entry more
-// for each transfer, for what is done a few times an hour. So each program is probed in turn; there are few of them.
+// An operator searches all card programs. No index finds a transfer without its program: that would cost an entry for
+// each transfer, for something done a few times an hour. So each program is searched in turn; there are few of them.
 
 /** SQL: transfers, given a relation of their programs and ids; newest first. */
 const showTransfers = (found: string): string => `select ${TRANSFER_COLUMNS}
@@ -82,7 +82,7 @@ const FIND_BY_AMOUNT = statement(
       ) as of_amount`)}`,
 );
 
-/** An amount in minor units of some currencies, within a time; null for no bound. */
+/** An amount in minor units of some currencies, within a period; null for no bound. */
 export type SoughtAmount = {
   readonly amounts: readonly { readonly amount: number; readonly currencies: readonly string[] }[];
   readonly from: Date | null;
@@ -90,8 +90,8 @@ export type SoughtAmount = {
 };
 
 /**
- * Finds the newest transfers of an amount. In each program `maxExamined` transfers with the number are compared with the
- * currencies and the time; an id contains the time of `created_at`, give or take (see `transfer-list.ts`).
+ * Finds the newest transfers of an amount. In each program, at most `maxExamined` transfers of that amount are compared
+ * with the currencies and the period; an id contains the time of `created_at`, approximately (see `transfer-list.ts`).
  */
 export function findTransfersByAmount(
   programIds: readonly string[],

@@ -9,7 +9,7 @@ const FIND_EXPIRED_HOLDS = statement(
 );
 
 /**
- * Finds holds past their end, the oldest first. The clock is read in a subquery, so that it is an index condition; called
+ * Finds holds past their end, oldest first. The clock is read in a subquery, so that it is an index condition; called
  * for each row, it would be compared with every open hold.
  */
 export function findExpiredHolds(count: number): Statement {
@@ -29,7 +29,9 @@ const FIND_DUE_TRANSFERS = statement(
     order by scheduled_for limit :count`,
 );
 
-/** Finds scheduled transfers that are due, the oldest first. Those that are disabled wait, and never block the others. */
+/**
+ * Finds scheduled transfers that are due, oldest first. Transfers that are disabled wait, and never block the others.
+ */
 export function findDueTransfers(count: number): Statement {
   return FIND_DUE_TRANSFERS({ count });
 }

@@ -2,7 +2,7 @@ import type { Row, Statement } from '../connection/database.ts';
 import { LISTED_ERROR, type LoggedError, toLoggedError } from '../error.ts';
 import { DATE, many, NUMBER, nullable, statement, TEXT, UUID } from '../sql.ts';
 
-/** SQL: the errors of one index from one of its ends, `maxExamined` at most, and whether they are about the transfer. */
+/** SQL: at most `maxExamined` errors from one end of one index, and whether they are about the transfer. */
 const examined = (from: string, where: string, order: 'asc' | 'desc'): string => `
   select ${from}, request_id, created_at,
     program_id = :programId and (transfer_id = :transferId or idempotency_key = :key::text) as matches
@@ -26,7 +26,7 @@ const READ_ERRORS_ABOUT = statement(
     maxExamined: NUMBER,
     count: NUMBER,
   },
-  // An error has no index by its transfer or its key. Those near the transfer and the latest ones are what people ask about.
+  // Errors have no index by transfer or key. People ask about those near the transfer and the latest ones.
   `with examined as materialized (
       (${examined("'card, first' as part", OF_CARD, 'asc')})
       union all (${examined("'card, last' as part", OF_CARD, 'desc')})
@@ -50,7 +50,7 @@ const READ_ERRORS_ABOUT = statement(
     order by found.created_at, found.request_id`,
 );
 
-/** Which errors are looked for. */
+/** Which errors to find. */
 export type ErrorsAbout = {
   readonly programId: string;
   /** Inner UUID. */
@@ -62,7 +62,7 @@ export type ErrorsAbout = {
   /** Operations whose errors name no card, only the transfer. */
   readonly operations: readonly string[];
   readonly since: Date;
-  /** Errors compared at most, from either end, for the card and for each operation. */
+  /** Maximum number of errors compared from either end, for the card and for each operation. */
   readonly maxExamined: number;
   readonly count: number;
 };

@@ -4,13 +4,13 @@ import { columns, DATE, NUMBER, nullable, statement, TEXT, UUID } from '../sql.t
 import { LAST_ID } from './transfer-list.ts';
 import { cardIdOf } from './transfer-route.ts';
 
-/** SQL: whether the money of a transfer has moved, or still may. What was canceled or refused charged nobody. */
+/** SQL: whether the money of a transfer has moved, or still may. A canceled or refused transfer charged nobody. */
 const IS_LIVE = `transfer.status in ('scheduled', 'pending', 'completed')
   and not (transfer.status = 'pending' and transfer.expires_at <= (select service_now()))`;
 
 const PAIR = columns({ transferId: UUID, earlierId: UUID });
 
-/** Ids of two transfers of one card, type and amount: the later one, and the one before it. */
+/** Ids of two transfers with the same card, type and amount: the later one, and the one before it. */
 export type DuplicatePair = ReturnType<typeof PAIR.read>;
 
 /** Transfers beyond the chunk that are only compared as the earlier one of a pair. */
@@ -57,15 +57,15 @@ export type DuplicateChunk = {
   /** Only transfers before this one (inner UUID); null for the newest. */
   readonly before: string | null;
   readonly windowSeconds: number;
-  /** Transfers compared at most: it bounds the time, however rare duplicates are. */
+  /** Maximum number of transfers compared, which bounds the time, however rare duplicates are. */
   readonly maxExamined: number;
-  /** Pairs at most. */
+  /** Maximum number of pairs. */
   readonly count: number;
 };
 
 /**
- * Reads pairs of transfers of a card, newest first, each with the one before it of the same card, type and amount. No row
- * where the card does not exist, and one row without a pair where there is none.
+ * Reads pairs of transfers of a card, newest first, each with the one before it of the same card, type and amount. No
+ * row if the card does not exist, and one row without a pair if there is none.
  */
 export function readDuplicatePairs(programId: string, cardName: string, chunk: DuplicateChunk): Statement {
   return READ_DUPLICATE_PAIRS({ programId, cardName, ...chunk, before: chunk.before ?? LAST_ID });
@@ -94,7 +94,8 @@ const READ_TRANSFERS_ALIKE = statement(
     maxExamined: NUMBER,
     count: NUMBER,
   },
-  // Ids of earlier versions have the time of another clock, see endsOf in transfer-list.ts; here a minute is enough.
+  // Ids of earlier versions have the time of another clock (see endsOf in transfer-list.ts); here a minute of margin is
+  // enough.
   `with candidate as materialized (
       select * from transfer
       where program_id = :programId and card_id = :cardId
@@ -112,8 +113,8 @@ const READ_TRANSFERS_ALIKE = statement(
 );
 
 /**
- * Reads the ids of other transfers of the same card, type and amount that were created within `windowSeconds`, and the time
- * of the service as `now`.
+ * Reads the ids of other transfers with the same card, type and amount that were created within `windowSeconds`, and
+ * the time of the service as `now`.
  */
 export function readTransfersAlike(
   transfer: Transfer,

@@ -11,7 +11,7 @@ export type Chunk = {
   readonly order: 'newest_first' | 'oldest_first';
   /** The last transfer of the previous chunk; null for the first chunk. */
   readonly after: string | null;
-  /** The newest transfer of an export, which begins with the oldest; null for no end. */
+  /** The newest transfer of an export, which starts with the oldest; null for no end. */
   readonly until: string | null;
   /** Maximum number of transfers returned. */
   readonly count: number;
@@ -23,7 +23,7 @@ export type Chunk = {
 export type ChunkRead = { readonly transfers: readonly Transfer[]; readonly next: string | null };
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-/** After every transfer. */
+/** Sorts after every transfer. */
 export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const READ_NEWEST_TRANSFER = statement(
@@ -37,7 +37,7 @@ export function readNewestTransfer(programId: string): Statement {
   return READ_NEWEST_TRANSFER({ programId });
 }
 
-/** Whether a list compares more transfers than it returns; not where one index covers the filter. */
+/** Whether a list compares more transfers than it returns; false if one index covers the filter. */
 export function isFiltered(filter: TransferFilter): boolean {
   const { covers } = routeFor(filter);
   const names = Object.keys(filter) as (keyof TransferFilter)[];
@@ -64,12 +64,12 @@ const LIST_TRANSFERS = statementVariants({
 });
 
 /**
- * Reads a chunk of transfers. One index leads to the transfers that can match, and each of them is compared with the
- * rest of the filter, `maxExamined` of them at most. So a filter that matches nothing in a long history is no slower than any
- * other: the chunk is empty and says where to continue.
+ * Reads a chunk of transfers. One index finds the transfers that can match, and each of them is compared with the rest
+ * of the filter, at most `maxExamined` of them. So a filter that matches nothing in a long history is no slower than
+ * any other: the chunk is empty and says where to continue.
  *
- * The planner does not choose that index: the chunk is sorted in an order that only one index has, so it is the same
- * on a young table and on a full one. The rest of the filter cannot change the plan. All of it is in the text, so that
+ * The planner does not choose that index: the chunk is sorted in an order that only one index has, so the index is the
+ * same for a new table and a full one. The rest of the filter cannot change the plan. All of it is in the text, so that
  * there are dozens of texts to keep plans for, not thousands.
  */
 export function listTransfers(programId: string, filter: TransferFilter, chunk: Chunk): Statement {
@@ -99,7 +99,7 @@ type Variant = {
   readonly isFiltered: boolean;
 };
 
-/** One name for each text; PostgreSQL compares 63 characters of it. */
+/** One name for each text; PostgreSQL compares its first 63 characters. */
 function nameOf({ order, route, isTimed, isFiltered }: Variant): string {
   const verb = order === 'newest_first' ? 'list_transfers' : 'export_transfers';
   const more = isTimed ? 'in_time' : isFiltered ? 'scan' : '';
@@ -160,10 +160,10 @@ export function toChunkRead(rows: readonly Row[], chunk: Chunk): ChunkRead {
 type Ends = { readonly low: string; readonly high: string; readonly below: '<' | '<=' };
 
 /**
- * Between which ids a chunk lies. An id contains the time of `created_at`. In transfers of earlier versions it is the
- * time of the process that received the request: the two differ by how far the sandbox's clock was ahead, and by the
- * difference of two machines' clocks. So a list by time searches that much further in either direction, and compares
- * `created_at`.
+ * The ids between which a chunk lies. An id contains the time of `created_at`. In transfers of earlier versions it is
+ * the time of the process that received the request: the two differ by how far the sandbox's clock was ahead, and by
+ * the difference between the clocks of two machines. So a list by time searches that much further in both directions,
+ * and compares `created_at`.
  */
 function endsOf(order: Chunk['order'], isTimed: boolean): Ends {
   const [low, high] = [':low::uuid', ':high::uuid'];
@@ -177,10 +177,10 @@ function endsOf(order: Chunk['order'], isTimed: boolean): Ends {
   return { low: `greatest(${low}, ${first})`, high: last, below };
 }
 
-type Sift = readonly [covered: keyof TransferFilter, parameter: string, condition: string];
+type Condition = readonly [covered: keyof TransferFilter, parameter: string, condition: string];
 
-/** What a transfer must fulfil for each parameter that is not null. */
-const SIFTS: readonly Sift[] = [
+/** What a transfer must match for each parameter that is not null. */
+const CONDITIONS: readonly Condition[] = [
   ['type', ':type::text', 'transfer.type = :type'],
   [
     'status',
@@ -204,7 +204,7 @@ const SIFTS: readonly Sift[] = [
 
 /** SQL: whether a transfer matches the parts of the filter that the route does not cover. */
 function conditionOf({ covers }: Route): string {
-  return SIFTS.filter(([covered]) => !covers.includes(covered))
+  return CONDITIONS.filter(([covered]) => !covers.includes(covered))
     .map(([, parameter, condition]) => `(${parameter} is null or ${condition})`)
     .join(' and ');
 }

@@ -1,8 +1,8 @@
 import type { TransferStatus, TransferType } from '../../../domain/transfers/transfer.ts';
 
-/** Which transfers are listed; null where it does not matter. Amounts are minor units. */
+/** Which transfers are listed; null for no condition. Amounts are minor units. */
 export type TransferFilter = {
-  /** The card on either side, by its id on the wire. */
+  /** The card at either end, by its id on the wire. */
   readonly cardName: string | null;
   readonly type: TransferType | null;
   /** The current status: a hold past its end has expired. */
@@ -33,10 +33,10 @@ export const NO_FILTER: TransferFilter = {
   maximumAmount: null,
 };
 
-/** The columns that lead an index before the transfer's id, and what each must be. */
+/** The columns of an index before the transfer's id, and their values. */
 type Lead = readonly (readonly [column: string, value: string])[];
 
-/** SQL that reads transfers, or their ids, along one index; `only` repeats the condition of an index that has one. */
+/** SQL that reads transfers, or their ids, along one index; `only` repeats the condition of a partial index. */
 export type Along = (table: 'transfer' | 'transfer_metadata', lead: Lead, only: string) => string;
 
 /** SQL: whether an id is between the ends of the page. */
@@ -45,13 +45,13 @@ export type IsOnPage = (id: string) => string;
 /** A query for all transfers that a filter can match, in the order of their ids. */
 export type Route = {
   readonly name: string;
-  /** The parts of the filter that each transfer on the route matches: they need no further comparison. */
+  /** The parts of the filter that every transfer on the route matches: they need no further comparison. */
   readonly covers: readonly (keyof TransferFilter)[];
-  /** SQL for the transfers on the route; several where two indexes lead to them. */
+  /** SQL for the transfers on the route; several if two indexes are needed to find them. */
   readonly relations: (along: Along, isOnPage: IsOnPage) => readonly string[];
 };
 
-/** SQL: the inner id of a card by its name; no row, and so equal to nothing, where the card does not exist. */
+/** SQL: the inner id of a card by its name; no row, and so equal to nothing, if the card does not exist. */
 export function cardIdOf(name: string): string {
   return `(select card.card_id from card where card.program_id = :programId and card.name = ${name})`;
 }
@@ -67,11 +67,11 @@ const statusRoute = (statuses: readonly TransferStatus[], covers: Route['covers'
 const SCHEDULED = statusRoute(['scheduled'], ['status']);
 const FAILED = statusRoute(['failed'], ['status']);
 const CANCELED = statusRoute(['canceled'], ['status']);
-// A transfer stored as pending may have expired, so each is compared.
+// A transfer stored as pending may have expired, so each one is compared.
 const PENDING = statusRoute(['pending'], []);
 const EXPIRED = statusRoute(['expired', 'pending'], []);
 
-/** Nearly all transfers are completed: they have no index of their own, and any other finds them at once. */
+/** Nearly all transfers are completed: they have no index of their own, and any other finds them quickly. */
 const BY_STATUS: Readonly<Record<TransferStatus, Route | undefined>> = {
   scheduled: SCHEDULED,
   pending: PENDING,
@@ -151,7 +151,7 @@ const ALL: Route = {
   relations: (along) => [along('transfer', [], '')],
 };
 
-/** The route for a filter: of its parts that have an index, the one that usually finds the fewest transfers. */
+/** The route for a filter: among its parts with an index, the one that usually finds the fewest transfers. */
 export function routeFor(filter: TransferFilter): Route {
   if (filter.idempotencyKey !== null) return BY_KEY;
   if (filter.reference !== null) return BY_REFERENCE;

@@ -57,7 +57,7 @@ const TRANSFER = columns({
 /** A transfer with the names of its cards: a row with {@link TRANSFER_COLUMNS}. */
 const TRANSFER_WITH_CARDS = columns({ ...TRANSFER.columns, cardName: TEXT, destinationCardName: nullable(TEXT) });
 
-/** The columns that {@link toTransfer} reads, of `transfer`, its `card` and its `destination` card. */
+/** The columns that {@link toTransfer} reads, from `transfer`, its `card` and its `destination` card. */
 export const TRANSFER_COLUMNS = `${TRANSFER.of('transfer')}, card.name as card_name,
   destination.name as destination_card_name, case when transfer.status = 'pending' then service_now() end as now`;
 
@@ -77,7 +77,10 @@ export const readReferences = statementOfRows(
     ) as found`,
 );
 
-/** What a transfer has that completes when it is created; the rest follows and is not sent: each column costs time. */
+/**
+ * The columns of a transfer that completes when it is created; the others follow from these and are not sent, because
+ * each column costs time.
+ */
 const COMPLETED = TRANSFER.omit(
   'capturedAmount',
   'reversedAmount',
@@ -105,7 +108,7 @@ export function insertCompletedTransfers(transfers: readonly Transfer[], now: nu
   return INSERT_COMPLETED({ sent: transfers, now });
 }
 
-/** Inserts transfers in any other status: pending, scheduled, or changed in the transaction that creates them. */
+/** Inserts transfers with any other status: pending, scheduled, or changed in the transaction that creates them. */
 export const insertOpenTransfers = insertRows('insert_open_transfers', 'transfer', TRANSFER);
 
 const READ_TRANSFER = statement(
@@ -185,7 +188,7 @@ export function toStandingTransfer(row: Row): { readonly transfer: Transfer; rea
   return { transfer, hold: { programId, transferId, amount, expiresAt, ...rest } };
 }
 
-/** Updates transfers; their accounts must be locked. Their metadata stays ({@link writeMetadata}). */
+/** Updates transfers, except their metadata ({@link writeMetadata}); their accounts must be locked. */
 export const updateTransfers = statementOfRows(
   'update_transfers',
   TRANSFER.pick(
@@ -218,7 +221,7 @@ export const writeMetadata = statementOfRows(
 const METADATA = columns({ programId: UUID, name: TEXT, value: TEXT, transferId: UUID });
 const INSERT_METADATA = insertRows('insert_metadata', 'transfer_metadata', METADATA);
 
-/** Inserts the metadata of transfers that had none into the table by which they are searched. */
+/** Inserts the metadata of transfers that had none into the table for searching by it. */
 export function insertMetadata(
   transfers: readonly (NamedTransfer & { readonly metadata: Transfer['metadata'] })[],
 ): Statement {
@@ -229,7 +232,7 @@ export function insertMetadata(
   );
 }
 
-/** Deletes the metadata of transfers from the table by which they are searched. */
+/** Deletes the metadata of transfers from the table for searching by it. */
 export const deleteMetadata = statementOfRows(
   'delete_metadata',
   NAMED_TRANSFER,

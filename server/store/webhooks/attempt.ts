@@ -38,7 +38,7 @@ const ATTEMPT = columns({
   responseStart: nullable(TEXT),
 });
 
-/** One request to a webhook, and what became of it. */
+/** One request to a webhook, and its result. */
 export type Attempt = ReturnType<typeof ATTEMPT.read>;
 
 /** An attempt from a row of {@link listAttempts}. */
@@ -46,7 +46,7 @@ export const toAttempt: (row: Row) => Attempt = ATTEMPT.read;
 
 const INSERT_ATTEMPTS = insertRows('insert_webhook_attempts', 'webhook_attempt', ATTEMPT);
 
-/** Stores attempts. Those that are stored already are left as they are. */
+/** Stores attempts. Those already stored are left unchanged. */
 export function insertAttempts(attempts: readonly Attempt[]): ReturnType<typeof INSERT_ATTEMPTS> {
   const insert = INSERT_ATTEMPTS(attempts);
   return { ...insert, text: `${insert.text} on conflict do nothing` };
@@ -71,7 +71,7 @@ export function listAttempts(
   count: number,
 ): Statement {
   const filters = [eventId === null ? 'any' : 'event', succeeded === null ? 'any' : succeeded ? 'succeeded' : 'failed'];
-  // Each filter leads to another index. The last condition of each keeps its parameter in the text.
+  // Each filter uses another index. The last condition of each keeps its parameter in the text.
   const text = () => `select ${ATTEMPT.names} from webhook_attempt
     where webhook_id = :webhookId and (:after::uuid is null or attempt_id < :after)
       and ${eventId === null ? ':eventId::uuid is null' : 'event_id = :eventId'}
@@ -101,7 +101,7 @@ export function readAttemptsOfEvents(eventIds: readonly string[], since: Date, c
   return READ_ATTEMPTS_OF_EVENTS({ eventIds, since, count });
 }
 
-/** Deletes attempts of days that have ended `days` ago, by the database's clock; returns the dropped partitions. */
+/** Deletes attempts of days that ended `days` ago, by the database's clock; returns the dropped partitions. */
 export async function dropOldAttempts(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {
     const { rows } = await client.query<{ names: string[] }>(

@@ -28,12 +28,12 @@ const DELIVERY = columns({
   createdAt: TIME,
 });
 
-/** What is sent beside the cursor. */
+/** Something to send outside the order of the cursor. */
 export type StoredDelivery = ReturnType<typeof DELIVERY.read>;
 
 export const toDeliveries = (found: readonly Row[]): readonly StoredDelivery[] => found.map(DELIVERY.read);
 
-/** Reads the next retries of each of some webhooks, whether they are due or not. */
+/** Reads the next retries of each of some webhooks, whether due or not. */
 export const readRetries = statement(
   'read_webhook_retries',
   { webhookIds: many(UUID), count: INTEGER },
@@ -44,8 +44,8 @@ export const readRetries = statement(
     ) as retry`,
 );
 
-/** Reads tests, and events that somebody asked to have sent once more, except those of some webhooks. */
-export const readAskedDeliveries = statement(
+/** Reads tests, and events that somebody asked to resend, except those of some webhooks. */
+export const readRequestedDeliveries = statement(
   'read_asked_webhook_deliveries',
   { shards: many(SMALLINT), except: many(UUID), count: INTEGER },
   `select ${DELIVERY.names} from webhook_delivery
@@ -53,7 +53,7 @@ export const readAskedDeliveries = statement(
     order by next_at limit :count`,
 );
 
-/** Reads the oldest event of a webhook that failed and is not given up. */
+/** Reads the oldest event of a webhook that failed and was not given up. */
 export const readOldestRetry = statement(
   'read_oldest_webhook_retry',
   { webhookId: UUID },
@@ -84,14 +84,14 @@ const WAIT = columns({
   nextProbeAt: nullable(TIME),
 });
 
-/** An event that waits for a webhook which is paused or disabled. */
+/** An event that waits for a paused or disabled webhook. */
 export type Wait = ReturnType<typeof WAIT.read>;
 
-/** Reads which webhooks of a program are paused or disabled and have some of its events still to get, the oldest first. */
+/** Reads which webhooks of a program are paused or disabled and have yet to get some of its events, oldest first. */
 export const readWaitsOfEvents = statement(
   'read_webhook_waits_of_events',
   { sent: rows(HELD_EVENT), programId: UUID, count: INTEGER },
-  // Each row is looked up by its key: a page that is rarely opened must not read a table whole.
+  // Each row is looked up by its key: a page that is rarely opened must not read a whole table.
   `select ${WAIT.names} from (
       select webhook_id, types from webhook where program_id = :programId order by webhook_id limit ${MAX_WEBHOOKS}
     ) as own cross join lateral (
@@ -120,10 +120,10 @@ const FAILED = columns({
   nextAt: nullable(TIME),
 });
 
-/** An event that failed: it is sent again at `nextAt`, or given up where that is null. */
+/** An event that failed: it is sent again at `nextAt`, or given up if that is null. */
 export type FailedDelivery = ReturnType<typeof FAILED.read>;
 
-/** Stores that events failed. What was stored of them before is replaced. */
+/** Stores that events failed, replacing what was stored about them before. */
 export const storeFailedDeliveries = statement(
   'store_failed_webhook_deliveries',
   { sent: rows(FAILED), owner: UUID },
@@ -145,7 +145,7 @@ const FINISHED = columns({
   dueAt: nullable(TIME),
 });
 
-/** A delivery that has ended. One with `dueAt` stays if it was asked for again since. */
+/** A delivery that has ended. One with `dueAt` stays if it was requested again since. */
 export type FinishedDelivery = ReturnType<typeof FINISHED.read>;
 
 export const deleteDeliveries = statement(
@@ -157,8 +157,8 @@ export const deleteDeliveries = statement(
 );
 
 /**
- * Deletes what can no longer be sent: events that were given up before all events of their time were deleted, and
- * replays that ended then. `days` is how long events are stored.
+ * Deletes what can no longer be sent: events that were given up, and replays that ended, so long ago that all events of
+ * that time are deleted. `days` is how long events are stored.
  */
 export async function deleteOldDeliveries(database: Database, days: number): Promise<void> {
   await database.alone(async (client) => {
@@ -169,8 +169,8 @@ export async function deleteOldDeliveries(database: Database, days: number): Pro
 }
 
 /**
- * Has an event sent to a webhook at once, beside its cursor. A resend that is still waiting begins anew. `body` is the text
- * of an event that is not stored.
+ * Requests that an event be sent to a webhook at once, outside the order of its cursor. A resend that is still waiting
+ * starts again. `body` is the text of an event that is not stored.
  */
 export const requestDelivery = statement(
   'request_webhook_delivery',
@@ -184,7 +184,7 @@ export const requestDelivery = statement(
     body: nullable(JSON_TEXT),
     createdAt: TIME,
   },
-  // Attempts are due by the real time, also in a sandbox whose clock is ahead.
+  // Attempts are due by the real time, even in a sandbox whose clock is ahead.
   `insert into webhook_delivery
       (webhook_id, kind, event_id, program_id, shard, position, body, state, created_at, next_at)
     values (:webhookId, :kind, :eventId, :programId, :shard, :position, :body, 'waiting', :createdAt, clock_timestamp())

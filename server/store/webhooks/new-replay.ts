@@ -10,7 +10,7 @@ const REPLAY = columns({
   selection: word<ReplaySelection>(),
   fromAt: DATE,
   toAt: DATE,
-  /** The last position, or number, of which nothing remains to be sent. */
+  /** The last position, or number, up to which nothing remains to be sent. */
   cursor: NUMBER,
   untilPosition: NUMBER,
   state: word<'running'>(),
@@ -43,8 +43,8 @@ const REPLAY_START = startOf('find_webhook_replay_start', 'position', 'program_i
 const REPLAY_START_OF_ALL = startOf('find_webhook_replay_start_of_all', 'number', 'not is_shared');
 
 /**
- * Finds by bisection, as `start`, a position (without a program, a number) after which every event since a moment is. An
- * event is numbered after it was written, by a clock that in a sandbox may have been behind that of its time.
+ * Finds by bisection, as `start`, a position (without a program, a number) after which every event since a moment is.
+ * Events are numbered after they were written, by a clock that in a sandbox may have been behind theirs.
  */
 export function findReplayStart(programId: string | null, from: Date): Statement {
   return programId === null

@@ -39,10 +39,10 @@ const MOVED = columns({
   state: word<'running' | 'completed'>(),
 });
 
-/** How far a replay has come. */
+/** The progress of a replay. */
 export type MovedReplay = ReturnType<typeof MOVED.read>;
 
-/** Moves the cursors of replays, forward only; one that was canceled is left alone. */
+/** Moves the cursors of replays, forward only; a canceled one is left unchanged. */
 export const moveReplays = statement(
   'move_webhook_replays',
   { sent: rows(MOVED), owner: UUID },

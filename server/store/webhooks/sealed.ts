@@ -1,7 +1,7 @@
 import type { Row, Statement } from '../connection/database.ts';
 import { BYTES, columns, statement, UUID } from '../sql.ts';
 
-/** Reads with which keys something is encrypted: the four bytes that name each, as `key_id`. */
+/** Reads which keys encrypt secrets: the four bytes that name each key, as `key_id`. */
 export const READ_KEY_IDS: Statement = {
   name: 'read_webhook_key_ids',
   text: `select substr(sealed, 2, 4) as key_id from webhook_secret
@@ -23,12 +23,12 @@ const READ_SEALED_BY_OTHERS = statement(
     union all select webhook_id, headers from webhook where substr(headers, 2, 4) <> :keyId`,
 );
 
-/** Reads what is encrypted with another key than this. */
+/** Reads what is encrypted with any other key. */
 export function readSealedByOthers(keyId: Buffer): Statement {
   return READ_SEALED_BY_OTHERS({ keyId });
 }
 
-/** Something encrypted, and its webhook. */
+/** An encrypted value and its webhook. */
 export const toSealed: (row: Row) => { readonly webhookId: string; readonly sealed: Buffer } = SEALED.read;
 
 const RESEAL = statement(
@@ -41,7 +41,7 @@ const RESEAL = statement(
     where webhook_id = :webhookId`,
 );
 
-/** Replaces something encrypted, unless it was changed in the meantime. */
+/** Replaces an encrypted value, unless it was changed meanwhile. */
 export function reseal(webhookId: string, before: Buffer, after: Buffer): Statement {
   return RESEAL({ webhookId, before, after });
 }

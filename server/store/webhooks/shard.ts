@@ -5,22 +5,22 @@ import { columns, INTEGER, many, NUMBER, SMALLINT, statement, TIME, UUID } from 
 // Kept by: every write compares owner and epoch under the lock of the shard
 // Tested by: `test/store/webhooks/leases.test.ts`, `test/delivery/processes.test.ts`
 
-/** How many parts the webhooks are divided into: so many processes can deliver at once. */
+/** How many parts the webhooks are divided into: that many processes can deliver at once. */
 export const SHARDS = 16;
 
-/** For how long a process holds a shard without renewing its lease. */
+/** How long a process holds a shard without renewing its lease. */
 export const LEASE_SECONDS = 10;
 
 const SHARD = columns({ shard: SMALLINT, epoch: NUMBER });
 
-/** A shard that this process holds. Each change of hands raises the epoch. */
+/** A shard that this process holds. Each change of owner raises the epoch. */
 export type HeldShard = ReturnType<typeof SHARD.read>;
 
-/** In one order, so that the same ones are given up each time. */
+/** In one order, so that the same shards are given up each time. */
 export const toHeldShards = (found: readonly Row[]): readonly HeldShard[] =>
   found.map(SHARD.read).toSorted((left, right) => left.shard - right.shard);
 
-/** Notes that a process delivers, and removes those that have ended without a word. */
+/** Records that a process delivers, and removes processes that ended without notice. */
 export const noteWorker = statement(
   'note_webhook_worker',
   { owner: UUID },
@@ -31,7 +31,7 @@ export const noteWorker = statement(
     on conflict (owner) do update set seen_at = excluded.seen_at`,
 );
 
-/** SQL: the shards of `owner`, locked in the order in which {@link lockShards} locks them: otherwise both could deadlock. */
+/** SQL: the shards of `owner`, locked in the same order as in {@link lockShards}: otherwise both could deadlock. */
 const OWN_SHARDS = 'select shard from webhook_shard where owner = :owner order by shard for no key update';
 
 /** Renews the leases of a process. A shard whose lease has expired is renewed, too, if nobody has taken it. */
@@ -55,7 +55,7 @@ export const claimShards = statement(
     returning ${SHARD.names}`,
 );
 
-/** Gives shards back, so that others can take them at once. */
+/** Releases shards, so that others can take them at once. */
 export const releaseShards = statement(
   'release_webhook_shards',
   { owner: UUID, shards: many(SMALLINT) },
@@ -63,7 +63,7 @@ export const releaseShards = statement(
     where owner = :owner and shard = any (:shards) and shard = any (array(${OWN_SHARDS}))`,
 );
 
-/** Notes that a process delivers no more. */
+/** Records that a process no longer delivers. */
 export const removeWorker = statement(
   'remove_webhook_worker',
   { owner: UUID },
@@ -71,8 +71,8 @@ export const removeWorker = statement(
 );
 
 /**
- * Locks shards against a change of hands until the end of the transaction. The statements after it compare owner and
- * epoch, with a snapshot in which they cannot be out of date.
+ * Locks shards against a change of owner until the end of the transaction. The statements after it compare owner and
+ * epoch, in a snapshot in which they cannot be out of date.
  */
 export const lockShards = statement(
   'lock_webhook_shards',
@@ -80,11 +80,14 @@ export const lockShards = statement(
   `select ${SHARD.names} from webhook_shard where owner = :owner and shard = any (:shards) order by shard for share`,
 );
 
-/** SQL: the shards that the process still holds, of rows `sent` with `shard` and `epoch`; needs the parameter `owner`. */
+/**
+ * SQL: the shards that the process still holds, among rows `sent` with `shard` and `epoch`; needs the parameter
+ * `owner`.
+ */
 export const HELD = `webhook_shard on webhook_shard.shard = sent.shard and webhook_shard.epoch = sent.epoch
       and webhook_shard.owner = :owner`;
 
-const LOOK = columns({ now: TIME, workers: INTEGER });
+const WORKERS = columns({ now: TIME, workers: INTEGER });
 
 /** Reads the database's clock, and how many processes deliver. */
 export const READ_WORKERS: Statement = {
@@ -95,9 +98,9 @@ export const READ_WORKERS: Statement = {
   values: [],
 };
 
-export function toWorkers([row]: readonly Row[]): ReturnType<typeof LOOK.read> {
-  if (row === undefined) throw new Error('the database has returned no time');
-  return LOOK.read(row);
+export function toWorkers([row]: readonly Row[]): ReturnType<typeof WORKERS.read> {
+  if (row === undefined) throw new Error('the database returned no time');
+  return WORKERS.read(row);
 }
 
 /** Whether any webhook exists. */

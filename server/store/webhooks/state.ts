@@ -18,7 +18,7 @@ import {
 } from '../sql.ts';
 import { HELD } from './shard.ts';
 
-// Invariant: A request's change of a webhook is not overwritten by its delivery
+// Invariant: Deliveries never overwrite a request's change of their webhook
 // Kept by: the revision, under the lock of the webhook (`storeHealth`)
 // Tested by: `test/delivery/failures.test.ts`
 
@@ -51,7 +51,7 @@ const DELIVERED = columns({
   revision: NUMBER,
   shard: SMALLINT,
   cursor: NUMBER,
-  /** Ranges of positions after the cursor that are settled, as PostgreSQL writes them: `{[43,45),[47,48)}`. */
+  /** Ranges of positions after the cursor that are done, as PostgreSQL writes them: `{[43,45),[47,48)}`. */
   ahead: TEXT,
   status: word<WebhookStatus>(),
   failures: INTEGER,
@@ -84,7 +84,7 @@ export const toDeliveredWebhooks = (found: readonly Row[]): readonly DeliveredWe
 
 const SECRET = columns({ webhookId: UUID, sealed: BYTES, expiresAt: nullable(TIME) });
 
-/** A secret that signs, encrypted. */
+/** An encrypted secret for signatures. */
 export type SigningSecret = ReturnType<typeof SECRET.read>;
 
 /** The secrets of some webhooks that have not expired by the real time, newest first. */
@@ -108,7 +108,7 @@ const PROGRESS = columns({
   lastFailureAt: nullable(TIME),
 });
 
-/** How far a webhook has come. */
+/** The progress of a webhook. */
 export type Progress = ReturnType<typeof PROGRESS.read>;
 
 /** Moves cursors, forward only; returns the webhooks that the process still holds. */
@@ -136,17 +136,19 @@ const HEALTH = columns({
   nextProbeAt: nullable(TIME),
 });
 
-/** How the deliveries of a webhook go, as decided on one version of it. */
+/** The health of a webhook, as decided on one version of it. */
 export type StoredHealth = ReturnType<typeof HEALTH.read>;
 
-/** Locks webhooks against changes by requests, so that none is overwritten by a decision on the version before. */
+/** Locks webhooks against changes by requests, so that no change is overwritten by a decision on an earlier version. */
 export const lockRevisions = statement(
   'lock_webhook_revisions',
   { webhookIds: many(UUID) },
   'select webhook_id from webhook where webhook_id = any (:webhookIds) order by webhook_id for share',
 );
 
-/** Stores how deliveries go, unless a request has changed the webhook meanwhile; returns those of which it is stored. */
+/**
+ * Stores the health of webhooks, unless a request has changed the webhook meanwhile; returns those that were stored.
+ */
 export const storeHealth = statement(
   'store_webhook_health',
   { sent: rows(HEALTH), owner: UUID },
@@ -175,7 +177,7 @@ const NOTE_FAILING_TOLD = statement(
   'update webhook_state set is_failing_told = true where webhook_id = :webhookId',
 );
 
-/** Notes that webhook.failing was written for the failures in a row. */
+/** Records that webhook.failing was written for the current failures in a row. */
 export function noteFailingTold(webhookId: string): Statement {
   return NOTE_FAILING_TOLD({ webhookId });
 }
@@ -186,7 +188,7 @@ const RAISE_REVISION = statement(
   'update webhook set revision = revision + 1 where webhook_id = :webhookId',
 );
 
-/** Notes that a webhook was changed otherwise than by a request about it. */
+/** Records that a webhook was changed other than by a request about it. */
 export function raiseRevision(webhookId: string): Statement {
   return RAISE_REVISION({ webhookId });
 }

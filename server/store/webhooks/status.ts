@@ -27,7 +27,7 @@ const ENABLE_WEBHOOK = statement(
     where webhook_id = :webhookId`,
 );
 
-/** Enables a webhook, which begins anew: with the events after its cursor, or after a later one. */
+/** Enables a webhook with its health reset; it continues with the events after its cursor, or after a later one. */
 export function enableWebhook(webhookId: string, cursor: number | null): Statement {
   return ENABLE_WEBHOOK({ webhookId, cursor });
 }
@@ -50,7 +50,7 @@ const DISABLE_WEBHOOK = statement(
     where webhook_id = :webhookId`,
 );
 
-/** Disables a webhook; the cursor stands, and its replay has to be canceled. */
+/** Disables a webhook; its cursor stays, and its replay must be canceled. */
 export function disableWebhook(webhookId: string, reason: WebhookStatusReason): Statement {
   return DISABLE_WEBHOOK({ webhookId, reason });
 }

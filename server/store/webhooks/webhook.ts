@@ -47,14 +47,14 @@ const WEBHOOK = columns({
   updatedAt: DATE,
 });
 
-/** What callers set of a webhook. */
+/** What callers set on a webhook. */
 export type Webhook = RowOf<typeof WEBHOOK.columns>;
 
 const DETAILS = columns({
   ...WEBHOOK.columns,
   status: word<WebhookStatus>(),
   statusReason: nullable(word<WebhookStatusReason>()),
-  /** The last position, or number, of which nothing remains to be sent for the first time. */
+  /** The last position, or number, up to which nothing remains to be sent for the first time. */
   cursor: NUMBER,
   backlog: NUMBER,
   failingSince: nullable(DATE),
@@ -66,7 +66,7 @@ const DETAILS = columns({
   nextRetryAt: nullable(DATE),
   /** Events that failed and are sent again. */
   retries: NUMBER,
-  /** Events that were given up, as far as they are counted. */
+  /** Events that were given up, counted up to a maximum. */
   dead: NUMBER,
   secrets: json<readonly StoredSecret[]>('json'),
   replay: nullable(json<StoredReplay>('json')),
@@ -93,7 +93,7 @@ export type StoredReplay = {
   readonly finishedAt: number | null;
 };
 
-/** A webhook, and how its delivery stands. */
+/** A webhook, and the state of its delivery. */
 export type WebhookDetails = RowOf<typeof DETAILS.columns>;
 
 const milliseconds = (time: string): string => `(extract(epoch from ${time}) * 1000)::bigint`;
@@ -116,7 +116,9 @@ const HEAD = `(
     select position from event_head where event_head.program_id = coalesce(webhook.program_id, '${EVERY_PROGRAM}')
   )`;
 
-/** Deliveries of a webhook that are counted at most, so that a page of webhooks stays quick however many have failed. */
+/**
+ * Maximum number of deliveries counted per webhook, so that a page of webhooks stays quick however many have failed.
+ */
 const MAX_COUNTED = 100_000;
 
 const DELIVERIES = `(
@@ -141,7 +143,7 @@ const READ_WEBHOOK = statement(
     where webhook.webhook_id = :webhookId and (:programId::uuid is null or webhook.program_id = :programId)`,
 );
 
-/** Reads a webhook; with a program only if it belongs to that. */
+/** Reads a webhook; with a program only if it belongs to it. */
 export function readWebhook(webhookId: string, programId: string | null): Statement {
   return READ_WEBHOOK({ webhookId, programId });
 }
@@ -172,12 +174,15 @@ const COUNT_WEBHOOKS = statement(
   'select count(*) as count from webhook where program_id is not distinct from :programId::uuid',
 );
 
-/** Counts the webhooks of a program, or without one those of operators that belong to no program. */
+/** Counts the webhooks of a program or, without one, those of operators that belong to no program. */
 export function countWebhooks(programId: string | null): Statement {
   return COUNT_WEBHOOKS({ programId });
 }
 
-/** The shard of a webhook, by which the processes divide them: the last hexadecimal digit of its id, which is random. */
+/**
+ * The shard of a webhook, by which the processes divide the webhooks: the last hexadecimal digit of its id, which is
+ * random.
+ */
 export function shardOf(webhookId: string): number {
   return Number.parseInt(webhookId.slice(-1), 16);
 }
@@ -198,7 +203,7 @@ export function lockWebhook(webhookId: string, programId: string | null): Statem
   return LOCK_WEBHOOK({ webhookId, programId });
 }
 
-/** Updates what callers set; the webhook must be locked. Whoever delivers reads it again. */
+/** Updates what callers set; the webhook must be locked. The process that delivers to it reads it again. */
 export const updateWebhook: (webhook: Webhook) => Statement = statement(
   'update_webhook',
   WEBHOOK.omit('programId', 'version', 'createdAt').columns,
@@ -214,7 +219,7 @@ const DELETE_WEBHOOK = statement(
   'delete from webhook where webhook_id = :webhookId',
 );
 
-/** Deletes a webhook with its secrets, deliveries and replays. What was attempted stays until it is old. */
+/** Deletes a webhook with its secrets, deliveries and replays. Its attempts stay until they are old. */
 export function deleteWebhook(webhookId: string): Statement {
   return DELETE_WEBHOOK({ webhookId });
 }
