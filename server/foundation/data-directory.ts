@@ -37,12 +37,12 @@ const RETRY_MILLISECONDS = 20;
 const heldLocks = new Set<DatabaseSync>();
 
 /**
- * Makes a data directory if it is missing and proves that this process can work in it.
+ * Makes a data directory if it is missing, and checks that this process can work in it.
  *
  * @param openToOthers whether directories made here let other users pass (never list), which a server that runs as
- *   another user needs. Directories that exist already keep their permissions.
+ *   another user needs. Existing directories keep their permissions.
  * @returns the real path, free of symbolic links.
- * @throws StartupProblem when it is no directory, or cannot be made, read or written.
+ * @throws StartupProblem if it is not a directory, or cannot be made, read or written.
  */
 export async function openDataDirectory(asked: string, openToOthers: boolean): Promise<string> {
   const path = resolve(asked);
@@ -69,8 +69,8 @@ export async function realPathOf(asked: string): Promise<string> {
 }
 
 /**
- * Makes a directory and those above it that are missing, each with exactly this mode, whatever the umask; those that
- * exist are left as they are. (Node's recursive `mkdir` never returns where the system answers ENOENT, as /proc does.)
+ * Makes a directory and its missing parents, each with exactly this mode, whatever the umask; existing ones are left as
+ * they are. (Node's recursive `mkdir` never returns where the system answers ENOENT, as /proc does.)
  */
 export async function makeDirectories(path: string, mode: number): Promise<void> {
   if (await stat(path).catch(() => undefined)) return;
@@ -80,7 +80,7 @@ export async function makeDirectories(path: string, mode: number): Promise<void>
   if (!(await makeOne(path, mode))) throw Object.assign(new Error(`${path} cannot be created`), { code: 'ENOENT' });
 }
 
-/** False when the directory above is missing. */
+/** False if the parent directory is missing. */
 async function makeOne(path: string, mode: number): Promise<boolean> {
   try {
     await mkdir(path, { mode });
@@ -116,12 +116,12 @@ function userName(): string {
 }
 
 /**
- * Makes this process the owner of a data directory, until `release` or the process's death, however sudden.
+ * Makes this process the owner of a data directory until `release`, or until the process dies, however suddenly.
  *
- * The lock is the kernel's lock on a file, taken through SQLite, because Node has no call for one: the kernel grants
- * it to one of two simultaneous starters, drops it when its holder dies, and sees through containers that share a
- * volume but not their process ids. A file with a process id in it does none of the three. The file next to it only
- * tells people who the owner is; nothing is decided by it.
+ * The lock is a kernel lock on a file, taken through SQLite because Node has no call for one. The kernel grants it to
+ * one of two simultaneous starters, drops it when its holder dies, and sees through containers that share a volume but
+ * not their process ids. A file with a process id in it does none of the three. The file next to it only tells people
+ * who the owner is; nothing is decided by it.
  *
  * Nothing else in this process may open the lock file: POSIX drops a process's locks on a file when the process closes
  * any handle to that file.
@@ -129,7 +129,7 @@ function userName(): string {
  * @param directory an existing directory.
  * @param shownAs how messages name it, as the operator wrote it.
  * @param task the command that wants it, for the message to the next process; null for the service.
- * @throws StartupProblem, {@link DataDirectoryInUse} when another process, or another part of this one, owns it.
+ * @throws StartupProblem, {@link DataDirectoryInUse} if another process, or another part of this one, owns it.
  */
 export async function lockDataDirectory(
   directory: string,
@@ -145,7 +145,7 @@ export async function lockDataDirectory(
     } catch (error) {
       if (!isBusy(error)) throw describeLockRefusal(error, path, shownAs);
       const owner = parseOwner(ownerPath);
-      // A dead process of this machine has left its name; the one that has the lock now has not written its own yet.
+      // The recorded owner is a dead process of this machine; the one that holds the lock has not recorded itself yet.
       const elsewhere = owner !== undefined && owner.host !== hostname();
       const isNamed = owner !== undefined && !elsewhere && processExists(owner.processId);
       const isLate = performance.now() > deadline;
@@ -178,10 +178,10 @@ function takeLock(path: string, ownerPath: string, task: string | null): DataDir
 }
 
 /**
- * The process that has a directory locked, undefined when none has; nothing is made or changed. Only for directories
- * that no part of this process has locked: see {@link lockDataDirectory}.
+ * The process that has locked a directory, undefined if none has; nothing is made or changed. Only for directories that
+ * no part of this process has locked: see {@link lockDataDirectory}.
  *
- * @throws the error of the operating system when it cannot be seen.
+ * @throws the error of the operating system if that cannot be determined.
  */
 export function findLockOwner(directory: string): LockOwner | 'unknown' | undefined {
   const path = join(directory, LOCK_FILE);
@@ -196,7 +196,7 @@ export function findLockOwner(directory: string): LockOwner | 'unknown' | undefi
   return parseOwner(join(directory, OWNER_FILE)) ?? 'unknown';
 }
 
-/** Takes the lock of readers for a moment. */
+/** Takes a shared lock for a moment. */
 function isLocked(path: string): boolean {
   const handle = new DatabaseSync(path, { readOnly: true, timeout: 0 });
   try {
@@ -210,12 +210,12 @@ function isLocked(path: string): boolean {
   }
 }
 
-/** Whether a lock was refused because another process has it. */
+/** Whether a lock was refused because another process holds it. */
 export function isBusy(error: unknown): boolean {
   return error instanceof Error && Reflect.get(error, 'errcode') === SQLITE_BUSY;
 }
 
-/** Without this SQLite would make the file readable by all, and any user could then hold a lock on it. */
+/** Otherwise SQLite would make the file readable by everybody, and any user could then hold a lock on it. */
 function createPrivately(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -253,7 +253,7 @@ function describeUse(shownAs: string, owner: LockOwner | undefined): string {
   return `The data directory ${shownAs} is in use by ${who}, which runs the command ${task}. Try again when the command has finished.`;
 }
 
-/** The problem of a lock that cannot be acquired although no process has it; `path` is the file of the lock. */
+/** The problem of a lock that cannot be taken although no process holds it; `path` is the lock file. */
 export function describeLockRefusal(error: unknown, path: string, shownAs: string): StartupProblem {
   if (isDiskFull(error)) return diskFullProblem(`The data directory ${shownAs} cannot be locked`, error);
   const reason = error instanceof Error ? error.message : String(error);
@@ -285,7 +285,7 @@ function parseOwner(path: string): LockOwner | undefined {
   }
 }
 
-/** A rename is on disk only when its directory is. */
+/** A rename is on disk only once its directory is. */
 export async function flushDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {

@@ -1,9 +1,9 @@
-/** The database's time when `performance.now()` was 0; this machine's until it has been read. */
+/** The database's time when `performance.now()` was 0; this machine's until the first reading. */
 let origin = performance.timeOrigin;
 
 /**
- * The database's clock in milliseconds since 1970, as it was last read and has gone on since; exact to some
- * milliseconds. Changes of this machine's clock do not reach it.
+ * The database's clock in milliseconds since 1970: the last reading plus the time since; exact to some milliseconds.
+ * Changes of this machine's clock do not affect it.
  */
 export function databaseTime(): number {
   return Math.round(origin + performance.now());
@@ -16,7 +16,7 @@ export function setDatabaseTime(reading: number, readAt: number): void {
 
 const HOUR_MILLISECONDS = 3_600_000;
 
-/** The beginning of the hour of a moment, in milliseconds since 1970; an hour begins at the same moment in UTC everywhere. */
+/** The beginning of the hour of a moment, in milliseconds since 1970 (UTC). */
 export function hourOf(time: number): number {
   return Math.floor(time / HOUR_MILLISECONDS) * HOUR_MILLISECONDS;
 }

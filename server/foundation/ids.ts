@@ -4,8 +4,8 @@ import { databaseTime } from './database-clock.ts';
 // Invariant: The time in an id is the database's time at the decision, whatever the process's clock
 // Tested by: `test/api/clocks.test.ts`
 
-// Lists are sorted by id, and an id begins with its time. All ids use one clock, the database's, so that a process with a
-// wrong clock does not sort its rows into the past or future.
+// Lists are sorted by id, and an id begins with its time. All ids use one clock, the database's, so that a process with
+// a wrong clock does not sort its rows into the past or future.
 
 /** `place` is used modulo this. */
 const MAX_SEQUENCE = 4096;
@@ -16,18 +16,18 @@ export function newId(): string {
 }
 
 /**
- * The id of a transaction. Its last 16 bits are zero: those of an event of the transaction are the place of the event, so
- * no two transactions may have all other bits in common, which the key of `write_batch` then ensures.
+ * The id of a transaction. Its last 16 bits are zero: the ids of its events have the place of the event there. So no
+ * two transactions may have all other bits in common, which the key of `write_batch` ensures.
  */
 export function newBatchId(): string {
   return `${newId().slice(0, -4)}0000`;
 }
 
-/** Random bytes for many ids: to ask for those of each would take longer than the rest. */
+/** Random bytes for many ids: requesting them for each id would take longer than everything else. */
 const randomBytes = Buffer.alloc(8192);
 let nextRandomByte = randomBytes.length;
 
-/** The place in {@link randomBytes} of so many that no other id has. */
+/** Reserves bytes of {@link randomBytes} for one id, and returns the index of the first. */
 function takeRandomBytes(count: number): number {
   if (nextRandomByte + count > randomBytes.length) {
     randomFillSync(randomBytes);
@@ -43,7 +43,7 @@ const DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0
 const characters = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1');
 let momentOfCharacters = 0;
 
-/** The places of the last 15 digits of a UUID, which are random. */
+/** The positions of the last 15 digits of a UUID, which are random. */
 const RANDOM_PLACES = Uint8Array.of(20, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35);
 
 /**

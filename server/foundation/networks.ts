@@ -1,14 +1,17 @@
 import { isIP } from 'node:net';
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
 
-/** The addresses that begin with the same bits: the first of them, and how many bits. One address is a network with all of its bits. */
+/**
+ * A network: its first address, and how many leading bits its addresses share. A single address is a network with all
+ * of its bits.
+ */
 export type Network = readonly [address: IPv4 | IPv6, prefix: number];
 
 const BITS = { ipv4: 32, ipv6: 128 } as const;
 
 /**
- * The machine itself, its link, and the services of cloud providers that give credentials to everybody who asks from
- * within. They are only allowed one by one, because a range of them is hardly ever meant.
+ * The machine itself, its link, and the services of cloud providers that give credentials to any caller inside. They
+ * are allowed only one by one, because a range of them is hardly ever intended.
  */
 const LOCAL = readAll(
   '127.0.0.0/8',
@@ -27,14 +30,15 @@ const LOCAL = readAll(
 const PRIVATE = readAll('10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7');
 
 /**
- * Addresses of no single machine on the internet, by the registries of special-purpose addresses of IANA. Webhooks are
- * never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private network. The
- * ranges of ipaddr.js are not used: an update must not open an address.
+ * Addresses that belong to no single machine on the internet, from IANA's registries of special-purpose addresses.
+ * Webhooks are never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private
+ * network. The ranges of ipaddr.js are not used, because an update must not allow an address.
  */
 const SPECIAL = readAll(
   '0.0.0.0/8',
   '192.0.0.0/24',
-  // All IPv6 addresses outside 2000::/3, in which the global ones are: ::/96, ::ffff:0:0/96, 64:ff9b::/96, 5f00::/16 and others.
+  // All IPv6 addresses outside 2000::/3, where the global ones are; so also ::/96, ::ffff:0:0/96, 64:ff9b::/96,
+  // 5f00::/16 and others.
   '::/3',
   '4000::/2',
   '8000::/1',
@@ -59,10 +63,10 @@ const SPECIAL = readAll(
   '3ffe::/16',
 );
 
-/** What may be sent to an address: `local` ones are allowed one by one, `special` ones never. */
+/** The kinds of addresses: `local` ones are allowed only one by one, `special` ones never. */
 export type AddressKind = 'public' | 'private' | 'local' | 'special';
 
-/** Tells the kind of an address. What is no address, or one with a zone such as fe80::1%eth0, is special. */
+/** The kind of an address. Anything that is not an address, or has a zone such as fe80::1%eth0, is special. */
 export function kindOf(text: string): AddressKind {
   const address = readAddress(text);
   if (address === undefined) return 'special';
@@ -71,7 +75,7 @@ export function kindOf(text: string): AddressKind {
   return isIn(SPECIAL, address) ? 'special' : 'public';
 }
 
-/** Whether an address is in one of the networks. Those of IPv4 do not contain the IPv6 addresses that are made of them. */
+/** Whether an address is in one of the networks. IPv4 networks do not contain the IPv6 addresses that embed theirs. */
 export function isInNetworks(networks: readonly Network[], text: string): boolean {
   const address = readAddress(text);
   return address !== undefined && isIn(networks, address);

@@ -1,10 +1,10 @@
-// Invariant: What listens to commits never fails a group that is committed
+// Invariant: A listener never makes a committed group fail
 // Kept by: this file, and no listener inside the `try` of a group
 // Tested by: `server/commit/group-commit.test.ts`, `test/simulation`
 
 /**
- * Calls a listener: an observer, a trace, a counter. What it throws becomes a warning of the process and changes nothing
- * else. What is committed must not be taken for what failed, and be committed again, because a listener has a bug.
+ * Calls a listener: an observer, a trace, a counter. What it throws becomes a warning of the process and changes
+ * nothing else: a bug in a listener must not make committed work look failed, so that it is committed again.
  */
 export function notify(listener: () => void): void {
   try {

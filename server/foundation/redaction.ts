@@ -36,7 +36,7 @@ const PASSWORD_MARK = /password/i;
  * characters: safe for the error log and the log of the process.
  */
 export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
-  // A little more than the result, so that a number at its end is redacted before it is cut.
+  // Slightly more than the result, so that a number at its end is redacted before the text is cut.
   const considered = text.length > most ? text.slice(0, most + 100) : text;
   let cleaned = redactEncoded(redactCardNumbers(considered));
   if (MARKS.test(cleaned)) {
@@ -50,7 +50,7 @@ export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
   return cleaned.length > most ? `${cleaned.slice(0, most)}…` : cleaned;
 }
 
-/** A URL can have card numbers in its encoding. Where it has, it is shown without its encoding. */
+/** A URL may contain card numbers in encoded form. If it does, it is shown decoded. */
 function redactEncoded(text: string): string {
   if (!/[%+]/.test(text)) return text;
   const plain = withoutUrlEncoding(text);
@@ -59,8 +59,9 @@ function redactEncoded(text: string): string {
 }
 
 /**
- * A value as JSON with all texts {@link withoutSecrets}. `budget` limits the total characters and `depth` the nesting; the
- * rest is replaced by a marker. Errors become their causes, without further properties: those of PostgreSQL quote rows.
+ * A value as JSON with all texts {@link withoutSecrets}. `budget` limits the total characters and `depth` the nesting;
+ * the rest is replaced by a marker. Errors become their causes, without further properties: those of PostgreSQL quote
+ * rows.
  */
 export function jsonWithoutSecrets(value: unknown, budget: { left: number }, depth: number): Json {
   if (value === null || typeof value === 'boolean') return value;
@@ -85,7 +86,7 @@ export function jsonWithoutSecrets(value: unknown, budget: { left: number }, dep
   return cleaned;
 }
 
-/** An amount, which is shown as it was sent. */
+/** Whether a value is an amount, which is shown as it was sent. */
 function isAmount(value: object): value is { readonly source: string } {
   return 'source' in value && 'quoted' in value && typeof value.source === 'string';
 }
@@ -104,7 +105,7 @@ export function causesOf(thrown: unknown, stacks: boolean): readonly Cause[] {
       if (next instanceof AggregateError) waiting.push(...next.errors);
       if (next instanceof Error && next.cause !== undefined && next.cause !== null) waiting.push(next.cause);
     } catch {
-      // Anything can be thrown, also what throws when it is looked at.
+      // Anything can be thrown, even something that throws when it is read.
       causes.push({ name: 'unknown', message: 'What was thrown cannot be read.', stack: null });
     }
   }
@@ -164,7 +165,10 @@ export function maskLongNumbers(text: string): string {
   return copied === 0 ? text : result + text.slice(copied);
 }
 
-/** Masks the long numbers of a path, also where it is escaped once or several times. A path without one is returned as it was sent. */
+/**
+ * Masks the long numbers of a path, also where it is escaped once or several times. A path without one is returned as
+ * it was sent.
+ */
 export function maskPath(path: string): string {
   const decoded = path.replaceAll(/%(?:25)*([2-7][0-9a-f])/gi, (_, code: string) =>
     String.fromCharCode(Number.parseInt(code, 16)),

@@ -86,8 +86,8 @@ export function runbookPath(page: RunbookPage): string {
 }
 
 /**
- * The line that follows the message of a problem. Whoever reads it in a terminal or a log has a clone, from whose root the
- * service is usually started; or the package, which may be anywhere, or in a container whose files nobody can open.
+ * The line that follows the message of a problem. A reader in a terminal or a log has a clone, from whose root the
+ * service is usually started, or the package, which may be anywhere, or in a container whose files cannot be opened.
  */
 export function runbookLine(page: RunbookPage, directory = process.cwd(), isClone = IS_CLONE): string {
   const path = runbookPath(page);

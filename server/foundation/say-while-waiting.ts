@@ -1,9 +1,9 @@
-/** How often a start or a command that waits says what it waits for. */
+/** How often a waiting start or command says what it waits for. */
 const SAY_EVERY_MILLISECONDS = 5_000;
 
 /**
- * Does what a start or a command waits for. It may take as long as it takes; meanwhile `say` is called at intervals, with
- * the whole seconds so far, to tell the operator what is being waited for.
+ * Does something that a start or a command waits for, without a time limit; meanwhile `say` is called at intervals,
+ * with the whole seconds so far, to tell the operator what is being waited for.
  */
 export async function sayWhileWaiting<Result>(
   say: (seconds: number) => void,

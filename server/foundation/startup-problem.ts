@@ -3,7 +3,7 @@ import type { RunbookPage } from './runbook.ts';
 /**
  * A condition that prevents the start of the service and that an operator can fix.
  *
- * The message says what is wrong and what to do; the page of the runbook says it at length. `main.ts` prints both without
+ * The message says what is wrong and what to do; the page of the runbook has the details. `main.ts` prints both without
  * a stack, because it is not a bug, and exits with a non-zero status.
  */
 export class StartupProblem extends Error {

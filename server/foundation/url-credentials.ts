@@ -1,7 +1,7 @@
 import { REDACTED } from '../../domain/cards/card-number.ts';
 
-// Passwords in URLs. They are often not percent-encoded, so everything from the :// to the last @ counts as user name and
-// password.
+// Passwords in URLs. They are often not percent-encoded, so everything from the :// to the last @ counts as user name
+// and password.
 
 /** Maximum characters from the :// to the @; texts of callers are searched as well. */
 const MAX_USER_INFO_LENGTH = 1_000;
@@ -63,7 +63,7 @@ function hide(text: string, most: number): string {
   return shown + text.slice(copied);
 }
 
-/** Whether what follows a scheme has no user: a page, or a file, as stacks name it; a package may have an @ in its name. */
+/** Whether what follows a scheme has no user: a page, or a file as in stacks; a package may have an @ in its name. */
 function isPlain(scheme: string, rest: string): boolean {
   if (/(?:^|[^a-z])https?$/i.test(scheme)) return PLAIN_HOST.test(rest);
   return /(?:^|[^a-z])file$/i.test(scheme) && rest.startsWith('/');

@@ -68,7 +68,7 @@ try {
   process.exitCode = 1;
 }
 
-/** A PostgreSQL that this process started ends with it; it does so on `exit`, which a signal alone does not bring. */
+/** A PostgreSQL that this process started is stopped on `exit`, which a signal alone does not trigger. */
 function endOnSignal(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]));
@@ -76,8 +76,8 @@ function endOnSignal(): void {
 }
 
 /**
- * The settings of the services that run with the data directory. When none does: those that a start from this shell would
- * have, and what it would say to them.
+ * Prints the settings of the services that run with the data directory. If none does: those that a start from this
+ * shell would have, and what it would say about them.
  */
 function printConfiguration(): void {
   const { dataDirectory, dataDirectoryOrigin } = readDataDirectory();
@@ -177,14 +177,14 @@ async function printOperatorKey({ databases }: CommandDatabase, keyName: string)
   process.stdout.write(`${key}\n`);
 }
 
-/** Every balance against every posting, however long it takes. */
+/** Compares every balance with every posting, however long that takes. */
 async function verifyBooks({ databases }: CommandDatabase): Promise<void> {
   const books = await drawUpTrialBalance(databases.background, 0);
   process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
   if (!books.balanced) throw new StartupProblem('books-not-balanced', 'The books do not balance.');
 }
 
-/** Every row of the audit log against the one before it, and one of them against a hash that was noted elsewhere. */
+/** Compares every row of the audit log with the one before it, and one of them with a hash that was noted elsewhere. */
 async function verifyAuditLog({ databases }: CommandDatabase, expected: string | undefined): Promise<void> {
   if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
     throw new StartupProblem('invalid-command', `The hash must have 64 hex digits, but it is '${expected}'.`);

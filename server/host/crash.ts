@@ -9,11 +9,12 @@ const WRITE_TIMEOUT_MILLISECONDS = 500;
 const FATAL = 60;
 
 /**
- * Ends the process on an uncaught exception, after a `flush` of the lines that wait, with status 1 and one redacted record on standard error, at every log level.
- * Node would print all properties of the error, and those of PostgreSQL quote rows, those of a URL its password.
+ * Ends the process on an uncaught exception, with status 1 and one redacted record on standard error, at every log
+ * level, after a `flush` of the lines that wait. Node would print all properties of the error: those of PostgreSQL
+ * quote rows, and those of a URL its password.
  *
- * The process cannot continue, because its state is undefined. Transactions in progress roll back or have committed; their
- * callers find out by their idempotency keys, as after a crash.
+ * The process cannot continue, because its state is undefined. Transactions in progress roll back or have committed;
+ * their callers find out by their idempotency keys, as after a crash.
  */
 export function endOnCrash(flush: () => void = () => undefined): void {
   process.on('uncaughtException', (thrown) => {

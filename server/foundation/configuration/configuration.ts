@@ -8,7 +8,7 @@ import { isLoopback, type Kind, quoted } from './values.ts';
 
 type Settings = typeof SETTINGS;
 
-/** What the row of a setting is read as. */
+/** The type of a setting's value. */
 type ValueOf<Row> =
   | (Row extends { readonly kind: Kind<infer Value> } ? Value : never)
   | (Row extends { readonly unset: (...earlier: never) => infer Value } ? Value : never);
@@ -20,12 +20,14 @@ type FieldsWith<Property extends keyof Setting, Value> = {
 
 /** The settings of the service, read once from the environment. */
 export type Configuration = { readonly [Field in keyof Settings]: ValueOf<Settings[Field]> } & {
-  /** The absolute path of the file that a secret is from; null if it is not from a file. */
+  /** The absolute path of the file that a secret came from; null if it came from no file. */
   readonly [Field in FieldsWith<'mayBeInFile', true> as `${Field}File`]: string | null;
 } & {
   /** Whether only this machine can reach the service. */
   readonly loopbackOnly: boolean;
-  /** Where the path of the data directory comes from, for messages: a wrong one is often a missing or mistyped setting. */
+  /**
+   * Where the path of the data directory comes from, for messages: a wrong one is often a missing or mistyped setting.
+   */
   readonly dataDirectoryOrigin: string;
 };
 
@@ -51,12 +53,12 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   return configuration;
 }
 
-/** The text of a setting, empty where nothing is set; how messages name it; and the file that it is from. */
+/** The text of a setting, empty if it is not set; how messages name it; and the file that it came from. */
 type Source = { readonly text: string; readonly origin: string; readonly file: string | null };
 
 /**
- * The text from the variable, or of a secret also from the file that the variable with `_FILE` names: containers and systemd
- * give secrets as files, since the environment of a process is seen by more programs.
+ * The text from the variable or, for a secret, from the file that the variable with `_FILE` names: containers and
+ * systemd pass secrets as files, because more programs can see the environment of a process.
  */
 function sourceOf({ name, mayBeInFile }: Setting, environment: NodeJS.ProcessEnv): Source {
   const text = environment[name]?.trim() ?? '';
@@ -67,7 +69,7 @@ function sourceOf({ name, mayBeInFile }: Setting, environment: NodeJS.ProcessEnv
   return { text: readSecret(name, path), origin: `The content of ${fileSetting}`, file: resolve(path) };
 }
 
-/** The content of the file of a secret, which no message quotes. */
+/** Reads the file of a secret, which no message quotes. */
 function readSecret(name: string, path: string): string {
   const refuse = (problem: string, cause?: unknown): StartupProblem =>
     invalid(`${fileSettingOf(name)} is ${quoted(path)}, but that file ${problem}.`, cause);
@@ -90,7 +92,7 @@ function readValue({ kind, fallback, unset, isSecret }: Setting, { text, origin 
   throw isSecret ? invalid(`${origin} must be ${kind.allowed}.`) : refuse(`it must be ${kind.allowed}`);
 }
 
-/** What no setting can say alone. */
+/** Refuses settings that are only invalid together. */
 function refuseTogether({ mode, backupDirectory, databaseUrl }: Configuration, environment: NodeJS.ProcessEnv): void {
   if (backupDirectory !== null && databaseUrl !== null) {
     throw new StartupProblem(
@@ -125,8 +127,8 @@ export function readDataDirectory(
 }
 
 /**
- * Opens something of a library that reads variables of the environment by itself, beside what it is given: those whose
- * names begin with the prefix are not there meanwhile, so that only the settings above decide.
+ * Opens something from a library that also reads environment variables by itself: those whose names begin with the
+ * prefix are hidden meanwhile, so that only the settings above decide.
  */
 export function withoutVariables<T>(prefix: string, open: () => T): T {
   const hidden = Object.entries(process.env).filter(([name]) => name.startsWith(prefix));

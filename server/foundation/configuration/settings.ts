@@ -30,10 +30,10 @@ import {
 const days = (min: number) => numberOf('days', { min, max: 3_650 });
 const notSet = () => null;
 
-/** Responses to idempotency keys are stored in their events, and a replay is exact for so many days. */
+/** Responses to idempotency keys are stored in their events, and replays are exact for this many days. */
 const MIN_EVENT_RETENTION_DAYS = 31;
 
-/** Integrators are promised that a key has one response for so many days. */
+/** Integrators are promised that a key has one response for this many days. */
 const MIN_KEY_RETENTION_DAYS = 30;
 
 /**
@@ -45,7 +45,10 @@ const LIVE_KEY_RATE = 1_000;
 
 const rate = numberOf('requests per second', { min: 1, max: 999_999, zero: 'for no limit' });
 
-/** Buffers of a live ledger in MB: a quarter of the memory (bytes), bounded because PostgreSQL searches all of them when it drops a table. */
+/**
+ * Buffers of a live ledger in MB: a quarter of the memory (bytes), bounded because PostgreSQL searches all of them when
+ * it drops a table.
+ */
 export function liveBuffersMegabytes(memory: number): number {
   return Math.min(4096, Math.max(256, Math.floor(memory / 4 / 1024 ** 2)));
 }

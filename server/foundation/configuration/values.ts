@@ -10,8 +10,8 @@ export type Kind<Value> = {
   /** As it follows "must be" in a message, with the unit; also in docs/configuration.md. */
   readonly allowed: string;
   /**
-   * The value of a text, which is not empty; undefined if it is not what is allowed. Throws what `refuse` makes of the end of
-   * the sentence, where there is more to say.
+   * The value of a text, which is not empty; undefined if the text is not allowed. Where there is more to say, throws
+   * what `refuse` makes of the end of the sentence.
    */
   readonly parse: (text: string, refuse: (problem: string) => Error) => Value | undefined;
 };
@@ -30,7 +30,7 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Kin
 type Range = {
   readonly min: number;
   readonly max: number;
-  /** What 0 is for, where it is not a number like the others. */
+  /** What 0 means, if it is not a number like the others. */
   readonly zero?: string;
 };
 
@@ -85,12 +85,12 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** The origin of a URL. The service has all of its host: a path would be lost. */
+/** The origin of a URL. The service needs the whole host: a path would be lost. */
 export const ORIGIN: Kind<string> = {
   allowed: 'a URL of a scheme and a host only, such as https://transfers.example.com',
   parse: (text) => {
     const url = URL.parse(text);
-    // A query or a fragment, even an empty one, is part of the whole, and so is a path.
+    // A path, a query or a fragment, even an empty one, makes the URL differ from its origin.
     return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
   },
 };
@@ -105,7 +105,7 @@ export const COLLECTOR_URL: Kind<string> = {
   },
 };
 
-/** Headers, as the OpenTelemetry specification has them. */
+/** Headers, in the format of the OpenTelemetry specification. */
 export const HEADERS: Kind<Readonly<Record<string, string>>> = {
   allowed: 'names and percent-encoded values such as authorization=Bearer%20abc, separated by commas',
   parse: (text) => {
@@ -124,7 +124,7 @@ export const HEADERS: Kind<Readonly<Record<string, string>>> = {
 function decode(value: string | undefined): string | undefined {
   try {
     const decoded = decodeURIComponent(value ?? '%');
-    // What a header cannot have would fail every request.
+    // A character that no header may contain would fail every request.
     return /^[\t -~]*$/.test(decoded) ? decoded : undefined;
   } catch {
     return undefined;
@@ -190,8 +190,8 @@ export const DATABASE_URL: Kind<string> = {
 };
 
 /**
- * Only names that need no quotes in SQL: a quoted name with capitals would differ from the one that people create without
- * quotes. PostgreSQL reserves `pg_` and `information_schema`.
+ * Only names that need no quotes in SQL: a quoted name with capitals would differ from the one that people create
+ * without quotes. PostgreSQL reserves `pg_` and `information_schema`.
  */
 export const SCHEMA: Kind<string> = {
   allowed:

@@ -13,7 +13,7 @@ import { openLedgerForCommand } from '../../postgres/command-access.ts';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Takes a copy of the ledger now, beside the service where it runs. */
+/** Takes a copy of the ledger now, also while the service runs. */
 export async function backUp(configuration: CommandConfiguration): Promise<void> {
   const { dataDirectory, dataDirectoryOrigin: origin, backupRetentionDays } = configuration;
   const backupDirectory = requireBackupDirectory(configuration);
@@ -79,14 +79,14 @@ export function describeReach({ candidates, state }: Pick<BackupSurvey, 'candida
   const { endedAt } = first.manifest;
   const until = state?.coveredUntil ?? undefined;
   if (until === undefined) return [`Any time from ${endedAt} on can be restored.`];
-  // A service that has just started has noted what it archived before its first copy, and nothing since.
+  // A service that has just started noted what it had archived before its first copy, and nothing since.
   if (Date.parse(until) < Date.parse(endedAt)) {
     return [`Any time from ${endedAt} on, as soon as it is archived, can be restored.`];
   }
   return [`Any time from ${endedAt} to ${until} can be restored.`];
 }
 
-/** Of each copy: a gap that a later copy is behind concerns only the times before that one. */
+/** For each copy, because a gap only affects the times until the next copy. */
 function findGaps({ candidates }: BackupSurvey): readonly string[] {
   const missing = candidates.filter(({ chain }) => chain.isBroken).map(({ chain }) => segmentName(chain.missing));
   return [...new Set(missing)].map(

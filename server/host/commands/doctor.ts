@@ -28,12 +28,12 @@ import { examinePort } from '../start/examine-port.ts';
 const LITTLE_SPACE_BYTES = 2_000_000_000;
 /** PostgreSQL stops soon after. */
 const NO_SPACE_BYTES = 200_000_000;
-/** Much longer than a PostgreSQL that is well takes to start or to respond: a busy machine is not what is looked for. */
+/** Much longer than a healthy PostgreSQL takes to start or to respond, because a busy machine is not a finding. */
 const DATABASE_MILLISECONDS = 60_000;
 
 /**
- * Checks what a service with the settings of this shell has on this host, and prints the findings as JSON for the command
- * line, which has found a service at the port `serving`. Nothing is made or changed.
+ * Checks what a service with the settings of this shell needs on this host, and prints the findings as JSON for the
+ * command line, which has found a service at the port `serving`. Makes and changes nothing.
  */
 export async function examineHost(serving: number | undefined): Promise<void> {
   const { dataDirectory } = readDataDirectory();
@@ -59,7 +59,7 @@ export async function examineHost(serving: number | undefined): Promise<void> {
   }
   const ofPort = configuration === undefined ? [] : await examinePort(configuration, services, serving);
   process.stdout.write(`${JSON.stringify([...ofPort, ...checks])}\n`);
-  // A database that does not respond would keep this process.
+  // A database that does not respond would keep this process alive.
   process.exit();
 }
 
@@ -67,7 +67,7 @@ function problem(name: string, message: string, page: RunbookPage): Check {
   return problemOfHost(name, withoutSecrets(message), page);
 }
 
-/** What a start would have said. Throws what is a bug. */
+/** What a start would have reported. Throws bugs. */
 function problemOf(name: string, error: unknown): Check {
   const explained = explainStartFailure(error);
   if (explained instanceof StartupProblem) return problem(name, explained.message, explained.page);
@@ -107,7 +107,9 @@ async function firstExisting(directory: string): Promise<string> {
   }
 }
 
-/** The database, or that it has not responded: unlike other commands this one does not wait for it, because that is a finding. */
+/**
+ * Checks the database, or finds that it does not respond: other commands would wait for it, but here that is a finding.
+ */
 export async function examineDatabase(
   configuration: CommandConfiguration,
   isRunning: boolean,
@@ -162,7 +164,7 @@ async function readDatabase(
   return checks;
 }
 
-/** Whether the schema is one that the rest can be read from. */
+/** Whether the schema lets the other checks read the database. */
 async function examineSchema({ databases, place }: CommandDatabase, mode: string, checks: Check[]): Promise<boolean> {
   try {
     await requireSchema(databases, place);

@@ -15,12 +15,12 @@ import { requireSafeConnection, waitForDatabase } from '../open-database.ts';
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** The exit code of a question that was answered with no, as of every command. */
+/** The exit code if the question is answered with no, as for every command. */
 const NOT_CONFIRMED = 2;
 
 /**
- * Removes the sandbox ledger of the settings, so that the next start makes and seeds a new one. Asks first, unless `isSure`.
- * Throws {@link StartupProblem} when a service uses it, or it is not a sandbox: then nothing was removed.
+ * Removes the sandbox ledger of the settings, so that the next start makes and seeds a new one. Asks first, unless
+ * `isSure`. Throws {@link StartupProblem} if a service uses it, or if it is not a sandbox: then nothing was removed.
  */
 export async function resetSandbox(configuration: CommandConfiguration, isSure: boolean): Promise<void> {
   const { mode, dataDirectory } = configuration;
@@ -49,7 +49,7 @@ export async function resetSandbox(configuration: CommandConfiguration, isSure: 
       return;
     }
     await step('removing the sandbox', () => removeSandbox(settings));
-    // Errors that wait for the database belong to the ledger that is gone.
+    // Errors that wait for the database belong to the removed ledger.
     await rm(join(dataDirectory, 'error-spool'), { recursive: true, force: true });
     say(`Removed the sandbox ledger in ${place}, with ${cards} cards and ${transfers} transfers.`);
     say('The next start makes a new one: npx transfer-service start');
@@ -94,7 +94,7 @@ async function confirm(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const ended = once(terminal, 'close').then(() => null);
   try {
-    // Ctrl-C and Ctrl-D reject it where standard error is a terminal; elsewhere nothing would settle it.
+    // Ctrl-C and Ctrl-D reject it if standard error is a terminal; otherwise nothing would settle it.
     const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => null), ended]);
     if (answer === null) process.stderr.write('\n');
     return /^y(es)?$/i.test(answer?.trim() ?? '');

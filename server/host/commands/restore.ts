@@ -13,7 +13,7 @@ import { verifyAudit } from '../../subjects/audit/verify-audit.ts';
 import { drawUpTrialBalance } from '../../subjects/programs/get-trial-balance.ts';
 import { waitForDatabase } from '../open-database.ts';
 
-/** What the command line gives: `--to`, `--from` and `--timeline`, each empty where it was not given. */
+/** The arguments of the command line: `--to`, `--from` and `--timeline`, each empty if it was not given. */
 export type RestoreRequest = { readonly to: string; readonly from: string; readonly timeline: string };
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -21,7 +21,7 @@ const onProgress = (line: string): void => void process.stderr.write(`${line}\n`
 
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Restores the ledger of a backup into the data directory, which must not have one, and verifies it. */
+/** Restores the ledger of a backup into the data directory, which must not contain one, and verifies it. */
 export async function restore(configuration: CommandConfiguration, request: RestoreRequest): Promise<void> {
   const begun = performance.now();
   const { dataDirectory } = configuration;
@@ -74,10 +74,10 @@ function readTimeline(text: string): number | undefined {
   throw new StartupProblem('restore-refused', `--timeline is '${text}', but it must be a number such as 1.`);
 }
 
-/** What was found out about a ledger. */
+/** What was found in a ledger. */
 type Findings = { readonly lines: readonly string[]; readonly isLive: boolean };
 
-/** What was found out about the restored ledger. Throws when it is not right: then it is not kept. */
+/** Verifies the restored ledger. Throws if it is not correct: then it is not kept. */
 async function verify({ connection }: RecoveredLedger, configuration: CommandConfiguration): Promise<Findings> {
   onProgress('Verifying the books and the audit log.');
   const settings = { ...connection, schema: configuration.databaseSchema };

@@ -1,18 +1,18 @@
 import { withoutSecrets } from '../../foundation/redaction.ts';
 
-/** What ends the parts of a service, as far as they have begun. */
+/** Ends the parts of a service that have begun. */
 export class Ending {
   readonly #steps: (() => unknown)[] = [];
   #run: Promise<void> | undefined;
 
-  /** Notes how to end a part that has begun, or is about to. */
+  /** Adds how to end a part that has begun, or is about to. */
   add(end: () => unknown): void {
     this.#steps.push(end);
   }
 
   /**
-   * Ends every part, one after the other, the last one first: a part may need those that began before it. One that fails
-   * keeps no other from its end; the first failure is thrown when all have ended. Repeated calls share one run.
+   * Ends every part, one after the other, the last one first: a part may need those that began before it. A failure
+   * does not keep the others from ending; the first one is thrown when all have ended. Repeated calls share one run.
    */
   run(): Promise<void> {
     this.#run ??= this.#runOnce();

@@ -4,7 +4,7 @@ import { type Check, ok, problem } from '../../../domain/doctor-check.ts';
 import type { CommandConfiguration } from '../../foundation/configuration/configuration.ts';
 import type { RunningService } from '../../postgres/running-services.ts';
 
-/** Whether the service can listen, or already does. At the port `serving`, what responds is a service. */
+/** Checks whether the service can listen, or already does. At the port `serving`, a service responds. */
 export async function examinePort(
   { port, hosts }: Pick<CommandConfiguration, 'port' | 'hosts'>,
   services: readonly RunningService[],
@@ -31,7 +31,7 @@ export async function examinePort(
   return [...started, ok(name, `${port} is free`)];
 }
 
-/** The code of the error with which an address cannot be listened on; undefined if it can. */
+/** The code of the error when an address is listened on; undefined if it works. */
 function tryToListen(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -46,7 +46,7 @@ async function describeUse(port: number): Promise<string> {
   return `Port ${port} is used ${who}. Stop that process, or set PORT to another port.`;
 }
 
-/** The process that listens on a port, where Linux shows it to this user. */
+/** The process that listens on a port, if Linux shows it to this user. */
 async function ownerOf(port: number): Promise<{ readonly processId: string; readonly command: string } | undefined> {
   const sockets = await listeningSockets(port);
   if (sockets.size === 0) return undefined;
@@ -62,7 +62,10 @@ async function ownerOf(port: number): Promise<{ readonly processId: string; read
   return undefined;
 }
 
-/** The program of a command line, with its script. Other arguments can be secrets, and what `doctor` prints is sent to others. */
+/**
+ * The program of a command line, with its script. Other arguments can be secrets, and what `doctor` prints is sent to
+ * others.
+ */
 function programOf([program = '', script = '']: readonly string[]): string {
   return (/^[\w./@-]+\.(?:py|rb|[cm]?[jt]s)$/.test(script) ? `${program} ${script}` : program).slice(0, 80);
 }

@@ -4,7 +4,7 @@ import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { LineWriter } from '../../observe/log/line-writer.ts';
 import type { Log } from '../../observe/log/log.ts';
 
-/** Writes the lines of the log that tell of the process itself. */
+/** Writes the log lines about the process itself. */
 export class Lifecycle {
   readonly #lines: Pick<LineWriter, 'flush'>;
   readonly #beganAt = performance.now();
@@ -15,7 +15,8 @@ export class Lifecycle {
   }
 
   /**
-   * Nothing prevents the start any more. One that is refused has no line: the reason is on standard error, for people.
+   * Called once nothing prevents the start any more. A refused start has no line: the reason is on standard error, for
+   * people.
    */
   start(
     log: Log,
@@ -26,7 +27,7 @@ export class Lifecycle {
     log.info(fields, `the service starts, version ${VERSION}`);
   }
 
-  /** Requests are taken, and everything else runs. */
+  /** Called once requests are accepted and everything else runs. */
   ready(port: number): void {
     const milliseconds = Math.round(performance.now() - this.#beganAt);
     this.#log?.info({ event: 'service_ready', port, milliseconds }, 'the service takes requests');

@@ -17,7 +17,7 @@ export async function openMetricsPage(
   return openMetrics({ metricsPort, metricsHost, mode, dataDirectory }, responses);
 }
 
-/** The traces that are sent to a collector; undefined where none are, and then their code is not even loaded. */
+/** The traces for a collector; undefined if there is none, and then their code is not even loaded. */
 export async function openTraceExport(
   { tracesUrl: endpoint, tracesHeaders, tracesRatio: ratio, tracesServiceName: serviceName }: Configuration,
   log: Log,
@@ -33,7 +33,7 @@ export async function openTraceExport(
   return withoutVariables('OTEL_', () => openTraces(traces, onFailure));
 }
 
-/** The job that takes care of the backups, not started yet; undefined without BACKUP_DIR. */
+/** The job that makes backups, not started yet; undefined without BACKUP_DIR. */
 export function openBackupJob(
   { dataDirectory, backupRetentionDays: retentionDays }: Configuration,
   embedded: EmbeddedPostgres | undefined,

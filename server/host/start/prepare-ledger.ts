@@ -22,10 +22,10 @@ export type PreparedLedger = SchemaFacts & {
 };
 
 /**
- * Does everything that a start does in the ledger before requests are taken, on connections without limits of time: a slow
- * machine makes a start slow, and does not end it.
+ * Does everything that a start does in the ledger before it accepts requests, on connections without time limits: a
+ * slow machine makes a start slow, but does not end it.
  *
- * @throws StartupProblem when the service must not run on the ledger.
+ * @throws StartupProblem if the service must not run on the ledger.
  */
 export async function prepareLedger(
   { mode, webhookKeys: keys, dataDirectory }: Configuration,

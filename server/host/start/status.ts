@@ -10,7 +10,7 @@ import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES } from '../../subjects/errors
 import type { StatusSources } from '../../subjects/status/sources.ts';
 import type { OpenDatabase } from '../open-database.ts';
 
-/** What the parts of the process know of themselves. */
+/** What the parts of the process know about themselves. */
 type ObservedParts = {
   readonly delivery: { readonly state: StatusSources['delivery'] };
   readonly backups: BackupJob | undefined;
@@ -18,7 +18,7 @@ type ObservedParts = {
   readonly errorLog: () => Pick<ErrorRecorder, 'figures'>;
 };
 
-/** What get_status says of this process. */
+/** What get_status says about this process. */
 export function statusOf(
   { mode }: Configuration,
   { databases, embedded, connections: { max } }: OpenDatabase,
@@ -41,14 +41,14 @@ export function statusOf(
     errors: () => {
       const { spoolBytes, dropped } = errorLog().figures();
       let count = 0;
-      // Unauthenticated errors above their budget are not meant to be recorded.
+      // Unauthenticated errors above their budget are dropped on purpose.
       for (const [reason, dropCount] of dropped) if (reason !== 'unauthenticated') count += dropCount;
       return { spoolBytes, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, dropped: count };
     },
   };
 }
 
-/** Finds out whether the service is ready, and logs each change. */
+/** Checks whether the service is ready, and logs each change. */
 export function watchReadiness({ databases, embedded, connections }: OpenDatabase, log: Log): ReadinessCheck {
   return openReadiness({
     databases,
