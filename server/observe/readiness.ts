@@ -22,13 +22,13 @@ const CACHE_MILLISECONDS = 500;
 /** Time for which a failed commit counts, unless a later one has succeeded. */
 const FAILED_COMMIT_MILLISECONDS = 5000;
 
-/** Time for which a lack of connections counts: a probe every ten seconds sees one in between. */
+/** Time for which a lack of connections counts: longer than the ten seconds between two probes. */
 const SHORT_MILLISECONDS = 30_000;
 
-/** The interval of looking at the schema while readiness is asked for; it has a row per migration. */
+/** How often the schema is checked while readiness is requested; its table has one row per migration. */
 const SCHEMA_MILLISECONDS = 1_000;
 
-/** The interval of checks when nobody asks, so that the log tells of changes. */
+/** How often the state is checked without requests, so that the log shows changes. */
 const WATCH_MILLISECONDS = 10_000;
 
 /** The SQLSTATE of a server that is starting, recovering or shutting down. */
@@ -41,16 +41,16 @@ const SCHEMA_REASONS: Readonly<Record<SchemaState, ReadinessReason>> = {
   newer_unusable: 'schema_too_new',
 };
 
-/** What the readiness is found from. */
+/** The sources of the readiness. */
 export type ReadinessSources = {
   readonly databases: Pick<Databases, 'application' | 'health'>;
-  /** The state of the embedded server, and whether its disk is full; undefined for another one. */
+  /** The state of the embedded server, and whether its disk is full; undefined for another server. */
   readonly embedded?: () => 'running' | 'starting' | 'stopped' | 'failed' | 'disk_full';
-  /** What the schema is for this version of the service. */
+  /** How the schema relates to this version of the service. */
   readonly findSchema: () => Promise<SchemaState>;
   /** Whether the process may open fewer connections than it is set to. */
   readonly isLimited?: boolean;
-  /** Called when the state has changed, and first when it is not ready. */
+  /** Called when the state has changed, and at first if it is not ready. */
   readonly onChange?: (reason: ReadinessReason, before: ReadinessReason) => void;
 };
 
@@ -62,14 +62,14 @@ export type ReadinessCheck = {
    * connection was lost in between.
    */
   readonly find: () => Promise<ReadinessReason>;
-  /** The latest state, and since when it is that. */
+  /** The latest state, and when it began. */
   readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
-  /** A first check, whose outcome is not told: the service is not in use yet. */
+  /** A first check, whose result is not reported: the service is not in use yet. */
   readonly warmUp: () => Promise<void>;
   readonly stop: () => void;
 };
 
-/** Checks the readiness when asked, and at intervals so that every change is noted. */
+/** Checks the readiness on request, and at intervals so that every change is noticed. */
 export function openReadiness(sources: ReadinessSources): ReadinessCheck {
   const check = new Check(sources);
   const timer = setInterval(() => void check.find(), WATCH_MILLISECONDS).unref();
@@ -128,7 +128,7 @@ class Check {
     return reason;
   }
 
-  /** What a service is that can write. */
+  /** The state of a service that can write. */
   async #findShortage(): Promise<ReadinessReason> {
     const schema = await this.#findSchema();
     if (!READINESS[schema].isReady) return schema;
@@ -139,7 +139,7 @@ class Check {
 
   async #findSchema(): Promise<ReadinessReason> {
     if (this.#schema.until > performance.now()) return this.#schema.reason;
-    // If it cannot be read, the database says so at the next check.
+    // If it cannot be read, the next check finds the reason in the database.
     const found = await this.#sources.findSchema().catch(() => undefined);
     const reason = found === undefined ? this.#schema.reason : SCHEMA_REASONS[found];
     this.#schema = { reason, until: performance.now() + SCHEMA_MILLISECONDS };
@@ -166,7 +166,7 @@ class Check {
     }
   }
 
-  /** Why there is no response: what the supervisor of the embedded server knows, or what another one said. */
+  /** Why there is no response: what the supervisor of the embedded server knows, or what another server said. */
   #silence(sqlState: string | undefined): ReadinessReason {
     const state = this.#sources.embedded?.() ?? 'running';
     if (state === 'disk_full') return 'disk_full';

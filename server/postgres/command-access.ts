@@ -17,17 +17,17 @@ export type CommandAccess = {
 };
 
 /**
- * Maximum wait while the service has no PostgreSQL that could respond: it may be about to start one, or to end. One that runs
- * is waited for as long as it takes.
+ * Maximum wait while the service has no PostgreSQL that could respond: it may be about to start one, or to end. For a
+ * running one, the wait has no limit.
  */
 const TIMEOUT_MILLISECONDS = 15_000;
 const RETRY_MILLISECONDS = 100;
 
 /**
- * Opens the ledger of a data directory for a command: through the PostgreSQL that the service runs there, or through one
- * that is started and stopped by `close`.
+ * Opens the ledger of a data directory for a command: through the PostgreSQL that the service runs there, or through
+ * one that is started here and stopped by `close`.
  *
- * @throws StartupProblem when there is no ledger, or the service's PostgreSQL cannot be reached in time.
+ * @throws StartupProblem if there is no ledger, or if the service's PostgreSQL cannot be reached in time.
  */
 export async function openLedgerForCommand(
   options: EmbeddedPostgresOptions,
@@ -36,7 +36,7 @@ export async function openLedgerForCommand(
 ): Promise<CommandAccess> {
   let owner: string | undefined;
   const say = (seconds: number): void => {
-    // Without one the command starts PostgreSQL itself, which tells how that goes.
+    // Without an owner the command starts PostgreSQL itself, which reports its progress.
     if (owner !== undefined) options.onProgress?.(`Still waiting for the PostgreSQL of ${owner} (${seconds} s).`);
   };
   const noteOwner = (error: DataDirectoryInUse): void => {
@@ -85,11 +85,11 @@ function describeUnreachable(dataDirectory: string, error: DataDirectoryInUse, o
 
 type Outcome =
   | { readonly socketDirectory: string }
-  /** `isAlive`: the server runs and is not ready yet. */
+  /** `isAlive`: the server is running but not ready yet. */
   | { readonly obstacle: string; readonly isAlive: boolean };
 
-/** The obstacle of a server whose service has not yet made the database. */
-const IN_MAKING = 'it is being set up';
+/** The obstacle while the service has not yet made the database. */
+const BEING_SET_UP = 'it is being set up';
 
 /** SQLSTATE of a server that is starting or recovering. */
 const CANNOT_CONNECT_NOW = '57P03';
@@ -114,14 +114,14 @@ async function findServerOf({
     }
     const difference = await findDifference(socketDirectory, ledger);
     if (difference === undefined) return { socketDirectory };
-    return { obstacle: difference, isAlive: difference === IN_MAKING };
+    return { obstacle: difference, isAlive: difference === BEING_SET_UP };
   } catch (error) {
     const obstacle = codeOf(error) ?? (error instanceof Error ? error.message : String(error));
     return { obstacle, isAlive: obstacle === CANNOT_CONNECT_NOW };
   }
 }
 
-/** Why the server behind a socket is not the one for these files, or not ready; undefined when it is. */
+/** Why the server behind a socket is not the one for these files, or not ready; undefined if it is. */
 async function findDifference(socketDirectory: string, ledger: string): Promise<string | undefined> {
   const client = await connectAsSuperuser(socketDirectory);
   try {
@@ -136,7 +136,7 @@ async function findDifference(socketDirectory: string, ledger: string): Promise<
       return `the server at its socket uses ${found?.directory}`;
     }
     if (found.identifier !== (await readIdentifier(ledger))) return 'the server at its socket uses other files';
-    return found.provided ? undefined : IN_MAKING;
+    return found.provided ? undefined : BEING_SET_UP;
   } finally {
     await client.end().catch(() => undefined);
   }

@@ -38,31 +38,31 @@ export type EmbeddedPostgres = {
   connection: { host: string; port: number; user: string; database: string };
   /** The same as a URL, for the DATABASE_URL of a second process of the same user on this machine. */
   url: string;
-  /** Where PostgreSQL's files really are. */
+  /** The real location of PostgreSQL's files. */
   dataDirectory: string;
-  /** Whether that is outside the data directory asked for, because PostgreSQL's user cannot get there. */
+  /** Whether that is outside the requested data directory, because PostgreSQL's user cannot reach it there. */
   moved: boolean;
-  /** Where it archives its WAL, and what was written down there; undefined without BACKUP_DIR. */
+  /** Where it archives its WAL, and the state recorded there; undefined without BACKUP_DIR. */
   archive: ClaimedArchive | undefined;
-  /** Path of PostgreSQL's own log, at most about 8 MB; its predecessor has `.1` appended. */
+  /** Path of PostgreSQL's own log, at most about 8 MB; the previous one has `.1` appended. */
   serverLog: string;
   /** The server's main process; undefined while there is none. */
   processId(): number | undefined;
   state(): SupervisorState;
   /** Whether the server cannot be started because its disk is full. */
   isDiskFull(): boolean;
-  /** Sandbox only: ends the server and keeps it ended until `resume`. Does nothing when it is ended already. */
+  /** Sandbox only: stops the server until `resume`. Does nothing if it is already stopped. */
   pause(): Promise<void>;
-  /** Resolves when the server accepts connections again; goes on trying until then. */
+  /** Resolves when the server accepts connections again; keeps trying until then. */
   resume(): Promise<void>;
-  /** Ends the server for good, in less than 4 s, and gives the data directory back. */
+  /** Stops the server for good, in less than 4 s, and releases the data directory. */
   stop(): Promise<void>;
 };
 
 export type EmbeddedPostgresOptions = {
-  /** Made when missing, unless there must be a ledger. */
+  /** Made if it is missing, unless a ledger must exist. */
   dataDirectory: string;
-  /** Where there must be a ledger already; nothing is made when there is none. The text says where the path is from. */
+  /** Set if a ledger must already exist; nothing is made if there is none. The text says where the path comes from. */
   existing?: { readonly origin: string };
   /** BACKUP_DIR: where the server archives its WAL. */
   backupDirectory?: string | null;
@@ -70,21 +70,21 @@ export type EmbeddedPostgresOptions = {
   sharedBuffers?: number;
   /** The command that needs it, for the message to the next process; null for the service. */
   task?: string | null;
-  /** Told, as one sentence for people, what a slow start is doing. */
+  /** Called with what a slow start is doing, as one sentence for people. */
   onProgress?: (line: string) => void;
-  /** Told each time the server ended unexpectedly or could not be started again. */
+  /** Called each time the server ended unexpectedly or could not be started again. */
   onServerExit?: (description: string) => void;
-  /** Where root puts files that PostgreSQL's user must reach and cannot reach where they are. */
+  /** Where root puts files that PostgreSQL's user must reach but cannot reach where they are. */
   systemDirectory?: string;
 };
 
 /**
  * Starts the PostgreSQL that npm installed with the service, on the ledger of a data directory, and keeps it running.
  *
- * The order matters: the lock comes before anything is looked at, so that what is found there (an orphan server, a
- * half-made ledger) is certain to have lost its owner.
+ * The order matters: the lock is taken before anything is read, so that whatever is found there (an orphaned server, a
+ * half-made ledger) has certainly lost its owner.
  *
- * @throws StartupProblem when the data directory or this machine cannot be used as they are.
+ * @throws StartupProblem if the data directory or this machine cannot be used as they are.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const reports: SupervisorReports = {
@@ -144,7 +144,7 @@ async function startLocked(
   await removeUnfinishedRestores(placement.home, reports.onProgress);
   const archive = await openArchive(options.backupDirectory ?? null, asked, placement, user);
   if (!placement.exists) {
-    // It was there before the lock was.
+    // It existed before the lock was taken.
     if (options.existing !== undefined)
       throw new StartupProblem('ledger-missing', `The ledger in ${asked} no longer exists.`);
     reports.onProgress(`Creating a new ledger in ${placement.dataDirectory}.`);
@@ -200,7 +200,7 @@ function describe(
     async stop() {
       isStopped = true;
       await supervisor.end();
-      // Only an empty directory goes, and one that stays does no harm.
+      // Only an empty directory is removed, and one that stays does no harm.
       await rmdir(socketDirectory).catch(() => undefined);
       releaseAll(locks);
     },

@@ -7,7 +7,7 @@ import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
 
 /** The operating system user that PostgreSQL runs as. It refuses to run as root. */
 export type ServerUser = {
-  /** As file owner; never negative. */
+  /** As the owner of files; never negative. */
   uid: number;
   gid: number;
   name: string;
@@ -15,13 +15,13 @@ export type ServerUser = {
   serviceName: string;
   /** Whether it differs from the user of the service. */
   differs: boolean;
-  /** Options for `spawn`; empty when it is the user of the service. */
+  /** Options for `spawn`; empty if it is the user of the service. */
   spawnAs: { uid?: number; gid?: number };
 };
 
 /** The location of a ledger. */
 export type Placement = {
-  /** Holds `postgresql` with PostgreSQL's files, and is owned by the user of the service. */
+  /** The directory that contains `postgresql` with PostgreSQL's files; owned by the user of the service. */
   home: string;
   dataDirectory: string;
   /** Whether `home` differs from the requested data directory. */
@@ -30,7 +30,7 @@ export type Placement = {
   exists: boolean;
 };
 
-/** The directory of root for files that PostgreSQL's user must reach. */
+/** Root's directory for files that PostgreSQL's user must reach. */
 export const SYSTEM_DIRECTORY = '/var/lib/transfer-service';
 
 const LOCATION_FILE = 'postgresql-location';
@@ -39,9 +39,9 @@ const LOCATION_COMMENT =
 const MAJOR_VERSION = 18;
 
 /**
- * Chooses the user that runs PostgreSQL: the user of the service, or `nobody` when that is root.
+ * Chooses the user that runs PostgreSQL: the user of the service, or `nobody` if that is root.
  *
- * @throws StartupProblem when the user has no name, which PostgreSQL requires.
+ * @throws StartupProblem if the user has no name, which PostgreSQL requires.
  */
 export async function chooseServerUser(): Promise<ServerUser> {
   if (!process.getuid || !process.getgid) {
@@ -68,7 +68,7 @@ export async function chooseServerUser(): Promise<ServerUser> {
     return { ...own, name: serviceName, serviceName, differs: false, spawnAs: {} };
   }
   const nobody = await lookUpNobody();
-  // macOS writes the id of nobody as -2; files carry it without a sign, and `spawn` takes it only with one.
+  // macOS writes the id of nobody as -2; files carry it unsigned, and `spawn` accepts it only signed.
   const own = { uid: nobody.uid >>> 0, gid: nobody.gid >>> 0 };
   const spawnAs = { uid: nobody.uid | 0, gid: nobody.gid | 0 };
   return { ...own, name: nobody.name, serviceName, differs: true, spawnAs };
@@ -101,14 +101,14 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
 }
 
 /**
- * Finds the location of a data directory's ledger: where an earlier start created it; otherwise inside that directory, or
- * below the system directory when the server's user cannot reach it.
+ * Finds the location of a data directory's ledger: where an earlier start created it; otherwise inside that directory,
+ * or below the system directory if the server's user cannot reach it.
  *
  * An existing ledger is never replaced by a new, empty one: a recorded or found ledger is used, or the start fails.
  *
- * @param asked real path of the data directory asked for, locked by the caller.
- * @param systemDirectory where root keeps what others must be able to reach.
- * @throws StartupProblem when an earlier ledger is gone, is another user's or of another version, or two are there.
+ * @param asked real path of the requested data directory, locked by the caller.
+ * @param systemDirectory where root keeps what other users must reach.
+ * @throws StartupProblem if an earlier ledger is missing, belongs to another user or version, or if there are two.
  */
 export async function placeLedger(asked: string, user: ServerUser, systemDirectory: string): Promise<Placement> {
   const existing = await findHome(asked, user, systemDirectory);
@@ -121,8 +121,8 @@ export async function placeLedger(asked: string, user: ServerUser, systemDirecto
 }
 
 /**
- * PostgreSQL's files of the ledger of a data directory, checked as {@link placeLedger} does; undefined when there are
- * none. Nothing is made, and the data directory need not exist.
+ * PostgreSQL's files of the ledger of a data directory, checked as in {@link placeLedger}; undefined if there are none.
+ * Nothing is made, and the data directory need not exist.
  *
  * @param asked real path of the data directory; the caller need not have locked it.
  */
@@ -137,7 +137,7 @@ export async function findLedger(
   return join(home, 'postgresql');
 }
 
-/** The directory that contains `postgresql`; undefined when there is no ledger yet. */
+/** The directory that contains `postgresql`; undefined if there is no ledger yet. */
 async function findHome(asked: string, user: ServerUser, systemDirectory: string): Promise<string | undefined> {
   const recorded = await readLocation(asked);
   const away = awayFrom(asked, systemDirectory);
@@ -201,7 +201,9 @@ async function readLocation(asked: string): Promise<string | undefined> {
   );
 }
 
-/** Records the location of the ledger for later starts; relative when it is inside, so that the directory can be moved. */
+/**
+ * Records the location of the ledger for later starts; relative if it is inside, so that the directory can be moved.
+ */
 export async function recordLocation(asked: string, placement: Placement): Promise<void> {
   const path = join(asked, LOCATION_FILE);
   const location = placement.moved ? placement.dataDirectory : 'postgresql';
@@ -328,7 +330,9 @@ export async function claimSocketDirectory(placement: Placement, user: ServerUse
   );
 }
 
-/** Creates the socket directory again if it was removed as a temporary file. Throws when it now belongs to another user. */
+/**
+ * Creates the socket directory again if it was removed as a temporary file. Throws if it now belongs to another user.
+ */
 export async function restoreSocketDirectory(path: string, user: ServerUser): Promise<void> {
   const outcome = await claim(path, user);
   if (outcome !== 'claimed') throw new Error(`the socket directory ${path} is ${outcome}`);

@@ -12,18 +12,18 @@ import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../foundati
 import type { PostgresBinaries } from './binaries.ts';
 import type { ServerUser } from './ledger-location.ts';
 
-/** All that one PostgreSQL server needs to be started again and again. */
+/** Everything needed to start one PostgreSQL server repeatedly. */
 export type ServerSetup = {
   binaries: PostgresBinaries;
   dataDirectory: string;
   socketDirectory: string;
   user: ServerUser;
   serverLog: string;
-  /** Settings besides those of every server, or in their place. */
+  /** Settings that add to, or replace, those of every server. */
   settings?: Readonly<Record<string, string>>;
 };
 
-/** A server process and the two moments of its life that matter. */
+/** A server process and its end. */
 export type ServerProcess = {
   child: ChildProcess;
   /** Resolves, never rejects, when the process has ended or could not be spawned; the text says how. */
@@ -40,16 +40,16 @@ const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
 
 /** SQLSTATEs of a server that is alive but not ready: starting, recovering or shutting down. */
 const NOT_READY_CODES = new Set(['57P03', 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']);
-/** SQLSTATE of a server whose connections are all taken, as happens when the pools come back first. */
+/** SQLSTATE of a server without a free connection, as when the pools reconnect first. */
 const TOO_MANY_CONNECTIONS = '53300';
 
 /**
- * The server's settings, each with its reason. They go on the command line: there they follow every upgrade of the
+ * The server's settings, each with its reason. They are set on the command line: there they follow every upgrade of the
  * service, and neither postgresql.conf nor ALTER SYSTEM can weaken what keeps committed money on disk.
  */
 function settingsFor(socketDirectory: string): Record<string, string> {
   return {
-    // Only processes of this machine, through the private directory of the socket, get to the server.
+    // Only processes of this machine reach the server, through the private directory of the socket.
     listen_addresses: '',
     unix_socket_directories: `"${socketDirectory}"`,
     unix_socket_permissions: '0700',
@@ -62,37 +62,37 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     wal_level: 'replica',
     // For a small ledger; small enough for a machine with 1 GB.
     shared_buffers: '256MB',
-    // As before PostgreSQL 18, each process reads for itself. With its workers, which gain little where the pages are in memory,
-    // a recovery after a crash was once seen to wait for ever (README.md).
+    // As before PostgreSQL 18, each process reads for itself. With I/O workers, which gain little if the pages are in
+    // memory, a recovery after a crash was once seen to wait for ever (README.md).
     io_method: 'sync',
-    // In containers that cap huge pages, trying them can end in SIGBUS.
+    // In containers that limit huge pages, trying to use them can end in SIGBUS.
     huge_pages: 'off',
     // The pools of three service processes at once (27 each, at most), the loops, and a person with psql.
     max_connections: '100',
-    // A checkpoint makes each page go to the log whole once more, so load must not force one every few seconds ...
+    // A checkpoint makes each page go to the WAL in full once more, so load must not force one every few seconds ...
     max_wal_size: '4GB',
-    // ... and these pages are not compressed: this build only has pglz, which costs more time than the writing.
+    // ... and these pages are not compressed: this build only has pglz, which takes longer than writing them.
     wal_compression: 'off',
-    // What was written since the last checkpoint is replayed after a crash, while the service returns errors.
+    // After a crash, what was written since the last checkpoint is replayed, while the service returns errors.
     checkpoint_timeout: '5min',
     // Compiling a statement takes longer than any statement of the service.
     jit: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // The collector rotates by size but never removes or truncates; the supervisor bounds the one file instead.
+    // The collector rotates by size but never removes or truncates files; the supervisor limits the one file instead.
     log_destination: 'stderr',
     logging_collector: 'off',
     log_line_prefix: '%m [%p] ',
-    // The detail of a failed statement quotes the row, and rows hold what customers wrote: none of it is logged.
+    // The detail of a failed statement quotes the row, and rows contain what customers wrote: none of it is logged.
     log_error_verbosity: 'terse',
     log_parameter_max_length_on_error: '0',
     lc_messages: 'C',
-    // Tells several servers apart in the list of processes.
+    // Distinguishes several servers in the list of processes.
     cluster_name: 'transfer-service',
   };
 }
 
-/** Starts the server process. Its group is its own, so that Ctrl-C in a terminal reaches the service alone. */
+/** Starts the server process in its own process group, so that Ctrl-C in a terminal only reaches the service. */
 export function spawnServer(setup: ServerSetup): ServerProcess {
   const settings = Object.entries({ ...settingsFor(setup.socketDirectory), ...setup.settings }).flatMap(
     ([name, value]) => ['-c', `${name}=${value}`],
@@ -120,10 +120,10 @@ export function spawnServer(setup: ServerSetup): ServerProcess {
 }
 
 /**
- * Makes the data directory of a new ledger, whole or not at all: `initdb` works under a temporary name.
+ * Makes the data directory of a new ledger, completely or not at all: `initdb` works under a temporary name.
  *
- * @param home directory that holds it, locked by the caller.
- * @throws StartupProblem with the last words of `initdb` when it fails.
+ * @param home the directory that contains it, locked by the caller.
+ * @throws StartupProblem with the last message of `initdb` if it fails.
  */
 export async function createDataDirectory(home: string, binaries: PostgresBinaries, user: ServerUser): Promise<void> {
   const temporary = join(home, `postgresql.new-${randomBytes(6).toString('hex')}`);
@@ -145,7 +145,7 @@ export async function createDataDirectory(home: string, binaries: PostgresBinari
     const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
     if (isDiskFull(error) || isDiskFull(output))
       throw diskFullProblem(`A new ledger cannot be created in ${home}`, error);
-    const words = lastWords(output);
+    const words = lastReasonIn(output);
     const reason = words ?? codeOf(error) ?? String(error);
     const advice = 'Fix this, set DATA_DIR to another directory, or set DATABASE_URL.';
     throw new StartupProblem(
@@ -156,7 +156,7 @@ export async function createDataDirectory(home: string, binaries: PostgresBinari
   }
 }
 
-/** Removes what starts that were killed in the middle of `initdb` left. The caller holds the lock of `home`. */
+/** Removes what starts left behind that were killed during `initdb`. The caller holds the lock of `home`. */
 export async function removeUnfinishedDataDirectories(home: string): Promise<void> {
   for (const entry of await readdir(home)) {
     if (!/^postgresql\.new-[0-9a-f]{12}$/.test(entry)) continue;
@@ -165,8 +165,8 @@ export async function removeUnfinishedDataDirectories(home: string): Promise<voi
 }
 
 /**
- * Writes who may log in: processes of the service's user and of the server's user, as any role, as the kernel vouches
- * for them. There is no password to lose.
+ * Writes who may log in: processes of the service's user and of the server's user, as any role, identified by the
+ * kernel. There is no password that could be lost.
  */
 export async function writeAccessRules(dataDirectory: string, user: ServerUser): Promise<void> {
   const heading = '# Written by the Transfer Service at each start of PostgreSQL.';
@@ -175,7 +175,7 @@ export async function writeAccessRules(dataDirectory: string, user: ServerUser):
   const rules = { 'pg_hba.conf': [`local all all peer map=${IDENTITY_MAP}`], 'pg_ident.conf': identities };
   for (const [name, lines] of Object.entries(rules)) {
     const path = join(dataDirectory, name);
-    // Never written in place: as root that would follow a link that the server's user may have put there.
+    // Never written in place: as root, that would follow a link that the server's user may have put there.
     await rm(`${path}.new`, { force: true });
     await writeFile(`${path}.new`, `${[heading, ...lines].join('\n')}\n`, { flag: 'wx', mode: 0o644 });
     await chown(`${path}.new`, user.uid, user.gid);
@@ -184,8 +184,8 @@ export async function writeAccessRules(dataDirectory: string, user: ServerUser):
 }
 
 /**
- * Connects as the superuser, which the access rules let the service's user be. A server that is slow is waited for: one that
- * ends closes its socket, and with it the attempt.
+ * Connects as the superuser, which the access rules allow the service's user. Waits for a slow server: if it ends, it
+ * closes its socket, which ends the attempt.
  */
 export async function connectAsSuperuser(socketDirectory: string, database: string = SUPERUSER): Promise<Client> {
   const client = new Client({
@@ -209,9 +209,9 @@ export async function connectAsSuperuser(socketDirectory: string, database: stri
 
 /** How to wait for a server. */
 export type Waiting = {
-  /** Ends the waiting, without an error, when the server process has gone or is no longer wanted. */
+  /** Ends the wait, without an error, when the server process is gone or no longer wanted. */
   signal: AbortSignal;
-  /** Whether every error means "not yet". Only a first start gains from giving up; later ones must end well. */
+  /** Whether every error means "not yet". Only a first start gains from giving up; later ones must succeed in the end. */
   isPatient: boolean;
   onProgress: (line: string) => void;
   everyMilliseconds?: number;
@@ -220,8 +220,8 @@ export type Waiting = {
 /**
  * Waits until the server accepts connections, however long its recovery takes.
  *
- * @returns whether it accepts.
- * @throws what the server answered when that was something else than "not yet", unless the waiting is patient.
+ * @returns whether it accepts them.
+ * @throws the server's answer if that is anything else than "not yet", unless the wait is patient.
  */
 export async function waitUntilAccepting(socketDirectory: string, waiting: Waiting): Promise<boolean> {
   const say = (seconds: number): void => waiting.onProgress(`PostgreSQL is still starting (${seconds} s).`);
@@ -245,16 +245,16 @@ async function tryUntilAccepting(socketDirectory: string, { signal, isPatient }:
   return false;
 }
 
-/** Errors of a connection attempt that ran out of time or was dropped carry no code, only words. */
+/** Errors of a connection attempt that timed out or was dropped have no code, only a message. */
 function meansNotYet(error: unknown): boolean {
   if (NOT_READY_CODES.has(codeOf(error) ?? '')) return true;
   return error instanceof Error && /timeout|terminated/i.test(error.message);
 }
 
 /**
- * Makes the service's role and database where they are missing; a kill between any two of its steps does no harm.
+ * Makes the service's role and database if they are missing; a kill between any two steps does no harm.
  *
- * The role is no superuser; it may create the roles that the service's own parts work under.
+ * The role is not a superuser; it may create the roles under which the parts of the service work.
  */
 export async function provision(socketDirectory: string): Promise<void> {
   const client = await connectAsSuperuser(socketDirectory);
@@ -268,15 +268,15 @@ export async function provision(socketDirectory: string): Promise<void> {
   }
 }
 
-/** What a starting or stopping server logs about clients that come too early or too late. */
-const ANSWER_TO_IMPATIENCE = /FATAL: +the database system is /;
+/** What a starting or stopping server logs about clients that connect too early or too late. */
+const NOT_READY_ANSWER = /FATAL: +the database system is /;
 
-/** The last line of a log that says why: the last fatal one if there is one, without its prefix. */
-export function lastWords(log: string): string | undefined {
+/** The last line of a log that gives a reason: the last fatal one if there is one, without its prefix. */
+export function lastReasonIn(log: string): string | undefined {
   const lines = log
     .split('\n')
     .map((line) => line.trim())
-    .filter((line) => line !== '' && !ANSWER_TO_IMPATIENCE.test(line));
+    .filter((line) => line !== '' && !NOT_READY_ANSWER.test(line));
   const fatal = lines.findLast((line) => /\b(FATAL|PANIC): /.test(line));
   const telling = fatal ?? lines.findLast((line) => /\berror\b/i.test(line)) ?? lines.at(-1);
   return telling?.replace(/^.*\b(FATAL|PANIC|ERROR|LOG):\s+/, '').replace(/\.$/, '');

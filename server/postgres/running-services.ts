@@ -23,13 +23,13 @@ export type RunningService = {
 };
 
 /**
- * Each process has a numbered directory of its own in here, locked for as long as it lives. Several can share a data
- * directory, since those with a DATABASE_URL keep only errors in it.
+ * Each process has its own numbered directory here, locked while the process lives. Several can share a data directory,
+ * because those with a DATABASE_URL keep only errors in it.
  */
 const DIRECTORY = 'running';
 const FILE = 'settings.json';
 
-/** Publishes that this process serves, with its settings. Returns the function that removes this again. */
+/** Publishes that this process serves, with its settings. Returns the function that removes the publication. */
 export async function announceService(
   dataDirectory: string,
   facts: Pick<RunningService, 'port' | 'settings'>,
@@ -68,10 +68,10 @@ async function lockNumber(parent: string): Promise<{ readonly directory: string;
 }
 
 /**
- * The services that run with a data directory, by what they wrote down. Nothing is made or changed. Must not be called
+ * The services that run with a data directory, from what they published. Nothing is made or changed. Must not be called
  * by a process that has announced itself.
  *
- * @throws the error of the operating system when this user may not see it.
+ * @throws the error of the operating system if this user may not read it.
  */
 export function findRunningServices(dataDirectory: string): readonly RunningService[] {
   const parent = join(dataDirectory, DIRECTORY);
@@ -81,7 +81,7 @@ export function findRunningServices(dataDirectory: string): readonly RunningServ
     const owner = findLockOwner(directory);
     if (owner === undefined || owner === 'unknown') continue;
     const service = read(join(directory, FILE));
-    // The file of a killed process remains until the next one that takes the number writes its own.
+    // The file of a killed process remains until the next process with that number writes its own.
     if (service?.processId === owner.processId && service.host === owner.host) services.push(service);
   }
   return services;

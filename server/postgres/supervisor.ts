@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../foundation/startup-problem.ts';
 import { restoreSocketDirectory } from './ledger-location.ts';
 import {
-  lastWords,
+  lastReasonIn,
   type ServerProcess,
   type ServerSetup,
   spawnServer,
@@ -22,31 +22,34 @@ export type SupervisorReports = {
   onServerExit: (description: string) => void;
 };
 
-/** Fast, immediate, killed: 3.8 s at most. An immediate shutdown loses nothing, it moves work to the next start. */
+/** Fast, immediate, kill: 3.8 s at most. An immediate shutdown loses nothing; it moves work to the next start. */
 const END_SERVER = [
   { signal: 'SIGINT', waitMilliseconds: 2_500 },
   { signal: 'SIGQUIT', waitMilliseconds: 800 },
   { signal: 'SIGKILL', waitMilliseconds: 500 },
 ] as const;
 
-/** The first restart is immediate; then the delay doubles up to the last. Restarts never stop: a full disk can recover. */
+/**
+ * The first restart is immediate; then the delay doubles up to the maximum. Restarts never stop, because a full disk
+ * can recover.
+ */
 const FIRST_BACKOFF_MILLISECONDS = 100;
 const LAST_BACKOFF_MILLISECONDS = 2_000;
 /** A server that ran this long was healthy: its next restart is immediate again. */
 const HEALTHY_MILLISECONDS = 10_000;
 
 /** Temporary errors of a start shortly after a server was killed. */
-const PASSING_TROUBLE = /pre-existing shared memory block|lock file ".*" already exists/;
-const PASSING_TROUBLE_MILLISECONDS = 15_000;
+const TEMPORARY_ERRORS = /pre-existing shared memory block|lock file ".*" already exists/;
+const TEMPORARY_ERRORS_MILLISECONDS = 15_000;
 
 const STOPPED_MEANWHILE = 'PostgreSQL was stopped before it accepted connections.';
 
-/** The log and its predecessor together stay below about twice this, whatever happens for however long. */
+/** The log and the previous one together stay below about twice this, whatever happens. */
 const MAX_LOG_BYTES = 8 * 1_024 * 1_024;
 const LOG_CHECK_MILLISECONDS = 30_000;
 /** Less than a server writes to its log and its lock file while it starts. */
 const MIN_FREE_BYTES = 65_536;
-/** How much of the log's end is read to find out why the server ended. */
+/** How much of the end of the log is read to find out why the server ended. */
 const LOG_TAIL_BYTES = 16_384;
 
 /**
@@ -55,7 +58,7 @@ const LOG_TAIL_BYTES = 16_384;
  *     stopped --begin--> starting --accepts--> running --ends--> starting | failed --accepts--> running ...
  *     any --pause--> stopped, until begin
  *
- * One loop at a time does all the starting; `pause` withdraws the wish, ends the process and waits for the loop.
+ * One loop at a time does all the starting; `pause` withdraws the request, ends the process and waits for the loop.
  */
 export class Supervisor {
   readonly #setup: ServerSetup;
@@ -63,8 +66,8 @@ export class Supervisor {
   readonly #logTimer: NodeJS.Timeout;
   #state: SupervisorState = 'stopped';
   #isDiskFull = false;
-  /** What was requested last; `#wanted` is what the current loop uses. */
-  #wish: 'run' | 'rest' = 'rest';
+  /** The last request; `#wanted` is what the current loop uses. */
+  #requested: 'run' | 'stop' = 'stop';
   #wanted = false;
   #loop: Promise<void> | undefined;
   #accepting = Promise.withResolvers<void>();
@@ -79,7 +82,7 @@ export class Supervisor {
     process.on('exit', this.#onProcessExit);
   }
 
-  /** A service that ends without `stop`, through an uncaught error say, still takes its server along. */
+  /** A service that ends without `stop`, for example through an uncaught exception, still stops its server. */
   readonly #onProcessExit = (): void => {
     this.#server?.child.kill('SIGINT');
   };
@@ -98,16 +101,16 @@ export class Supervisor {
   }
 
   /**
-   * Starts the server and resolves when it accepts connections; from then on it is started again whenever it ends.
+   * Starts the server and resolves when it accepts connections; from then on it is restarted whenever it ends.
    *
-   * @param persistent whether to go on trying when it fails before it ever accepted.
-   * @throws StartupProblem with the server's last words when it failed and `persistent` is false, or when it was
-   *   stopped meanwhile.
+   * @param persistent whether to keep trying if it fails before it ever accepted connections.
+   * @throws StartupProblem with the server's last message if it failed and `persistent` is false, or if it was stopped
+   *   meanwhile.
    */
   async begin(persistent: boolean): Promise<void> {
-    this.#wish = 'run';
+    this.#requested = 'run';
     while (!this.#wanted && this.#loop) await this.#loop;
-    if (this.#isToRest()) throw new StartupProblem('embedded-postgres-failed', STOPPED_MEANWHILE);
+    if (this.#isStopRequested()) throw new StartupProblem('embedded-postgres-failed', STOPPED_MEANWHILE);
     if (!this.#wanted) {
       this.#wanted = true;
       this.#accepting = Promise.withResolvers();
@@ -120,14 +123,14 @@ export class Supervisor {
     await this.#accepting.promise;
   }
 
-  /** A call, because a `pause` may have come while `begin` waited. */
-  #isToRest(): boolean {
-    return this.#wish === 'rest';
+  /** A method, because a `pause` may have come while `begin` waited. */
+  #isStopRequested(): boolean {
+    return this.#requested === 'stop';
   }
 
-  /** Ends the server and keeps it ended until `begin`. Resolves when its process has gone. */
+  /** Stops the server until `begin`. Resolves when its process is gone. */
   async pause(): Promise<void> {
-    this.#wish = 'rest';
+    this.#requested = 'stop';
     this.#wanted = false;
     this.#interruption.abort();
     if (this.#server) await endServer(this.#server);
@@ -149,7 +152,7 @@ export class Supervisor {
       const { accepted, ranMilliseconds, description } = await this.#runOnce(!mayGiveUp);
       if (!this.#wanted) break;
       if (accepted) mayGiveUp = false;
-      const passes = PASSING_TROUBLE.test(description) && performance.now() - begun < PASSING_TROUBLE_MILLISECONDS;
+      const passes = TEMPORARY_ERRORS.test(description) && performance.now() - begun < TEMPORARY_ERRORS_MILLISECONDS;
       if (mayGiveUp && !passes) {
         this.#wanted = false;
         this.#state = 'stopped';
@@ -174,7 +177,7 @@ export class Supervisor {
     return new StartupProblem('embedded-postgres-failed', `${problem} See its log, ${serverLog}.`);
   }
 
-  /** One life of the server, from the clearing of its predecessor's remains to its end. Never throws. */
+  /** One run of the server, from removing what its predecessor left to its end. Never throws. */
   async #runOnce(isPatient: boolean): Promise<{ accepted: boolean; ranMilliseconds: number; description: string }> {
     const { dataDirectory, socketDirectory, serverLog, user } = this.#setup;
     if (this.#state === 'stopped') this.#state = 'starting';
@@ -189,7 +192,7 @@ export class Supervisor {
       await writeAccessRules(dataDirectory, user);
       await this.#boundLog();
       logBegin = await sizeOf(serverLog);
-      // Withdrawn meanwhile: `pause` has found no process to end, so none may come after it.
+      // Paused meanwhile: `pause` found no process to end, so none may start after it.
       if (!this.#wanted) return { accepted, ranMilliseconds: 0, description: ending };
       const server = spawnServer(this.#setup);
       this.#server = server;
@@ -212,12 +215,13 @@ export class Supervisor {
     return { accepted, ranMilliseconds, description: words === undefined ? ending : `${ending}: ${words}` };
   }
 
-  /** Why the server has ended, as its log tells, or the disk under it when that has no room for a log. */
+  /** Why the server ended, according to its log, or to its disk if that has no room for a log. */
   async #findReason(logBegin: number, accepted: boolean): Promise<string | undefined> {
     const { serverLog } = this.#setup;
     const tail = await readTail(serverLog, logBegin);
-    const words = lastWords(tail);
-    // A start that fails for it says so in the middle of its log; a server that has run may have got over it.
+    const words = lastReasonIn(tail);
+    // A start that fails on a full disk says so in the middle of its log; a server that was running may have got over
+    // it.
     if (!accepted && (isDiskFull(tail) || (words === undefined && (await hasNoRoom(serverLog)))))
       return 'the disk is full';
     return words;
@@ -236,7 +240,7 @@ export class Supervisor {
     return accepted;
   }
 
-  /** The server appends, so the file can be emptied under it; what it writes during the copy may be lost. */
+  /** The server appends, so the file can be emptied while it runs; what it writes during the copy may be lost. */
   async #boundLog(): Promise<void> {
     const { serverLog } = this.#setup;
     try {
@@ -257,15 +261,15 @@ async function endServer(server: ServerProcess): Promise<void> {
   });
   for (const { signal, waitMilliseconds } of END_SERVER) {
     server.child.kill(signal);
-    const patience = new AbortController();
-    const timer = sleep(waitMilliseconds, undefined, { signal: patience.signal }).catch(() => undefined);
+    const timeout = new AbortController();
+    const timer = sleep(waitMilliseconds, undefined, { signal: timeout.signal }).catch(() => undefined);
     await Promise.race([exited, timer]);
-    patience.abort();
+    timeout.abort();
     if (ended) return;
   }
 }
 
-/** Whether a log stays empty because its disk is full: then nothing else says why the server has ended. */
+/** Whether a log stays empty because its disk is full: then nothing else says why the server ended. */
 async function hasNoRoom(path: string): Promise<boolean> {
   try {
     const { bavail, bsize } = await statfs(dirname(path));
@@ -279,7 +283,7 @@ async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }
 
-/** The end of what was added to a file since it had a size; all of its end when it has been emptied since. */
+/** The end of what was added to a file since it had a size; the end of all of it if it was emptied since. */
 async function readTail(path: string, sizeBefore: number): Promise<string> {
   try {
     const handle = await open(path, 'r');

@@ -4,19 +4,21 @@ import type { LogEvent } from './log-events.ts';
 /** Maximum bytes buffered while the reader is slow: some thousands of lines. */
 const MAX_BUFFERED_BYTES = 1_048_576;
 
-/** A batch is written when it has so many characters, or is so old: a system call for each line would cost more than the line. */
+/** A batch is written when it is this long, or this old: a system call per line would cost more than the line. */
 const MAX_BATCH_LENGTH = 32_768;
 const MAX_BATCH_MILLISECONDS = 50;
 
 /** Log level `warn`, as pino writes it. */
 const WARN = 40;
 
-/** Where lines go: a stream of Node, which never blocks. Writing to a file descriptor would block while nobody reads it. */
+/**
+ * Where lines go: a stream of Node, which never blocks. Writing to a file descriptor would block while nobody reads it.
+ */
 export type LineStream = Pick<Writable, 'write' | 'writableLength' | 'once'>;
 
 /**
- * Writes lines to a stream, none of them twice or in another order, and never waits for the reader: beyond its buffer lines
- * are dropped, also those that the stream fails to write, such as on a full disk. How many is said in a line of its own as
+ * Writes lines to a stream, in order and never twice, without ever waiting for the reader: lines beyond its buffer are
+ * dropped, and so are those that the stream fails to write, such as on a full disk. A separate line says how many, as
  * soon as there is room.
  */
 export class LineWriter {
@@ -25,7 +27,7 @@ export class LineWriter {
   #batch = '';
   #batchLines = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Lines that were dropped and not told of. */
+  /** Dropped lines that have not been reported. */
   #lost = 0;
   #hasFailed = false;
   #render: (lines: string) => string = (lines) => lines;
@@ -36,18 +38,21 @@ export class LineWriter {
     this.#onLost = onLost;
   }
 
-  /** Writes lines from now on as `render` shows them. It must not add characters beyond ASCII. */
+  /** From now on, writes lines as `render` returns them. It must not add characters beyond ASCII. */
   renderWith(render: (lines: string) => string): void {
     this.#render = render;
   }
 
-  /** Writes a line now, after those that wait. */
+  /** Writes a line now, after the waiting ones. */
   write(line: string): void {
     this.flush();
     this.#send(line, 1);
   }
 
-  /** Writes a line soon, together with others. It must have ASCII characters only, which are written without a conversion. */
+  /**
+   * Writes a line soon, together with others. It may only have ASCII characters, which are written without a
+   * conversion.
+   */
   add(line: string): void {
     this.#batch += line;
     this.#batchLines += 1;
@@ -55,7 +60,7 @@ export class LineWriter {
     else this.#timer ??= setTimeout(() => this.flush(), MAX_BATCH_MILLISECONDS).unref();
   }
 
-  /** Writes what waits. */
+  /** Writes the waiting lines. */
   flush(): void {
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -104,7 +109,7 @@ export class LineWriter {
       lines,
       msg: `${lines} lines of the log were lost`,
     };
-    // Not counted as lost itself: then the number is only told again.
+    // Not counted as lost itself: if it is, the number is reported again.
     this.#put(`${JSON.stringify(record)}\n`, 0);
   }
 }

@@ -30,8 +30,8 @@ export function chooseLogFormat(format: Configuration['logFormat']): void {
 }
 
 /**
- * Opens the log of the process: one JSON object per line on standard error, or what {@link chooseLogFormat} makes of it.
- * All values are redacted before they are serialised, at every level.
+ * Opens the log of the process: one JSON object per line on standard error, or what {@link chooseLogFormat} makes of
+ * it. All values are redacted before they are serialised, at every level.
  *
  * A log that cannot be written never blocks the service, see {@link LineWriter}.
  */

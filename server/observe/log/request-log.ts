@@ -16,8 +16,8 @@ const START = `{"level":${INFO},"time":"`;
 const QUOTED = new Map<string, string>();
 
 /**
- * What writes the lines of requests; undefined where there are none. They need no redaction: every value is an id, a
- * number, or one of a closed set.
+ * The listener that writes the lines of requests; undefined if there are none. They need no redaction: every value is
+ * an id, a number, or one of a closed set.
  */
 export function openRequestLog(
   which: Configuration['requestLog'],
@@ -33,7 +33,7 @@ export function openRequestLog(
 
 type Listener = (entry: ResponseEntry) => void;
 
-/** One listener in place of several, each of which may be missing. */
+/** One listener instead of several, each of which may be missing. */
 export function onEachOf(...listeners: readonly (Listener | undefined)[]): Listener | undefined {
   return listeners.reduce((before, next) => {
     if (before === undefined || next === undefined) return before ?? next;

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { printable } from '../../../domain/printable-text.ts';
 
-/** The levels as pino numbers them: a name, and a colour where one needs attention. */
+/** The levels by pino's numbers: a name, and a colour if the level needs attention. */
 const LEVELS: Readonly<Record<number, readonly [name: string, colour: Parameters<typeof styleText>[0] | undefined]>> = {
   10: ['trace', undefined],
   20: ['debug', undefined],
@@ -11,7 +11,7 @@ const LEVELS: Readonly<Record<number, readonly [name: string, colour: Parameters
   60: ['fatal', 'red'],
 };
 
-/** A line of the log, as JSON.parse gives it. */
+/** A line of the log, as JSON.parse returns it. */
 type LogRecord = {
   readonly level: number;
   readonly time: string;
@@ -21,7 +21,7 @@ type LogRecord = {
 
 /**
  * Lines of the log for people: the time, the level, the event, the sentence, and the other fields as `name=value`, in
- * colours if `stream` is a terminal that has them.
+ * colours if `stream` is a terminal with colours.
  */
 export function asText(lines: string, stream: NodeJS.WritableStream): string {
   return lines
@@ -43,7 +43,7 @@ function textOf(line: string, stream: NodeJS.WritableStream): string {
   return parts.join(' ');
 }
 
-/** A value: text without blanks as it is, anything else as JSON. */
+/** A value: text without blanks unchanged, anything else as JSON. */
 function shownValue(value: unknown): string {
   return typeof value === 'string' && /^[!-~]+$/.test(value) ? value : printable(JSON.stringify(value));
 }

@@ -1,6 +1,6 @@
 import type { CommitObserver, CommitPath } from '../../commit/commit-observer.ts';
 import type { Settlement } from '../../store/connection/database.ts';
-import type { Distribution, Metrics } from './registry.ts';
+import type { BoundHistogram, Metrics } from './registry.ts';
 
 /** A group has at most 256 transfers. */
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -19,7 +19,7 @@ export function countCommits(metrics: Metrics): CommitObserver {
     },
     SECONDS,
   );
-  const byPath: Readonly<Record<CommitPath, Distribution>> = {
+  const byPath: Readonly<Record<CommitPath, BoundHistogram>> = {
     chained: seconds('chained'),
     locking: seconds('locking'),
   };

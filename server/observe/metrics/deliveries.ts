@@ -1,7 +1,7 @@
 import type { Deliveries } from '../../background/delivery/worker-messages.ts';
 import type { Metrics } from './registry.ts';
 
-/** Counts what the thread of the webhooks tells. */
+/** Counts what the thread of the webhooks reports. */
 export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => void {
   const attempts = metrics.counter({
     name: 'webhook_attempts_total',

@@ -1,20 +1,20 @@
 import { statfs } from 'node:fs/promises';
 import type { Figures } from '../../background/jobs/read-figures.ts';
 import type { LedgerFigures, ServerFigures, WebhookFigures } from '../../store/figures.ts';
-import type { Level, Metrics } from './registry.ts';
+import type { BoundGauge, Metrics } from './registry.ts';
 
-/** What is nothing, such as the age of the oldest of none, is 0: a gap in a graph would look like a failure. */
+/** A missing value, such as the age of the oldest of none, is 0: a gap in a graph would look like a failure. */
 const orZero = (value: number | null): number => value ?? 0;
 
-/** What shows figures of the database, and what else is looked at in each round. */
+/** Shows the figures of the database, and measures what else changes from round to round. */
 export type ShownFigures = {
   readonly onFigures: <Part extends keyof Figures>(part: Part, figures: Figures[Part]) => void;
   readonly lookAround: () => Promise<void>;
 };
 
 /**
- * Shows what the job that reads figures has read. Nothing is shown that was never read. `directories` has one on each disk
- * that must not become full, by a name from a closed set.
+ * Shows the latest figures that the job has read; figures that were never read are not shown. `directories` has one
+ * directory on each disk that must not become full, by a name from a closed set.
  */
 export function showFigures(metrics: Metrics, directories: Readonly<Record<string, string>>): ShownFigures {
   const shown = {
@@ -28,7 +28,7 @@ export function showFigures(metrics: Metrics, directories: Readonly<Record<strin
     labels: ['part'],
   });
   const levels = { ledger: readAt('ledger'), webhooks: readAt('webhooks'), server: readAt('server') };
-  // A part that was never read is overdue from the start on.
+  // A part that was never read counts as overdue from the start.
   for (const level of Object.values(levels)) level.set(Math.round(performance.timeOrigin) / 1000);
   return {
     onFigures: (part, figures) => {
@@ -129,7 +129,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     connections.set(figures.connections);
     maxConnections.set(figures.maxConnections);
     waits.set(figures.waitsForStandby ? 1 : 0);
-    // Without the right to see standbys, none would be a false figure.
+    // Without the right to see standbys, 0 would be a false figure.
     if (figures.standbys !== null) {
       standbys('connected').set(figures.standbys);
       standbys('synchronous').set(orZero(figures.synchronousStandbys));
@@ -142,13 +142,13 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   };
 }
 
-/** The disks of some directories. One that does not exist yet is left out. */
+/** The disks of some directories. A directory that does not exist yet is left out. */
 function showDisks(metrics: Metrics, directories: Readonly<Record<string, string>>): () => Promise<void> {
   const labels = ['directory'];
   const free = metrics.gauge({ name: 'disk_free_bytes', help: 'Free space on the disk of a directory.', labels });
   const size = metrics.gauge({ name: 'disk_size_bytes', help: 'Size of the disk of a directory.', labels });
   const bound = Object.entries(directories).map(
-    ([name, path]): readonly [string, Level, Level] => [path, free(name), size(name)] as const,
+    ([name, path]): readonly [string, BoundGauge, BoundGauge] => [path, free(name), size(name)] as const,
   );
   return async () => {
     for (const [path, freeBytes, sizeBytes] of bound) {

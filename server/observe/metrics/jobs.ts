@@ -1,6 +1,9 @@
 import type { Metrics } from './registry.ts';
 
-/** What the service does by itself, and reports when it fails. As a label it is a task: a job is what Prometheus scrapes. */
+/**
+ * The jobs of the service, which report their failures. The label is `task`, because a job in Prometheus is something
+ * it scrapes.
+ */
 export const JOBS = [
   'partitions',
   'expired_rows',

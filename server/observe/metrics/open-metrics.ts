@@ -24,22 +24,22 @@ export type ObservedParts = {
   readonly transfers: TransferLane;
   readonly errors: Pick<ErrorRecorder, 'figures'>;
   readonly maxSpoolBytes: number;
-  /** The job of the backups; undefined without BACKUP_DIR. */
+  /** The job that makes backups; undefined without BACKUP_DIR. */
   readonly backups: { readonly status: BackupFigures } | undefined;
   readonly readiness: Pick<ReadinessCheck, 'latest'>;
   /** Called for the first of several failures in a row to read figures. */
   readonly onFailure: (error: unknown) => void;
 };
 
-/** The metrics of a process: what counts, given to the parts that are observed, and the page. */
+/** The metrics of a process: the counters for the observed parts, and the page. */
 export type ServiceMetrics = {
   readonly commits: CommitObserver;
   readonly onDeliveries: (deliveries: Deliveries) => void;
   /** Counts a failure of a job. */
   readonly onJobFailure: (job: Job) => void;
   /**
-   * Begins to read figures and listens on METRICS_PORT; resolves to the URL of the page. Throws a StartupProblem where that
-   * is impossible.
+   * Begins to read figures and listens on METRICS_PORT; resolves to the URL of the page. Throws a StartupProblem if
+   * that is impossible.
    */
   readonly start: (parts: ObservedParts) => Promise<string>;
   readonly stop: () => Promise<void>;

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import type { Metrics } from './registry.ts';
 
-/** For how long a page is sent again: more scrapers than one cost nothing more. */
+/** How long a page is sent again, so that several scrapers cost no more than one. */
 const CACHE_MILLISECONDS = 1_000;
 
-/** A scrape is one small request; whoever sends less or reads more slowly is cut off. */
+/** A scrape is one small request; a client that sends or reads more slowly is cut off. */
 const TIMEOUT_MILLISECONDS = 10_000;
 const MAX_HEAD_BYTES = 8_192;
 const MAX_CONNECTIONS = 64;
@@ -14,7 +14,7 @@ const MAX_CONNECTIONS = 64;
 /** The page of metrics on a port of its own. */
 export type MetricsPage = { readonly url: string; readonly close: () => Promise<void> };
 
-/** Listens for scrapes. Throws a {@link StartupProblem} where that is impossible. */
+/** Listens for scrapes. Throws a {@link StartupProblem} if that is impossible. */
 export async function serveMetrics(metrics: Metrics, host: string, port: number): Promise<MetricsPage> {
   const page = new CachedPage(metrics);
   const server = createServer(
@@ -42,7 +42,7 @@ export async function serveMetrics(metrics: Metrics, host: string, port: number)
   };
 }
 
-/** The page, rendered when it is asked for and at most once a second. */
+/** The page, rendered on request and at most once a second. */
 class CachedPage {
   readonly #metrics: Metrics;
   #text: Promise<string> | undefined;

@@ -5,10 +5,10 @@ import { DROP_REASONS } from '../../store/error.ts';
 import type { ErrorRecorder } from '../../subjects/errors/error-recorder.ts';
 import type { TransferLane } from '../../subjects/transfers/lane.ts';
 import type { ReadinessCheck } from '../readiness.ts';
-import type { Count, Level, Metrics } from './registry.ts';
+import type { BoundCounter, BoundGauge, Metrics } from './registry.ts';
 
-/** A counter of what this process counts itself: it takes over the difference whenever the page is rendered. */
-export function follow(count: Count): (total: number) => void {
+/** A counter of something that this process already counts: it adds the difference whenever the page is rendered. */
+export function follow(count: BoundCounter): (total: number) => void {
   let known = 0;
   count.inc(0);
   return (total) => {
@@ -23,7 +23,7 @@ export function showLane(metrics: Metrics, lane: TransferLane): void {
   metrics.beforePage(() => waiting.set(lane.waiting));
 }
 
-/** The state of the service, as `/health/ready` has last found it. */
+/** The state of the service, as last found by `/health/ready`. */
 export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 'latest'>): void {
   const ready = metrics.gauge({
     name: 'ready',
@@ -56,7 +56,7 @@ export function showConnections(metrics: Metrics, databases: Pick<Databases, 'po
       help: 'Idle database connections that the server closed, or that broke.',
     })(),
   );
-  const bound = databases.pools().map(({ role, kind }): readonly Level[] => {
+  const bound = databases.pools().map(({ role, kind }): readonly BoundGauge[] => {
     return [waiting, lent, open, max].map((gauge) => gauge(role, kind));
   });
   metrics.beforePage(() => {
@@ -91,10 +91,10 @@ export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figu
   });
 }
 
-/** How the backups of the embedded server stand. */
+/** The state of the backups of the embedded server. */
 export type BackupFigures = Pick<BackupStatus, 'lastCopyAt' | 'failures' | 'coveredUntil' | 'isCopying'>;
 
-/** The backups of the embedded server. Without BACKUP_DIR there is nothing to show, and nothing is wrong with that. */
+/** The backups of the embedded server. Without BACKUP_DIR there is nothing to show, which is not an error. */
 export function showBackups(metrics: Metrics, read: (() => BackupFigures) | undefined): void {
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
   const isOn = gauge('backup_enabled', 'Whether the service takes backups itself (BACKUP_DIR), 1 or 0.');
@@ -108,7 +108,7 @@ export function showBackups(metrics: Metrics, read: (() => BackupFigures) | unde
   if (read === undefined) return;
   metrics.beforePage(() => {
     const { lastCopyAt, failures: failed, coveredUntil, isCopying } = read();
-    // Before the first copy the time is 0, which is too old: a service that starts takes one at once.
+    // Before the first copy the time is 0, which counts as too old: a service that starts takes one at once.
     last.set((lastCopyAt?.getTime() ?? 0) / 1000);
     covered.set((coveredUntil?.getTime() ?? 0) / 1000);
     copying.set(isCopying ? 1 : 0);

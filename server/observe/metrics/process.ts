@@ -2,16 +2,16 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { follow } from './parts.ts';
 import type { Metrics } from './registry.ts';
 
-/** The interval of the samples. Node's figures contain it: a loop that is never late has a delay of as much. */
+/** The interval of the samples. Node's figures include it: a loop that is never late shows this much delay. */
 const RESOLUTION_MILLISECONDS = 20;
 
-/** For how long the delay is gathered. Longer than between two scrapes, so that each window is seen by some of them. */
+/** How long the delay is collected. Longer than the time between two scrapes, so that some scrapes see each window. */
 const WINDOW_MILLISECONDS = 15_000;
 
 const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
-/** The process itself: since when it runs, what it uses, and how late its event loop is. `stop` ends the measurement. */
+/** The process itself: when it started, what it uses, and how late its event loop is. `stop` ends the measurement. */
 export function showProcess(
   metrics: Metrics,
   { version, mode }: { readonly version: string; readonly mode: string },

@@ -1,21 +1,28 @@
 import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 
-/** What every name begins with. */
+/** The prefix of every name. */
 const PREFIX = 'transfer_service_';
 
-/** A counter of one combination of labels, bound once: the look-up of labels costs more than the rest of an observation. */
-export type Count = { readonly inc: (by?: number) => void };
+/**
+ * A counter for one combination of labels, bound once: looking up labels costs more than the rest of an observation.
+ */
+export type BoundCounter = { readonly inc: (by?: number) => void };
 
-/** A gauge of one combination of labels. */
-export type Level = { readonly set: (value: number) => void };
+/** A gauge for one combination of labels. */
+export type BoundGauge = { readonly set: (value: number) => void };
 
-/** A histogram of one combination of labels. */
-export type Distribution = { readonly observe: (value: number) => void };
+/** A histogram for one combination of labels. */
+export type BoundHistogram = { readonly observe: (value: number) => void };
 
-/** The name without the prefix, what it says, and the names of its labels. Values of labels are from closed sets only. */
+/**
+ * The name without the prefix, its description, and the names of its labels. Label values come from closed sets only.
+ */
 export type Definition = { readonly name: string; readonly help: string; readonly labels?: readonly string[] };
 
-/** What a histogram of one combination of labels has counted: how many within each bound and above the one before, and all. */
+/**
+ * The counts of a histogram for one combination of labels: how many within each bound but above the one before, and the
+ * total.
+ */
 export type Counted = {
   readonly labels: Readonly<Record<string, string>>;
   readonly within: readonly number[];
@@ -23,18 +30,18 @@ export type Counted = {
   readonly count: number;
 };
 
-/** What a page is made of: the metrics, and what sets those that are read only when somebody asks. */
+/** The content of a page: the metrics, and functions that set those that are read only on request. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #readers: (() => void)[] = [];
 
   /** A counter by the values of its labels, in their order. */
-  counter({ name, help, labels = [] }: Definition): (...values: readonly string[]) => Count {
+  counter({ name, help, labels = [] }: Definition): (...values: readonly string[]) => BoundCounter {
     const counter = new Counter({ name: PREFIX + name, help, labelNames: [...labels], registers: [this.#registry] });
     return (...values) => counter.labels(...values);
   }
 
-  gauge({ name, help, labels = [] }: Definition): (...values: readonly string[]) => Level {
+  gauge({ name, help, labels = [] }: Definition): (...values: readonly string[]) => BoundGauge {
     const gauge = new Gauge({ name: PREFIX + name, help, labelNames: [...labels], registers: [this.#registry] });
     // A gauge without labels would be 0 until it is set, as if that had been measured.
     if (labels.length === 0) gauge.remove();
@@ -44,13 +51,13 @@ export class Metrics {
   histogram(
     { name, help, labels = [] }: Definition,
     buckets: readonly number[],
-  ): (...values: readonly string[]) => Distribution {
+  ): (...values: readonly string[]) => BoundHistogram {
     const configuration = { name: PREFIX + name, help, labelNames: [...labels], buckets: [...buckets] };
     const histogram = new Histogram({ ...configuration, registers: [this.#registry] });
     return (...values) => histogram.labels(...values);
   }
 
-  /** A histogram that something else counts; it is read for every rendering. */
+  /** A histogram that is counted elsewhere and read for every rendering. */
   shownHistogram({ name, help }: Definition, bounds: readonly number[], read: () => readonly Counted[]): void {
     const metric = {
       name: PREFIX + name,
@@ -59,7 +66,7 @@ export class Metrics {
       aggregator: 'sum',
       get: async () => ({ ...metric, values: read().flatMap((counted) => linesOf(metric.name, bounds, counted)) }),
     };
-    // The registry only asks for these properties; its own histogram cannot be given what was counted.
+    // The registry only uses these properties; its own histogram cannot be filled with counts.
     this.#registry.registerMetric(metric as unknown as Metric);
   }
 
@@ -80,7 +87,7 @@ export class Metrics {
   }
 }
 
-/** The values of a histogram as the registry renders them: each bucket has what is within all before it. */
+/** The values of a histogram as the registry renders them: each bucket includes all before it. */
 function linesOf(
   name: string,
   bounds: readonly number[],

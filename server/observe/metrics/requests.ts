@@ -14,19 +14,19 @@ import type { Metrics } from './registry.ts';
 // Kept by: labels from closed sets; one job reads the figures (`server/background/jobs/read-figures.ts`)
 // Tested by: `server/observe/metrics/series.test.ts`, `test/metrics/metrics.test.ts`
 
-/** The label of what belongs to no operation. */
+/** The label of requests that belong to no operation. */
 const NO_OPERATION = 'none';
 
 /** The label of a success, which has no error code. */
 const NO_CODE = 'ok';
 
-/** The label of a request whose caller disconnected before there was a response. */
+/** The label of a request whose caller disconnected before the response. */
 const DISCONNECTED = 'disconnected';
 
-/** What an operation cannot respond with according to its definition, such as a code that a sandbox was asked for. */
+/** The label of codes that an operation does not define, such as one requested from a sandbox. */
 const OTHER_CODE = 'other';
 
-/** Shows what was responded: the status follows from the code, so it makes no more series. */
+/** Shows the responses: the status follows from the code, so it adds no series. */
 export function showRequests(metrics: Metrics, responses: ResponseCounter): void {
   const requests = metrics.counter({
     name: 'requests_total',
@@ -65,12 +65,12 @@ export function showRequests(metrics: Metrics, responses: ResponseCounter): void
   });
 }
 
-/** The error codes of an operation; those of a batch are also those of its rows. */
+/** The error codes of an operation; for a batch, they include those of its rows. */
 export function codesOf(id: OperationId): readonly ErrorCode[] {
   return id === 'create_transfer_batch' ? [...precedenceOf(id), ...precedenceOf('create_transfer')] : precedenceOf(id);
 }
 
-/** The codes of what belongs to no operation: faults of HTTP itself. */
+/** The codes of requests without an operation: faults of HTTP itself. */
 export const CODES_WITHOUT_OPERATION: readonly ErrorCode[] = SHARED_CODES.filter((code) =>
   OPERATION_IDS.every((id) => !OPERATIONS[id].errors.some((own) => own === code)),
 );

@@ -7,10 +7,13 @@ import { ReportingExporter } from './reporting-exporter.ts';
 import { Sampler } from './sampler.ts';
 import { TracedRequest } from './traced.ts';
 
-/** Spans that wait at most; more are dropped. Five of a transfer, so that it is some seconds of the most that is sampled. */
+/**
+ * Maximum number of waiting spans; more are dropped. A transfer has five, so this is a few seconds of the maximum that
+ * is sampled.
+ */
 const MAX_WAITING = 2_048;
 
-/** Spans of one request to the collector. */
+/** Maximum number of spans in one request to the collector. */
 const MAX_SENT = 512;
 
 /** How long a span waits for others. */
@@ -19,35 +22,38 @@ const GATHER_MILLISECONDS = 1_000;
 /** How long the collector may take, with the attempts after the first. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** Requests to the collector at once: all that waits when the service stops, and one that is under way. */
+/**
+ * Maximum number of concurrent requests to the collector: everything that waits when the service stops, and one in
+ * flight.
+ */
 const MAX_REQUESTS = MAX_WAITING / MAX_SENT + 1;
 
-/** Time for the last spans when the service stops. */
+/** Time for sending the last spans when the service stops. */
 const STOP_MILLISECONDS = 1_000;
 
-/** A group has one for each of its requests, a batch one for each of its groups. */
+/** A group has one link per request, a batch one per group. */
 const MAX_LINKS = 1_024;
 
-/** Where and which traces are sent. */
+/** Which traces are sent, and where. */
 export type TraceSettings = {
   /** URL of the collector, without `/v1/traces`. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The share of requests that is traced, from 0 to 1. */
+  /** The share of requests that are traced, from 0 to 1. */
   readonly ratio: number;
   readonly serviceName: string;
 };
 
 /** The traces of a process. */
 export type Traces = {
-  /** The trace of a request, if it is to have one; `beganAt` by `performance.now()`. */
+  /** The trace of a request, if it gets one; `beganAt` by `performance.now()`. */
   readonly begin: (traceparent: string | undefined, beganAt: number) => RequestTrace | undefined;
   readonly stop: () => Promise<void>;
 };
 
 /**
- * Opens the export of traces. `onFailure` is called for the first of several failures in a row, with the number of spans
- * that are lost. Nothing is registered globally, so no library makes spans by itself.
+ * Opens the export of traces. `onFailure` is called for the first of several failures in a row, with the number of lost
+ * spans. Nothing is registered globally, so no library creates spans by itself.
  */
 export function openTraces(
   { endpoint, headers, ratio, serviceName }: TraceSettings,
@@ -65,13 +71,13 @@ export function openTraces(
     maxQueueSize: MAX_WAITING,
     maxExportBatchSize: MAX_SENT,
     scheduledDelayMillis: GATHER_MILLISECONDS,
-    // The exporter gives up before, and says why.
+    // The exporter gives up earlier, and says why.
     exportTimeoutMillis: 2 * TIMEOUT_MILLISECONDS,
   });
   const service = resourceFromAttributes({ 'service.name': serviceName, 'service.version': VERSION });
   const provider = new TracerProvider({
     resource: defaultResource().merge(service),
-    // What comes as far as here is traced, whatever the flags of its caller.
+    // Everything that gets this far is traced, whatever the flags of its caller.
     sampler: new AlwaysOnSampler(),
     spanLimits: { linkCountLimit: MAX_LINKS },
     spanProcessors: [processor],
@@ -85,11 +91,11 @@ export function openTraces(
   };
 }
 
-/** Waits for something to end, well or not, but no longer than so many milliseconds. */
+/** Waits for something to end, successfully or not, but at most this many milliseconds. */
 async function withinTime(work: Promise<void>, milliseconds: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, milliseconds);
-  // The exporter has reported a failure.
+  // The exporter has already reported a failure.
   work.then(resolve, () => resolve());
   await promise;
   clearTimeout(timer);

@@ -2,13 +2,13 @@ import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 
 type OnResult = Parameters<SpanExporter['export']>[1];
 
-/** Passes spans to an exporter, and tells of the first of several failures in a row. */
+/** Passes spans to an exporter, and reports the first of several failures in a row. */
 export class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #onFailure: (error: unknown, lost: number) => void;
   #isFailing = false;
 
-  /** `onFailure` gets the number of spans that are lost. */
+  /** `onFailure` gets the number of lost spans. */
   constructor(exporter: SpanExporter, onFailure: (error: unknown, lost: number) => void) {
     this.#exporter = exporter;
     this.#onFailure = onFailure;
@@ -34,7 +34,7 @@ export class ReportingExporter implements SpanExporter {
   }
 }
 
-/** The exporter's error for a status has the text of the answer, which is not ours to log. */
+/** The exporter's error for a status contains the text of the answer, which must not be logged. */
 function causeOf(error: Error): Error {
   return 'code' in error && typeof error.code === 'number'
     ? new Error(`the answer has the status ${error.code}`)

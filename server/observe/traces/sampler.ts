@@ -1,13 +1,18 @@
-/** Requests that their callers want to have traced, per second at most: a caller must not choose what tracing costs. */
+/**
+ * Maximum requests per second that are traced because their callers want it: a caller must not decide what tracing
+ * costs.
+ */
 const MAX_WANTED_PER_SECOND = 10;
 
-/** Hex digits of a trace id that are compared with the ratio, as other samplers do, so that they choose the same traces. */
+/**
+ * Hex digits of a trace id that are compared with the ratio, as in other samplers, so that all choose the same traces.
+ */
 const COMPARED_DIGITS = 13;
 
-/** The flag that says that the caller records the trace. */
+/** The flag of a caller that records the trace. */
 const SAMPLED = 1;
 
-/** Decides which requests are traced, before anything else is done about it. */
+/** Decides which requests are traced, before any other work on the trace. */
 export class Sampler {
   readonly #ratio: number;
   #second = 0;

@@ -11,7 +11,7 @@ import {
 import { toWireId } from '../../../domain/identifier.ts';
 import type { EndedRequest, GroupTrace, RequestTrace } from '../../calls/trace.ts';
 
-/** What `performance.now()` was zero at, by the clock of this machine as it is now: all times of a trace count from it. */
+/** When `performance.now()` was 0, by the current clock of this machine: the origin of all times of a trace. */
 const originNow = (): number => Date.now() - performance.now();
 
 /** The context of a span below the caller's. */
@@ -25,13 +25,13 @@ function contextOf(traceparent: string | undefined): Context {
   });
 }
 
-/** A request that is traced: a span of its own, one for each wait in the lane, and a link to each group that had it. */
+/** A traced request: a span of its own, one for each wait in the lane, and a link to each group that it was in. */
 export class TracedRequest implements RequestTrace {
   readonly #tracer: Tracer;
   readonly #span: Span;
-  /** What all times of its trace count from. */
+  /** The origin of all times of its trace. */
   readonly origin = originNow();
-  /** Since when it waits for a group. */
+  /** When it began to wait for a group. */
   #submittedAt: number | undefined;
 
   /** `beganAt` by `performance.now()`. */
@@ -56,7 +56,7 @@ export class TracedRequest implements RequestTrace {
     return group;
   }
 
-  /** A group has begun that has this request. */
+  /** A group that contains this request has begun. */
   join({ spanContext, beganAt }: TracedGroup): void {
     this.#span.addLink({ context: spanContext });
     const startTime = this.origin + (this.#submittedAt ?? beganAt);
@@ -93,7 +93,7 @@ class TracedGroup implements GroupTrace {
 
   constructor(tracer: Tracer, requests: readonly TracedRequest[]) {
     this.#tracer = tracer;
-    // That of a request, so that its spans and the group's follow each other exactly as they did.
+    // The origin of a request, so that its spans and the group's are in their real order.
     this.#origin = requests[0]?.origin ?? originNow();
     const links = requests.map(({ spanContext }) => ({ context: spanContext }));
     this.#span = tracer.startSpan('group', { startTime: this.#origin + this.beganAt, links }, ROOT_CONTEXT);
@@ -120,7 +120,7 @@ class TracedGroup implements GroupTrace {
     ];
     const context = trace.setSpan(ROOT_CONTEXT, this.#span);
     for (const { name, begin, end } of steps) {
-      // The step that has no end is the one in which the group ended; those after it never began.
+      // The step without an end is the one in which the group ended; those after it never began.
       if (begin === undefined) continue;
       const step = this.#tracer.startSpan(name, { startTime: this.#origin + begin }, context);
       this.#end(step, end ?? now, end === undefined && outcome === 'failed');

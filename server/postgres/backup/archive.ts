@@ -5,10 +5,10 @@ import { codeOf } from '../../foundation/startup-problem.ts';
 import type { BackupDirectory } from './backup-directory.ts';
 import { SEGMENT_BYTES } from './wal-files.ts';
 
-/** Files of the archiver that are older than this belong to an attempt that failed. */
+/** Files of the archiver that are older than this belong to a failed attempt. */
 const ABANDONED_MILLISECONDS = 120_000;
 
-/** The least that is worth a new file. */
+/** The smallest saving that is worth a new file. */
 const MIN_HOLE_BYTES = 1_048_576;
 
 const TAIL_CHUNK_BYTES = 131_072;
@@ -18,7 +18,7 @@ export async function listArchive(wal: string): Promise<ReadonlySet<string>> {
   return new Set(await readdir(wal));
 }
 
-/** What the archiver leaves of attempts that failed, such as on a full disk. */
+/** Removes what the archiver left behind after failed attempts, such as on a full disk. */
 export async function removeAbandoned(wal: string): Promise<void> {
   for (const name of await readdir(wal)) {
     if (!name.startsWith('archtemp.') && !name.startsWith('.')) continue;
@@ -29,8 +29,8 @@ export async function removeAbandoned(wal: string): Promise<void> {
 }
 
 /**
- * Gives back the disk space of the zeros at the end of a file of the WAL. A file that PostgreSQL has ended early, as it
- * does at least once a minute, has 16 MB like all others, and most of them are zeros. Its content stays the same.
+ * Frees the disk space of the zeros at the end of a WAL file. A file that PostgreSQL ended early, as it does at least
+ * once a minute, has 16 MB like all others, most of them zeros. Its content stays the same.
  */
 export async function punchHole({ wal, user }: BackupDirectory, name: string): Promise<void> {
   const path = join(wal, name);
@@ -57,7 +57,7 @@ export async function punchHole({ wal, user }: BackupDirectory, name: string): P
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    // Removed meanwhile, or no room for the new file: the old one is as good.
+    // Removed meanwhile, or no room for the new file: the old one is just as good.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOSPC') throw error;
   } finally {
     await source.close();

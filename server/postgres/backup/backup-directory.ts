@@ -18,7 +18,7 @@ import { flushDirectory } from '../../foundation/data-directory.ts';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../foundation/startup-problem.ts';
 import { findObstacle, type ServerUser } from '../ledger-location.ts';
 
-/** The directory of backups, checked: `wal` belongs to PostgreSQL's user, everything else to that of the service. */
+/** A checked directory for backups: `wal` belongs to PostgreSQL's user, everything else to the service's user. */
 export type BackupDirectory = {
   /** Real path. */
   readonly path: string;
@@ -34,11 +34,11 @@ export const WAL_DIRECTORY = 'wal';
 export const BASE_DIRECTORY = 'base';
 
 /**
- * Checks BACKUP_DIR and makes what is missing in it. The directory itself is not made: where a disk is not mounted, the
+ * Checks BACKUP_DIR and makes what is missing in it. The directory itself is not made: if a disk were not mounted, the
  * backups would be on the disk of the ledger.
  *
- * @param places real paths that must be apart from it: the data directory and that of PostgreSQL's files.
- * @throws StartupProblem when it cannot be used.
+ * @param places real paths that must be separate from it: the data directory and the directory of PostgreSQL's files.
+ * @throws StartupProblem if it cannot be used.
  */
 export async function openBackupDirectory(
   asked: string,
@@ -70,7 +70,7 @@ export async function openBackupDirectory(
   return { path, wal, base, user };
 }
 
-/** The directory of a backup that is only read, by a restore say. */
+/** The directory of a backup that is only read, for example by a restore. */
 export async function findBackupDirectory(
   asked: string,
   origin: string,
@@ -103,7 +103,7 @@ async function findDirectory(asked: string): Promise<string> {
   throw refuse(asked, 'it is not a directory. Set BACKUP_DIR to a directory');
 }
 
-/** Whoever loses one of the two directories must not lose the other. */
+/** Losing one of the two directories must not mean losing the other. */
 function requireApart(asked: string, path: string, place: string): void {
   const isIn = (inner: string, outer: string): boolean => `${inner}${sep}`.startsWith(`${outer}${sep}`);
   if (!isIn(path, place) && !isIn(place, path)) return;
@@ -126,7 +126,10 @@ async function makePrivate(path: string): Promise<void> {
   }
 }
 
-/** What a permission says is not what a network file system does. A full disk is no reason not to start. */
+/**
+ * Writes a file, because permissions do not say what a network file system allows. A full disk is no reason not to
+ * start.
+ */
 async function tryToWrite(directory: string): Promise<void> {
   const path = join(directory, `.try-${process.pid}`);
   try {
@@ -156,7 +159,7 @@ function refuse(asked: string, reason: string, cause?: unknown): StartupProblem 
   );
 }
 
-/** Replaces a small file whole, and has it on disk when it returns. */
+/** Replaces a small file as a whole; it is on disk when this returns. */
 export async function writeWhole(path: string, text: string): Promise<void> {
   await rm(`${path}.new`, { force: true });
   const handle = await open(`${path}.new`, 'wx', 0o600);
@@ -170,7 +173,7 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   await flushDirectory(join(path, '..'));
 }
 
-/** The text of a file; undefined when it does not exist. */
+/** The text of a file; undefined if it does not exist. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');

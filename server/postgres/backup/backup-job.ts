@@ -13,54 +13,54 @@ import { type ArchiveState, readArchiveState, writeArchiveState } from './owners
 import { isCopyDue, removeSurplus } from './retention.ts';
 import { parsePosition, parseSegment, segmentAt, segmentName } from './wal-files.ts';
 
-/** What the job knows about the backups, for metrics and for the status. */
+/** What the job knows about the backups, for metrics and the status. */
 export type BackupStatus = {
   /** When the last good copy was finished. */
   readonly lastCopyAt: Date | undefined;
-  /** When a copy, or the care for the archive, last failed, and why; kept after a later success. */
+  /** When a copy, or the maintenance of the archive, last failed, and why; kept after a later success. */
   readonly lastFailureAt: Date | undefined;
   readonly lastFailure: string | undefined;
   /** Failures since the process began. */
   readonly failures: number;
-  /** Everything that was committed until then can be restored; about half a minute ago when all is well. */
+  /** Everything committed until then can be restored; about half a minute ago if all is well. */
   readonly coveredUntil: Date | undefined;
   readonly isCopying: boolean;
 };
 
-/** Where the job works. */
+/** What the job works with. */
 export type BackupJobParts = {
   readonly directory: BackupDirectory;
-  /** The state as the start of the server left it. */
+  /** The state when the server was started. */
   readonly state: ArchiveState;
   readonly socketDirectory: string;
   readonly dataDirectory: string;
   readonly retentionDays: number;
   readonly onCopy: (name: string) => void;
-  /** Called for the first of several failures in a row that say the same. */
+  /** Called for the first of several identical failures in a row. */
   readonly onFailure: (problem: string) => void;
 };
 
 /**
- * How often what was written is handed to the archiver. Two such intervals, with the time that a file takes to get there,
- * are less than the minute that may be lost at most.
+ * How often written WAL is handed to the archiver. Two such intervals, plus the time for a file to arrive, are less
+ * than the minute that may be lost at most.
  */
 const INTERVAL_MILLISECONDS = 25_000;
 
-/** How often copies and the whole archive are looked at, which may have a hundred thousand files. */
+/** How often copies and the whole archive, which may have a hundred thousand files, are checked. */
 const CARE_MILLISECONDS = 600_000;
 
 const DAY_MILLISECONDS = 86_400_000;
 
-/** The archiver stores a file at once, unless it fails: then it tries again after a minute. */
+/** The archiver stores a file at once unless it fails: then it tries again after a minute. */
 const ARCHIVER_MILLISECONDS = 5_000;
 const LOOK_MILLISECONDS = 200;
 const LATE_MILLISECONDS = 60_000;
 const STALE_MILLISECONDS = 600_000;
 
-/** For the thread to remove an unfinished copy. */
+/** Time for the thread to remove an unfinished copy. */
 const STOP_MILLISECONDS = 1_500;
 
-/** Takes care of the backups while the service runs: copies, the archive, and what is too old. */
+/** Maintains the backups while the service runs: takes copies, watches the archive, deletes what is too old. */
 export class BackupJob {
   readonly #parts: BackupJobParts;
   readonly #end = new AbortController();
@@ -71,7 +71,7 @@ export class BackupJob {
   #copying: Promise<unknown> = Promise.resolve();
   #nextCare = 0;
   #nextRetention = 0;
-  /** What was last handed over, until it is in the archive. */
+  /** What was last handed to the archiver, until it is in the archive. */
   #handedOver: { readonly time: Date; readonly segment: string } | undefined;
   /** Number of the first file whose hole has not been punched. */
   #shrunk: number | undefined;
@@ -106,7 +106,7 @@ export class BackupJob {
     const late = sleep(STOP_MILLISECONDS, undefined, { ref: false });
     await Promise.race([Promise.all([this.#running, this.#copying]), late]);
     await this.#worker?.terminate();
-    // A ledger that was restored need not wait then. Where it cannot be written, it waits.
+    // A restored ledger then need not wait. If this cannot be written, it waits.
     await writeArchiveState(this.#parts.directory.path, { ...this.#state, seenAt: null }).catch(() => undefined);
   }
 
@@ -158,7 +158,7 @@ export class BackupJob {
     }
   }
 
-  /** Whether the command `backup` is at work: then there is nothing to do, and nothing has failed. */
+  /** Whether the command `backup` is running: then there is nothing to do, and nothing has failed. */
   async #hasCopyElsewhere(): Promise<boolean> {
     try {
       (await lockCopies(this.#parts.dataDirectory)).release();
@@ -169,7 +169,7 @@ export class BackupJob {
     }
   }
 
-  /** Ends the current file of the WAL, where anything is in it, unless the archiver still has earlier ones to store. */
+  /** Ends the current WAL file if it contains anything, unless the archiver still has earlier ones to store. */
   async #handOver(): Promise<void> {
     const client = await connectAsSuperuser(this.#parts.socketDirectory);
     try {
@@ -180,7 +180,7 @@ export class BackupJob {
       const [row] = rows;
       const now = clock.rows[0]?.now;
       if (row === undefined || now === undefined) return;
-      // The position after the last byte; where nothing was written, that is the beginning of the file after.
+      // The position after the last byte; if nothing was written, the start of the next file.
       const number = segmentAt(parsePosition(row.position) - 1n);
       this.#handedOver = { time: now, segment: segmentName({ timeline: row.timeline, number }) };
     } finally {
@@ -188,7 +188,7 @@ export class BackupJob {
     }
   }
 
-  /** It takes a moment as a rule; when it fails, the next turn looks again. */
+  /** It usually takes a moment; if it fails, the next round checks again. */
   async #awaitArchiver(): Promise<void> {
     const handedOver = this.#handedOver;
     if (handedOver === undefined) return;
@@ -201,7 +201,7 @@ export class BackupJob {
     if (Date.now() - handedOver.time.getTime() > STALE_MILLISECONDS) this.#handedOver = undefined;
   }
 
-  /** Throws when the archiver has not stored a file for as long as it waits before it tries again. */
+  /** Throws if the archiver has not stored a file within the time after which it tries again. */
   #requireArchived(): void {
     const handedOver = this.#handedOver;
     if (handedOver === undefined || Date.now() - handedOver.time.getTime() < LATE_MILLISECONDS) return;
@@ -211,7 +211,7 @@ export class BackupJob {
     );
   }
 
-  /** Says in the directory of backups until when everything is there, and that this ledger is. */
+  /** Records in the directory for backups up to which time it is complete, and that this ledger is alive. */
   async #noteArchived(): Promise<void> {
     this.#end.signal.throwIfAborted();
     const { directory } = this.#parts;
@@ -237,13 +237,13 @@ export class BackupJob {
     await this.#shrink(handedOver.segment);
   }
 
-  /** Of the files since the last call; those that a killed process has not come to stay as they are. */
+  /** Shrinks the files since the last call; those that a killed process did not get to stay as they are. */
   async #shrink(name: string): Promise<void> {
     const segment = parseSegment(name);
     if (segment === undefined) return;
     for (let number = this.#shrunk ?? segment.number; number <= segment.number; number += 1) {
       if (this.#end.signal.aborted) return;
-      // Whatever is wrong with one file must not hold up those after it.
+      // A problem with one file must not hold up the files after it.
       this.#shrunk = number + 1;
       await punchHole(this.#parts.directory, segmentName({ timeline: segment.timeline, number }));
     }

@@ -25,22 +25,22 @@ import {
 } from './manifest.ts';
 import { parseSegment, segmentName } from './wal-files.ts';
 
-// Invariant: A copy of the ledger is whole, on disk and restorable, or is no copy
+// Invariant: A copy of the ledger is complete, on disk and restorable, or does not count as a copy
 // Kept by: a temporary name until its WAL is archived (`backup/base-copy.ts`), a manifest with its own sum
 // Tested by: `test/embedded/backup-failures.test.ts`
 
-/** What a copy is taken of, and where it goes. */
+/** What to copy, and where to. */
 export type CopySource = {
   /** Directory of the socket of the ledger's server. */
   readonly socketDirectory: string;
-  /** The service's data directory, which has the lock of copies. */
+  /** The service's data directory, which contains the lock for copies. */
   readonly dataDirectory: string;
   readonly wal: string;
   readonly base: string;
 };
 
 export type CopyOptions = {
-  /** Whether the checkpoint at its beginning is written at once, and not over minutes as every other one. */
+  /** Whether the checkpoint at its beginning is written at once instead of over minutes, like every other one. */
   readonly fast: boolean;
   readonly signal?: AbortSignal;
   readonly onProgress?: (line: string) => void;
@@ -48,7 +48,7 @@ export type CopyOptions = {
   readonly archiveTimeoutMilliseconds?: number;
 };
 
-/** A quarter of what a modest disk reads and writes: 100 GB take an hour, and transfers notice nothing. */
+/** A quarter of what a modest disk reads and writes: 100 GB take an hour, and transfers are not affected. */
 const BYTES_PER_SECOND = 32 * 1_048_576;
 
 /** Longer than the archiver waits before it tries again. A copy whose WAL is not archived cannot be restored. */
@@ -58,9 +58,10 @@ const LOOK_MILLISECONDS = 200;
 const LOCK_DIRECTORY = 'backup-lock';
 
 /**
- * Takes a copy of the ledger's files while it is in use: whole, on disk and with the WAL it needs, or not at all.
+ * Takes a copy of the ledger's files while the ledger is in use: complete, on disk and with the WAL it needs, or not at
+ * all.
  *
- * @returns its name and what it consists of.
+ * @returns its name and its contents.
  * @throws StartupProblem with what an operator can do about it.
  */
 export async function takeCopy(
@@ -86,7 +87,7 @@ export async function takeCopy(
   }
 }
 
-/** Another process takes a copy, or removes old ones. */
+/** Another process is taking a copy, or removing old ones. */
 export class CopyInProgress extends StartupProblem {
   constructor(processId: number | undefined) {
     const who = processId === undefined ? 'Another process' : `Process ${processId}`;
@@ -161,7 +162,7 @@ type ServerFacts = {
   readonly bytes: number;
 };
 
-/** Throws {@link StartupProblem} where the server does not archive into this directory. */
+/** Throws {@link StartupProblem} if the server does not archive into this directory. */
 async function describeServer(client: Client, wal: string): Promise<ServerFacts> {
   const { rows } = await client.query<{
     mode: string;
@@ -194,7 +195,7 @@ async function describeServer(client: Client, wal: string): Promise<ServerFacts>
   };
 }
 
-/** It would otherwise fill the disk first, and then nothing can be archived either. */
+/** Otherwise the copy would fill the disk, and then nothing could be archived either. */
 async function requireRoom(base: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(base);
   const free = bavail * bsize;
@@ -216,7 +217,7 @@ async function startBackup(client: Client, fast: boolean): Promise<{ position: s
 
 type Stop = { readonly position: string; readonly label: string; readonly time: Date; readonly timeline: number };
 
-/** The time is taken afterwards: recovery must not stop before the end of the backup. */
+/** The time is read afterwards, because recovery must not stop before the end of the backup. */
 async function stopBackup(client: Client): Promise<Stop> {
   const { rows } = await client.query<{ position: string; label: string }>(
     'select lsn::text as position, labelfile as label from pg_backup_stop(false)',
@@ -228,7 +229,7 @@ async function stopBackup(client: Client): Promise<Stop> {
   const timeline = parseSegment(after?.file ?? '')?.timeline;
   if (stop === undefined || after === undefined || timeline === undefined)
     throw new Error('pg_backup_stop returned nothing');
-  // Rounded up: the clock of PostgreSQL has microseconds.
+  // Rounded up, because PostgreSQL's clock has microseconds.
   return { ...stop, time: new Date(after.time.getTime() + 1), timeline };
 }
 
@@ -264,7 +265,7 @@ async function describeMissing(client: Client, wal: string, file: string): Promi
   );
 }
 
-/** What a process that was killed left. The caller holds the lock of copies. */
+/** Removes what a killed process left behind. The caller holds the lock of copies. */
 async function removeUnfinished(base: string): Promise<void> {
   for (const name of await readdir(base)) {
     if (name.startsWith(UNFINISHED)) await rm(join(base, name), { recursive: true, force: true, maxRetries: 3 });

@@ -5,10 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import type { CopiedFile } from './manifest.ts';
 
-/** Read and written at once: large enough for a disk, and a pause of a millisecond for what else the process does. */
+/**
+ * Bytes read and written at once: large enough for a disk, and a pause of a millisecond for everything else in the
+ * process.
+ */
 const CHUNK_BYTES = 1_048_576;
 
-/** What PostgreSQL makes anew when it starts, or what must not come along. */
+/** What PostgreSQL makes again when it starts, or what must not be copied. */
 const LEFT_OUT = new Set([
   'postmaster.pid',
   'postmaster.opts',
@@ -19,7 +22,7 @@ const LEFT_OUT = new Set([
   'backup_manifest',
   'current_logfiles',
 ]);
-/** Directories that a server needs, and whose files it does not. */
+/** Directories that a server needs, without their files. */
 const LEFT_EMPTY = new Set([
   'pg_wal',
   'pg_replslot',
@@ -33,7 +36,7 @@ const LEFT_EMPTY = new Set([
 /** Says where recovery begins, so it is copied last and read until two readings agree. */
 const CONTROL_FILE = 'global/pg_control';
 
-/** Bounds the bytes per second of a copy, and ends it when it is no longer wanted. */
+/** Limits the bytes per second of a copy, and ends it when it is no longer wanted. */
 export class Pace {
   readonly #bytesPerSecond: number;
   readonly #signal: AbortSignal | undefined;
@@ -57,12 +60,12 @@ export class Pace {
   }
 }
 
-/** What was copied, with paths relative to both directories. */
+/** The copied files and directories, with paths relative to the source and the target. */
 export type CopiedFiles = { readonly directories: readonly string[]; readonly files: readonly CopiedFile[] };
 
 /**
- * Copies the files of a running PostgreSQL, between pg_backup_start and pg_backup_stop. Files may change, grow and vanish
- * meanwhile: the WAL has what is missing.
+ * Copies the files of a running PostgreSQL, between pg_backup_start and pg_backup_stop. Files may change, grow and
+ * vanish meanwhile: the WAL contains what is missing.
  */
 export async function copyLedgerFiles(from: string, to: string, pace: Pace): Promise<CopiedFiles> {
   const directories: string[] = [];
@@ -101,7 +104,7 @@ export async function copyLedgerFiles(from: string, to: string, pace: Pace): Pro
 }
 
 function isLeftOut(path: string, name: string): boolean {
-  // Temporary files of queries, caches that are made anew, and the names under which access rules are written.
+  // Temporary files of queries, caches that are made again, and the temporary names of access rules.
   return (
     LEFT_OUT.has(path) || name.startsWith('pgsql_tmp') || name.startsWith('pg_internal.init') || name.endsWith('.new')
   );
@@ -112,7 +115,7 @@ function ifVanished(error: unknown): [] {
   throw error;
 }
 
-/** Copies a file, flushed to disk, with the sum of what was written; undefined when it has vanished. */
+/** Copies a file, flushed to disk, and returns the checksum of what was written; undefined if it has vanished. */
 export async function copyOne(
   from: string,
   to: string,
@@ -156,7 +159,7 @@ async function writeAll(target: FileHandle, chunk: Buffer): Promise<void> {
   }
 }
 
-/** Writes a small file, flushed to disk; gives its size and its sum. */
+/** Writes a small file, flushed to disk; returns its size and checksum. */
 export async function writeFileWhole(path: string, content: Buffer): Promise<[bytes: number, sha256: string]> {
   const handle = await open(path, 'wx', 0o600);
   try {

@@ -1,4 +1,4 @@
-// Takes a copy of the ledger in a thread of its own, so that reading and summing up gigabytes delays no request.
+// Takes a copy of the ledger in a separate thread, so that reading and hashing gigabytes delays no request.
 import { parentPort, workerData } from 'node:worker_threads';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { type CopySource, takeCopy } from './base-copy.ts';
@@ -6,7 +6,7 @@ import { type CopySource, takeCopy } from './base-copy.ts';
 /** What the thread is started with. */
 export type CopyTask = { readonly source: CopySource; readonly fast: boolean };
 
-/** What it reports at its end. */
+/** What it reports when it ends. */
 export type CopyOutcome = { readonly name: string } | { readonly problem: string };
 
 const { source, fast } = workerData as CopyTask;

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { codeOf } from '../../foundation/startup-problem.ts';
 import { parsePosition, segmentAt } from './wal-files.ts';
 
-/** What a copy of the ledger's files consists of, and what a restore needs to know about it. */
+/** The contents of a copy of the ledger's files, and what a restore needs to know about it. */
 export type Manifest = {
   readonly format: 1;
-  /** Of the PostgreSQL cluster: the same for a ledger and everything that was restored from it. */
+  /** The identifier of the PostgreSQL cluster: the same for a ledger and everything restored from it. */
   readonly systemIdentifier: string;
   /** Major version of PostgreSQL. */
   readonly postgresVersion: number;
@@ -28,10 +28,10 @@ export type CopiedFile = readonly [path: string, bytes: number, sha256: string];
 
 /** A copy in the directory of backups. */
 export type Copy = {
-  /** The time at which it was begun, as the name of its directory. */
+  /** The time at which it began, which is the name of its directory. */
   readonly name: string;
   readonly path: string;
-  /** Undefined when the copy cannot be used. */
+  /** Undefined if the copy cannot be used. */
   readonly manifest: Manifest | undefined;
   /** Why it cannot be used. */
   readonly problem: string | undefined;
@@ -46,7 +46,7 @@ export function sumOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Number of the first and the last file of the WAL that a copy needs. */
+/** Numbers of the first and the last WAL file that a copy needs. */
 export function segmentsOf({ startPosition, stopPosition }: Manifest): {
   readonly first: number;
   readonly last: number;
@@ -57,12 +57,12 @@ export function segmentsOf({ startPosition, stopPosition }: Manifest): {
 
 const COPY_NAME = /^\d{8}T\d{6}Z$/;
 
-/** The name of a copy that is begun at a time: `20300131T120000Z`. */
+/** The name of a copy that begins at a time: `20300131T120000Z`. */
 export function copyName(time: Date): string {
   return time.toISOString().replace(/\.\d+/, '').replaceAll(/[-:]/g, '');
 }
 
-/** The copies in `base`, oldest first, those that cannot be used included. What is unfinished has another name. */
+/** The copies in `base`, oldest first, including those that cannot be used. Unfinished ones have another name. */
 export async function listCopies(base: string): Promise<readonly Copy[]> {
   const names = (await readdir(base)).filter((name) => COPY_NAME.test(name)).sort();
   return Promise.all(names.map((name) => readCopy(join(base, name), name)));
@@ -87,13 +87,13 @@ async function readManifest(path: string): Promise<Manifest> {
   const text = await readFile(join(path, MANIFEST_FILE), 'utf8');
   const sum = (await readFile(join(path, MANIFEST_SUM_FILE), 'utf8')).trim();
   if (sumOf(text) !== sum) throw new Error('its manifest is damaged');
-  // Only this service writes it, and the sum says that it is as it was written.
+  // Only this service writes it, and the checksum proves that it is unchanged.
   const manifest = JSON.parse(text) as Manifest;
   if (manifest.format !== 1) throw new Error(`its format, ${manifest.format}, is not known to this version`);
   return manifest;
 }
 
-/** The first file of a copy that is missing or has another size; contents are compared by a restore. */
+/** The first file of a copy that is missing or has another size; a restore compares the contents. */
 export async function findIncompleteFile({ path, manifest }: Copy): Promise<string | undefined> {
   for (const [file, bytes] of manifest?.files ?? []) {
     const size = await stat(join(path, FILES_DIRECTORY, file)).then(
@@ -105,10 +105,10 @@ export async function findIncompleteFile({ path, manifest }: Copy): Promise<stri
   return undefined;
 }
 
-/** What the name of a copy begins with until it is complete. */
+/** The prefix of a copy's name until the copy is complete. */
 export const UNFINISHED = '.unfinished-';
 
-/** A copy that is being taken, or was given up by a process that was killed. */
+/** A copy that is being taken, or was left behind by a killed process. */
 export type Unfinished = {
   /** RFC 3339. */
   readonly startedAt: string;

@@ -2,20 +2,20 @@ import type { Placement, ServerUser } from '../ledger-location.ts';
 import { type BackupDirectory, openBackupDirectory } from './backup-directory.ts';
 import { type ArchiveState, claimBackupDirectory, refuseNewLedger } from './ownership.ts';
 
-/** A directory of backups that belongs to a ledger, and what was written down there. */
+/** A directory for backups that belongs to a ledger, and the state recorded there. */
 export type ClaimedArchive = { readonly directory: BackupDirectory; readonly state: ArchiveState };
 
-/** A directory of backups that was checked. */
+/** A directory for backups that was checked. */
 export type OpenArchive = {
-  /** Makes the ledger, which is there by now, its owner; its server does not run yet. */
+  /** Makes the ledger, which now exists, its owner; its server is not running yet. */
   readonly claim: () => Promise<ClaimedArchive>;
 };
 
 /**
- * Checks BACKUP_DIR before anything is done for a ledger; undefined when it is not set.
+ * Checks BACKUP_DIR before anything is done for a ledger; undefined if it is not set.
  *
  * @param dataDirectory real path of the data directory.
- * @throws StartupProblem when the ledger cannot be backed up there.
+ * @throws StartupProblem if the ledger cannot be backed up there.
  */
 export async function openArchive(
   asked: string | null,
@@ -41,7 +41,7 @@ export function archiveSettings({ wal }: BackupDirectory): Record<string, string
     // Without a shell, and flushed to disk before PostgreSQL may remove its own file.
     archive_library: 'basic_archive',
     'basic_archive.archive_directory': wal,
-    // The service ends files itself, more often; this is for when it cannot.
+    // The service ends files itself, more often; this applies when it cannot.
     archive_timeout: '60s',
   };
 }

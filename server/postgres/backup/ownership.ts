@@ -10,33 +10,33 @@ import { parseHistoryName, parseSegment } from './wal-files.ts';
 // Kept by: an id for each data directory, and timelines (`backup/ownership.ts`)
 // Tested by: `test/embedded/backups.test.ts`
 
-// Two ledgers that archive into one directory would each spoil the backups of the other. Ledgers that were restored from
-// the same backup have the same PostgreSQL identifier, so each data directory also has an id of its own.
+// Two ledgers that archive into one directory would spoil each other's backups. Ledgers restored from the same backup
+// have the same PostgreSQL identifier, so each data directory also has an id of its own.
 
-/** What the ledger that archives writes down in the directory of backups. */
+/** What the archiving ledger records in the directory for backups. */
 export type ArchiveState = {
   readonly format: 1;
   readonly systemIdentifier: string;
-  /** The id of the data directory that archives, and for people where that is. */
+  /** The id of the data directory that archives, and its path for people. */
   readonly owner: string;
   readonly host: string;
   readonly dataDirectory: string;
-  /** When the owner was last here, RFC 3339; null when it was stopped and gave the directory back. */
+  /** When the owner was last active, RFC 3339; null if it was stopped and released the directory. */
   readonly seenAt: string | null;
   readonly timeline: number;
-  /** Everything that was committed until then is in the archive; null before the first file. RFC 3339. */
+  /** Everything committed until then is in the archive; null before the first file. RFC 3339. */
   readonly coveredUntil: string | null;
-  /** The last file of the WAL that this takes. */
+  /** The last WAL file that this requires. */
   readonly coveredSegment: string | null;
 };
 
-/** What a data directory writes down about itself. */
+/** What a data directory records about itself. */
 type Owner = { readonly id: string; readonly directory: string };
 
 const STATE_FILE = 'archive.json';
 const OWNER_FILE = 'backup-owner.json';
 
-/** Three times the interval in which an owner says that it is there. */
+/** Three times the interval in which an owner reports that it is alive. */
 const ALIVE_MILLISECONDS = 90_000;
 
 /** Offsets in global/pg_control of PostgreSQL 18. */
@@ -52,7 +52,7 @@ export async function writeArchiveState(path: string, state: ArchiveState): Prom
   await writeWhole(join(path, STATE_FILE), `${JSON.stringify(state, null, 2)}\n`);
 }
 
-/** The identifier and the timeline of PostgreSQL's files, of a server that has been stopped. */
+/** The identifier and the timeline of PostgreSQL's files, for a server that was stopped. */
 export async function readControlFile(
   ledger: string,
 ): Promise<{ readonly systemIdentifier: string; readonly timeline: number }> {
@@ -65,7 +65,7 @@ export async function readControlFile(
   }
 }
 
-/** Throws {@link StartupProblem} where a new ledger would be made although there are backups of one. */
+/** Throws {@link StartupProblem} if a new ledger would be made although there are backups of one. */
 export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: string): Promise<void> {
   if ((await readArchiveState(path)) === undefined) return;
   throw new StartupProblem(
@@ -77,11 +77,11 @@ export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: 
 }
 
 /**
- * Makes a ledger the owner of a directory of backups. Its server does not run yet.
+ * Makes a ledger the owner of a directory for backups. Its server is not running yet.
  *
  * @param dataDirectory real path of the data directory.
  * @param ledger real path of PostgreSQL's files.
- * @throws StartupProblem when it has the backups of another ledger, or of another copy of this one that still archives.
+ * @throws StartupProblem if it has the backups of another ledger, or of another copy of this one that still archives.
  */
 export async function claimBackupDirectory(
   directory: BackupDirectory,
@@ -114,7 +114,7 @@ export async function claimBackupDirectory(
     owner: owner.id,
     host: hostname(),
     dataDirectory,
-    // The job of the service says that it is there; a command leaves nothing that others would wait for.
+    // The job of the service reports that it is alive; a command leaves nothing that others would wait for.
     seenAt: null,
     timeline,
     coveredUntil: isSame ? state.coveredUntil : null,
@@ -132,7 +132,7 @@ function describeEmptied(path: string, ownerFile: string): StartupProblem {
   );
 }
 
-/** A ledger that was restored takes the place of the one before, unless that one is still there. */
+/** A restored ledger takes the place of the previous one, unless that one is still active. */
 async function requireFree(
   { path, wal }: BackupDirectory,
   { seenAt, host, dataDirectory: other }: ArchiveState,
@@ -158,7 +158,9 @@ async function requireFree(
   );
 }
 
-/** PostgreSQL archives the history of a timeline when that begins, and a restore begins it without archiving. */
+/**
+ * PostgreSQL archives the history of a timeline when the timeline begins, and a restore begins it without archiving.
+ */
 async function copyHistories({ wal, user }: BackupDirectory, ledger: string): Promise<void> {
   const source = join(ledger, 'pg_wal');
   for (const name of await readdir(source)) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isDiskFull } from '../../foundation/startup-problem.ts';
 import {
   connectAsSuperuser,
-  lastWords,
+  lastReasonIn,
   type ServerProcess,
   type ServerSetup,
   spawnServer,
@@ -13,44 +13,44 @@ import {
 import type { RestoreTime } from './restore-plan.ts';
 import { parsePosition, segmentAt } from './wal-files.ts';
 
-/** How a recovery is to be made. */
+/** How to make a recovery. */
 export type RecoveryTask = {
   readonly setup: ServerSetup;
   readonly wal: string;
   readonly timeline: number;
-  /** The last commit that is wanted; undefined for all. */
+  /** The time of the last wanted commit; undefined for all. */
   readonly time: RestoreTime;
   readonly onProgress: (line: string) => void;
 };
 
-/** How a recovery ended. */
+/** The result of a recovery. */
 export type Recovery =
   | {
       readonly kind: 'recovered';
       readonly server: ServerProcess;
-      /** Time of the last transaction that was replayed; undefined when there was none after the copy. */
+      /** Time of the last transaction that was replayed; undefined if there was none after the copy. */
       readonly lastTransactionAt: Date | undefined;
-      /** Number of the file of the WAL that has the last record. */
+      /** Number of the WAL file that contains the last record. */
       readonly lastSegment: number | undefined;
-      /** What PostgreSQL said about a record that it could not read. */
+      /** PostgreSQL's message about a record that it could not read. */
       readonly damage: string | undefined;
     }
   | {
-      /** The WAL ended before the time that was asked for. */
+      /** The WAL ended before the requested time. */
       readonly kind: 'ended early';
       readonly lastTransactionAt: string | undefined;
       readonly damage: string | undefined;
     }
   | { readonly kind: 'failed'; readonly reason: string; readonly isDiskFull: boolean };
 
-/** What PostgreSQL logs about a record that is not as it was written. At the regular end of an archive it logs nothing. */
+/** PostgreSQL's log messages about a damaged record. At the regular end of an archive it logs none. */
 const DAMAGE =
   /(?:incorrect resource manager data checksum|invalid magic number|invalid info bits|unexpected pageaddr|invalid record (?:offset|length)|invalid resource manager ID|record with incorrect prev-link|invalid contrecord length|there is no contrecord flag|out-of-sequence timeline ID|WAL file is from different database system|archive file ".*" has wrong size)[^\n]*/;
 const TOO_EARLY = /recovery ended before configured recovery target was reached/;
 
 /**
- * Replays the WAL on a copy that lies in the server's data directory, and lets the server run when it accepts connections,
- * on a new timeline.
+ * Replays the WAL on a copy in the server's data directory, and lets the server run when it accepts connections, on a
+ * new timeline.
  */
 export async function recover(task: RecoveryTask): Promise<Recovery> {
   const { setup, onProgress } = task;
@@ -78,19 +78,19 @@ export async function recover(task: RecoveryTask): Promise<Recovery> {
   }
   const ending = await server.exited;
   if (TOO_EARLY.test(log)) return { kind: 'ended early', lastTransactionAt: lastAt, damage };
-  return { kind: 'failed', reason: damage ?? lastWords(log) ?? ending, isDiskFull: isDiskFull(log) };
+  return { kind: 'failed', reason: damage ?? lastReasonIn(log) ?? ending, isDiskFull: isDiskFull(log) };
 }
 
 /** PostgreSQL reads the target before it knows names of zones, even `Z`. */
 function settingsOf({ wal, timeline, time }: RecoveryTask): Record<string, string> {
   return {
-    // The shell is told the path as it is, and PostgreSQL replaces what follows a percent sign.
+    // The shell gets the path unchanged, and PostgreSQL replaces what follows a percent sign.
     restore_command: `cp '${wal.replaceAll("'", "'\\''").replaceAll('%', '%%')}/%f' '%p'`,
     recovery_target_timeline: String(timeline),
     ...(time === undefined ? {} : { recovery_target_time: time.toISOString().replace('T', ' ').replace('Z', '+00') }),
     recovery_target_inclusive: 'on',
     recovery_target_action: 'promote',
-    // Nobody is to read the books before recovery has ended.
+    // Nobody may read the books before recovery has ended.
     hot_standby: 'off',
     archive_mode: 'off',
   };

@@ -16,21 +16,21 @@ import {
   segmentName,
 } from './wal-files.ts';
 
-/** The time to restore to; undefined for everything that the backup has. */
+/** The time to restore to; undefined for everything in the backup. */
 export type RestoreTime = Date | undefined;
 
-/** A copy that can be the beginning of a restore. */
+/** A copy from which a restore can begin. */
 export type Candidate = { readonly copy: Copy; readonly manifest: Manifest; readonly chain: Chain };
 
 /** What a restore is made from. */
 export type RestorePlan = {
-  /** Newest first: the next is taken when one turns out to be damaged. */
+  /** Newest first: if one turns out to be damaged, the next is used. */
   readonly candidates: readonly Candidate[];
   readonly timeline: number;
   readonly state: ArchiveState | undefined;
 };
 
-/** Which seconds can be restored, from a copy until the WAL that follows it ends. */
+/** Which seconds can be restored: from a copy until the WAL that follows it ends. */
 export type BackupSurvey = {
   readonly copies: readonly Copy[];
   readonly timeline: number;
@@ -38,7 +38,9 @@ export type BackupSurvey = {
   readonly candidates: readonly Candidate[];
 };
 
-/** Reads what there is in a directory of backups for a timeline, by default that of the ledger which archived last. */
+/**
+ * Reads what a directory for backups contains for a timeline, by default the timeline of the ledger that archived last.
+ */
 export async function surveyBackups(
   { path, wal, base }: { readonly path: string; readonly wal: string; readonly base: string },
   asked?: number,
@@ -73,14 +75,14 @@ async function readBranches(wal: string, timeline: number): Promise<readonly Bra
   }
 }
 
-/** Whether recovery from a copy comes to a timeline. */
+/** Whether recovery from a copy leads to a timeline. */
 function isOnTheWay(manifest: Manifest, timeline: number, branches: readonly Branch[]): boolean {
   if (manifest.timeline === timeline) return true;
   const branch = branches.find((one) => one.timeline === manifest.timeline);
   return branch !== undefined && parsePosition(manifest.stopPosition) <= branch.end;
 }
 
-/** Throws {@link StartupProblem} that says what can be restored, when the time cannot. */
+/** Throws {@link StartupProblem} that says what can be restored, if the time cannot. */
 export function planRestore({ copies, timeline, state, candidates }: BackupSurvey, time: RestoreTime): RestorePlan {
   const usable = candidates.filter(({ manifest, chain }) => (chain.last?.number ?? -1) >= segmentsOf(manifest).last);
   const [oldest] = usable;

@@ -25,27 +25,27 @@ import { markForRecovery, type Recovery, recover } from './recovery.ts';
 import type { Candidate, RestorePlan, RestoreTime } from './restore-plan.ts';
 import { parseSegment, segmentName } from './wal-files.ts';
 
-// Invariant: A restore to a time has what was acknowledged before it and nothing that was sent after it, or it says
+// Invariant: A restore to a time contains what was acknowledged before it and nothing that was sent after it, or it says
 //   what is missing and leaves nothing
 // Kept by: the commit times of PostgreSQL, and checks before the ledger gets its name
 // Tested by: `test/torture/rows/point-in-time.ts`, `test/embedded/backup-failures.test.ts`
 
-/** A ledger that was recovered under a temporary name. Its server runs, for the books to be verified. */
+/** A ledger that was recovered under a temporary name. Its server is running, so that the books can be verified. */
 export type RecoveredLedger = {
   readonly connection: { host: string; port: number; user: string; database: string };
-  /** The copy that it began with. */
+  /** The copy from which it began. */
   readonly copyName: string;
   /** When that copy was finished. */
   readonly copyEndedAt: string;
   readonly lastTransactionAt: Date | undefined;
-  /** Stops the server and puts the ledger in its place. Gives the path of PostgreSQL's files. */
+  /** Stops the server and puts the ledger in its place. Returns the path of PostgreSQL's files. */
   readonly keep: () => Promise<string>;
   /** Stops the server and removes everything. */
   readonly discard: () => Promise<void>;
 };
 
 export type RestoreOptions = {
-  /** Where the ledger is to be, made when missing. There must be none. */
+  /** Where to put the ledger; made if it is missing. There must be no ledger yet. */
   readonly dataDirectory: string;
   readonly source: { readonly wal: string; readonly base: string };
   readonly plan: RestorePlan;
@@ -54,17 +54,17 @@ export type RestoreOptions = {
   readonly systemDirectory?: string;
 };
 
-/** While one waits for the disk, others are read. */
+/** While one file waits for the disk, others are read. */
 const FILES_AT_ONCE = 4;
 
-/** For the WAL of a recovery, besides the files of the copy. */
+/** Space for the WAL of a recovery, besides the files of the copy. */
 const SPARE_BYTES = 128 * 1_048_576;
 
 /**
- * Restores a ledger to a time, into a data directory that has none. Until `keep` is called it is under a temporary name,
+ * Restores a ledger to a time, into a data directory that has none. Until `keep` is called it has a temporary name,
  * which no service takes for a ledger.
  *
- * @throws StartupProblem when there is a ledger, or the backup does not have what is needed.
+ * @throws StartupProblem if there is a ledger, or if the backup lacks what is needed.
  */
 export async function restoreLedger(options: RestoreOptions): Promise<RecoveredLedger> {
   const { dataDirectory, systemDirectory = SYSTEM_DIRECTORY, onProgress } = options;
@@ -105,7 +105,7 @@ export async function restoreLedger(options: RestoreOptions): Promise<RecoveredL
   }
 }
 
-/** PostgreSQL reads the WAL as its own user, and files that were fetched from elsewhere often belong to another one. */
+/** PostgreSQL reads the WAL as its own user, and files copied from elsewhere often belong to another one. */
 async function requireReadable(wal: string, candidates: readonly Candidate[], user: ServerUser): Promise<void> {
   const segments = candidates.flatMap(({ manifest, chain: { last } }) => [
     { timeline: manifest.timeline, number: segmentsOf(manifest).first },
@@ -145,7 +145,7 @@ function describeExisting({ dataDirectory }: Placement): StartupProblem {
 type Setup = Parameters<typeof recover>[0]['setup'];
 type Recovered = Extract<Recovery, { kind: 'recovered' }>;
 
-/** From the newest copy that is not damaged. */
+/** Recovers from the newest copy that is not damaged. */
 async function recoverFirstGood(
   options: RestoreOptions,
   setup: Setup,
@@ -178,7 +178,7 @@ async function requireRoom(target: string, bytes: number): Promise<void> {
   );
 }
 
-/** Copies the files of a copy, and compares them with its manifest. Gives what is wrong with them. */
+/** Restores the files of a copy and compares them with its manifest. Returns what is wrong with them. */
 async function copyBack({ copy, manifest }: Candidate, target: string, user: ServerUser): Promise<string | undefined> {
   const own = async (path: string): Promise<void> => {
     if (user.differs) await chown(path, user.uid, user.gid);
@@ -217,7 +217,7 @@ async function recoverFrom(candidate: Candidate, options: RestoreOptions, setup:
   onProgress(`Replaying the WAL in ${source.wal}.`);
   let recovery = await recover({ ...task, time });
   const isCovered = time !== undefined && isCoveredUntil(time, candidate, plan);
-  // Nothing was committed between that time and the end of the WAL, so all of it is what was asked for.
+  // Nothing was committed between that time and the end of the WAL, so all of the WAL is what was asked for.
   const isToItsEnd = time === undefined || (recovery.kind === 'ended early' && isCovered);
   if (time !== undefined && isToItsEnd) recovery = await recover({ ...task, time: undefined });
   if (recovery.kind === 'recovered') {
@@ -243,7 +243,7 @@ async function recoverFrom(candidate: Candidate, options: RestoreOptions, setup:
   );
 }
 
-/** Whether the service has noted that everything until then is in the archive, and it still is. */
+/** Whether the service has recorded that everything until then is in the archive, and it still is. */
 function isCoveredUntil(time: Date, { chain }: Candidate, { state, timeline }: RestorePlan): boolean {
   if (state === undefined || state.coveredUntil === null || state.timeline !== timeline) return false;
   const covered = parseSegment(state.coveredSegment ?? '');
@@ -315,7 +315,7 @@ function describeRecovered(parts: Parts): RecoveredLedger {
   };
 }
 
-/** However long its last checkpoint takes. */
+/** Waits for the end, however long the server's last checkpoint takes. */
 async function endServer({ child, exited }: ServerProcess): Promise<void> {
   child.kill('SIGINT');
   await exited;

@@ -4,7 +4,7 @@ import { listArchive } from './archive.ts';
 import { type Copy, findIncompleteFile, listCopies, segmentsOf, UNFINISHED } from './manifest.ts';
 import { followChain, parseSegment } from './wal-files.ts';
 
-// Invariant: Nothing is deleted that a second of the retention, or the last good copy, needs
+// Invariant: Nothing is deleted that is needed to restore a second of the retention, or the last good copy
 // Kept by: `backup/retention.ts`
 // Tested by: `server/postgres/backup/retention.test.ts`
 
@@ -14,11 +14,11 @@ export type Surplus = { readonly copies: readonly Copy[]; readonly wal: readonly
 const DAY_MILLISECONDS = 86_400_000;
 
 /**
- * Chooses what can be deleted. The last good copy before the window stays, because every second at its beginning is
- * restored from that copy; so does the last good copy there is, however old. Copies that cannot be used are deleted only
- * when a good one that is newer stays.
+ * Chooses what can be deleted. The last good copy before the window stays, because every second at the beginning of the
+ * window is restored from it; so does the last good copy of all, however old. Copies that cannot be used are deleted
+ * only if a newer good one stays.
  *
- * @param good whether a copy is as it was stored.
+ * @param good whether a copy is unchanged since it was stored.
  */
 export function findSurplus(
   copies: readonly Copy[],
@@ -42,7 +42,7 @@ export function findSurplus(
 
 /**
  * Deletes copies that are older than the window, and the WAL that only they need. The caller holds the lock of copies.
- * Returns the number of copies.
+ * Returns the number of deleted copies.
  */
 export async function removeSurplus(
   { base, wal }: { readonly base: string; readonly wal: string },
@@ -55,7 +55,7 @@ export async function removeSurplus(
   const keptFrom = new Date(now.getTime() - retentionDays * DAY_MILLISECONDS);
   const surplus = findSurplus(copies, await listArchive(wal), keptFrom, (copy) => !incomplete.has(copy));
   for (const { name, path } of surplus.copies) {
-    // Renamed first: what a kill leaves is not taken for a copy.
+    // Renamed first, so that what a kill leaves behind is not taken for a copy.
     const temporary = join(base, `${UNFINISHED}${name}`);
     await rename(path, temporary);
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
@@ -64,12 +64,12 @@ export async function removeSurplus(
   return surplus.copies.length;
 }
 
-/** How often a copy is taken. Between copies, a restore replays up to as much WAL. */
+/** How often a copy is taken, in days. A restore replays up to this much WAL. */
 export const COPY_DAYS = 7;
 
 /**
- * Whether a copy is due: without a usable one, after a week, on a new timeline, and where the WAL after the last one has a
- * gap, as after a time in which the service ran without BACKUP_DIR.
+ * Whether a copy is due: if there is no usable one, after a week, on a new timeline, or if the WAL after the last one
+ * has a gap, as after the service ran without BACKUP_DIR.
  */
 export function isCopyDue(
   last: Copy | undefined,

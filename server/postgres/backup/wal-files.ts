@@ -1,13 +1,13 @@
-/** Size of a file of the WAL, as initdb makes it. */
+/** Size of a WAL file, as initdb sets it. */
 export const SEGMENT_BYTES = 16_777_216;
 
-/** Files of the WAL for which the first half of the number stays the same. */
+/** Number of WAL files in which the first half of the number stays the same. */
 const SEGMENTS_PER_LOG = 0x1_0000_0000 / SEGMENT_BYTES;
 
-/** A file of the WAL by its name: timeline and number. */
+/** A WAL file by its name: timeline and number. */
 export type Segment = { readonly timeline: number; readonly number: number };
 
-/** Where a timeline was left for the next one: everything before the position belongs to `timeline`. */
+/** Where a timeline branched off to the next one: everything before the position belongs to `timeline`. */
 export type Branch = { readonly timeline: number; readonly end: bigint };
 
 const SEGMENT_NAME = /^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$/;
@@ -20,7 +20,7 @@ export function segmentName({ timeline, number }: Segment): string {
   return hex(timeline) + hex(Math.floor(number / SEGMENTS_PER_LOG)) + hex(number % SEGMENTS_PER_LOG);
 }
 
-/** Undefined for other files, such as those of a timeline's history. */
+/** Undefined for other files, such as the history of a timeline. */
 export function parseSegment(name: string): Segment | undefined {
   const [, timeline, log, rest] = SEGMENT_NAME.exec(name) ?? [];
   if (timeline === undefined || log === undefined || rest === undefined) return undefined;
@@ -41,16 +41,16 @@ export function parseHistoryName(name: string): number | undefined {
 /** A position in the WAL as PostgreSQL writes it, such as `1/2A000060`. */
 export function parsePosition(text: string): bigint {
   const [, high, low] = /^([0-9A-F]+)\/([0-9A-F]+)$/i.exec(text) ?? [];
-  if (high === undefined || low === undefined) throw new TypeError(`'${text}' is no position in the WAL`);
+  if (high === undefined || low === undefined) throw new TypeError(`'${text}' is not a position in the WAL`);
   return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`);
 }
 
-/** Number of the file that has the byte at a position. */
+/** Number of the WAL file that contains the byte at a position. */
 export function segmentAt(position: bigint): number {
   return Number(position / BigInt(SEGMENT_BYTES));
 }
 
-/** The timelines before one, oldest first, from the text of its history file. */
+/** The timelines before a timeline, oldest first, from the text of its history file. */
 export function parseHistory(text: string): readonly Branch[] {
   return text.split('\n').flatMap((line) => {
     const [, timeline, high, low] = HISTORY_LINE.exec(line) ?? [];
@@ -59,7 +59,7 @@ export function parseHistory(text: string): readonly Branch[] {
 }
 
 /**
- * The timeline on which recovery reads the file with a number: of those that have a part of it, the last.
+ * The timeline on which recovery reads the file with a number: the last of those that have a part of it.
  *
  * @param branches the timelines before `timeline`, oldest first.
  */
@@ -67,9 +67,9 @@ export function timelineOfSegment(number: number, timeline: number, branches: re
   return branches.find(({ end }) => number < segmentAt(end))?.timeline ?? timeline;
 }
 
-/** What the archive has for a recovery: files in a row, and what follows after the first that is missing. */
+/** What the archive has for a recovery: consecutive files, and whether others follow after the first missing one. */
 export type Chain = {
-  /** Undefined when not even the first file is there. */
+  /** Undefined if even the first file is missing. */
   readonly last: Segment | undefined;
   /** Whether later files are there although the one after `last` is missing. */
   readonly isBroken: boolean;
@@ -77,7 +77,7 @@ export type Chain = {
   readonly missing: Segment;
 };
 
-/** Follows the files that a recovery reads, from the one with a number on. */
+/** Follows the files that a recovery reads, starting at a number. */
 export function followChain(
   names: ReadonlySet<string>,
   first: number,
