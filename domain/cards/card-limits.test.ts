@@ -14,13 +14,13 @@ const NOW = Date.parse('2030-06-12T12:00:00Z');
 const TODAY = '2030-06-12';
 const DAY = 86_400_000;
 
-/** Small amounts, so that bounds meet; now and then one that is as large as there is. */
+/** Small amounts, so that bounds coincide; now and then the largest possible one. */
 const anyAmount = fc.oneof(
   { weight: 12, arbitrary: fc.bigInt({ min: 0n, max: 12n }) },
   { weight: 1, arbitrary: fc.constantFrom(MAXIMUM_AMOUNT, MAXIMUM_AMOUNT + 1n) },
 );
 
-/** Amounts near the largest balance too, where accounts can take no more. */
+/** Also amounts near the largest balance, where accounts can receive no more. */
 const anyBalance = fc.oneof(
   { weight: 8, arbitrary: fc.bigInt({ min: 0n, max: 30n }) },
   { weight: 1, arbitrary: fc.bigInt({ min: MAXIMUM_BALANCE - 20n, max: MAXIMUM_BALANCE }) },
@@ -115,7 +115,7 @@ function viewOf(scene: Scene): CardLimitsView {
   };
 }
 
-/** What becomes of one load or unload. */
+/** The outcome of one load or unload. */
 function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): string {
   const card = cardOf(scene);
   const birth = {
@@ -141,7 +141,7 @@ test('the maximum is exact: it succeeds, one unit more is refused, and at 0 ever
         const { most, least, code } = outlook[direction];
         const told = `${type} ${most} from ${least}`;
         const more = outcomeOf(scene, type, most + 1n);
-        // A transfer has a largest amount whatever the rules say; the body is refused before they are requested.
+        // A transfer has a maximum amount whatever the rules say; the body is refused before they are applied.
         if (most < MAXIMUM_AMOUNT) expect(more, told).not.toBe('made');
         if (most > 0n) expect([most >= least, outcomeOf(scene, type, most)], told).toEqual([true, 'made']);
         for (const amount of [MINIMUM_AMOUNT, least, 3n, 7n, 12n]) {
@@ -156,7 +156,7 @@ test('the maximum is exact: it succeeds, one unit more is refused, and at 0 ever
     }),
     { numRuns: 2000 },
   );
-  // The scenes are worth something only if they meet every reason often.
+  // The scenes are only useful if every reason occurs often.
   const reasons = [
     'some',
     'limit_exceeded',

@@ -12,10 +12,10 @@ import {
   redactCardNumbers,
 } from './card-number.ts';
 
-/** Of each kind of number; more than there are scripts and invisible characters. */
+/** Cases of each kind of number: more than there are scripts and invisible characters. */
 const MANY = isThorough ? 100_000 : 10_000;
 
-/** Luhn's check digit, written another way than the code under test: from the left, by table. */
+/** Luhn's check digit, computed in another way than the code under test: from the left, by table. */
 function checkDigit(payload: string): string {
   const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
   const sum = [...payload].reduce((total, character, index) => {
@@ -169,7 +169,7 @@ describe('what is refused', () => {
         const payload = beginning + middle;
         const number = (payload + checkDigit(payload)).match(/.{1,4}/g)?.join(separator) ?? '';
         expect(readsAsCardNumber(`${left}${number}${right}`)).toBe(true);
-        // What is refused is always also what is shown nowhere.
+        // Everything that is refused is also redacted.
         expect(containsCardNumber(`${left}${number}${right}`)).toBe(true);
       }),
     );
@@ -270,7 +270,7 @@ describe('a card number in disguise', () => {
     ...ZEROS.map((zero) => Array.from({ length: 10 }, (_, digit) => String.fromCodePoint(zero + digit))),
     ...OTHER_STYLES.map((style) => [...style]),
   ];
-  /** Everything that is not displayed, and a keycap and a strike-through over a digit. */
+  /** Every character that is not displayed, and a keycap and a strike-through over a digit. */
   const INVISIBLE = [
     ...Array.from({ length: 0xe1000 }, (_, code) => code)
       .filter((code) => /\p{Default_Ignorable_Code_Point}/u.test(String.fromCodePoint(code)))
@@ -396,7 +396,7 @@ test('takes linear time, also for adversarial texts', () => {
   }
 });
 
-/** Time of the processor, in microseconds: what else runs on the machine takes none of it. */
+/** Processor time, in microseconds: other load on the machine does not count. */
 function processorTimeSince(begun: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(begun);
   return user + system;
@@ -418,7 +418,7 @@ test('looks for bank accounts in linear time', () => {
 });
 
 describe('a text in ASCII', () => {
-  // Beside an invisible character a text is searched without the loop over ASCII that comes before the search.
+  // Next to an invisible character, a text is searched without the loop over ASCII that comes before the search.
   const besideInvisible = (text: string): string => `\u200b${text}`;
   const pieces = fc.constantFrom(
     ...[

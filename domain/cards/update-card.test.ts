@@ -23,7 +23,7 @@ const anyLimits: fc.Arbitrary<Limits> = fc.constantFrom(
   { in: {}, out: { daily_amount: 1n }, maximumBalance: 0n },
 );
 const maybe = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> => fc.option(value, { freq: 2 });
-/** Something that a change may leave as it is. */
+/** A field that a change may leave out. */
 const sent = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> =>
   fc.option(value, { freq: 2, nil: undefined });
 const anyLimitsChange: fc.Arbitrary<LimitsChange | null> = fc.constantFrom(
@@ -58,7 +58,7 @@ const anyScene = fc.record({
   balance: anyBalance,
   held: fc.constantFrom(0n, 0n, 0n, 1n),
   incoming: fc.constantFrom(0n, 0n, 0n, 1n),
-  // More than there can be beside a card's balance: the ledger forbids it, and the rule must not lean on that.
+  // More than is possible beside a card's balance: the ledger forbids it, but the rule must not rely on that.
   funding: fc.constantFrom(0n, 5n, MAXIMUM_BALANCE - 1n),
   disabled: fc.constantFrom(false, false, false, true),
   change: fc.record({
@@ -147,7 +147,7 @@ function flatLimits(limits: Limits | null): readonly (readonly [path: string, va
   return [...of('in'), ...of('out'), ...most].sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** The limits after the change, from what RFC 7396 says of paths: null takes away a path and all below it. */
+/** The limits after the change, from what RFC 7396 says about paths: null removes a path and everything below it. */
 function limitsAfter({ limits, change }: Scene): readonly (readonly [path: string, value: string])[] {
   if (change.limits === undefined) return flatLimits(limits);
   if (change.limits === null) return [];
@@ -173,7 +173,7 @@ function metadataAfter({ metadata, change }: Scene): readonly (readonly [name: s
   return pairs.filter(([, value]) => value !== null).sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** What must be answered, told from the rules in words rather than from how they are decided. */
+/** The expected answer, from the rules in words rather than from their implementation. */
 function expectedOf(scene: Scene): string {
   const change = changeOf(scene);
   const { card, holderReference } = profileOf(scene);

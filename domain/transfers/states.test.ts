@@ -11,13 +11,13 @@ import {
   type TransferStatus,
 } from './transfer.ts';
 
-/** All states that some steps lead to, however many. */
+/** All states that can be reached in any number of steps. */
 function reachedFrom<State>(
   beginnings: readonly State[],
   next: (state: State) => readonly State[],
 ): ReadonlySet<State> {
   const reached = new Set(beginnings);
-  // A set is walked on to what is added meanwhile.
+  // The iteration over a set includes what is added meanwhile.
   for (const state of reached) for (const to of next(state)) reached.add(to);
   return reached;
 }

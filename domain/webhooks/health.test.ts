@@ -36,14 +36,14 @@ const failureAt = (startedAt: number, more: Partial<Failure> = {}): Failure => (
   ...more,
 });
 
-/** The health after so many failures, one every some milliseconds. */
+/** The health after this many failures, with this many milliseconds between them. */
 function failing(count: number, apart: number, more: Partial<Failure> = {}): Health {
   let health = HEALTHY;
   for (let index = 0; index < count; index += 1) health = afterFailure(health, failureAt(START + index * apart, more));
   return health;
 }
 
-/** Probes a paused webhook whenever it is due, until a moment. */
+/** Probes a paused webhook whenever a probe is due, until a moment. */
 function probeUntil(health: Health, end: number): Health {
   let probed = health;
   for (let dueAt = probed.nextProbeAt; dueAt !== null && dueAt < end; dueAt = probed.nextProbeAt) {

@@ -14,7 +14,7 @@ const callOf = (programId: string, isGone?: (isWaiting: boolean) => boolean): Tu
 
 const BUSY = expect.objectContaining({ name: 'OperationFailure', busy: true, moneyMoved: 'no' }) as OperationFailure;
 
-/** Work that is done when it is told to, and the order in which pieces of it began. */
+/** Work that ends on request, and the order in which pieces of it began. */
 function bench() {
   const began: string[] = [];
   const ends: (() => void)[] = [];
@@ -22,7 +22,7 @@ function bench() {
     began.push(name);
     return new Promise((resolve) => ends.push(() => resolve(name)));
   };
-  /** Ends the piece that has run for longest. */
+  /** Ends the piece that has been running longest. */
   const end = async (): Promise<void> => {
     ends.shift()?.();
     await turnOfLoop();

@@ -136,7 +136,7 @@ export class Chain<Item, Outcome, Name extends string> {
     return { failed: { group, batchId, error: end.error }, successors: rest.flatMap((link) => link.group) };
   }
 
-  /** Commits a group; whether it was committed, and all before it. Never rejects. */
+  /** Commits a group. Resolves to whether it was committed, and so all before it. Never rejects. */
   async #commit(link: Link<Item, Outcome>, before: true | Promise<boolean>, onDecided: () => void): Promise<boolean> {
     const { group, batchId } = link;
     const { observer, traceOf } = this.#ends;

@@ -172,7 +172,7 @@ export function successToStore(
   return { fingerprint, requestId, status, subjectId, body, code: null, message: null, field: null };
 }
 
-/** What is stored of a refusal under its key; undefined for a refusal that a later attempt may not meet. */
+/** What is stored of a refusal under its key; undefined for a refusal that a later attempt may not get. */
 export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal: Refusal): StoredResponse | undefined {
   if (!isStored(refusal.code)) return undefined;
   return {

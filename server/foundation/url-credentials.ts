@@ -63,7 +63,7 @@ function hide(text: string, most: number): string {
   return shown + text.slice(copied);
 }
 
-/** Whether what follows a scheme has no user: a page, or a file as in stacks; a package may have an @ in its name. */
+/** Whether the text after a scheme has no user: a page, or a file as in stacks; a package name may contain an @. */
 function isPlain(scheme: string, rest: string): boolean {
   if (/(?:^|[^a-z])https?$/i.test(scheme)) return PLAIN_HOST.test(rest);
   return /(?:^|[^a-z])file$/i.test(scheme) && rest.startsWith('/');

@@ -70,7 +70,7 @@ export function waitForDatabase<Result>(
   });
 }
 
-/** Told what is going on, in sentences for people. */
+/** Called with the progress, in sentences for people. */
 export type DatabaseReports = {
   readonly onProgress: (line: string) => void;
   readonly onServerExit: (description: string) => void;

@@ -108,7 +108,8 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
  *
  * @param asked real path of the requested data directory, locked by the caller.
  * @param systemDirectory where root keeps what other users must reach.
- * @throws StartupProblem if an earlier ledger is missing, belongs to another user or version, or if there are two.
+ * @throws StartupProblem if an earlier ledger is missing, belongs to another user or PostgreSQL version, or if there
+ *   are two.
  */
 export async function placeLedger(asked: string, user: ServerUser, systemDirectory: string): Promise<Placement> {
   const existing = await findHome(asked, user, systemDirectory);

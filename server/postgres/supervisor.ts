@@ -283,7 +283,7 @@ async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }
 
-/** The end of what was added to a file since it had a size; the end of all of it if it was emptied since. */
+/** The end of what was appended to a file since it had a size; the end of the whole file if it was emptied since. */
 async function readTail(path: string, sizeBefore: number): Promise<string> {
   try {
     const handle = await open(path, 'r');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ArrayWriter, type ElementType } from './binary-array.ts';
 
-// That PostgreSQL reads these arrays as they are meant is tested in test/store/columns.test.ts.
+// test/store/columns.test.ts tests that PostgreSQL reads these arrays as intended.
 
 const UUID: ElementType<string> = { oid: 2950, write: (value, to) => to.uuid(value) };
 const BIGINT: ElementType<bigint> = { oid: 20, write: (value, to) => to.bigint(value) };

@@ -27,7 +27,7 @@ export const OUTCOMES = ['succeeded', 'refused', 'invalid', 'failed'] as const;
 /** How many requests that move money had each outcome. */
 export type Outcomes = Record<(typeof OUTCOMES)[number], number>;
 
-/** What is counted of a response. */
+/** What to count about a response. */
 export type CountedResponse = {
   readonly operation: OperationId | undefined;
   /** The pattern of the route; undefined if no route was found. */

@@ -210,7 +210,7 @@ async function examineBackups({ mode, databaseUrl, backupDirectory }: CommandCon
   }
 }
 
-/** Whether callers reach the service over TLS, and are told apart. */
+/** Checks whether callers reach the service over TLS, and whether it can distinguish them. */
 function examineAddress({ mode, loopbackOnly, hosts, trustedProxies }: CommandConfiguration): readonly Check[] {
   const name = 'TLS';
   if (!loopbackOnly && mode === 'live') {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { readMessageIndex } from '../../../test/harness/runbook.ts';
 import { RUNBOOK, runbookLine, runbookPath } from '../../foundation/runbook.ts';
 
-// A message names its page, so the page must be there, and be the one that is about the message.
+// A message names its page, so the page must exist and be about the message.
 
 const root = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');
@@ -43,7 +43,7 @@ test('every page has the same parts', () => {
 
 test('the parts of messages in the index are those of the source', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'));
-  // Texts that are divided over lines in the source.
+  // Joins texts that are split over lines in the source.
   const text = code
     .map(read)
     .join('\n')

@@ -28,7 +28,7 @@ test('positions are read, and belong to files', () => {
   expect(parsePosition('1/2A000060')).toBe(0x1_2a00_0060n);
   expect(segmentAt(parsePosition('1/2A000060'))).toBe(256 + 0x2a);
   expect(segmentAt(BigInt(SEGMENT_BYTES) - 1n)).toBe(0);
-  expect(() => parsePosition('latest')).toThrow('no position');
+  expect(() => parsePosition('latest')).toThrow('not a position');
 });
 
 const HISTORY = '1\t0/5000060\tbefore 2026-11-22\n\n2\t0/9000000\tno recovery target specified\n';

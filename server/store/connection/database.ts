@@ -230,7 +230,7 @@ export class Database {
     return this.#standby.confirm(server, deadline);
   }
 
-  /** Whether what was last changed on a server at this moment is known to be on its standby. */
+  /** Whether a row that was last changed on a server at this moment is known to be on its standby. */
   isConfirmed(changedAt: Date, server: string): boolean {
     return this.#standby.has(changedAt, server);
   }

@@ -58,7 +58,7 @@ export class Standby {
     this.#confirmed = server === undefined ? undefined : { server, before: begun.getTime() - COMMIT_MILLISECONDS };
   }
 
-  /** Whether what was last changed on a server at this moment is known to be on its standby. */
+  /** Whether a row that was last changed on a server at this moment is known to be on its standby. */
   has(changedAt: Date, server: string): boolean {
     return this.#confirmed?.server === server && changedAt.getTime() < this.#confirmed.before;
   }
