@@ -113,6 +113,7 @@ export const SLOW: readonly string[] = [
   'test/security/planted-numbers.test.ts',
   'test/security/programs-apart.test.ts',
   'test/store/transfer-list.test.ts',
+  'test/pages/example-programs.test.ts',
   // The tarballs, every guide, and every screen for everybody, in each theme and width.
   'test/console/all-screens',
   'test/console/audit.test.ts',
@@ -138,7 +139,7 @@ export const SLOW: readonly string[] = [
 
 /** Of the fast files those that `npm run verify` runs again, with more: see VERIFY in tools/check.ts. */
 export const DEEPER: readonly string[] = [
-  'contract/errors/search/search-catalogue.test.ts',
+  'contract/search/error-search.test.ts',
   'domain/cards/card-number.test.ts',
   'test/api/clock.test.ts',
   'test/api/transfers/limits.test.ts',

@@ -5,6 +5,7 @@ import type {
   EventStreamOptions,
   EventTypeOrGroup,
   OperatorEventRecord,
+  ReceivedEvent,
   StreamRetry,
   TransferServiceEvent,
 } from '../sdk/client.ts';
@@ -23,8 +24,8 @@ export const READ_OPTIONS: OptionsFor<ReadOptions> = {
   },
   types: {
     flag: '--type <type>',
-    help: 'only this type, or "transfer.*"; can be repeated',
-    read: (type, before) => [...(before ?? []), readType(type)],
+    help: 'only this type, or "transfer.*"; several separated by commas',
+    read: (types, before) => [...(before ?? []), ...types.split(',').map(readType)],
   },
   subjectId: { flag: '--subject <id>', help: 'only events about this subject' },
 };
@@ -51,6 +52,15 @@ export function programEvents({ service }: Session): Reading<TransferServiceEven
     stream: (options) => service.events.stream(options),
     readLast: async (signal) => (await service.events.list({ limit: 1 }, { signal })).position,
     placeOf: ({ position }) => position,
+  };
+}
+
+/** The same, with the text in which the service sent each event. */
+export function programEventsWithText(session: Session): Reading<ReceivedEvent<TransferServiceEvent>> {
+  return {
+    ...programEvents(session),
+    stream: (options) => session.service.events.streamWithText(options),
+    placeOf: ({ event }) => event.position,
   };
 }
 

@@ -12,6 +12,7 @@ const MEANT: Readonly<Partial<Record<string, string>>> = {
   refund: 'transfers reverse <transfer_id>',
   reset: 'sandbox reset',
   statement: 'cards statement <card_id>',
+  suspend: 'cards update <card_id> --status inactive',
   version: '--version',
   whoami: 'sessions current',
 };
@@ -29,6 +30,7 @@ const MEANT_VERB: Readonly<Partial<Record<string, readonly string[]>>> = {
   set: ['update'],
   freeze: ['update'],
   block: ['update'],
+  suspend: ['update'],
   remove: ['delete', 'revoke'],
   delete: ['revoke'],
   refund: ['reverse'],

@@ -1,5 +1,5 @@
 import { detailOf, neverConnected } from '../sdk/attempt.ts';
-import { InvalidArgument, signWebhook, type TransferServiceEvent } from '../sdk/client.ts';
+import { InvalidArgument, signWebhook } from '../sdk/client.ts';
 
 /** What one attempt to deliver a webhook came to. */
 export type Attempt = {
@@ -28,17 +28,16 @@ export function readTarget(text: string): string {
 }
 
 /**
- * Sends an event to a target as a signed webhook, once. Rejects only if the signal aborts it. `onSlow` is called when there
+ * Sends a signed webhook to a target, once. Rejects only if the signal aborts it. `onSlow` is called when there
  * is no response yet after 15 seconds; it is waited for all the same, because the program may stand at a breakpoint.
  */
 export async function sendWebhook(
   target: string,
-  event: TransferServiceEvent,
+  { id, body }: { readonly id: string; readonly body: string },
   secret: string,
   { signal, onSlow }: { readonly signal: AbortSignal; readonly onSlow: (seconds: number) => void },
 ): Promise<Attempt> {
-  const body = JSON.stringify(event);
-  const signed = await signWebhook({ id: event.event_id, body }, secret);
+  const signed = await signWebhook({ id, body }, secret);
   const since = performance.now();
   const attempt = (more: Omit<Attempt, 'milliseconds'>): Attempt => ({
     milliseconds: Math.round(performance.now() - since),

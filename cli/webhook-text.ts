@@ -16,8 +16,11 @@ function typesOf({ types }: WebhookRecord): string {
 }
 
 /** Whether events are sent, and if not, why. */
-function statusOf({ status, status_reason: reason }: WebhookRecord): string {
-  return reason === null ? status : `${status}: ${reason}`;
+function statusOf({ status, status_reason: reason, failures }: WebhookRecord): string {
+  if (status === 'disabled') return `disabled ${DISABLED[reason ?? 'requested'].short}`;
+  // A service of an earlier version does not count them.
+  if (!failures) return status;
+  return `${status === 'paused' ? 'paused' : 'failing'} after ${failures} ${failures === 1 ? 'failure' : 'failures'}`;
 }
 
 function secretsOf({ secrets }: WebhookRecord): string {
@@ -111,17 +114,17 @@ export function adviceOn(webhook: WebhookRecord, commandOf: (name: string, optio
   const lines: string[] = [];
   if (status === 'paused') {
     const when = next === null ? '' : `, next at ${plainTime(next)}`;
-    lines.push(`The URL fails. Only the oldest event is tried${when}; the others follow when it succeeds.`);
+    lines.push(`The URL fails. Only the oldest event is tried${when}; the others follow once it succeeds.`);
     lines.push(`  see why:        ${commandOf('attempts', '--failed')}`);
     lines.push(`  try at once:    ${commandOf('update', '--status enabled')}`);
   }
   if (status === 'disabled') {
-    lines.push(`Nothing is sent: ${DISABLED[reason ?? 'requested']}`);
+    lines.push(`Nothing is sent: ${DISABLED[reason ?? 'requested'].sentence}`);
     lines.push(`  send the backlog, then new events:  ${commandOf('update', '--status enabled')}`);
     lines.push(`  send only new events:               ${commandOf('update', '--status enabled --resume now')}`);
   }
   if (dead > 0) {
-    lines.push(`${dead === 1 ? '1 event was' : `${dead} events were`} given up after the last retry.`);
+    lines.push(`${dead === 1 ? '1 event is' : `${dead} events are`} undelivered after the last retry.`);
     lines.push(`  send again:     ${commandOf('replay', '--only failed --from <time>')}`);
   }
   if (lines.length > 0) lines.push('More: /guides/webhooks-runbook of the service');
@@ -129,7 +132,7 @@ export function adviceOn(webhook: WebhookRecord, commandOf: (name: string, optio
 }
 
 const DISABLED = {
-  requested: 'the webhook was disabled by a request.',
-  gone: 'the URL responded with 410 Gone.',
-  failing: 'everything failed for 120 hours.',
+  requested: { short: 'on request', sentence: 'the webhook was disabled by a request.' },
+  gone: { short: 'because the URL responded with 410 Gone', sentence: 'the URL responded with 410 Gone.' },
+  failing: { short: 'after 120 hours of failures', sentence: 'every attempt failed for 120 hours.' },
 } as const;

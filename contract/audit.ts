@@ -66,6 +66,10 @@ export const AUDIT = [
       limit,
       cursor,
       action: Type.Optional(text(100, 'Only this action, such as change_switch')),
+      actor: Type.Optional(
+        text(255, 'Only what this actor did: the `key_id` of a key, `sandbox`, `host` or `anonymous`'),
+      ),
+      program_id: Type.Optional(text(255, 'Only what concerns this card program')),
       created_from: Type.Optional(moment('Only entries at or after this time')),
       created_to: Type.Optional(moment('Only entries before this time')),
     }),

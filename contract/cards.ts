@@ -61,7 +61,7 @@ export const UpdateCardBody = Type.Object({
   status: Type.Optional(
     literals(
       ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
-      'New status; the current status must allow the change',
+      'New status, of which `inactive` suspends the card; the current status must allow the change',
     ),
   ),
   balance_to: Type.Optional(

@@ -11,6 +11,9 @@ import { TransferRecord } from './transfers.ts';
 /** The longest `wait`, in seconds: shorter than the time after which proxies usually close a silent connection. */
 export const MAX_WAIT_SECONDS = 25;
 
+/** The longest `type` of a list: twice what all types of event need together. */
+const MAX_TYPES_CHARACTERS = 1000;
+
 /** A fact, as the card program of the event reads it. */
 export const EventRecord = Type.Object({
   event_id: Type.String({ description: 'Id of the event; it never changes' }),
@@ -86,7 +89,11 @@ const READING = {
     }),
   ),
   type: Type.Optional(
-    text(100, 'Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`'),
+    text(
+      MAX_TYPES_CHARACTERS,
+      'Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`. Several are ' +
+        'separated by commas',
+    ),
   ),
   subject_id: Type.Optional(text(255, 'Only events about this subject')),
 };

@@ -1,6 +1,7 @@
 import { parametersOf } from './operation.ts';
 import { OPERATIONS, type OperationId } from './operations.ts';
 import { sampleOf, sampleOfParameter } from './samples.ts';
+import type { SchemaShape } from './schema-parts.ts';
 
 /** A request in an example. Header names are written as they are sent. */
 export type ExampleRequest = {
@@ -60,15 +61,32 @@ function quoted(text: string): string {
   return /^[A-Za-z0-9_.:/=@%-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The reply of a success; of an export, one line. */
+/** The reply to {@link exampleOf}; of an export, one line. */
 export function exampleReply(id: OperationId): unknown {
   const { reply, example } = OPERATIONS[id];
   const sample: object = Object(sampleOf(reply, false));
   const shown = example.reply ?? {};
   const items: unknown = Reflect.get(sample, 'data');
   // The example of a list describes one item, unless it has the list itself.
-  if (!Array.isArray(items) || Object.hasOwn(shown, 'data')) return { ...sample, ...shown };
+  if (!Array.isArray(items) || Object.hasOwn(shown, 'data')) return { ...sample, ...echoOf(id, sample), ...shown };
   return { ...sample, data: items.map((item) => ({ ...item, ...shown })) };
+}
+
+/** What the reply has because of the request: what is created or changed is as it was sent, and what was not sent is null. */
+function echoOf(id: OperationId, sample: object): object {
+  const { method, status, body: schema, reply } = OPERATIONS[id];
+  const { headers, body = '{}' } = exampleOf(id);
+  const isCreated = status === 201;
+  if (!isCreated && method !== 'PATCH') return {};
+  const unsent = isCreated ? Object.keys(schema?.properties ?? {}).filter((name) => isNullable(reply, name)) : [];
+  const made = isCreated ? { metadata: {}, idempotency_key: headers['Idempotency-Key'] ?? null } : {};
+  const echo: object = { ...Object.fromEntries(unsent.map((name) => [name, null])), ...made, ...JSON.parse(body) };
+  return Object.fromEntries(Object.entries(echo).filter(([name]) => Object.hasOwn(sample, name)));
+}
+
+function isNullable(schema: object, name: string): boolean {
+  const shape: SchemaShape = schema;
+  return shape.properties?.[name]?.anyOf?.some(({ type }) => type === 'null') ?? false;
 }
 
 /** The column names of an export, in their order. */

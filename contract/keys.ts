@@ -108,7 +108,7 @@ export const KEYS = [
     errors: ['program_not_found', 'idempotency_key_exists'],
     failure: 'The key could not be created',
     example: {
-      body: { name: 'Shop server', program_id: DEMO_PROGRAM, scopes: ['transfers:write', 'transfers:read'] },
+      body: { name: 'Shop server', program_id: DEMO_PROGRAM, scopes: ['transfers:read', 'transfers:write'] },
       reply: { ...SHOP, last_used_at: null },
     },
   }),

@@ -27,6 +27,12 @@ export const CurrentSession = Type.Object({
   created_at: nullable(moment('When the session was made; null without a session')),
   idle_ends_at: nullable(moment('When the session ends unless it is used; null without a session')),
   ends_at: nullable(moment('When the session ends, however much it is used; null without a session')),
+  sandbox_seconds_ahead: nullable(
+    Type.Integer({
+      minimum: 0,
+      description: 'How far move_clock has moved the clock of the sandbox ahead; null in live mode, or if not known',
+    }),
+  ),
 });
 
 /** A session of the console. */
@@ -64,6 +70,7 @@ const CURRENT = {
   created_at: EXAMPLE_TIME,
   idle_ends_at: EXAMPLE_LATER,
   ends_at: '2026-01-31T21:30:00.000Z',
+  sandbox_seconds_ahead: null,
 } as const;
 const OPERATOR = '/api/v0.1/operator/session';
 const ADA = { key_name: 'Support, Ada', role: 'support' } as const;

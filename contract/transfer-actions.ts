@@ -25,9 +25,7 @@ export const CaptureTransferBody = Type.Object(
 /** The body of reverse_transfer. It is closed because a misspelt `amount` would reverse all that is left. */
 export const ReverseTransferBody = Type.Object(
   {
-    amount: Type.Optional(
-      amountSent('Amount to move back, at most what is left of the transfer; all of it if omitted'),
-    ),
+    amount: Type.Optional(amountSent('Amount to reverse, at most what is left of the transfer; all of it if omitted')),
     description: Type.Optional(text(255, 'Reason for the reversal, in free text')),
   },
   { additionalProperties: false, ...refuseEmpty({ amount: 'to reverse all that is left' }) },
@@ -38,7 +36,7 @@ export const ReversalRecord = Type.Object({
   reversal_id: Type.String({ description: 'Id of the reversal: rev_ and 32 hex digits' }),
   transfer_id: Type.String({ description: 'The transfer that was reversed' }),
   program_id: programId,
-  amount: Amount('Amount that was moved back'),
+  amount: Amount('Amount that was reversed'),
   currency,
   status: literals(['completed'], 'A reversal is completed when it is created'),
   description: textOrNull('Reason for the reversal; null without one'),

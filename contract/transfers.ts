@@ -86,7 +86,7 @@ export const TransferRecord = Type.Object({
   ),
   amount: Amount('Requested amount'),
   captured_amount: Amount('Amount that has moved; 0 until then, and less than `amount` after a capture in part'),
-  reversed_amount: Amount('Amount that reversals have moved back, at most `captured_amount`'),
+  reversed_amount: Amount('Amount that has been reversed, at most `captured_amount`'),
   currency,
   status: literals(
     TRANSFER_STATUSES,
@@ -134,7 +134,7 @@ const CheckRecord = Type.Object({
 export const TransferExplanation = Type.Object({
   would_succeed: Type.Boolean({ description: 'Whether create_transfer would succeed' }),
   first_failure: textOrNull('The error code that create_transfer would return; null if it would succeed'),
-  checks: Type.Array(CheckRecord, { description: 'Every check, in order of precedence' }),
+  checks: Type.Array(CheckRecord, { description: 'Every check, in the order checked' }),
 });
 
 const FILTERS = {

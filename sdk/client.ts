@@ -1,6 +1,8 @@
 import { InvalidArgument } from './error.ts';
-import { Events } from './events.ts';
 import { Resources } from './generated/resources.ts';
+import { Events } from './resources/events.ts';
+import { Switch } from './resources/switch.ts';
+import { Webhooks } from './resources/webhooks.ts';
 import { sender } from './send.ts';
 import { type Fetch, readLimits, type Warn } from './settings.ts';
 
@@ -19,8 +21,16 @@ export {
   UnexpectedResponse,
 } from './error.ts';
 export * from './generated/operations.ts';
+export type { DisableBody, EnableBody } from './resources/switch.ts';
+export type { CreatedWebhook, UnkeyedCallOptions } from './resources/webhooks.ts';
 export type { Fetch, Warn } from './settings.ts';
-export { EventGap, type EventStreamOptions, type EventTypeOrGroup, type StreamRetry } from './stream-events.ts';
+export {
+  EventGap,
+  type EventStreamOptions,
+  type EventTypeOrGroup,
+  type ReceivedEvent,
+  type StreamRetry,
+} from './stream-events.ts';
 export { ERRORS, OPERATIONS } from './tables.ts';
 export {
   type ReceivedHeaders,
@@ -79,6 +89,8 @@ export class TransferService extends Resources {
   /** The URL of the service, without a trailing slash. */
   readonly baseUrl: string;
   override readonly events: Events;
+  override readonly switch: Switch;
+  override readonly webhooks: Webhooks;
 
   /** Throws {@link InvalidArgument} if the base URL or a limit is not valid. */
   constructor(options: TransferServiceOptions = {}) {
@@ -94,6 +106,8 @@ export class TransferService extends Resources {
     const send = sender(settings);
     super(send);
     this.events = new Events(send, settings);
+    this.switch = new Switch(send);
+    this.webhooks = new Webhooks(send);
     this.baseUrl = baseUrl;
   }
 }

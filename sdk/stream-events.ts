@@ -35,6 +35,13 @@ export type EventStreamOptions = {
   readonly onRetry?: ((retry: StreamRetry) => void) | undefined;
 };
 
+/** An event, and the text in which the service sent it. */
+export type ReceivedEvent<Event> = {
+  readonly event: Event;
+  /** JSON, byte for byte as the service sends it to webhooks: writing `event` as JSON again can give another text. */
+  readonly text: string;
+};
+
 /** A connection that was lost, or could not be made. */
 export type StreamRetry = {
   /** A ConnectionFailure, a TransferServiceError or an UnexpectedResponse. */
@@ -99,7 +106,7 @@ export async function* streamEvents<Event extends TransferServiceEvent>(
   source: EventSource,
   options: EventStreamOptions,
   maxSilenceMilliseconds = MAX_SILENCE_MILLISECONDS,
-): AsyncGenerator<Event, void, undefined> {
+): AsyncGenerator<ReceivedEvent<Event>, void, undefined> {
   const { signal, onRetry } = options;
   const filter = filterOf(source, options);
   const progress: Progress = { position: source.position, failures: 0 };
@@ -133,7 +140,7 @@ async function* readEvents<Event extends TransferServiceEvent>(
   filter: Filter,
   progress: Progress,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Event, ConnectionFailure, undefined> {
+): AsyncGenerator<ReceivedEvent<Event>, ConnectionFailure, undefined> {
   const since = performance.now();
   try {
     for (;;) {
@@ -153,7 +160,7 @@ async function* readEvents<Event extends TransferServiceEvent>(
         const event = eventOf<Event>(message.data, connection);
         progress.position = next;
         progress.failures = 0;
-        if (filter.wants(event.type) && !signal?.aborted) yield event;
+        if (!signal?.aborted) yield { event, text: message.data };
       }
     }
   } finally {
@@ -161,11 +168,10 @@ async function* readEvents<Event extends TransferServiceEvent>(
   }
 }
 
-/** What the service leaves out, and what the client does. */
+/** What the service leaves out, and whether that is nothing. */
 type Filter = {
   readonly query: Readonly<Record<string, string>>;
   readonly isContiguous: boolean;
-  readonly wants: (type: string) => boolean;
 };
 
 function filterOf(
@@ -174,19 +180,11 @@ function filterOf(
 ): Filter {
   if (types?.length === 0) throw new InvalidArgument('types is empty: omit it to read events of all types.');
   const query: Record<string, string> = {};
-  // The service takes one type. Several are chosen here from all events.
-  if (types?.length === 1) query.type = types[0] ?? '';
+  if (types) query.type = types.join(',');
   if (subjectId !== undefined) query.subject_id = subjectId;
   const isFiltered = Object.keys(query).length > 0;
   if (operation === 'search_events' && programId !== undefined) query.program_id = programId;
-  const prefixes = types?.filter((type) => type.endsWith('.*')).map((type) => type.slice(0, -1)) ?? [];
-  const wants = (type: string) =>
-    types?.some((one) => one === type) || prefixes.some((prefix) => type.startsWith(prefix));
-  return {
-    query,
-    isContiguous: isContiguous && !isFiltered,
-    wants: (type) => types === undefined || types.length === 1 || wants(type) === true,
-  };
+  return { query, isContiguous: isContiguous && !isFiltered };
 }
 
 function positionOf({ id = '' }: StreamMessage, connection: EventConnection): number {

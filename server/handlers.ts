@@ -1,5 +1,6 @@
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../contract/operations.ts';
 import type { AnyCall, Call, Handler, Reply } from './calls/call.ts';
+import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
 import { listAuditEntries } from './subjects/audit/list-audit-entries.ts';
 import { verifyAuditPortion } from './subjects/audit/verify-audit.ts';
@@ -25,7 +26,7 @@ import { listFundingMovements } from './subjects/programs/list-funding-movements
 import { createDeposit, createWithdrawal } from './subjects/programs/move-funding.ts';
 import { getProgram, listPrograms } from './subjects/programs/read-programs.ts';
 import { updateProgram } from './subjects/programs/update-program.ts';
-import { findRequest, getRequest } from './subjects/requests/get-request.ts';
+import { findRequest, getRequest, inspectRequest } from './subjects/requests/get-request.ts';
 import { moveClock } from './subjects/sandbox/move-clock.ts';
 import { type SandboxDatabase, startDatabase, stopDatabase } from './subjects/sandbox/sandbox-database.ts';
 import { search } from './subjects/search/search.ts';
@@ -156,7 +157,7 @@ const HANDLERS = {
   inspect_error: inspectError,
   search_errors: searchErrors,
   count_errors: countErrors,
-  get_request: getRequest,
+  inspect_request: inspectRequest,
   list_audit_entries: listAuditEntries,
   verify_audit: verifyAuditPortion,
   move_clock: moveClock,
@@ -166,9 +167,13 @@ function operationHandlers(
   sandbox: SandboxDatabase | undefined,
   status: StatusSources,
   overview: OverviewMaker,
+  background: Database,
 ): OperationHandlers {
+  // How far the clock of a sandbox was ahead is in the audit log, and belongs to no card program.
+  const clock = status.mode === 'sandbox' ? background : undefined;
   return {
     ...HANDLERS,
+    get_request: (service, call) => getRequest(clock, service, call),
     search: (service, call) => search(findRequest, service, call),
     get_status: (service) => getStatus(status, service),
     create_session: (service, call) => createSession(status.mode, service, call),
@@ -190,7 +195,7 @@ export function handlersOf(
   overview: OverviewMaker,
 ): Readonly<Record<OperationId, Handler>> {
   // http has read every call against the definition of the same operation, which is what the types of its handler say.
-  const handlers = operationHandlers(sandbox, status, overview) as unknown as Readonly<
+  const handlers = operationHandlers(sandbox, status, overview, databases.background) as unknown as Readonly<
     Record<OperationId, (service: AnyService, call: AnyCall) => ReturnType<Handler>>
   >;
   const everywhere: AnyService = { ...shared, database: databases.background };

@@ -139,7 +139,8 @@ async function startParts(
   ending.add(() => backups?.stop());
   const status = statusOf(configuration, opened, { readiness, delivery, backups, errorLog: () => errors });
   const overview = new OverviewMaker((service) => readStatus(status, service), responses, {
-    waiting: () => transfers.waiting,
+    lane: { waiting: () => transfers.waiting },
+    version: status.version,
   });
   const transfers = openTransferLane(databases.application, {
     compactsPayloads,

@@ -88,7 +88,7 @@ const levels: readonly Level[] = [
   { from: ['cli/'], to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'], packages: ['commander'], node: true },
   { from: ['console/'], to: ['sdk/'], packages: ['preact', 'uplot'] },
   { from: ['sdk/'], to: [] },
-  { from: ['contract/'], to: ['domain/'], packages: ['typebox'] },
+  { from: ['contract/'], to: ['domain/'], packages: ['minisearch', 'typebox'] },
   { from: ['domain/'], to: [] },
   { from: ['installation.mjs'], to: [], node: true },
 ];

@@ -23,7 +23,12 @@ export const addAudit: AddCommands = (program, context) => {
   addList<AuditEntryRecord, Omit<ListAuditEntriesQuery, 'limit' | 'cursor'>>(audit, context, {
     name: 'list',
     description: 'list audit entries, newest first',
-    options: { action: { flag: '--action <name>', help: 'filter by action, such as change_switch' }, ...TIME_OPTIONS },
+    options: {
+      action: { flag: '--action <name>', help: 'filter by action, such as change_switch' },
+      actor: { flag: '--actor <key_id>', help: 'filter by who did it' },
+      program_id: { flag: '--program <program_id>', help: 'filter by card program' },
+      ...TIME_OPTIONS,
+    },
     columns: ['position', 'created_at', 'actor', 'action', 'program_id', 'subject_id'],
     list: (service, query) => service.audit.list(query),
     empty: { text: 'No audit entries.', filtered: [['all entries', 'audit list']] },

@@ -70,7 +70,7 @@ type CardFilters = Omit<ListCardsQuery, 'limit' | 'cursor' | 'metadata_name' | '
 const FILTER_OPTIONS: OptionsFor<CardFilters> = {
   status: {
     flag: '--status <status>',
-    help: 'filter by status',
+    help: 'filter by status; inactive is suspended',
     choices: ['preactive', 'active', 'inactive', 'lost', 'stolen', 'fraud', 'expired', 'closed'],
   },
   last_four: { flag: '--last-four <digits>', help: 'filter by the last four digits of the card number' },
@@ -183,7 +183,7 @@ function addUpdate(cards: Command, context: CommandContext): void {
     options: {
       status: {
         flag: '--status <status>',
-        help: 'new status',
+        help: 'new status; inactive suspends the card',
         choices: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
       },
       balance_to: {

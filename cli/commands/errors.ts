@@ -46,9 +46,9 @@ const LABEL_WIDTH = 14;
 const load = () => import('../../contract/errors/catalogue.ts');
 
 const NOTES = `
-With a request id of a customer: operators type inspect, or requests show, which
-also finds what succeeded; with a key of the card program, show. Without one:
-list, search or tail.`;
+With a request id of a customer: operators type inspect, and with a key of the
+card program, show. The same commands of requests also find what succeeded.
+Without a request id: list, search or tail.`;
 
 type Filters = Omit<ListErrorsQuery, 'limit' | 'cursor'>;
 
@@ -234,8 +234,8 @@ function forOperators(code: string, command: string): string {
 
 /** The codes that the service, too, finds by these words, such as `frozen` or `not enough money`. */
 async function suggestion(words: string): Promise<string> {
-  const { searchCatalogue } = await import('../../contract/errors/search/search-catalogue.ts');
-  const { hits } = searchCatalogue(words);
+  const { searchErrors } = await import('../../contract/search/error-search.ts');
+  const hits = searchErrors(words);
   const alone = hits.filter(({ family }) => family === undefined);
   const near = (alone.length > 0 ? alone : hits).map(({ code }) => code);
   return near.length === 0

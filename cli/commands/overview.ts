@@ -6,23 +6,25 @@ import { alignedLines, type Pair } from '../output.ts';
 export const addOverview: AddCommands = (program, context) =>
   addCommand(program, context, {
     name: 'overview',
-    description: 'show rates, latencies and errors of the last minute, and what waits',
-    notes: '\nRates, latencies and errors are those of the process that responds.',
+    description: 'show rates, latencies and errors of the last minute, and what is queued',
+    notes: '\nFigures are those of all processes, error codes those of the one that responds.',
     run: async ({ service, showText }) => {
       const overview = await service.status.overview();
       showText(overview, describe(overview));
     },
   });
 
-function describe({ now, lane_waiting: waiting, recent, hours, status }: Overview): string {
+function describe({ all, now: own, processes, lane_waiting: waiting, recent, hours, status }: Overview): string {
+  const now = all ?? own;
   const pairs: readonly Pair[] = [
     ['ready', `${status.readiness.ready ? 'yes' : 'no'} (${status.readiness.reason})`],
-    ['transfers', `${now.transfers_per_second} a second in the last ${now.seconds} seconds, ${waiting} waiting`],
+    ['processes', processesText(processes)],
+    ['transfers', `${now.transfers_per_second} a second in the last ${now.seconds} seconds, ${waiting} queued now`],
     ['last 24 hours', dayText(hours)],
     ['requests', `${now.requests} that move money`],
     ['succeeded', String(now.succeeded)],
-    ['refused (409)', String(now.refused)],
-    ['other 4xx', String(now.invalid)],
+    ['declined', String(now.refused)],
+    ['other client errors', String(now.invalid)],
     ['failed', String(now.failed)],
     ['latency', `p50 ${millisecondsText(now.p50_milliseconds)}, p99 ${millisecondsText(now.p99_milliseconds)}`],
     ['short of', status.degraded.map(({ name }) => name).join(', ') || 'nothing'],
@@ -30,8 +32,15 @@ function describe({ now, lane_waiting: waiting, recent, hours, status }: Overvie
   return alignedLines([...pairs, ...errorPairs(recent)]);
 }
 
+function processesText(processes: Overview['processes']): string {
+  if (processes === null) return 'unknown while the database is down';
+  const gone = processes.filter(({ alive }) => !alive);
+  const silent = gone.map(({ host, process_id: id, seen_at: at }) => `; ${id} on ${host} was last seen at ${at}`);
+  return `${processes.length - gone.length} running${silent.join('')}`;
+}
+
 function dayText(hours: Overview['hours']): string {
-  if (hours === null) return 'not known, because the database did not say';
+  if (hours === null) return 'unknown while the database is down';
   return `${hours.reduce((sum, { transfers }) => sum + transfers, 0)} transfers`;
 }
 

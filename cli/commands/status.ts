@@ -35,7 +35,7 @@ function describe(status: ServiceStatus, url: string): string {
     ({ name, message, runbook }) =>
       `\n${readiness.ready ? warning(name) : bad(name)}: ${printable(message)}\n${runbook === null ? '' : `  Runbook: ${url}/guides/runbook/${printable(pageOf(runbook))}\n`}`,
   );
-  const missing = unknown.length === 0 ? '' : `\nNot known, because the database did not say: ${unknown.join(', ')}.\n`;
+  const missing = unknown.length === 0 ? '' : `\nUnavailable while the database is down: ${unknown.join(', ')}.\n`;
   return `${head}${shown.join('')}${missing}`;
 }
 
@@ -51,15 +51,15 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
     ['schema', schema.state === null ? null : `${schema.state}, ${schema.newest_migration ?? 'no migration'}`],
     [
       'connections',
-      `${connections.in_use} in use, ${connections.idle} idle, of ${connections.max}; ${connections.waiting} requests wait`,
+      `${connections.in_use} in use, ${connections.idle} idle, of ${connections.max}; ${connections.waiting} requests waiting`,
     ],
     ['webhooks', webhooksText(webhooks)],
     [
       'error spool',
       `${bytesText(errors.spool_bytes)} of ${bytesText(errors.max_spool_bytes)}; ${errors.dropped} errors dropped`,
     ],
-    ['event positions', secondsText(status.relay_lag_seconds)],
-    ['due transfers', secondsText(status.due_late_seconds)],
+    ['events', secondsText(status.relay_lag_seconds, 'up to date')],
+    ['due transfers', secondsText(status.due_late_seconds, 'on time')],
     [
       'disabled',
       disabled.service_disabled === null
@@ -102,8 +102,10 @@ function durationText(seconds: number): string {
   return parts.filter((part) => part !== '').join(' ');
 }
 
-function secondsText(seconds: number | null): string | null {
-  return seconds === null ? null : `${seconds.toFixed(1)} s late`;
+/** How late something is; less than a second is not worth a number. */
+function secondsText(seconds: number | null, otherwise: string): string | null {
+  if (seconds === null) return null;
+  return seconds < 1 ? otherwise : `${seconds.toFixed(1)} s late`;
 }
 
 function replicationText({ replication_lag_bytes: lag, waits_for_standby: waits }: ServiceStatus['database']): string {

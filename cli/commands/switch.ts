@@ -5,7 +5,7 @@ import { type AddCommands, addCommand, KEY_OPTION, type KeyOption, type OptionsF
 import { alignedLines, type Column, table } from '../output.ts';
 import { plainTime } from '../plain-time.ts';
 import { readLater } from '../read-time.ts';
-import { type CommandContext, type Session, showChanged } from '../session.ts';
+import { type CommandContext, showChanged } from '../session.ts';
 
 const COLUMNS: readonly Column<SwitchRecord>[] = [
   'scope',
@@ -57,7 +57,8 @@ export const addSwitch: AddCommands = (program, context) => {
     description: 'enable the service, a card program, or one type of transfer',
     options: { ...SCOPE_OPTIONS, reason: { flag: '--reason <text>', help: 'why' } },
     notes: SCOPE_NOTES,
-    run: (session, options) => change(session, { disabled: false, ...options }),
+    run: async (session, { idempotencyKey, ...body }) =>
+      showChanged(session, await session.service.switch.enable(body, { idempotencyKey })),
   });
 };
 
@@ -75,12 +76,9 @@ function addDisable(parent: Command, context: CommandContext): void {
       },
     },
     notes: SCOPE_NOTES,
-    run: (session, options) => change(session, { disabled: true, ...options }),
+    run: async (session, { idempotencyKey, ...body }) =>
+      showChanged(session, await session.service.switch.disable(body, { idempotencyKey })),
   });
-}
-
-async function change(session: Session, { idempotencyKey, ...body }: ChangeSwitchBody & KeyOption): Promise<void> {
-  showChanged(session, await session.service.switch.change(body, { idempotencyKey }));
 }
 
 function describePreview(preview: SwitchPreview): string {

@@ -1,9 +1,9 @@
 import { Button } from '../components/button.tsx';
-import { Dialog } from '../components/dialog.tsx';
+import { Details } from '../components/details.tsx';
+import { Dialog } from '../components/dialogs/dialog.tsx';
 import { ErrorRecord } from '../components/error-record.tsx';
-import { Facts } from '../components/facts.tsx';
-import { Id } from '../components/id.tsx';
 import { Moment } from '../components/moment.tsx';
+import { KeyName, ProgramName } from '../components/name.tsx';
 import { useSession } from '../data/session.ts';
 import { useAction } from '../data/use-action.ts';
 
@@ -21,15 +21,15 @@ export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
       <div class="form">
         {caller === 'sandbox' && (
           <p>
-            Everybody on this machine may use this sandbox without a key. Sign in with one to see what its holder sees.
+            Anyone on this machine can use this sandbox without a key. Sign in with a key to see what its holder sees.
           </p>
         )}
-        <Facts
+        <Details
           facts={[
-            ['Role', role ?? 'none of the roles'],
-            keyId !== null && ['Key', <Id key="key" id={keyId} />],
-            ['Card program', allPrograms ? 'all' : <Id key="program" id={programId} />],
-            endsAt !== null && ['Session ends', <Moment key="ends" at={endsAt} />],
+            ['Role', role ?? 'custom scopes'],
+            keyId !== null && ['Key', <KeyName key="key" id={keyId} />],
+            ['Card program', allPrograms ? 'all' : <ProgramName key="program" id={programId} />],
+            endsAt !== null && ['Session ends', <Moment key="ends" at={endsAt} actual />],
           ]}
         />
         <p class="quiet">{scopes.join(', ')}</p>

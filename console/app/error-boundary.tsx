@@ -19,8 +19,8 @@ export class ErrorBoundary extends Component<{ readonly children: ComponentChild
         <div class="error-record" role="alert">
           <p class="error-message">{error.message}</p>
           <p>
-            The failure is in the console, not in the service: no money moved. Reload the page; if it fails again, tell
-            support what you did.
+            The console failed, not the service: no money moved. Reload the page; if it fails again, tell support what
+            you did.
           </p>
           <p class="error-facts">
             <Button onClick={() => window.location.reload()}>Reload</Button>

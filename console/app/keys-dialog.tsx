@@ -1,4 +1,4 @@
-import { Dialog } from '../components/dialog.tsx';
+import { Dialog } from '../components/dialogs/dialog.tsx';
 import { KEYS, lettered } from './keyboard.ts';
 import type { Route } from './routes.ts';
 

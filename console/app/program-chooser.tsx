@@ -1,67 +1,34 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Dialog } from '../components/dialog.tsx';
+import { Dialog } from '../components/dialogs/dialog.tsx';
 import { Empty } from '../components/empty.tsx';
 import { ErrorRecord } from '../components/error-record.tsx';
 import { TextField } from '../components/field.tsx';
 import { Loading } from '../components/loaded.tsx';
 import { Page } from '../components/page.tsx';
-import { navigate, useLocation } from '../data/location.ts';
+import { useName } from '../data/names.ts';
 import type { Parameters } from '../data/parameters.ts';
-import { type ChosenProgram, useProgram } from '../data/program.ts';
+import { useProgram } from '../data/program.ts';
 import { useSession } from '../data/session.ts';
 import { useOperation } from '../data/use-operation.ts';
+import { shortId } from '../format/ids.ts';
+import { chooseProgram, goToProgram, putIntoUrl } from './chosen-program.ts';
 import type { Route } from './routes.ts';
-
-const NAME = 'console.program';
-
-function remembered(): string | undefined {
-  try {
-    return window.sessionStorage.getItem(NAME) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Shows a program: it is in the URL, so that links to a view name it. */
-export function chooseProgram(programId: string, options: { readonly replace?: boolean } = {}): void {
-  try {
-    window.sessionStorage.setItem(NAME, programId);
-  } catch {
-    // A browser that stores nothing for us: the choice is in the URL only.
-  }
-  const query = new URLSearchParams(window.location.search);
-  query.set('program', programId);
-  navigate(`${window.location.pathname}?${query}`, options);
-}
-
-/** The program of the key, that of the URL, or the last one chosen in this tab; in a sandbox without keys its own. */
-export function useChosenProgram(): ChosenProgram {
-  const { allPrograms, programId: own } = useSession();
-  const { path, query } = useLocation();
-  const inUrl = query.get('program') || undefined;
-  const last = allPrograms ? remembered() : undefined;
-  useEffect(() => {
-    if (inUrl !== undefined || last === undefined) return;
-    const next = new URLSearchParams(window.location.search);
-    next.set('program', last);
-    navigate(`${path}?${next}`, { replace: true });
-  }, [inUrl, last, path]);
-  const programId = (allPrograms ? (inUrl ?? last) : undefined) ?? own ?? undefined;
-  return { programId, isKnown: programId !== undefined };
-}
 
 /** The button that shows the chosen program and opens the list of all. */
 export function ProgramChooser() {
-  const { can, allPrograms, programName } = useSession();
+  const { can, allPrograms } = useSession();
   const { programId } = useProgram();
   const [isOpen, setOpen] = useState(false);
-  const { data } = useOperation(
-    can('get_program') && programId !== undefined ? (api, options) => api.programs.get(programId, options) : undefined,
-    { deps: [programId] },
-  );
-  const text = data?.name ?? programName ?? programId ?? 'Choose a program';
-  if (!allPrograms || !can('list_programs')) return <span class="program fixed">{text}</span>;
+  const { name } = useName('program', programId);
+  const text = name ?? (programId === undefined ? 'Choose a program' : shortId(programId));
+  if (!allPrograms || !can('list_programs')) {
+    return (
+      <span class="program fixed" title={programId}>
+        {text}
+      </span>
+    );
+  }
   return (
     <>
       <button class="program" type="button" title="Card program" onClick={() => setOpen(true)}>
@@ -76,7 +43,7 @@ export function ProgramChooser() {
           <ProgramList
             onChoose={(chosen) => {
               setOpen(false);
-              chooseProgram(chosen);
+              goToProgram(chosen);
             }}
           />
         </Dialog>
@@ -116,8 +83,14 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
       <ul aria-busy={loading}>
         {found.map(({ program_id: id, name, currency }) => (
           <li key={id}>
-            <button class="button quiet" type="button" aria-current={id === programId} onClick={() => onChoose(id)}>
-              <span>{name}</span> <span class="quiet">{currency}</span> <code>{id}</code>
+            <button
+              class="button quiet"
+              type="button"
+              title={id}
+              aria-current={id === programId}
+              onClick={() => onChoose(id)}
+            >
+              <span>{name}</span> <span class="quiet">{currency}</span>
             </button>
           </li>
         ))}
@@ -133,17 +106,20 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
 export function ProgramPrompt({
   route,
   parameters,
+  isGuess,
   children,
 }: {
   readonly route: Route;
   readonly parameters: Parameters;
+  /** Whether the chosen program is only the last one, and the screen may be about a thing of another. */
+  readonly isGuess: boolean;
   readonly children: ComponentChildren;
 }) {
   const { can } = useSession();
-  const { isKnown } = useProgram();
+  const { isKnown, programId } = useProgram();
   const isMissing = route.ofProgram && !isKnown;
   const [id] = Object.values(parameters);
-  const canFind = isMissing && id !== undefined && can('search');
+  const canFind = (isMissing || isGuess) && id !== undefined && can('search');
   const found = useOperation(canFind ? (api, options) => api.search.find({ q: id }, options) : undefined, {
     deps: [id],
   });
@@ -153,11 +129,17 @@ export function ProgramPrompt({
     ),
   );
   const [only] = programs.size === 1 ? programs : [];
+  const isRead = found.data !== undefined || found.error !== undefined;
+  const isNowhere = canFind && isRead && !found.loading && programs.size === 0;
+  const isOfChosen = programId !== undefined && (programs.has(programId) || isNowhere);
   useEffect(() => {
     if (only !== undefined) chooseProgram(only, { replace: true });
-  }, [only]);
-  if (!isMissing) return <>{children}</>;
-  if ((canFind && found.loading) || only !== undefined) return <Loading label="Looking for its card program" />;
+    else if (isGuess && isOfChosen) putIntoUrl(programId);
+  }, [only, isGuess, isOfChosen, programId]);
+  if (!isMissing && !isGuess) return <>{children}</>;
+  if ((canFind && found.loading) || only !== undefined || isOfChosen) {
+    return <Loading label="Looking for its card program" />;
+  }
   return (
     <Page title={route.title}>
       {found.error !== undefined && <ErrorRecord error={found.error} />}
@@ -165,7 +147,7 @@ export function ProgramPrompt({
         {can('list_programs') ? (
           <ProgramList onChoose={(chosen) => chooseProgram(chosen)} />
         ) : (
-          'Add ?program=prog_… to the address.'
+          'Add ?program=prog_… to the address, or ask an operator which card program it is.'
         )}
       </Empty>
     </Page>

@@ -15,6 +15,8 @@ export type Route = {
   /** Whether it shows one card program, and so needs one to be chosen. */
   readonly ofProgram: boolean;
   readonly sandboxOnly?: boolean;
+  /** Whether its times are actual ones, also where the clock of the sandbox was moved. */
+  readonly hasActualTimes?: boolean;
   /** Where it is in the navigation; a screen about one thing is in none. */
   readonly group?: Group;
   /** The letter after `g` that opens it. */
@@ -35,6 +37,7 @@ export const ROUTES: readonly Route[] = [
     load: async () => (await import('../screens/overview/overview-screen.tsx')).OverviewScreen,
     scope: 'operator:read',
     ofProgram: false,
+    hasActualTimes: true,
     group: 'Watch',
     letter: 'o',
   },
@@ -53,6 +56,7 @@ export const ROUTES: readonly Route[] = [
     load: async () => (await import('../screens/errors/errors-screen.tsx')).ErrorsScreen,
     scope: 'errors:read',
     ofProgram: false,
+    hasActualTimes: true,
     group: 'Watch',
     letter: 'e',
   },
@@ -62,6 +66,7 @@ export const ROUTES: readonly Route[] = [
     load: async () => (await import('../screens/request/request-screen.tsx')).RequestScreen,
     scope: 'errors:read',
     ofProgram: false,
+    hasActualTimes: true,
   },
   {
     path: '/console/transfers',
@@ -127,6 +132,7 @@ export const ROUTES: readonly Route[] = [
     load: async () => (await import('../screens/audit/audit-screen.tsx')).AuditScreen,
     scope: 'operator:read',
     ofProgram: false,
+    hasActualTimes: true,
     group: 'Control',
     letter: 'a',
   },

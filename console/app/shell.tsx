@@ -3,23 +3,38 @@ import { Button } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
 import { Loading } from '../components/loaded.tsx';
 import { Page } from '../components/page.tsx';
-import { navigate, useLocation } from '../data/location.ts';
+import { ClockContext, useAhead, useClockAhead } from '../data/clock.ts';
+import { hrefTo, navigate, useLocation } from '../data/location.ts';
+import { NameContext, useNameBook } from '../data/names.ts';
 import type { Parameters, Screen } from '../data/parameters.ts';
 import { ProgramContext } from '../data/program.ts';
 import { useSession } from '../data/session.ts';
 import { SearchPalette } from '../screens/search/search-palette.tsx';
 import { CallerDialog } from './caller-dialog.tsx';
+import { useChosenProgram } from './chosen-program.ts';
+import { ClockBanner } from './clock-banner.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { useKeyboard } from './keyboard.ts';
 import { KeysDialog } from './keys-dialog.tsx';
 import { Navigation } from './navigation.tsx';
-import { ProgramPrompt, useChosenProgram } from './program-chooser.tsx';
+import { ProgramPrompt } from './program-chooser.tsx';
 import { findRoute, ROUTES, type Route } from './routes.ts';
 import { SwitchBanner } from './switch-banner.tsx';
 import { TopBar } from './top-bar.tsx';
 
-/** Everything around a screen, and the screen of the place where the reader is. */
+/** What every part of the console reads: the names of things, the clock of the sandbox, and the chosen program. */
 export function Shell() {
+  return (
+    <NameContext.Provider value={useNameBook()}>
+      <ClockContext.Provider value={useClockAhead()}>
+        <Frame />
+      </ClockContext.Provider>
+    </NameContext.Provider>
+  );
+}
+
+/** Everything around a screen, and the screen of the place where the reader is. */
+function Frame() {
   const session = useSession();
   const { path } = useLocation();
   const program = useChosenProgram();
@@ -48,9 +63,10 @@ export function Shell() {
       <div class="frame">
         <Navigation routes={allowed} isOpen={open === 'navigation'} />
         <main id="content" tabIndex={-1}>
+          <ClockBanner />
           <SwitchBanner />
           <ErrorBoundary key={path}>
-            <Content path={path} allowed={allowed} />
+            <Content path={path} allowed={allowed} isGuess={program.isGuess} />
           </ErrorBoundary>
         </main>
       </div>
@@ -76,19 +92,28 @@ function mayOpen({ scope, sandboxOnly }: Route, { mode, has }: ReturnType<typeof
 }
 
 /** The screen of a path, or what to do where there is none. */
-function Content({ path, allowed }: { readonly path: string; readonly allowed: readonly Route[] }) {
+function Content({
+  path,
+  allowed,
+  isGuess,
+}: {
+  readonly path: string;
+  readonly allowed: readonly Route[];
+  readonly isGuess: boolean;
+}) {
   const found = findRoute(path);
+  const ahead = useAhead();
   const first = allowed.find(({ group }) => group !== undefined && group !== 'Build');
   const isHome = path === '/console' && found !== undefined && !allowed.includes(found.route);
   useEffect(() => {
     // Who may not see the overview begins with the first screen that they may see.
-    if (isHome && first !== undefined) navigate(first.path, { replace: true });
+    if (isHome && first !== undefined) navigate(hrefTo(first.path), { replace: true });
   }, [isHome, first]);
   if (isHome) return null;
   if (found === undefined) {
     return (
       <Page title="Not found">
-        <Empty title="There is no screen at this address">Press / to search for an id, or choose a screen.</Empty>
+        <Empty title="There is no screen at this address">Press / to search, or choose a screen.</Empty>
       </Page>
     );
   }
@@ -97,15 +122,19 @@ function Content({ path, allowed }: { readonly path: string; readonly allowed: r
     return (
       <Page title={route.title}>
         <Empty title="Your key may not open this screen">
-          {route.scope === undefined ? 'It is for sandboxes only.' : `It needs the scope ${route.scope}.`}
+          {route.scope === undefined
+            ? 'Only a sandbox has it.'
+            : `Ask an administrator for a key with the scope ${route.scope}.`}
         </Empty>
       </Page>
     );
   }
   return (
-    <ProgramPrompt route={route} parameters={parameters}>
-      <LoadedScreen key={path} route={route} parameters={parameters} />
-    </ProgramPrompt>
+    <ClockContext.Provider value={route.hasActualTimes === true ? 0 : ahead}>
+      <ProgramPrompt key={path} route={route} parameters={parameters} isGuess={isGuess}>
+        <LoadedScreen route={route} parameters={parameters} />
+      </ProgramPrompt>
+    </ClockContext.Provider>
   );
 }
 

@@ -16,6 +16,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   pending: 'waiting',
   scheduled: 'waiting',
   paused: 'waiting',
+  inactive: 'waiting',
   suspended: 'waiting',
   preactive: 'waiting',
   retrying: 'waiting',
@@ -32,13 +33,16 @@ const TONES: Readonly<Record<string, Tone>> = {
   reversed: 'quiet',
 };
 
+/** Words of the API for which people say another. */
+const SPOKEN: Readonly<Record<string, string>> = { inactive: 'suspended' };
+
 /** A short word about a state. Without a tone, that of the word. */
 export function Badge({ children, tone }: { readonly children: ComponentChildren; readonly tone?: Tone | undefined }) {
   const known = tone ?? (typeof children === 'string' ? TONES[children] : undefined) ?? 'plain';
   return (
     <span class={`badge ${known}`}>
       {SIGNS[known] !== '' && <span aria-hidden="true">{SIGNS[known]}</span>}
-      {typeof children === 'string' ? children.replaceAll('_', ' ') : children}
+      {typeof children === 'string' ? (SPOKEN[children] ?? children.replaceAll('_', ' ')) : children}
     </span>
   );
 }

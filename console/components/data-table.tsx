@@ -9,11 +9,16 @@ export type Column<Row> = {
   readonly align?: 'end';
   /** Whether narrow screens leave it out. */
   readonly wideOnly?: boolean;
+  /**
+   * Where a phone shows it. If one column has a place, a row has two lines there: the title and the value beside each other,
+   * and the notes below; columns without a place are left out.
+   */
+  readonly onPhone?: 'title' | 'value' | 'note';
 };
 
 /**
- * A dense table. `j` and `k` go through the rows of a page and Enter opens one; on a phone each row becomes a block of
- * names and values. `href` is what a row opens; its first column should have the same link, for those who use Tab.
+ * A dense table. `j` and `k` go through the rows of a page and Enter opens one; on a phone each row becomes two lines, or a
+ * block of names and values. `href` is what a row opens; its first column should have the same link, for those who use Tab.
  */
 export function DataTable<Row>({
   label,
@@ -35,11 +40,17 @@ export function DataTable<Row>({
   readonly empty?: ComponentChildren;
 }) {
   if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
-  const classOf = ({ align, wideOnly }: Column<Row>) =>
-    [align === 'end' && 'end', wideOnly && 'wide-only'].filter(Boolean).join(' ') || undefined;
+  const hasTwoLines = columns.some(({ onPhone }) => onPhone !== undefined);
+  const classOf = ({ align, wideOnly, onPhone }: Column<Row>) => {
+    const isWideOnly = hasTwoLines ? onPhone === undefined : wideOnly;
+    return (
+      [align === 'end' && 'end', isWideOnly && 'wide-only', onPhone && `phone-${onPhone}`].filter(Boolean).join(' ') ||
+      undefined
+    );
+  };
   return (
     <div class={stale ? 'table-scroll stale' : 'table-scroll'}>
-      <table class="table" aria-label={label} role="table">
+      <table class={hasTwoLines ? 'table two-lines' : 'table'} aria-label={label} role="table">
         <thead>
           <tr role="row">
             {columns.map((column) => (

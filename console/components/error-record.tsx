@@ -26,8 +26,10 @@ export function ErrorRecord({
   readonly children?: ComponentChildren;
 }) {
   const { code, status, requestId, moneyMoved } = factsOf(error);
+  // What a rule refused is no fault of anybody: only faults, and what is not known, are loud.
+  const isCalm = status !== undefined && status < 500 && moneyMoved !== 'unknown';
   return (
-    <div class="error-record" role="alert">
+    <div class={isCalm ? 'error-record calm' : 'error-record'} role="alert">
       <p class="error-message">
         <LinkedText text={error.message} />
       </p>

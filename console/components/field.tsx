@@ -53,7 +53,7 @@ export function TextField({
 }: FieldParts & {
   readonly value: string;
   readonly onInput: (value: string) => void;
-  readonly type?: 'text' | 'password' | 'number' | 'search' | 'url' | 'datetime-local';
+  readonly type?: 'text' | 'password' | 'number' | 'search' | 'url' | 'date' | 'datetime-local';
   readonly required?: boolean;
   readonly autoFocus?: boolean;
   readonly placeholder?: string;

@@ -3,6 +3,7 @@ import { type IdKind, kindOf, pathOf, shortId } from '../format/ids.ts';
 import { piecesOf } from '../format/linked-text.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Moment } from './moment.tsx';
+import { Name } from './name.tsx';
 
 /**
  * An id: a link to the screen of what it names, and a button that copies all of it. Cards can have any id, so say
@@ -39,13 +40,17 @@ export function Id({
   );
 }
 
-/** A text of the service: every id in it is a link to the screen of what it names, every moment is in local time. */
+/** A text of the service: every id in it is a link to what it names, by its name where it has one; every moment is in local time. */
 export function LinkedText({ text }: { readonly text: string }) {
   return (
     <>
       {piecesOf(text).map((piece, at) => {
         const key = `${at} ${piece.text}`;
         if (piece.kind === 'moment') return <Moment key={key} at={piece.text} />;
+        const kind = piece.kind === 'id' ? kindOf(piece.text) : 'other';
+        if (kind === 'program' || kind === 'key' || kind === 'webhook') {
+          return <Name key={key} kind={kind} id={piece.text} plain />;
+        }
         const path = piece.kind === 'id' ? pathOf(piece.text) : undefined;
         if (path === undefined) return piece.text;
         return (

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Overview } from '../../sdk/client.ts';
 import {
   endsOf,
   errorsByHour,
@@ -6,6 +7,7 @@ import {
   formatDelay,
   formatLatency,
   formatShare,
+  healthOf,
   padded,
   transfersByHour,
 } from './overview.ts';
@@ -23,19 +25,37 @@ test('what is too old to be known is empty', () => {
 });
 
 test('almost everything is not everything', () => {
-  expect([1, 0, 0.5, 0.99999, null].map(formatShare)).toEqual(['100 %', '0 %', '50.00 %', '99.99 %', '–']);
+  expect([1, 0, 0.5, 0.99999].map(formatShare)).toEqual(['100 %', '0 %', '50.00 %', '99.99 %']);
 });
 
 test('latencies, sizes and delays', () => {
-  expect([3.4, 250, 1_234, null].map(formatLatency)).toEqual(['3.4 ms', '250 ms', '1.2 s', '–']);
+  expect([3.4, 250, 1_234].map(formatLatency)).toEqual(['3.4 ms', '250 ms', '1.2 s']);
   expect([12, 1_234, 67_108_864, 4e15].map(formatBytes)).toEqual(['12 bytes', '1.2 kB', '67.1 MB', '4000.0 TB']);
-  expect([0.4, 61, 600, 90_000, null].map(formatDelay)).toEqual([
+  expect([0.4, 61, 600, 90_000, null].map((seconds) => formatDelay(seconds))).toEqual([
     'on time',
     '61 s late',
     '10 min late',
     '25 h late',
-    '–',
+    'Unavailable while the database is down',
   ]);
+  expect(formatDelay(1, 'up to date')).toBe('up to date');
+});
+
+test('the first line says whether the service works', () => {
+  const status = { readiness: { ready: true }, degraded: [], switch: { service_disabled: false } };
+  const process = { alive: true };
+  const health = (more: object, processes: readonly object[] | null = [process]) =>
+    healthOf({ status: { ...status, ...more }, processes } as unknown as Overview);
+  expect(health({})).toEqual({ tone: '', sentence: 'Everything works.' });
+  expect(health({}, null).sentence).toBe('Everything works.');
+  expect(health({}, [process, process]).sentence).toBe('Everything works, with 2 processes.');
+  expect(health({}, [process, { alive: false }])).toEqual({
+    tone: 'unknown',
+    sentence: 'The service works. One thing needs attention.',
+  });
+  expect(health({ degraded: [{}, {}] }).sentence).toBe('The service works. 2 things need attention.');
+  expect(health({ switch: { service_disabled: true } }).sentence).toBe('All transfers are stopped.');
+  expect(health({ readiness: { ready: false } })).toMatchObject({ tone: 'fault' });
 });
 
 test('an hour without transfers is 0, and what is older than a day is left out', () => {

@@ -17,8 +17,7 @@ export function padded(values: readonly (number | null)[], count: number): (numb
 }
 
 /** A share as per cent: `99.68 %`. All but everything is never shown as `100 %`. */
-export function formatShare(share: number | null): string {
-  if (share === null) return '–';
+export function formatShare(share: number): string {
   const percent = share * 100;
   const digits = percent === 100 || percent === 0 ? 0 : 2;
   const text = percent.toFixed(digits);
@@ -26,8 +25,7 @@ export function formatShare(share: number | null): string {
 }
 
 /** A latency: `3.4 ms`, `250 ms`, `1.2 s`. */
-export function formatLatency(milliseconds: number | null): string {
-  if (milliseconds === null) return '–';
+export function formatLatency(milliseconds: number): string {
   return milliseconds < 1_000 ? `${milliseconds} ms` : `${(milliseconds / 1_000).toFixed(1)} s`;
 }
 
@@ -39,12 +37,34 @@ export function formatBytes(bytes: number): string {
   return `${(bytes / 1_000 ** power).toFixed(1)} ${units[power - 1]}`;
 }
 
-/** A delay in seconds: `on time` below two seconds, since the jobs run every second. */
-export function formatDelay(seconds: number | null): string {
-  if (seconds === null) return '–';
-  if (seconds < 2) return 'on time';
+/** A delay in seconds: none below two seconds, since the jobs run every second. */
+export function formatDelay(seconds: number | null, none = 'on time'): string {
+  if (seconds === null) return UNAVAILABLE;
+  if (seconds < 2) return none;
   if (seconds < 120) return `${Math.round(seconds)} s late`;
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min late` : `${Math.round(seconds / 3_600)} h late`;
+}
+
+/** What only the database knows, while it does not respond. */
+export const UNAVAILABLE = 'Unavailable while the database is down';
+
+/** How the service is, as its first line says it. */
+export type Health = { readonly tone: '' | 'unknown' | 'fault'; readonly sentence: string };
+
+/** Whether the service works, and how many processes do the work, in a sentence. */
+export function healthOf({ status, processes }: Pick<Overview, 'status' | 'processes'>): Health {
+  const { readiness, degraded, switch: switched } = status;
+  const missing = (processes ?? []).filter(({ alive }) => !alive).length;
+  if (!readiness.ready) return { tone: 'fault', sentence: 'The service is not ready: transfers fail.' };
+  if (switched.service_disabled === true) return { tone: 'unknown', sentence: 'All transfers are stopped.' };
+  const count = (processes ?? []).length - missing;
+  const who = count > 1 ? `, with ${count} processes` : '';
+  const concerns = degraded.length + missing;
+  if (concerns > 0) {
+    const what = concerns === 1 ? 'One thing needs attention.' : `${concerns} things need attention.`;
+    return { tone: 'unknown', sentence: `The service works${who}. ${what}` };
+  }
+  return { tone: '', sentence: `Everything works${who}.` };
 }
 
 /** Counts of every hour of a day, also of those without any, which the service leaves out. */

@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest';
-import { formatClock, formatDistance, formatDuration, formatMoment, formatUtc, toFieldValue, toIso } from './times.ts';
+import {
+  formatClock,
+  formatDistance,
+  formatDuration,
+  formatMoment,
+  formatShort,
+  formatUtc,
+  toFieldValue,
+  toIso,
+} from './times.ts';
 
 const NOON = '2026-11-22T12:00:00.000Z';
 
@@ -8,6 +17,13 @@ test('moments are shown in a time zone, and in UTC', () => {
   expect(formatClock(NOON, 'UTC')).toBe('12:00:00');
   expect(formatUtc(NOON)).toBe('2026-11-22 12:00:00.000 UTC');
   expect(formatMoment('never')).toBe('never');
+});
+
+test('a list shows no more of a moment than it needs', () => {
+  const now = Date.parse('2026-11-22T23:30:00.000Z');
+  const shown = ['2026-11-22T12:00:00.000Z', '2026-11-21T23:59:59.000Z', '2025-12-31T12:00:00.000Z', 'never'];
+  expect(shown.map((at) => formatShort(at, now, 'UTC'))).toEqual(['12:00:00', '21 Nov, 23:59', '31 Dec 2025', 'never']);
+  expect(formatShort(NOON, now, 'Asia/Tokyo')).toBe('22 Nov, 21:00');
 });
 
 test.each([

@@ -8,6 +8,20 @@ export function formatMoment(iso: string, timeZone?: string): string {
   return date.toLocaleString('en-GB', { ...DAY, ...CLOCK, timeZone });
 }
 
+/**
+ * A moment as short as it is clear, in the time zone of the reader: `14:05:33` of today, `22 Nov, 14:05` of this year, and
+ * `22 Nov 2025` of another.
+ */
+export function formatShort(iso: string, now: number, timeZone?: string): string {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return iso;
+  const dayOf = (at: Date) => at.toLocaleDateString('en-GB', { ...DAY, timeZone });
+  const [day, today] = [dayOf(date), dayOf(new Date(now))];
+  if (day === today) return formatClock(iso, timeZone);
+  if (day.slice(-4) !== today.slice(-4)) return day;
+  return `${day.slice(0, -5)}, ${formatClock(iso, timeZone).slice(0, -3)}`;
+}
+
 /** A moment in UTC to the millisecond, as logs and the API have it: `2026-11-22 14:05:33.123 UTC`. */
 export function formatUtc(iso: string): string {
   const date = new Date(iso);

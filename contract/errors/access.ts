@@ -48,7 +48,7 @@ export const ACCESS_ERRORS = {
     alsoCalled:
       'unauthorized, not authenticated, authentication failed, invalid api key, wrong api key, api key not working, bad key, missing ' +
       'key, no api key, key revoked, key expired, api key expired, bearer token, invalid token, token expired, ' +
-      'invalid credentials, invalid signature, session expired, logged out, sign in again',
+      'invalid credentials, wrong password, invalid signature, session expired, logged out, sign in again',
     sample: {
       reproduce: 'Send the header Authorization: Bearer nonsense.',
       request: call('list_transfers', { headers: { Authorization: 'Bearer nonsense' } }),
@@ -140,13 +140,14 @@ export const ACCESS_ERRORS = {
   }),
   request_not_found: errorCode({
     status: 404,
-    meaning: 'Nothing is stored about a request with this id.',
+    meaning: 'Nothing is stored about a request with this id that is visible to this key.',
     causes: [
       'The request id is misspelled.',
+      'The request belongs to another card program, or to operators. Only operators can look up such requests.',
       'The request succeeded and changed nothing: a read, an explanation, the replay of an idempotency key.',
       'It failed less than a second ago, or its error is older than ERROR_RETENTION_DAYS.',
       'There is no such path, and it does not contain /api/: a guess, such as /healthz, is not recorded.',
-      'It changed something else than a transfer, and its event is older than EVENT_RETENTION_DAYS.',
+      'It changed something other than a transfer, and its event is older than EVENT_RETENTION_DAYS.',
     ],
     resolution:
       'Compare the id with the Request-Id header of the response. If it is correct, the request created no transfer and no reversal.',

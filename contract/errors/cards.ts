@@ -45,7 +45,7 @@ export const CARD_ERRORS = {
     resolution: 'Reactivate the card, then send the transfer with a new idempotency key.',
     alsoCalled:
       'frozen, declined because frozen, card frozen, freeze, suspended, inactive, card inactive, card locked, locked, on hold card, card ' +
-      'paused, deactivated, temporarily blocked, card disabled',
+      'paused, deactivated, temporarily blocked, blocked card, card disabled',
     sample: loadOf('inactive', 'is suspended and cannot receive money.'),
   }),
   card_closed: errorCode({
@@ -73,7 +73,7 @@ export const CARD_ERRORS = {
     meaning: 'The card was reported lost or stolen and cannot receive money.',
     causes: ['The card that would receive money has the status lost or stolen.'],
     resolution: 'Use the replacement card. The balance of a lost card can be unloaded or moved to another card.',
-    alsoCalled: 'lost card, stolen, stolen card, lost or stolen, card reported lost, card was lost',
+    alsoCalled: 'lost card, stolen, stolen card, lost or stolen, card reported lost, card was lost, blocked card',
     sample: loadOf(
       'lost',
       'was reported lost and cannot receive money. Its balance can be unloaded or moved to another card.',
@@ -84,7 +84,7 @@ export const CARD_ERRORS = {
     meaning: 'The card is blocked because of suspected fraud.',
     causes: ['A card of the transfer has the status fraud.'],
     resolution: 'Contact the operator of the card program. If the suspicion is resolved, the card can be reactivated.',
-    alsoCalled: 'blocked, card blocked, blocked card, fraud, fraud block, suspicious activity, security block, risk',
+    alsoCalled: 'blocked, blocked card, fraud, fraud block, suspicious activity, security block, risk',
     sample: loadOf('fraud', 'is blocked for suspected fraud and cannot receive money.'),
   }),
   invalid_card_status: errorCode({

@@ -90,7 +90,7 @@ export const TYPE_GUIDES: Readonly<Record<ErrorType, TypeGuide>> = {
     resolvedBy: 'Support',
   },
   'Process Error': {
-    cause: 'A process that the service depends on did not run.',
+    cause: 'An operator has paused transfers.',
     resolution: 'Contact support immediately and quote the request id: such an error can take longer to resolve.',
     resolvedBy: 'Support',
   },

@@ -129,7 +129,7 @@ export const TRANSFER_EVENTS = {
     },
   }),
   'reversal.completed': eventType({
-    summary: 'The money of a completed transfer was moved back, in full or in part.',
+    summary: 'A completed transfer was reversed, in full or in part.',
     sent: ['reverse_transfer succeeds. Each reversal of a transfer has its own event.'],
     data: ReversalRecord,
     subject: 'reversal_id',

@@ -14,6 +14,7 @@ const FAILING = {
   status: 'paused',
   status_reason: 'failing',
   backlog: 7,
+  failures: 16,
   failing_since: EXAMPLE_TIME,
   last_failure_at: EXAMPLE_LATER,
   next_attempt_at: '2026-01-31T10:45:00.000Z',
@@ -61,11 +62,7 @@ export const WEBHOOK_EVENTS = {
       'update_webhook disables the webhook. `status_reason` is then `requested`.',
       'The URL responded with 410 (`gone`), or everything has failed for 120 hours (`failing`).',
     ],
-    notes: [
-      TO_OTHERS,
-      'update_webhook enables it again, with the events that have come in the meantime or without.',
-      WHAT_TO_DO,
-    ],
+    notes: [TO_OTHERS, 'update_webhook enables it again, with the events it missed or without them.', WHAT_TO_DO],
     example: { ...EXAMPLE_WEBHOOK, status: 'disabled', status_reason: 'requested', updated_at: EXAMPLE_LATER },
     sample: {
       reproduce: 'Create a webhook, then disable it.',

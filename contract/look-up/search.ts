@@ -20,7 +20,7 @@ export const FOUND_KINDS = [
   'error_code',
 ] as const;
 
-/** What of it was the same as the text, or began like it. */
+/** What of it was the same as the text, or had it as a part. */
 export const MATCHES = [
   'id',
   'id_prefix',
@@ -37,7 +37,7 @@ export const MATCHES = [
 export const FoundRecord = Type.Object({
   id: Type.String({ description: 'Its id; of an idempotency key or an error code, the text itself' }),
   program_id: textOrNull('The card program; null for what belongs to none'),
-  matched: literals(MATCHES, 'What of it was the same as the text, or began like it'),
+  matched: literals(MATCHES, 'What of it was the same as the text, or had it as a part'),
   summary: Type.String({ description: 'What it is, in one line' }),
   created_at: nullable(moment('When it was created or happened; null for what has no time, such as an error code')),
 });
@@ -71,7 +71,8 @@ export const SEARCH = [
       q: text(
         255,
         'What to look for: any id; a reference; an idempotency key; a card id or its beginning; the last four digits of ' +
-          'a card; a holder reference; an amount such as 12.34 or 12.34 USD; an error code; the name of a card program',
+          'a card; a holder reference or a part of it; an amount such as 12.34 or 12.34 USD; an error code; a part of the ' +
+          'name of a card program or key',
       ),
       program_id: Type.Optional(text(255, 'Only in this card program')),
       created_from: Type.Optional(moment('By amount or error code, only what happened at or after this time')),

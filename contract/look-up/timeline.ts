@@ -86,7 +86,7 @@ export const TimelineStep = Type.Object({
 
 /** Whether the money of a transfer moved. */
 export const MoneySummaryRecord = Type.Object({
-  moved: literals(MONEY_STATES, 'Whether the money moved, is held, or was moved back'),
+  moved: literals(MONEY_STATES, 'Whether the money moved, is held, or was reversed'),
   sentence: Type.String({ description: 'The same in a sentence for people' }),
 });
 

@@ -209,7 +209,7 @@ function describe(id: OperationId): string {
       ? ' The body is a merge patch (RFC 7396): `null` removes a field, and omitted fields keep their values.'
       : '';
   const needed = scope === null ? 'Scope: none.' : `Scope: \`${scope}\`.`;
-  return `${needed}${patch}${keys[idempotency]}\n\nErrors in order of precedence: ${own}.`;
+  return `${needed}${patch}${keys[idempotency]}\n\nErrors, in the order checked: ${own}.`;
 }
 
 type Parameter = JsonObject & { readonly name: string; readonly in: string };

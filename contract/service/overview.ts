@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { operation } from '../operation.ts';
 import { sampleOf } from '../samples.ts';
-import { described, literals, moment, nullable } from '../schema-parts.ts';
+import { described, describedOrNull, literals, moment, nullable } from '../schema-parts.ts';
 import { ServiceStatus, STATUS } from './status.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
@@ -21,7 +21,7 @@ const OUTCOMES = {
 const P50 = 'Latency that half of the requests that move money did not exceed, null without requests';
 const P99 = 'Latency that 99 of 100 of them did not exceed, null without requests';
 
-/** The last minute of this process. */
+/** What requests that move money came to within a minute. */
 export const RequestFigures = Type.Object({
   seconds: count('Length of the period'),
   transfers_per_second: Type.Number({ minimum: 0, description: 'Transfers that were created' }),
@@ -58,9 +58,31 @@ export const RecentFigures = Type.Object({
   ),
 });
 
-/** How one process of the service does, and how many transfers the whole service had by the hour. */
+/** One process of the service, as it was seen last. */
+export const ProcessRecord = Type.Object({
+  host: Type.String({ description: 'Name of the machine' }),
+  process_id: count('Id of the process on that machine'),
+  version: Type.String({ description: 'Version of the service' }),
+  started_at: moment('When it was started'),
+  seen_at: moment('When it was seen last; each process is seen every 10 seconds'),
+  alive: Type.Boolean({ description: 'Whether it was seen within 35 seconds' }),
+  current: Type.Boolean({ description: 'Whether it is the process that responds' }),
+  figures: described(RequestFigures, 'Its minute before it was seen last'),
+});
+
+/** How the service does: all of its processes together, and in detail the one that responds. */
 export const Overview = Type.Object({
   made_at: moment('When this was made; it is made at most once a second'),
+  all: describedOrNull(
+    RequestFigures,
+    'The last minute of all processes that are alive, together; null while the database does not respond',
+  ),
+  processes: nullable(
+    Type.Array(ProcessRecord, {
+      description:
+        'The processes that were seen in the last hour, the oldest first; one that was stopped as it should is not there. null while the database does not respond',
+    }),
+  ),
   now: described(RequestFigures, 'The last minute of this process'),
   lane_waiting: count('Transfers of this process that wait to be committed'),
   recent: described(RecentFigures, 'The last quarter of an hour of this process, in intervals'),
@@ -77,31 +99,37 @@ export const Overview = Type.Object({
   status: described(ServiceStatus, 'The state of this process, as get_status returns it'),
 });
 
+const FIGURES = {
+  seconds: 60,
+  transfers_per_second: 41.7,
+  requests: 2_510,
+  succeeded: 2_502,
+  refused: 7,
+  invalid: 1,
+  failed: 0,
+  success_ratio: 0.9968,
+  p50_milliseconds: 3.4,
+  p99_milliseconds: 11,
+};
+
 /** The operation behind the first screen of an operator. */
 export const OVERVIEW = [
   operation({
     id: 'get_overview',
     method: 'GET',
     path: '/api/v0.1/operator/overview',
-    summary: 'Get the rates, latencies and errors of the process that responds, and the state of the service',
+    summary: 'Get the rates, latencies and errors of the service, which of its processes are alive, and its state',
     reach: 'operator',
     scope: 'operator:read',
     reply: Overview,
     failure: 'The overview could not be made',
     example: {
       reply: {
-        now: {
-          seconds: 60,
-          transfers_per_second: 41.7,
-          requests: 2_510,
-          succeeded: 2_502,
-          refused: 7,
-          invalid: 1,
-          failed: 0,
-          success_ratio: 0.9968,
-          p50_milliseconds: 3.4,
-          p99_milliseconds: 11,
-        },
+        all: FIGURES,
+        processes: [
+          { ...Object(sampleOf(ProcessRecord, false)), version: '0.1.0', alive: true, current: true, figures: FIGURES },
+        ],
+        now: FIGURES,
         lane_waiting: 0,
         hours: [{ start: '2026-01-31T09:00:00.000Z', type: 'load', transfers: 51_300 }],
         status: { ...Object(sampleOf(ServiceStatus, false)), ...STATUS[0].example.reply },
@@ -112,6 +140,8 @@ export const OVERVIEW = [
 
 /** The overview on the wire. */
 export type Overview = Static<typeof Overview>;
+/** One process on the wire. */
+export type ProcessRecord = Static<typeof ProcessRecord>;
 /** The last minute on the wire. */
 export type RequestFigures = Static<typeof RequestFigures>;
 /** The last quarter of an hour on the wire. */

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { AuditEntryRecord } from '../audit.ts';
-import { InspectedErrorRecord } from '../error-log.ts';
+import { InspectedErrorRecord, LoggedErrorRecord } from '../error-log.ts';
 import { operation } from '../operation.ts';
 import { sampleOf } from '../samples.ts';
-import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
+import { literals, moment, nullable, programId, textOrNull } from '../schema-parts.ts';
 import { ReversalRecord } from '../transfer-actions.ts';
 import { TransferRecord } from '../transfers.ts';
 
@@ -21,8 +21,7 @@ const EventOfRequest = Type.Object({
   created_at: moment('When it happened'),
 });
 
-/** What a request did, from everything that is stored about it. */
-export const RequestRecord = Type.Object({
+const FIELDS = {
   request_id: Type.String({ description: 'Request-Id of the response' }),
   received_at: moment('When the request was received'),
   operation: textOrNull('The operation; null if it is not known'),
@@ -36,55 +35,96 @@ export const RequestRecord = Type.Object({
   status: nullable(Type.Integer({ description: 'HTTP status of the response; null if the operation is not known' })),
   money_moved: literals(['no', 'yes', 'unknown'], 'Whether money has moved because of the request'),
   summary: Type.String({ description: 'What happened, and whether money moved' }),
-  error: Type.Unsafe<Static<typeof InspectedErrorRecord> | null>({
-    ...nullable(InspectedErrorRecord),
-    description: 'The error response, with its checks and causes; null if the request succeeded',
-  }),
+};
+
+const EFFECTS = {
   transfers: Type.Array(TransferRecord, {
     description: `The transfers that it created or changed, as they are now, ${FIRST}`,
   }),
   transfer_count: Type.Integer({ description: 'Number of transfers that it created or changed' }),
   reversals: Type.Array(ReversalRecord, { description: 'The reversals that it created' }),
   events: Type.Array(EventOfRequest, { description: `The events that it caused, ${FIRST}, while they are stored` }),
-  audit_entries: Type.Array(AuditEntryRecord, { description: `Its entries in the audit log, ${FIRST}` }),
+};
+
+const COMPLETE = {
   complete: Type.Boolean({
     description: 'Whether everything was searched; false if the time of this request did not suffice',
   }),
+};
+
+/** What a request did, from everything that is stored about it. */
+export const RequestRecord = Type.Object({
+  ...FIELDS,
+  error: Type.Unsafe<Static<typeof InspectedErrorRecord> | null>({
+    ...nullable(InspectedErrorRecord),
+    description: 'The error response, with its checks and causes; null if the request succeeded',
+  }),
+  ...EFFECTS,
+  audit_entries: Type.Array(AuditEntryRecord, { description: `Its entries in the audit log, ${FIRST}` }),
+  ...COMPLETE,
+});
+
+/** What a request did in a card program, as the program sees it. */
+export const ProgramRequestRecord = Type.Object({
+  ...FIELDS,
+  program_id: programId,
+  caller: textOrNull('`key_id` of the API key, or `sandbox`; null if it is not known'),
+  error: Type.Unsafe<Static<typeof LoggedErrorRecord> | null>({
+    ...nullable(LoggedErrorRecord),
+    description: 'The error response; null if the request succeeded',
+  }),
+  ...EFFECTS,
+  ...COMPLETE,
 });
 
 const TRANSFER = sampleOf(TransferRecord, false) as Static<typeof TransferRecord>;
 
-/** The operation on requests. */
+const EXAMPLE = {
+  operation: 'create_transfer',
+  caller: TRANSFER.created_by,
+  outcome: 'succeeded',
+  status: 201,
+  money_moved: 'yes',
+  summary:
+    "create_transfer succeeded: 10.00 USD moved from the program's funding to the card 'card_active' at 2026-01-31T09:30:00.000Z.",
+  error: null,
+  transfer_count: 1,
+  reversals: [],
+  complete: true,
+} as const;
+
+/** The operations on requests. */
 export const REQUESTS = [
   operation({
     id: 'get_request',
     method: 'GET',
+    path: '/api/v0.1/core/request/{request_id}',
+    summary:
+      'Find out what a request in the card program did by its Request-Id, and whether money moved. The key also needs ' +
+      'transfers:read and events:read',
+    reach: 'program',
+    scope: 'errors:read',
+    reply: ProgramRequestRecord,
+    errors: ['request_not_found'],
+    failure: 'The request could not be looked up',
+    example: { reply: EXAMPLE },
+  }),
+  operation({
+    id: 'inspect_request',
+    method: 'GET',
     path: '/api/v0.1/operator/request/{request_id}',
-    summary: 'Find out what a request did by its Request-Id, whether it succeeded or failed, and whether money moved',
+    summary: 'Find out what any request did by its Request-Id, whether it succeeded or failed, and whether money moved',
     reach: 'operator',
     scope: 'operator:read',
     reply: RequestRecord,
     audit: 'always',
     errors: ['request_not_found'],
     failure: 'The request could not be looked up',
-    example: {
-      reply: {
-        operation: 'create_transfer',
-        caller: TRANSFER.created_by,
-        outcome: 'succeeded',
-        status: 201,
-        money_moved: 'yes',
-        summary:
-          "create_transfer succeeded: 10.00 USD moved from the program's funding to the card 'card_active' at 2026-01-31T09:30:00.000Z.",
-        error: null,
-        transfer_count: 1,
-        reversals: [],
-        audit_entries: [],
-        complete: true,
-      },
-    },
+    example: { reply: { ...EXAMPLE, audit_entries: [] } },
   }),
 ] as const;
 
+/** What a request did in a card program, on the wire, as the program sees it. */
+export type ProgramRequestRecord = Static<typeof ProgramRequestRecord>;
 /** What a request did, on the wire. */
 export type RequestRecord = Static<typeof RequestRecord>;

@@ -61,13 +61,14 @@ export const WebhookRecord = Type.Object({
   secrets: Type.Array(WebhookSecretRecord, { description: 'The secrets that sign, newest first' }),
   position: position('Every event up to this position has been delivered, is retried, or was not to be sent'),
   backlog: Type.Integer({ description: 'Number of events after `position`, including those that are not to be sent' }),
+  failures: Type.Integer({ description: 'Number of failures in a row; 0 if the last attempt succeeded' }),
   failing_since: nullable(moment('When the failures in a row began; null if the last attempt succeeded')),
   last_success_at: nullable(moment('When an event was last delivered; null if none was yet')),
   last_failure_at: nullable(moment('When an event could last not be delivered; null if every one could')),
   next_attempt_at: nullable(moment('When the next retry is due; null if none is')),
   dead: Type.Integer({
     description:
-      'Number of events that were given up, counted up to 100,000. resend_event and replay_webhook send them',
+      'Number of undelivered events, whose last retry failed, counted up to 100,000. resend_event and replay_webhook send them',
   }),
   replay: describedOrNull(ReplayRecord, 'The last replay; null if there was none'),
   created_at: moment('When it was created'),
@@ -84,6 +85,7 @@ export const EXAMPLE_WEBHOOK = {
   version: 'v0.1',
   secrets: [{ secret_id: sampleOfParameter('secret_id'), created_at: EXAMPLE_TIME, expires_at: null }],
   backlog: 0,
+  failures: 0,
   dead: 0,
 } as const;
 

@@ -133,7 +133,7 @@ export const UpdateWebhookBody = Type.Object(
     resume: Type.Optional(
       literals(
         ['backlog', 'now'],
-        'With `"status": "enabled"`: `backlog`, the default, sends the events that have come in the meantime; `now` gives them up',
+        'With `"status": "enabled"`: `backlog`, the default, sends the missed events; `now` skips them',
       ),
     ),
   },
@@ -164,10 +164,7 @@ export const ResendEventBody = Type.Object({ event_id: text(255, 'The event to s
 export const ReplayWebhookBody = Type.Object({
   from: moment('Send events that were created at this time or later'),
   to: moment('Send events that were created before this time'),
-  only: literals(
-    REPLAY_SELECTIONS,
-    '`failed` sends the events that were given up, `all` also those that were delivered',
-  ),
+  only: literals(REPLAY_SELECTIONS, '`failed` sends undelivered events, `all` also those that were delivered'),
 });
 
 /** The query of list_webhook_attempts and list_operator_webhook_attempts. */
@@ -176,6 +173,14 @@ export const AttemptQuery = Type.Object({
   cursor,
   event_id: Type.Optional(text(255, 'Only attempts to send this event')),
   succeeded: Type.Optional(literals(['true', 'false'], 'Only attempts that succeeded, or only those that failed')),
+  status: Type.Optional(
+    text(
+      4,
+      'Only attempts with this HTTP status of the response: `404`, a class such as `5xx`, or `none` for no response',
+    ),
+  ),
+  started_from: Type.Optional(moment('Only attempts that began at or after this time')),
+  started_to: Type.Optional(moment('Only attempts that began before this time')),
 });
 
 /** The query of list_operator_webhooks. */

@@ -100,15 +100,15 @@ function completedSentence(facts: MoneyFacts): string {
       : '';
   const moved = `${money(capturedAmount)} moved from ${source} to ${destination} at ${momentOf(facts.completedAt)}${released}`;
   if (reversedAmount === 0n) return `${moved}.`;
-  if (reversedAmount === capturedAmount) return `${moved}, and all ${money(capturedAmount)} has been moved back.`;
+  if (reversedAmount === capturedAmount) return `${moved}, and all ${money(capturedAmount)} has been reversed.`;
   const left = money(capturedAmount - reversedAmount);
-  return `${moved}, and ${money(reversedAmount)} has been moved back, which leaves ${left}.`;
+  return `${moved}, and ${money(reversedAmount)} has been reversed, which leaves ${left}.`;
 }
 
 function failedSentence({ scheduledFor, errorCode }: MoneyFacts): string {
-  const why = errorCode === null ? '' : ` with ${errorCode}`;
   const when = scheduledFor === null ? '' : ` when it was due at ${momentOf(scheduledFor)}`;
-  return `No money moved: the transfer was refused${why}${when}.`;
+  const why = errorCode === null ? '' : `: ${errorCode.replaceAll('_', ' ')}`;
+  return `No money moved: the transfer was declined${when}${why}.`;
 }
 
 function expiredSentence(facts: MoneyFacts): string {

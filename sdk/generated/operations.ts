@@ -11,6 +11,15 @@ export type AttemptQuery = {
   readonly event_id?: string | undefined;
   /** Only attempts that succeeded, or only those that failed. */
   readonly succeeded?: 'true' | 'false' | undefined;
+  /**
+   * Only attempts with this HTTP status of the response: `404`, a class such as `5xx`, or `none` for no response.
+   * At most 4 characters.
+   */
+  readonly status?: string | undefined;
+  /** Only attempts that began at or after this time. */
+  readonly started_from?: string | undefined;
+  /** Only attempts that began before this time. */
+  readonly started_to?: string | undefined;
 };
 
 /** Attempt record. */
@@ -580,6 +589,8 @@ export type CurrentSession = {
   readonly idle_ends_at: string | null;
   /** When the session ends, however much it is used; null without a session. */
   readonly ends_at: string | null;
+  /** How far move_clock has moved the clock of the sandbox ahead; null in live mode, or if not known. */
+  readonly sandbox_seconds_ahead: number | null;
 };
 
 /** Database state: the response of stop_database, start_database. */
@@ -759,7 +770,7 @@ export type FoundRecord = {
   readonly id: string;
   /** The card program; null for what belongs to none. */
   readonly program_id: string | null;
-  /** What of it was the same as the text, or began like it. */
+  /** What of it was the same as the text, or had it as a part. */
   readonly matched:
     | 'id'
     | 'id_prefix'
@@ -1014,6 +1025,12 @@ export type ListAuditEntriesQuery = {
   readonly cursor?: string | undefined;
   /** Only this action, such as change_switch. At most 100 characters. */
   readonly action?: string | undefined;
+  /**
+   * Only what this actor did: the `key_id` of a key, `sandbox`, `host` or `anonymous`. At most 255 characters.
+   */
+  readonly actor?: string | undefined;
+  /** Only what concerns this card program. */
+  readonly program_id?: string | undefined;
   /** Only entries at or after this time. */
   readonly created_from?: string | undefined;
   /** Only entries before this time. */
@@ -1080,8 +1097,8 @@ export type ListEventsQuery = {
   /** With `after`: seconds to wait for an event if there is none yet; 0 if omitted. 0 to 25. */
   readonly wait?: number | undefined;
   /**
-   * Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`. At most
-   * 100 characters.
+   * Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`. Several
+   * are separated by commas. At most 1,000 characters.
    */
   readonly type?: string | undefined;
   /** Only events about this subject. */
@@ -1211,7 +1228,7 @@ export type LoggedErrorRecord = {
 
 /** Money summary record. */
 export type MoneySummaryRecord = {
-  /** Whether the money moved, is held, or was moved back. */
+  /** Whether the money moved, is held, or was reversed. */
   readonly moved: 'yes' | 'no' | 'held' | 'moved_back' | 'partly_moved_back';
   /** The same in a sentence for people. */
   readonly sentence: string;
@@ -1317,6 +1334,8 @@ export type NewWebhookRecord = {
   readonly position: number;
   /** Number of events after `position`, including those that are not to be sent. */
   readonly backlog: number;
+  /** Number of failures in a row; 0 if the last attempt succeeded. */
+  readonly failures: number;
   /** When the failures in a row began; null if the last attempt succeeded. */
   readonly failing_since: string | null;
   /** When an event was last delivered; null if none was yet. */
@@ -1326,7 +1345,8 @@ export type NewWebhookRecord = {
   /** When the next retry is due; null if none is. */
   readonly next_attempt_at: string | null;
   /**
-   * Number of events that were given up, counted up to 100,000. resend_event and replay_webhook send them.
+   * Number of undelivered events, whose last retry failed, counted up to 100,000. resend_event and replay_webhook
+   * send them.
    */
   readonly dead: number;
   /** The last replay; null if there was none. */
@@ -1414,6 +1434,13 @@ export type OperatorWebhookQuery = {
 export type Overview = {
   /** When this was made; it is made at most once a second. */
   readonly made_at: string;
+  /** The last minute of all processes that are alive, together; null while the database does not respond. */
+  readonly all: RequestFigures | null;
+  /**
+   * The processes that were seen in the last hour, the oldest first; one that was stopped as it should is not
+   * there. null while the database does not respond.
+   */
+  readonly processes: readonly ProcessRecord[] | null;
   /** The last minute of this process. */
   readonly now: RequestFigures;
   /** Transfers of this process that wait to be committed. */
@@ -1477,6 +1504,26 @@ export type PreviewSwitchQuery = {
   readonly type?: 'load' | 'unload' | 'card_to_card' | undefined;
 };
 
+/** Process record. */
+export type ProcessRecord = {
+  /** Name of the machine. */
+  readonly host: string;
+  /** Id of the process on that machine. */
+  readonly process_id: number;
+  /** Version of the service. */
+  readonly version: string;
+  /** When it was started. */
+  readonly started_at: string;
+  /** When it was seen last; each process is seen every 10 seconds. */
+  readonly seen_at: string;
+  /** Whether it was seen within 35 seconds. */
+  readonly alive: boolean;
+  /** Whether it is the process that responds. */
+  readonly current: boolean;
+  /** Its minute before it was seen last. */
+  readonly figures: RequestFigures;
+};
+
 /** Program limits. */
 export type ProgramLimits = {
   /**
@@ -1536,6 +1583,53 @@ export type ProgramRecord = {
   readonly metadata: Readonly<Record<string, string>>;
   /** When it was created. */
   readonly created_at: string;
+};
+
+/** Program request record: the response of get_request. */
+export type ProgramRequestRecord = {
+  /** Request-Id of the response. */
+  readonly request_id: string;
+  /** When the request was received. */
+  readonly received_at: string;
+  /** The operation; null if it is not known. */
+  readonly operation: string | null;
+  /** Id of the card program: prog_ and 32 hex digits. */
+  readonly program_id: string;
+  /** `key_id` of the API key, or `sandbox`; null if it is not known. */
+  readonly caller: string | null;
+  /** Idempotency-Key of the request; null if it had none, or none is stored. */
+  readonly idempotency_key: string | null;
+  /** partly_failed: a batch of which some rows were refused. */
+  readonly outcome: 'succeeded' | 'partly_failed' | 'failed';
+  /** HTTP status of the response; null if the operation is not known. */
+  readonly status: number | null;
+  /** Whether money has moved because of the request. */
+  readonly money_moved: 'no' | 'yes' | 'unknown';
+  /** What happened, and whether money moved. */
+  readonly summary: string;
+  /** The error response; null if the request succeeded. */
+  readonly error: LoggedErrorRecord | null;
+  /** The transfers that it created or changed, as they are now, the first 50. */
+  readonly transfers: readonly TransferRecord[];
+  /** Number of transfers that it created or changed. */
+  readonly transfer_count: number;
+  /** The reversals that it created. */
+  readonly reversals: readonly ReversalRecord[];
+  /** The events that it caused, the first 50, while they are stored. */
+  readonly events: readonly {
+    /** evt_ and 32 hex digits. */
+    readonly event_id: string;
+    /** Type of the event. */
+    readonly type: string;
+    /** The card program; null for an event of the service. */
+    readonly program_id: string | null;
+    /** What the event is about. */
+    readonly subject_id: string;
+    /** When it happened. */
+    readonly created_at: string;
+  }[];
+  /** Whether everything was searched; false if the time of this request did not suffice. */
+  readonly complete: boolean;
 };
 
 /**
@@ -1625,7 +1719,7 @@ export type ReplayWebhookBody = {
   readonly from: string;
   /** Send events that were created before this time. */
   readonly to: string;
-  /** `failed` sends the events that were given up, `all` also those that were delivered. */
+  /** `failed` sends undelivered events, `all` also those that were delivered. */
   readonly only: 'failed' | 'all';
 };
 
@@ -1653,7 +1747,7 @@ export type RequestFigures = {
   readonly p99_milliseconds: number | null;
 };
 
-/** Request record: the response of get_request. */
+/** Request record: the response of inspect_request. */
 export type RequestRecord = {
   /** Request-Id of the response. */
   readonly request_id: string;
@@ -1719,7 +1813,7 @@ export type ReversalRecord = {
   readonly transfer_id: string;
   /** Id of the card program: prog_ and 32 hex digits. */
   readonly program_id: string;
-  /** Amount that was moved back, in minor units. */
+  /** Amount that was reversed, in minor units. */
   readonly amount: number;
   /** Currency, as an ISO 4217 code. */
   readonly currency: string;
@@ -1734,8 +1828,8 @@ export type ReversalRecord = {
 /** The body of reverse_transfer. */
 export type ReverseTransferBody = {
   /**
-   * Amount to move back, at most what is left of the transfer; all of it if omitted. Minor units (cents, for
-   * USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string.
+   * Amount to reverse, at most what is left of the transfer; all of it if omitted. Minor units (cents, for USD),
+   * 1 to 999,999,999,999: a JSON integer, or its digits as a string.
    */
   readonly amount?: Amount;
   /** Reason for the reversal, in free text. At most 255 characters. */
@@ -1836,8 +1930,8 @@ export type SearchEventsQuery = {
   /** With `after`: seconds to wait for an event if there is none yet; 0 if omitted. 0 to 25. */
   readonly wait?: number | undefined;
   /**
-   * Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`. At most
-   * 100 characters.
+   * Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`. Several
+   * are separated by commas. At most 1,000 characters.
    */
   readonly type?: string | undefined;
   /** Only events about this subject. */
@@ -1850,8 +1944,8 @@ export type SearchEventsQuery = {
 export type SearchQuery = {
   /**
    * What to look for: any id; a reference; an idempotency key; a card id or its beginning; the last four digits
-   * of a card; a holder reference; an amount such as 12.34 or 12.34 USD; an error code; the name of a card
-   * program. At most 255 characters.
+   * of a card; a holder reference or a part of it; an amount such as 12.34 or 12.34 USD; an error code; a part of
+   * the name of a card program or key. At most 255 characters.
    */
   readonly q: string;
   /** Only in this card program. */
@@ -2298,7 +2392,7 @@ export type TransferExplanation = {
   readonly would_succeed: boolean;
   /** The error code that create_transfer would return; null if it would succeed. */
   readonly first_failure: string | null;
-  /** Every check, in order of precedence. */
+  /** Every check, in the order checked. */
   readonly checks: readonly {
     /** Name of the check. */
     readonly name: string;
@@ -2334,7 +2428,7 @@ export type TransferRecord = {
   readonly amount: number;
   /** Amount that has moved; 0 until then, and less than `amount` after a capture in part, in minor units. */
   readonly captured_amount: number;
-  /** Amount that reversals have moved back, at most `captured_amount`, in minor units. */
+  /** Amount that has been reversed, at most `captured_amount`, in minor units. */
   readonly reversed_amount: number;
   /** Currency, as an ISO 4217 code. */
   readonly currency: string;
@@ -2487,7 +2581,7 @@ export type TrialBalance = {
 
 /** The body of update_card. */
 export type UpdateCardBody = {
-  /** New status; the current status must allow the change. */
+  /** New status, of which `inactive` suspends the card; the current status must allow the change. */
   readonly status?: 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | 'closed' | undefined;
   /** Only with status closed: first moves the card's balance to the program's funding. */
   readonly balance_to?: 'funding' | undefined;
@@ -2575,10 +2669,7 @@ export type UpdateWebhookBody = {
    * event at once, and continues when that succeeds.
    */
   readonly status?: 'enabled' | 'disabled' | undefined;
-  /**
-   * With `"status": "enabled"`: `backlog`, the default, sends the events that have come in the meantime; `now`
-   * gives them up.
-   */
+  /** With `"status": "enabled"`: `backlog`, the default, sends the missed events; `now` skips them. */
   readonly resume?: 'backlog' | 'now' | undefined;
 };
 
@@ -2631,6 +2722,8 @@ export type WebhookRecord = {
   readonly position: number;
   /** Number of events after `position`, including those that are not to be sent. */
   readonly backlog: number;
+  /** Number of failures in a row; 0 if the last attempt succeeded. */
+  readonly failures: number;
   /** When the failures in a row began; null if the last attempt succeeded. */
   readonly failing_since: string | null;
   /** When an event was last delivered; null if none was yet. */
@@ -2640,7 +2733,8 @@ export type WebhookRecord = {
   /** When the next retry is due; null if none is. */
   readonly next_attempt_at: string | null;
   /**
-   * Number of events that were given up, counted up to 100,000. resend_event and replay_webhook send them.
+   * Number of undelivered events, whose last retry failed, counted up to 100,000. resend_event and replay_webhook
+   * send them.
    */
   readonly dead: number;
   /** The last replay; null if there was none. */
@@ -2677,7 +2771,7 @@ export type EventData = {
   readonly 'transfer.failed': TransferRecord;
   /** The metadata of a transfer was changed. */
   readonly 'transfer.updated': TransferRecord;
-  /** The money of a completed transfer was moved back, in full or in part. */
+  /** A completed transfer was reversed, in full or in part. */
   readonly 'reversal.completed': ReversalRecord;
   /** A card was created. */
   readonly 'card.created': CardRecord;
@@ -3222,10 +3316,18 @@ export type Operations = {
     readonly reply: ErrorCounts;
   };
   /**
-   * get_request: Find out what a request did by its Request-Id, whether it succeeded or failed, and whether money
-   * moved. Requires an operator key. Error codes: `request_not_found`, `unknown_get_request`.
+   * get_request: Find out what a request in the card program did by its Request-Id, and whether money moved. The
+   * key also needs transfers:read and events:read. Error codes: `request_not_found`, `unknown_get_request`.
    */
   readonly get_request: {
+    readonly call: { readonly params: { readonly request_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: ProgramRequestRecord;
+  };
+  /**
+   * inspect_request: Find out what any request did by its Request-Id, whether it succeeded or failed, and whether
+   * money moved. Requires an operator key. Error codes: `request_not_found`, `unknown_inspect_request`.
+   */
+  readonly inspect_request: {
     readonly call: { readonly params: { readonly request_id: string }; readonly options?: CallOptions | undefined };
     readonly reply: RequestRecord;
   };
@@ -3426,8 +3528,8 @@ export type Operations = {
    */
   readonly get_status: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: ServiceStatus };
   /**
-   * get_overview: Get the rates, latencies and errors of the process that responds, and the state of the service.
-   * Requires an operator key. Error codes: `unknown_get_overview`.
+   * get_overview: Get the rates, latencies and errors of the service, which of its processes are alive, and its
+   * state. Requires an operator key. Error codes: `unknown_get_overview`.
    */
   readonly get_overview: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: Overview };
   /**
@@ -3554,7 +3656,7 @@ export type ErrorRows = {
   readonly session_not_found: ErrorRow;
   /** The error log has no error with this request id that is visible to this key. */
   readonly error_not_found: ErrorRow;
-  /** Nothing is stored about a request with this id. */
+  /** Nothing is stored about a request with this id that is visible to this key. */
   readonly request_not_found: ErrorRow;
   /** There is no event with this id that is visible to this key. */
   readonly event_not_found: ErrorRow;
@@ -3721,6 +3823,8 @@ export type ErrorRows = {
   readonly count_errors_schema: ErrorRow;
   /** The request does not match the schema of get_request. */
   readonly get_request_schema: ErrorRow;
+  /** The request does not match the schema of inspect_request. */
+  readonly inspect_request_schema: ErrorRow;
   /** The request does not match the schema of search. */
   readonly search_schema: ErrorRow;
   /** The request does not match the schema of create_program. */
@@ -3883,6 +3987,8 @@ export type ErrorRows = {
   readonly unknown_count_errors: ErrorRow;
   /** The request could not be looked up because of an internal error. */
   readonly unknown_get_request: ErrorRow;
+  /** The request could not be looked up because of an internal error. */
+  readonly unknown_inspect_request: ErrorRow;
   /** The search could not be completed because of an internal error. */
   readonly unknown_search: ErrorRow;
   /** The program could not be created because of an internal error. */

@@ -64,6 +64,7 @@ import type {
   PostingRecord,
   PreviewSwitchQuery,
   ProgramRecord,
+  ProgramRequestRecord,
   QueuedDelivery,
   ReplayRecord,
   ReplayWebhookBody,
@@ -533,8 +534,8 @@ export class StatusResource {
   }
 
   /**
-   * get_overview: Get the rates, latencies and errors of the process that responds, and the state of the service.
-   * Requires an operator key. Error codes: `unknown_get_overview`.
+   * get_overview: Get the rates, latencies and errors of the service, which of its processes are alive, and its
+   * state. Requires an operator key. Error codes: `unknown_get_overview`.
    */
   overview(options?: CallOptions): Promise<WithResponse<Overview>> {
     return this.#send('get_overview', { options });
@@ -1027,7 +1028,7 @@ export class ErrorsResource {
   }
 }
 
-/** What a request did, whether it succeeded or failed; for operators. */
+/** What a request did, whether it succeeded or failed. */
 export class RequestsResource {
   readonly #send: Send;
 
@@ -1036,11 +1037,19 @@ export class RequestsResource {
   }
 
   /**
-   * get_request: Find out what a request did by its Request-Id, whether it succeeded or failed, and whether money
-   * moved. Requires an operator key. Error codes: `request_not_found`, `unknown_get_request`.
+   * get_request: Find out what a request in the card program did by its Request-Id, and whether money moved. The
+   * key also needs transfers:read and events:read. Error codes: `request_not_found`, `unknown_get_request`.
    */
-  get(requestId: string, options?: CallOptions): Promise<WithResponse<RequestRecord>> {
+  get(requestId: string, options?: CallOptions): Promise<WithResponse<ProgramRequestRecord>> {
     return this.#send('get_request', { params: { request_id: requestId }, options });
+  }
+
+  /**
+   * inspect_request: Find out what any request did by its Request-Id, whether it succeeded or failed, and whether
+   * money moved. Requires an operator key. Error codes: `request_not_found`, `unknown_inspect_request`.
+   */
+  inspect(requestId: string, options?: CallOptions): Promise<WithResponse<RequestRecord>> {
+    return this.#send('inspect_request', { params: { request_id: requestId }, options });
   }
 }
 

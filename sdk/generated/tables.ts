@@ -57,7 +57,8 @@ list_errors GET core/error errors:read program
 inspect_error GET operator/error/{request_id} operator:read
 search_errors GET operator/error operator:read
 count_errors GET operator/error-count operator:read
-get_request GET operator/request/{request_id} operator:read
+get_request GET core/request/{request_id} errors:read program
+inspect_request GET operator/request/{request_id} operator:read
 search GET operator/search operator:read
 create_program POST operator/program programs:write optional
 list_programs GET operator/program operator:read

@@ -15,6 +15,16 @@ export function newId(): string {
   return idAt(databaseTime());
 }
 
+/** The highest time that a UUIDv7 can have, in milliseconds since 1970. */
+const LAST_TIME = 2 ** 48 - 1;
+
+/** An id below all of a moment, and above all of those before it. */
+export function lowestIdAt(moment: Date): string {
+  const milliseconds = Math.min(Math.max(0, moment.getTime()), LAST_TIME);
+  const time = milliseconds.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
+}
+
 /**
  * The id of a transaction. Its last 16 bits are zero: the ids of its events have the place of the event there. So no
  * two transactions may have all other bits in common, which the key of `write_batch` ensures.

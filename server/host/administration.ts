@@ -196,9 +196,9 @@ async function verifyAuditLog({ databases }: CommandDatabase, expected: string |
     throw new StartupProblem('audit-log-changed', 'The audit log was changed after it was written.');
   const bounds =
     expected === undefined
-      ? 'To detect entries that were removed at the end, pass a head that you noted earlier with --expect.\n'
+      ? 'To detect entries that were removed at the end, pass a hash that you noted earlier with --expect.\n'
       : 'It contains the expected entry.\n';
   process.stdout.write(
-    `The audit log is intact. ${bounds}Store the position and the head outside this database for the next verification.\n`,
+    `The audit log is intact. ${bounds}Store the position and the latest hash outside this database for the next verification.\n`,
   );
 }

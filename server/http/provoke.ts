@@ -1,5 +1,6 @@
 import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
+import { codesLike } from '../../contract/search/codes-like.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import { OperationFailure } from '../calls/call.ts';
 
@@ -20,7 +21,9 @@ const LIMITED_MILLISECONDS = 1_000;
 export function provoke(header: string, known: readonly ErrorCode[], fault: ErrorCode, transferId: string): never {
   const [code = '', parameter] = header.split(';').map((part) => part.trim());
   if (!isErrorCode(code) || !known.includes(code)) {
-    const message = `The Sandbox-Provoke header does not name a code of this route. Codes of this route: ${known.join(', ')}.`;
+    const like = codesLike(code, known);
+    const guess = like.length === 0 ? '' : ` Did you mean ${like.join(' or ')}?`;
+    const message = `The Sandbox-Provoke header names no code of this route.${guess} Codes of this route: ${known.join(', ')}.`;
     throw new Refusal(fault, message);
   }
   if (code === 'service_unavailable') throw new OperationFailure('provoked', { busy: true, moneyMoved: 'no' });

@@ -1,9 +1,10 @@
 import { exampleRecord } from '../../contract/errors/examples.ts';
-import { curlOf, type ExampleRequest, exampleOf, writtenJson } from '../../contract/examples.ts';
+import { curlOf, type ExampleRequest, exampleOf, exampleReply, writtenJson } from '../../contract/examples.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_CARDS, type DemoCard, shownStatus } from '../../contract/sandbox/demo-cards.ts';
 import { formatMoney, MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import { GUIDES } from './guides/guide-list.ts';
+import { drawing } from './guides/guide-page.ts';
 import { type Html, html } from './page-html.ts';
 import { breakable, copyButton, listing, type Page, type PageContext } from './page-layout.ts';
 
@@ -18,17 +19,47 @@ export function homePage(context: PageContext): Page {
     data: undefined,
     content: html`<h1>Transfer Service</h1>
 <p class="lead">${LEAD}</p>
+<div class="intro">
+<figure class="picture">${drawing('docs/concepts.svg')}<figcaption>How money moves: in and out of a card program, to its cards and between them.</figcaption></figure>
+<section aria-labelledby="only-here"><h2 id="only-here">What only this service does</h2>
+<dl class="reasons">${reasons(context.mode).map(
+      ([title, text]) => html`<div><dt>${title}</dt><dd>${text}</dd></div>
+`,
+    )}</dl></section>
+</div>
 ${context.mode === 'sandbox' ? sandbox(context) : live(context)}
 <h2>Where next</h2>
 <dl class="says">
 <div><dt><a href="/guides">Guides</a></dt><dd>How to call, run and support the service${guideLinks(context.mode === 'sandbox' ? INTEGRATING : RUNNING)}</dd></div>
-<div><dt><a href="/docs">API reference</a></dt><dd>All operations with their fields, examples and errors. For tools, see the OpenAPI document at <a href="/openapi.json">/openapi.json</a>.</dd></div>
-<div><dt><a href="/errors">Errors</a></dt><dd>All error codes: what each one means, how to resolve it, and whether money moved.</dd></div>
+<div><dt><a href="/docs">API reference</a></dt><dd>Every operation with its fields, its errors, and an example for curl, TypeScript and Python. For tools: <a href="/openapi.json">/openapi.json</a>.</dd></div>
+<div><dt><a href="/errors">Errors</a></dt><dd>What you saw, what it means, how to resolve it, and whether money moved.</dd></div>
 <div><dt><a href="/events">Events</a></dt><dd>All types of events: when each is sent, what it contains, and how to cause it in the sandbox.</dd></div>
-<div><dt><a href="/console">Console</a></dt><dd>Find out what happened to a request, a transfer or a card; watch the service, stop it, fund it.</dd></div>
+<div><dt><a href="/console">Console</a></dt><dd>See what happened to a request, a transfer or a card; monitor the service, stop transfers, add funds.</dd></div>
 <div><dt><a href="/health/ready">Health</a></dt><dd>Whether the service can commit transfers.</dd></div>
 </dl>`,
   };
+}
+
+/** What sets the service apart, each with where it is explained. */
+function reasons(mode: 'sandbox' | 'live'): readonly (readonly [title: string, text: Html])[] {
+  return [
+    [
+      'Every error says what to do',
+      html`Each code has <a href="/errors">a page</a> with its causes and its resolution, and a request id leads to the values that were checked.`,
+    ],
+    [
+      'Money moves once, whatever fails',
+      html`With an <a href="/guides/idempotency">idempotency key</a> you can always send a request again. Every response says whether money moved.`,
+    ],
+    [
+      'Ask before you move money',
+      html`<a href="/docs/explain_transfer"><code>explain_transfer</code></a> runs every check of a transfer without making it, and shows the values that each check used.`,
+    ],
+    [
+      'Try every failure first',
+      html`${mode === 'sandbox' ? 'This sandbox' : 'A sandbox'} returns any error that you ask for, loses its database, and moves its clock: see the <a href="/guides/sandbox">sandbox guide</a>.`,
+    ],
+  ];
 }
 
 /** The guides that the page names, for those who integrate the service and for those who run it. */
@@ -53,17 +84,24 @@ const CLOSED = 'card_closed';
 
 function sandbox({ url, needsKey, supportContact }: PageContext): Html {
   const first = curlOf({ ...exampleOf('create_transfer'), headers: {} }, url, '', needsKey);
+  // The request above has no idempotency key, and in a sandbox that needs none no API key.
+  const created = {
+    ...Object(exampleReply('create_transfer')),
+    idempotency_key: null,
+    ...(needsKey ? {} : { created_by: 'sandbox' }),
+  };
   const refused = curlOf(transfer({ amount: 1_000, card_id: CLOSED }), url, '', needsKey);
   return html`${needsKey && html`<p>Others can reach this sandbox, so its requests need a key: on its machine, run <code>npx transfer-service operator-key create --name first</code>, and set <code>TRANSFER_SERVICE_KEY</code> to the key. Such a key has to name the card program in the header <code>Program-Id</code>, or create a key of the program: <a href="/guides/keys">API keys</a>.</p>`}
 <h2>Create your first transfer</h2>
 <p>This request loads 10.00 USD onto a card of the demo program. An amount is in minor units: 1000 is 10.00 USD.</p>
-${listing('Request', first)}
+<div class="sides">${listing('Request', first)}
+${listing('Response', JSON.stringify(created, null, 2))}</div>
 <h2>Get your first error</h2>
 <p>The same for a closed card. The code never changes, and <a href="/errors/${CLOSED}">its page</a> says what to do:</p>
-${listing('Request', refused)}
-${listing('Response', JSON.stringify(exampleRecord(CLOSED, supportContact), null, 2))}
+<div class="sides">${listing('Request', refused)}
+${listing('Response', JSON.stringify(exampleRecord(CLOSED, supportContact), null, 2))}</div>
 <h2 id="cards">Demo cards</h2>
-<p>Cards of the demo program. Each is for something else; the balance is that of a new sandbox.</p>
+<p>Cards of the demo program, one for each case. The balances are those of a new sandbox.</p>
 <ul class="cards">${DEMO_CARDS.map(card)}</ul>`;
 }
 
@@ -75,7 +113,7 @@ function card(one: DemoCard): Html {
     html` <code>${writtenJson({ card_id: name, ...refuses.body })}</code> returns <a href="/errors/${refuses.code}"><code>${breakable(refuses.code)}</code></a>.`
   }</p>
 <p class="state">${shownStatus(one)}</p>
-<p class="amount">${balance === MAXIMUM_BALANCE ? `${currency}, the most there is` : formatMoney(balance, currency)}</p></li>
+<p class="amount">${balance === MAXIMUM_BALANCE ? `the maximum, in ${currency}` : formatMoney(balance, currency)}</p></li>
 `;
 }
 

@@ -39,7 +39,9 @@ export type PageContext = {
 /** One page, without the frame that all pages have. */
 export type Page = {
   readonly title: string;
-  readonly section: 'errors' | 'events' | 'docs' | 'guides' | 'home';
+  readonly section: 'errors' | 'events' | 'docs' | 'guides' | 'home' | 'search';
+  /** What was searched for, on a page of results. */
+  readonly query?: string;
   /** A sentence for search engines and link previews. */
   readonly description: string;
   /** Path of the same content as data; undefined if only the Accept header selects it. */
@@ -67,6 +69,7 @@ export function documentOf(page: Page, host: Pick<PageContext, 'version' | 'mode
 <header class="top"><div class="wide">
 <a class="brand" href="/">Transfer Service</a>
 <nav aria-label="Main"><ul>${links}</ul></nav>
+${searchForm(page.query ?? '')}
 </div></header>
 <main id="content" class="wide" tabindex="-1">
 ${page.content}
@@ -95,6 +98,14 @@ ${body}
 `.toString();
 }
 
+/** The one search over everything, which every page has. */
+function searchForm(query: string): Html {
+  return html`<search><form action="/search" method="get">
+<label class="unseen" for="q">Search</label>
+<input id="q" name="q" type="search" value="${query}" maxlength="1000" placeholder="Search, or paste an error" autocomplete="off" autocapitalize="off" spellcheck="false">
+</form></search>`;
+}
+
 /** A name or a path, which may wrap after each underscore, slash or dot. */
 export function breakable(name: string): readonly HtmlPart[] {
   return name.split(/(?<=[_/.])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
@@ -117,21 +128,30 @@ export function anchorOf(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 }
 
-/** The fields of a schema, with their types, limits and descriptions, and whether they are required in a request. */
-export function fields(schema: object, marksRequired = true): Html {
-  return html`<dl class="says">${fieldsOf(schema).flatMap((field) => entries(field, '', marksRequired))}</dl>`;
+/** Which fields a list is of: those of the parts of a request or of a response, or of an event. */
+export type FieldList = 'path' | 'query' | 'body' | 'response' | 'event' | 'envelope';
+
+/** The fields of a schema, with their types, limits and descriptions, and whether a request requires them. */
+export function fields(schema: object, list: FieldList): Html {
+  return html`<dl class="says">${fieldsOf(schema).flatMap((field) => entries(field, '', list))}</dl>`;
+}
+
+/** The id of a field on the page of its operation. `path` has the names of the fields around it before it. */
+export function fieldAnchor(list: FieldList, path: string): string {
+  return `${list}-${path}`;
 }
 
 function entries(
   { name, type, required, limits, description, inner }: Field,
   above: string,
-  marksRequired: boolean,
+  list: FieldList,
 ): readonly Html[] {
+  const isOfRequest = list === 'path' || list === 'query' || list === 'body';
   const path = above !== '' && html`<span class="above">${breakable(above)}</span>`;
-  const own = html`<div${above !== '' && html` class="inner"`}><dt><code>${path}${breakable(name)}</code>${marksRequired && required && html` <span class="required">required</span>`}
+  const own = html`<div id="${fieldAnchor(list, above + name)}"${above !== '' && html` class="inner"`}><dt><code>${path}${breakable(name)}</code>${isOfRequest && required && html` <span class="required">required</span>`}
 <span class="type">${limits === '' ? type : `${type}, ${limits}`}</span></dt><dd>${withCode(description)}</dd></div>
 `;
-  return [own, ...inner.flatMap((field) => entries(field, `${above}${name}.`, marksRequired))];
+  return [own, ...inner.flatMap((field) => entries(field, `${above}${name}.`, list))];
 }
 
 /** A text of the contract, which marks code with backticks. */

@@ -1,7 +1,8 @@
 /**
- * The script of the pages: the buttons that copy listings, and the filter of the API reference. Each page contains it, and
- * the Content-Security-Policy allows it by its hash. Nothing depends on it: the buttons are hidden without it, and the
- * filter is a form.
+ * The script of the pages: the buttons that copy listings, the language of examples that a reader chose last, and the way from
+ * /docs#create_transfer, as earlier versions had it, to the page of the operation. Each page contains it, and the
+ * Content-Security-Policy allows it by its hash. Nothing depends on it: the buttons are hidden without it, and the list of the
+ * operations has the old anchors.
  *
  * Browsers offer the clipboard only over HTTPS and on this machine; elsewhere a text field that is copied does the same.
  */
@@ -39,46 +40,21 @@ export const SCRIPT = `
       }, 2000);
     });
   }
-  const filter = document.querySelector('form[data-filter]');
-  if (filter) {
-    const rows = [...document.querySelectorAll('[data-find]')];
-    const show = (selector, isShown) => {
-      for (const one of document.querySelectorAll(selector)) one.hidden = !isShown(one);
-    };
-    const apply = () => {
-      const words = filter.elements.q.value.toLowerCase().split(/\\s+/).filter(Boolean);
-      const found = new Set(
-        rows.filter((row) => words.every((word) => row.dataset.find.includes(' ' + word))).map((row) => row.dataset.of),
-      );
-      show('[data-of]', (one) => found.has(one.dataset.of));
-      show('[data-group]', (group) => group.querySelector('[data-of]:not([hidden])') !== null);
-      show('[data-unfiltered]', () => words.length === 0);
-      said.textContent = words.length === 0 ? '' : found.size + ' of ' + rows.length + ' operations match';
-    };
-    filter.addEventListener('input', apply);
-    filter.addEventListener('submit', (event) => {
-      event.preventDefault();
-      apply();
-      const first = document.querySelector('.operation:not([hidden])');
-      if (first) location.hash = first.dataset.of;
-    });
-    if (filter.elements.q.value !== '') apply();
-  }
-  if (!CSS.supports('selector(:target-current)')) {
-    const links = new Map([...document.querySelectorAll('.menu a')].map((link) => [link.hash.slice(1), link]));
-    const seen = new IntersectionObserver(
-      (entries) => {
-        const entered = entries.find((entry) => entry.isIntersecting);
-        if (!entered) return;
-        for (const link of links.values()) link.removeAttribute('aria-current');
-        links.get(entered.target.id)?.setAttribute('aria-current', 'true');
-      },
-      { rootMargin: '0px 0px -70% 0px' },
-    );
-    for (const id of links.keys()) {
-      const target = document.getElementById(id);
-      if (target) seen.observe(target);
+  const languages = [...document.querySelectorAll('input[name="language"]')];
+  if (languages.length > 0) {
+    try {
+      const chosen = languages.find((one) => one.value === localStorage.getItem('language'));
+      if (chosen) chosen.checked = true;
+    } catch {}
+    for (const one of languages) {
+      one.addEventListener('change', () => {
+        try {
+          localStorage.setItem('language', one.value);
+        } catch {}
+      });
     }
   }
+  const moved = [...document.querySelectorAll('.index li')].find((one) => '#' + one.id === location.hash);
+  if (moved) location.replace(moved.querySelector('a').href);
 })();
 `;

@@ -60,28 +60,31 @@ main:focus { outline: none; }
 .trail a { display: inline-block; padding: 0.2rem 0; }
 .trail + h1 { margin-top: 0.35rem; }
 
-.search { display: flex; gap: 0.6rem; max-width: 44rem; margin: 1.5rem 0 0.5rem; }
-.search input {
-  flex: 1; min-width: 0; font: inherit; color: inherit; background: var(--raised);
-  border: 1px solid var(--quiet); border-radius: 8px; padding: 0.6rem 0.85rem;
+.top search { flex: 1 1 12rem; max-width: 24rem; margin-left: auto; }
+.top input {
+  width: 100%; font: inherit; font-size: 0.92rem; color: inherit; background: var(--raised);
+  border: 1px solid var(--quiet); border-radius: 8px; padding: 0.35rem 0.7rem;
 }
-.search button {
-  font: inherit; font-weight: 600; color: var(--ground); background: var(--link);
-  border: 1px solid transparent; border-radius: 8px; padding: 0.6rem 1.1rem; cursor: pointer;
-}
-.search + p { font-size: 0.9rem; color: var(--quiet); }
-.label { display: block; font-weight: 600; margin-top: 1.75rem; }
-.label + .search { margin-top: 0.4rem; }
+.top input::placeholder { color: var(--quiet); opacity: 1; }
+.found { list-style: none; margin: 0 0 1rem; padding: 0; }
+.found li { padding: 0.55rem 0; border-bottom: 1px solid var(--line); max-width: none; }
+.found li > a { font-family: var(--mono); font-size: 0.92em; font-weight: 600; text-decoration: none; }
+.found li > .words { font-family: inherit; font-size: 1em; }
+.found a:hover { text-decoration: underline; }
+.found p { margin: 0.1rem 0 0; line-height: 1.5; }
+.found p + p { font-size: 0.9rem; color: var(--quiet); }
+.found .number { font-family: var(--mono); font-size: 0.92em; color: var(--tone); }
 
 .request { --tone: var(--request); } .server { --tone: var(--server); } .process { --tone: var(--process); }
-.types { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 1rem; list-style: none; padding: 0; margin: 2rem 0 0; }
-.types li {
-  background: var(--raised); border: 1px solid var(--line); border-top: 3px solid var(--tone);
-  border-radius: 8px; padding: 0.9rem 1.1rem; position: relative;
-}
-.types a { font-weight: 650; }
-.types a::after { content: ""; position: absolute; inset: 0; }
-.types p { margin: 0.3rem 0 0; font-size: 0.92rem; line-height: 1.5; color: var(--quiet); }
+.problems { columns: 24rem; column-gap: 2.5rem; margin-top: 1.5rem; }
+.problems section { break-inside: avoid; padding-bottom: 1.25rem; }
+.problems h2 { font-size: 1.1rem; margin: 0 0 0.5rem; }
+.problems dl { margin: 0; border-top: 1px solid var(--line); }
+.problems dl div { padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
+.problems dt { font-weight: 600; line-height: 1.4; }
+.problems dd { margin: 0; line-height: 1.5; }
+.problems dd a { display: inline-block; font-family: var(--mono); font-size: 0.86rem; line-height: 1.3; padding: 0.25rem 0; text-decoration: none; margin-right: 0.75rem; }
+.problems dd a:hover { text-decoration: underline; }
 .kind { color: var(--tone); }
 .group > h2 { border-bottom: 4px double var(--line); padding-bottom: 0.4rem; margin-top: 3.25rem; }
 .group > h3 { margin: 1.75rem 0 0.25rem; }
@@ -101,13 +104,13 @@ main:focus { outline: none; }
 .events li { grid-template-columns: minmax(0, 15rem) minmax(0, 1fr); }
 .events p { grid-column: 2; }
 .remedy p + p { margin-top: 0.5rem; }
-.family { background: var(--sunken); border-radius: 10px; padding: 1.1rem 1.25rem 0.6rem; margin: 1.5rem 0; }
-.family h3 { margin: 0 0 0.4rem; }
+.family { background: var(--sunken); border-radius: 10px; padding: 0.9rem 1.25rem 0.2rem; margin: 1rem 0; }
+.family h4 { margin: 0 0 0.4rem; font-size: 1rem; }
 .family p { margin: 0 0 0.8rem; font-size: 0.95rem; }
-.family ul { list-style: none; margin: 0; padding: 0; columns: 17rem; column-gap: 1.5rem; }
-.family li { break-inside: avoid; padding: 0.22rem 0; line-height: 1.4; }
-.family li a { font-family: var(--mono); font-size: 0.86rem; text-decoration: none; }
-.family li a:hover { text-decoration: underline; }
+.pairs { list-style: none; margin: 0; padding: 0; }
+.pairs li { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; padding: 0.35rem 0; border-bottom: 1px solid var(--line); max-width: none; line-height: 1.4; }
+.pairs a { font-family: var(--mono); font-size: 0.86rem; text-decoration: none; }
+.pairs a:hover { text-decoration: underline; }
 
 .facts {
   display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); margin: 1.75rem 0 0;
@@ -154,6 +157,12 @@ main:focus { outline: none; }
 .adjacent a { text-decoration: none; }
 .adjacent a:hover { text-decoration: underline; }
 
+.intro { display: grid; grid-template-columns: minmax(0, 26rem) minmax(0, 1fr); gap: 0 2.5rem; align-items: start; margin-top: 1rem; }
+.intro h2 { margin-top: 1.25rem; }
+.reasons dt { font-weight: 650; }
+.reasons dd { margin: 0.1rem 0 0.9rem; line-height: 1.5; }
+.sides .listing pre { font-size: 0.77rem; }
+.sides { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0 1.25rem; align-items: start; }
 .cards { list-style: none; margin: 0 0 1.5rem; padding: 0; }
 .cards li {
   display: grid; grid-template-columns: minmax(0, 14.5rem) minmax(0, 1fr) 5.5rem minmax(0, 8rem); gap: 0 1rem; align-items: baseline;
@@ -165,8 +174,6 @@ main:focus { outline: none; }
 .cards p code { font-size: 0.86em; overflow-wrap: anywhere; }
 .cards .state, .cards .amount { font-size: 0.9rem; color: var(--quiet); }
 .cards .amount { text-align: right; font-variant-numeric: tabular-nums; }
-.operation { border-top: 1px solid var(--line); margin-top: 2.5rem; }
-.operation > h3 { font-size: 1.15rem; margin-top: 1.75rem; }
 .route { font-family: var(--mono); font-size: 0.92rem; background: var(--sunken); border-radius: 8px; padding: 0.5rem 0.9rem; max-width: none; overflow-wrap: anywhere; }
 .route b { color: var(--link); margin-right: 0.6rem; }
 .precedence { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.1rem 0.35rem; max-width: none; font-size: 0.86rem; }
@@ -187,19 +194,18 @@ details > :not(summary) { margin-top: 0.5rem; }
   .events p { grid-column: 1; }
   .cards li { grid-template-columns: minmax(0, 1fr) auto; gap: 0.15rem 0.75rem; }
   .cards div, .cards p:not(.state, .amount) { grid-column: 1 / -1; }
+  .intro, .sides { grid-template-columns: minmax(0, 1fr); }
   .facts { grid-template-columns: 1fr 1fr; }
   .says { grid-template-columns: minmax(0, 1fr); }
   .listing pre { font-size: 0.8rem; padding: 0.75rem 0.8rem; }
-  .search { flex-wrap: wrap; }
-  .search input { flex-basis: 100%; }
-  .search button { flex: 1; }
+  .top search { flex-basis: 100%; max-width: none; margin: 0.4rem 0 0; }
 }
 @media (prefers-contrast: more) { :root { --line: var(--quiet); --quiet: var(--ink); } }
 @media print {
   :root { color-scheme: light; --ground: #fff; --raised: #fff; --sunken: #fff; --ink: #000; --quiet: #444; --line: #999; --link: #000; --request: #000; --server: #000; --process: #000; }
   body { font-size: 10.5pt; }
   .wide { max-width: none; padding: 0; }
-  .top nav, .skip, .copy, .search, .search + p, .label, .adjacent, .types { display: none; }
+  .top nav, .top search, .skip, .copy, .adjacent { display: none; }
   .listing, .facts, .codes li, .remedy, .says > div, .family { break-inside: avoid; }
   h2, h3, h4 { break-after: avoid; }
   .bottom { margin-top: 1.5rem; padding: 0.5rem 0; }

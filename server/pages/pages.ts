@@ -6,10 +6,9 @@ import {
   FAMILY_PATTERNS,
   isErrorCode,
 } from '../../contract/errors/catalogue.ts';
-import { searchCatalogue } from '../../contract/errors/search/search-catalogue.ts';
 import { type EventTypeRecord, eventTypeRecord, isEventType } from '../../contract/events/catalogue.ts';
 import { servedDocument } from '../../contract/openapi/served.ts';
-import type { ErrorCode } from '../../contract/operations.ts';
+import { type ErrorCode, OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
@@ -20,7 +19,6 @@ import { maskedText } from '../foundation/redaction.ts';
 import { errorCodePage } from './catalogue/error-code-page.ts';
 import { errorListPage } from './catalogue/error-list-page.ts';
 import { eventListPage } from './catalogue/event-list-page.ts';
-import { searchEventTypes } from './catalogue/event-search.ts';
 import { eventTypePage } from './catalogue/event-type-page.ts';
 import { ICON_ICO, ICON_SVG } from './favicon.ts';
 import { findGuide, guideData, guideListPage, guideMarkdown, guidePage } from './guides/guide-page.ts';
@@ -28,7 +26,11 @@ import { homePage } from './home-page.ts';
 import { PageCache, type StoredBody, storedBody } from './page-cache.ts';
 import { documentOf, PAGE_HEADERS, type Page, type PageContext } from './page-layout.ts';
 import { type PageResponse, prefersPage } from './page-response.ts';
+import { operationPage } from './reference/operation-page.ts';
 import { referencePage } from './reference/reference-page.ts';
+import { isServed } from './reference/reference-sections.ts';
+import { nearestOf, pageSearch } from './search/page-search.ts';
+import { type SearchSection, searchPage } from './search/search-page.ts';
 
 /** A request for a page. */
 export type PageRequest = {
@@ -72,6 +74,7 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
   const cache = new PageCache();
   const pages: Readonly<Record<string, (request: ParsedRequest) => PageResponse | Promise<PageResponse>>> = {
     '/': showHome,
+    '/search': (request) => showResults(request, 'search'),
     '/health/live': () => asHealth({ status: 'live' }),
     '/health/ready': () => showReadiness(host),
     '/errors': (request) => showErrors(request, request.wantsPage),
@@ -88,6 +91,7 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/docs/runbook/:page': (request) =>
       showGuide(request, `runbook/${request.parameters.page?.replace(/\.md$/, '') ?? ''}`),
     '/docs': showReference,
+    '/docs/:operation': showOperation,
     '/openapi.json': (request) => asCachedData('openapi', request, () => readable(openApiOf(request.context))),
     '/favicon.ico': (request) => asIcon('image/x-icon', request, ICON_ICO),
     '/favicon.svg': (request) => asIcon('image/svg+xml', request, ICON_SVG),
@@ -129,13 +133,17 @@ function showHome(request: ParsedRequest): PageResponse {
   return varying({ type: JSON_TYPE, body: storedBody(JSON.stringify(root)), headers: [] });
 }
 
-function showErrors(request: ParsedRequest, isPage: boolean): PageResponse {
-  const { query, context } = request;
-  const isSearch = query.trim() !== '';
-  if (isPage && isSearch) return varying(asPage(errorListPage(query), context));
-  if (isPage) return varying(asCachedPage('errors', request, () => errorListPage('')));
-  if (isSearch) return varying(asReadableData(catalogueData(query)));
-  return varying(asCachedData('errors.json', request, () => readable(catalogueData(''))));
+/** What was found in everything, or in one section. */
+async function showResults({ query, context }: ParsedRequest, section: SearchSection): Promise<PageResponse> {
+  return asPage(await searchPage(query, section, context), context);
+}
+
+async function showErrors(request: ParsedRequest, isPage: boolean): Promise<PageResponse> {
+  const isSearch = request.query.trim() !== '';
+  if (isPage && isSearch) return varying(await showResults(request, 'errors'));
+  if (isPage) return varying(asCachedPage('errors', request, errorListPage));
+  if (isSearch) return varying(asReadableData(await foundErrors(request.query)));
+  return varying(asCachedData('errors.json', request, () => readable({ data: ERROR_CODES.map(catalogueRecord) })));
 }
 
 function showError(request: ParsedRequest): PageResponse {
@@ -144,10 +152,10 @@ function showError(request: ParsedRequest): PageResponse {
   return varying(asCachedPage(`errors/${code}`, request, (context) => errorCodePage(code, context)));
 }
 
-/** The catalogue as data, in its order; for a search, the codes that match, best first. */
-function catalogueData(query: string): { readonly data: readonly CatalogueRecord[] } {
-  if (query.trim() === '') return { data: ERROR_CODES.map(catalogueRecord) };
-  const data = searchCatalogue(query).hits.map(({ code, family }) => ({
+/** The codes that match, best first. */
+async function foundErrors(query: string): Promise<{ readonly data: readonly CatalogueRecord[] }> {
+  const { errors } = await pageSearch();
+  const data = errors(query).map(({ code, family }) => ({
     ...catalogueRecord(code),
     ...(family && { family: { pattern: FAMILY_PATTERNS[family.kind], codes: [...family.codes] } }),
   }));
@@ -162,13 +170,12 @@ function findCode(name: string): { readonly code: ErrorCode; readonly isData: bo
   throw new Refusal('route_not_found', `There is no error code '${maskedText(code)}'. See /errors for all codes.`);
 }
 
-function showEvents(request: ParsedRequest, isPage: boolean): PageResponse {
-  const { query, context } = request;
-  const isSearch = query.trim() !== '';
-  if (isPage && isSearch) return varying(asPage(eventListPage(query), context));
-  if (isPage) return varying(asCachedPage('events', request, () => eventListPage('')));
-  if (isSearch) return varying(asReadableData(eventData(query)));
-  return varying(asCachedData('events.json', request, () => readable(eventData(''))));
+async function showEvents(request: ParsedRequest, isPage: boolean): Promise<PageResponse> {
+  const isSearch = request.query.trim() !== '';
+  if (isPage && isSearch) return varying(await showResults(request, 'events'));
+  if (isPage) return varying(asCachedPage('events', request, eventListPage));
+  if (isSearch) return varying(asReadableData(await foundEvents(request)));
+  return varying(asCachedData('events.json', request, () => readable({ data: EVENT_TYPES.map(eventTypeRecord) })));
 }
 
 function showEvent(request: ParsedRequest): PageResponse {
@@ -177,10 +184,11 @@ function showEvent(request: ParsedRequest): PageResponse {
   return varying(asCachedPage(`events/${type}`, request, (context) => eventTypePage(type, context)));
 }
 
-/** The catalogue of events as data, in its order; for a search, the types that match, best first. */
-function eventData(query: string): { readonly data: readonly EventTypeRecord[] } {
-  const types = query.trim() === '' ? EVENT_TYPES : searchEventTypes(query).hits;
-  return { data: types.map(eventTypeRecord) };
+/** The types of events that match, best first. */
+async function foundEvents({ query, context }: ParsedRequest): Promise<{ readonly data: readonly EventTypeRecord[] }> {
+  const { others } = await pageSearch();
+  const types = nearestOf(others(query, context.mode), 'event').map(({ entry }) => entry.name);
+  return { data: types.filter(isEventType).map(eventTypeRecord) };
 }
 
 /** The type in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such type. */
@@ -191,14 +199,27 @@ function findEventType(name: string): { readonly type: EventType; readonly isDat
   throw new Refusal('route_not_found', `There is no type of event '${maskedText(type)}'. See /events for all types.`);
 }
 
-/** The API reference; for a search, the operations that match. */
-function showReference(request: ParsedRequest): PageResponse {
-  const { query, context } = request;
-  if (query.trim() !== '') return asPage(referencePage(context, query), context);
-  return asCachedPage('docs', request, (own) => referencePage(own));
+/** The first page of the API reference; for a search, the operations and fields that match. */
+function showReference(request: ParsedRequest): PageResponse | Promise<PageResponse> {
+  if (request.query.trim() !== '') return showResults(request, 'docs');
+  return asCachedPage('docs', request, referencePage);
 }
 
-function showGuides(request: ParsedRequest, isPage: boolean): PageResponse {
+/** The page of an operation that the service has. */
+function showOperation(request: ParsedRequest): PageResponse {
+  const id = findOperation(request.parameters.operation ?? '', request.context.mode);
+  return asCachedPage(`docs/${id}`, request, (context) => operationPage(id, context));
+}
+
+/** The operation of a path. Throws a Refusal, route_not_found, if the service has none of that name. */
+function findOperation(name: string, mode: 'sandbox' | 'live'): OperationId {
+  const id = OPERATION_IDS.find((own) => own === name);
+  if (id !== undefined && isServed(id, mode)) return id;
+  throw new Refusal('route_not_found', `There is no operation '${maskedText(name)}'. See /docs for all operations.`);
+}
+
+function showGuides(request: ParsedRequest, isPage: boolean): PageResponse | Promise<PageResponse> {
+  if (isPage && request.query.trim() !== '') return showResults(request, 'guides').then(varying);
   if (isPage) return varying(asCachedPage('guides', request, guideListPage));
   return varying(asReadableData(guideData()));
 }

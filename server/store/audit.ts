@@ -73,14 +73,31 @@ export function insertAuditEntries(notes: readonly AuditNote[]): Statement {
 }
 
 /** Which rows are listed; null for no condition. */
-export type AuditFilter = { readonly action: string | null; readonly from: Date | null; readonly to: Date | null };
+export type AuditFilter = {
+  readonly action: string | null;
+  readonly actor: string | null;
+  /** Inner UUID. */
+  readonly programId: string | null;
+  readonly from: Date | null;
+  readonly to: Date | null;
+};
 
 const LIST_AUDIT_ENTRIES = statement(
   'list_audit_entries',
-  { after: nullable(UUID), action: nullable(TEXT), from: nullable(DATE), to: nullable(DATE), count: NUMBER },
+  {
+    after: nullable(UUID),
+    action: nullable(TEXT),
+    actor: nullable(TEXT),
+    programId: nullable(UUID),
+    from: nullable(DATE),
+    to: nullable(DATE),
+    count: NUMBER,
+  },
   `select ${COLUMNS} from audit_entry
     where (:after::uuid is null or position < (select position from audit_entry where entry_id = :after))
       and (:action::text is null or action = :action)
+      and (:actor::text is null or actor = :actor)
+      and (:programId::uuid is null or program_id = :programId)
       and (:from::timestamptz is null or created_at >= :from) and (:to::timestamptz is null or created_at < :to)
     order by position desc limit :count`,
 );

@@ -30,22 +30,27 @@ const CALLER_NAMES = columns({
   programName: nullable(TEXT),
   sessionCreatedAt: nullable(DATE),
   lastActiveAt: nullable(DATE),
+  secondsAhead: NUMBER,
 });
 
-/** The names of a key and its card program, and the times of the session. */
+/** How far the clock of the sandbox is ahead: 0 where it was never moved. */
+const SECONDS_AHEAD = `coalesce((select extract(epoch from ahead) from sandbox_clock where singleton), 0)::integer
+      as seconds_ahead`;
+
+/** The names of a key and its card program, the times of the session, and how far the clock is ahead, in seconds. */
 export type CallerNames = RowOf<typeof CALLER_NAMES.columns>;
 
 const READ_CALLER_NAMES = statement(
   'read_caller_names',
   { keyId: UUID, sessionId: nullable(UUID) },
   `select api_key.name as key_name, api_key.expires_at as key_expires_at, program.name as program_name,
-      console_session.created_at as session_created_at, console_session.last_active_at
+      console_session.created_at as session_created_at, console_session.last_active_at, ${SECONDS_AHEAD}
     from api_key left join program using (program_id)
       left join console_session on console_session.session_id = :sessionId
     where api_key.key_id = :keyId`,
 );
 
-/** Reads the names of a key and its card program, and the times of the session; no row if the key does not exist. */
+/** Reads {@link CallerNames}; no row if the key does not exist. */
 export function readCallerNames(keyId: string, sessionId: string | null): Statement {
   return READ_CALLER_NAMES({ keyId, sessionId });
 }
@@ -58,10 +63,10 @@ export function toCallerNames(row: Row): CallerNames {
 const READ_PROGRAM_NAME = statement(
   'read_program_name',
   { programId: UUID },
-  'select name as program_name from program where program_id = :programId',
+  `select name as program_name, ${SECONDS_AHEAD} from program where program_id = :programId`,
 );
 
-/** Reads the name of a card program, as `program_name`. */
+/** Reads the name of a card program, as `program_name`, and how far the clock is ahead, as `seconds_ahead`. */
 export function readProgramName(programId: string): Statement {
   return READ_PROGRAM_NAME({ programId });
 }

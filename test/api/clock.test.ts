@@ -21,6 +21,7 @@ describe('move_clock', () => {
       const asked = Date.now();
       const moved = await client().sandbox.moveClock({ seconds_ahead: seconds });
       expect(moved.seconds_ahead).toBe(seconds);
+      expect((await client().sessions.current()).sandbox_seconds_ahead).toBe(seconds);
       const { created_at } = await client().transfers.create({ amount: 1, card_id: 'card_active' });
       const moments = [asked + seconds * SECOND, moved.now, created_at, Date.now() + seconds * SECOND];
       const times = moments.map((moment) => new Date(moment).getTime());

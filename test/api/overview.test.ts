@@ -5,6 +5,7 @@ import { TransferService } from '../../sdk/client.ts';
 import { startStoringTransferCounts } from '../../server/background/jobs/store-transfer-counts.ts';
 import { readTransferCounts, toHourlyCount } from '../../server/store/overview/transfer-count.ts';
 import { dropOldErrors } from '../../server/store/partition.ts';
+import { Processes } from '../../server/subjects/overview/processes.ts';
 import { TransferCounts } from '../../server/subjects/overview/transfer-counts.ts';
 import { operatorKey, withSecret } from '../harness/keys.ts';
 import { waitFor } from '../harness/process.ts';
@@ -52,6 +53,42 @@ describe('get_overview', () => {
     await waitFor('the counts of the hour', async () => (await counted()) === 2);
   });
 
+  test('shows all processes together, and which of them are alive', async () => {
+    const { client: caller } = running();
+    const database = ledger.database;
+    const minute = (members: object) => ({
+      ...{ milliseconds: 60_000, transfers: 0, succeeded: 0, refused: 0, invalid: 0, failed: 0, latencies: [] },
+      ...members,
+    });
+    const [one, two] = [new Processes('1.0.0'), new Processes('1.1.0')];
+    await one.store(database, minute({ transfers: 120, succeeded: 1 }));
+    await two.store(database, minute({ transfers: 60, succeeded: 2, latencies: [[60, 3]] }));
+    await two.store(database, minute({ transfers: 60, succeeded: 3, latencies: [[60, 3]] }));
+    const seen = async (from = one) => from.show(await from.list(database), minute({ transfers: 180, succeeded: 1 }));
+    const { all, processes } = await seen();
+    // What a process knows of itself is newer than what it has stored.
+    expect(all).toMatchObject({ transfers_per_second: 4, requests: 4, p50_milliseconds: expect.any(Number) });
+    expect(processes.map(({ version, alive, current }) => [version, alive, current]).toSorted()).toEqual([
+      ['1.0.0', true, true],
+      ['1.1.0', true, false],
+    ]);
+    await owner.query(
+      "update service_process set seen_at = clock_timestamp() - interval '1 minute' where version = '1.1.0'",
+    );
+    const later = await seen();
+    expect(later.all).toMatchObject({ transfers_per_second: 3, requests: 1 });
+    expect(later.processes.find(({ version }) => version === '1.1.0')).toMatchObject({ alive: false, current: false });
+    await owner.query("update service_process set seen_at = clock_timestamp() - interval '2 hours'");
+    await one.store(database, minute({}));
+    expect((await seen(two)).processes.map(({ version }) => version).toSorted()).toEqual(['1.0.0', '1.1.0']);
+    expect((await owner.query('select from service_process')).rowCount).toBe(1);
+    await one.leave(database);
+    expect((await owner.query('select from service_process')).rowCount).toBe(0);
+    // The service that is asked is one of its processes, and counts itself at once.
+    await waitFor('the process', async () => (await caller.status.overview()).processes?.length === 1);
+    expect((await caller.status.overview()).processes).toMatchObject([{ alive: true, current: true }]);
+  });
+
   test('everybody gets the same bytes within a second', async () => {
     const read = async () => (await client().status.overview()).made_at;
     const made = await Promise.all(Array.from({ length: 20 }, read));
@@ -76,6 +113,7 @@ describe('get_overview', () => {
       const found = await get();
       expect(found.status).toBe(200);
       expect((JSON.parse(found.text) as Overview).hours).toBeNull();
+      expect(JSON.parse(found.text)).toMatchObject({ all: null, processes: null });
     } finally {
       await client().sandbox.startDatabase();
     }
@@ -126,7 +164,8 @@ describe('counts of transfers', () => {
     const program = randomUUID();
     counts.note(program, 'load');
     const failures: unknown[] = [];
-    const job = startStoringTransferCounts(ledger.database, counts, (error) => failures.push(error));
+    const storing = { store: counts.store.bind(counts), leave: counts.store.bind(counts) };
+    const job = startStoringTransferCounts(ledger.database, storing, (error) => failures.push(error));
     await owner.query('alter table transfer_count rename to away');
     try {
       await job.stop();

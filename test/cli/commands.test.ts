@@ -312,7 +312,7 @@ describe('error codes, without the service', () => {
   });
 
   test.each([
-    ['funds', 'did you mean insufficient_funds, card_not_empty?'],
+    ['funds', 'did you mean insufficient_funds?'],
     ['nsf', 'did you mean insufficient_funds?'],
     ['frozen', 'did you mean card_suspended?'],
     ['xylophone', 'list them with: transfer-service errors codes'],

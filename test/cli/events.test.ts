@@ -107,10 +107,12 @@ describe('events tail', () => {
     service.play(stream([event(8)]));
     const { output } = await runUntil(
       whenReceived(service, 1),
-      'events tail --after 7 --type transfer.* --subject tr_1',
+      'events tail --after 7 --type transfer.*,card.created --type key.* --subject tr_1',
     );
     expect(output).toMatch(/^$|8 {2}transfer/);
-    expect(service.received[0]?.url).toBe('/api/v0.1/core/event?type=transfer.*&subject_id=tr_1&after=7');
+    expect(service.received[0]?.url).toBe(
+      '/api/v0.1/core/event?type=transfer.*%2Ccard.created%2Ckey.*&subject_id=tr_1&after=7',
+    );
   });
 
   test('of all programs has the number and the program', async () => {
@@ -156,6 +158,10 @@ describe('events tail', () => {
 
 test.each([
   ['events list --after 41 --type transfer.* --limit 5', '/api/v0.1/core/event?limit=5&after=41&type=transfer.*'],
+  [
+    'events list --type transfer.*,card.created --type key.*',
+    '/api/v0.1/core/event?type=transfer.*%2Ccard.created%2Ckey.*',
+  ],
   ['events search --after 1041 --program prog_1', '/api/v0.1/operator/event?after=1041&program_id=prog_1'],
 ])('%s reads on after a position', async (commandLine, url) => {
   service.play(HEAD);
@@ -190,6 +196,14 @@ describe('events listen', () => {
     }
     expect(output).toMatch(/^ {5}1 {2}transfer\.completed {2}tr_[0-9a-f]{32} {2}204 in \d+ ms\n/);
     expect(errors).toContain(`Forwarding to ${target.url}\n`);
+  });
+
+  test('forwards the bytes that the service sent', async () => {
+    const text = JSON.stringify(event(1)).replace(/}}$/, ',"large":90071992547409930, "1":1.0}}');
+    const chunks = [`id: 1\ndata: ${text}\n\n`];
+    service.play({ chunks, contentType: 'text/event-stream', ends: 'without an end' });
+    await runUntil(whenReceived(target, 1), LISTEN);
+    expect(target.received[0]?.body).toBe(text);
   });
 
   test('waits while nothing listens at the URL', async () => {

@@ -45,7 +45,7 @@ describe('an empty list says what to do next', () => {
     ['errors list', 'No errors.\n', 'errors tail\n'],
     ['keys list', 'No API keys.\n', 'keys create --name <text>'],
     ['search 987.65', 'No results.\n', 'errors search --help\n'],
-    ['search 12.34', 'No results.\n', 'requests show <request_id>\n'],
+    ['search 12.34', 'No results.\n', 'requests inspect <request_id>\n'],
   ])('%s', async (text, first, next) => {
     service.play({ status: 200, body: { data: [], next_cursor: null, complete: true } });
     const { exitCode, output } = await runHere(service.url, text.split(' '));

@@ -132,8 +132,8 @@ describe('webhooks show says what to do about a webhook', () => {
       { status: 'disabled', status_reason: 'gone' },
       ['Nothing is sent: the URL responded with 410 Gone.', 'webhooks update wh_1 --status enabled --resume now\n'],
     ],
-    [{ status: 'disabled', status_reason: 'failing' }, ['Nothing is sent: everything failed for 120 hours.']],
-    [{ dead: 1 }, ['1 event was given up', 'webhooks replay wh_1 --only failed --from <time>\n']],
+    [{ status: 'disabled', status_reason: 'failing' }, ['Nothing is sent: every attempt failed for 120 hours.']],
+    [{ dead: 1 }, ['1 event is undelivered', 'webhooks replay wh_1 --only failed --from <time>\n']],
   ])('%j', async (fields, advice) => {
     service.play(ok({ ...WEBHOOK, webhook_id: 'wh_1', ...fields }));
     const { output } = await type('webhooks show wh_1');

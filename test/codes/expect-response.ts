@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
 import { ERRORS, familyOf } from '../../contract/errors/catalogue.ts';
-import { searchCatalogue } from '../../contract/errors/search/search-catalogue.ts';
 import {
   type ErrorCode,
   OPERATIONS,
@@ -8,6 +7,7 @@ import {
   precedenceOf,
   saysIfMoneyMoved,
 } from '../../contract/operations.ts';
+import { searchErrors } from '../../contract/search/error-search.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { send } from './send.ts';
 
@@ -115,7 +115,7 @@ function expectRecord({ body, status, headers }: RawResponse, code: ErrorCode): 
 
 /** Whoever pastes the message alone finds the code first, or its family. One that is not is missing in `KNOWN_MESSAGES`. */
 export function expectFound(message: string, code: ErrorCode): void {
-  const [hit] = searchCatalogue(message).hits;
+  const [hit] = searchErrors(message);
   const found = hit?.family?.kind ?? hit?.code;
   expect(`${message} finds ${found}`).toBe(`${message} finds ${familyOf(code)?.kind ?? code}`);
 }

@@ -131,7 +131,7 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   search_errors: ['program_id=x'],
   search: ['q=%20', 'program_id=prog_1', 'q=x&program_id=x'],
   count_errors: ['code=x'],
-  list_audit_entries: ['action=get_transfer'],
+  list_audit_entries: ['action=get_transfer', 'program_id=prog_1'],
   verify_audit: ['after=9007199254740991'],
 };
 

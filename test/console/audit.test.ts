@@ -1,5 +1,9 @@
 import pg from 'pg';
+import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { ACTIONS, isTold } from '../../console/format/audit.ts';
+import { TransferService } from '../../sdk/client.ts';
+import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from '../../server/subjects/audit/audit.ts';
 import { operatorKey } from '../harness/keys.ts';
 import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
@@ -11,40 +15,58 @@ const { openConsole, service } = useConsole();
 beforeAll(async () => {
   const { client } = service();
   for (let at = 0; at < 60; at += 1) await client.keys.create(operatorKey(`key ${at}`));
+  const { program_id } = await client.programs.create({ name: 'Lumen Gift Cards', currency: 'USD' });
+  const maria = await client.keys.create(operatorKey('Maria'));
+  const as = new TransferService({ baseUrl: service().url, key: maria.key ?? '' });
+  await as.switch.change({ program_id, type: 'unload', disabled: true, reason: 'OPS-311' });
   await client.switch.change({ disabled: false, reason: `Nothing ${SCRIPT}` });
 });
 
-const table = 'Entries of the audit log';
+const entriesOf = (page: Page) => page.getByRole('list', { name: 'Entries of the audit log' }).locator('> li');
+
+test('every action of the log is told in a sentence of its own', () => {
+  const recorded = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS, ...OTHER_ACTIONS];
+  expect(recorded.filter((action) => !isTold(action))).toEqual([]);
+  expect(ACTIONS.map(([action]) => action).toSorted()).toEqual([...recorded].toSorted());
+});
 
 describe('the audit log', () => {
-  test('is listed page by page, filtered, and every entry shows its details', async () => {
+  test('is listed page by page in sentences, filtered by person, action, program and time, with every detail', async () => {
     const page = await openConsole('/console/audit');
-    const rows = page.getByRole('table', { name: table }).locator('tbody tr');
-    await waitFor('the first page', async () => (await rows.count()) === 50);
+    const entries = entriesOf(page);
+    await waitFor('the first page', async () => (await entries.count()) === 50);
     await page.getByRole('button', { name: 'Older' }).click();
     await page.getByText('Page 2').waitFor();
-    await page.getByLabel('Action').fill('change_switch');
-    await waitFor('the filter', async () => (await rows.count()) === 1);
+    await page.getByLabel('Action').selectOption('Stop or restart transfers');
+    await waitFor('the filter', async () => (await entries.count()) === 2);
     expect(new URL(page.url()).searchParams.get('action')).toBe('change_switch');
-    await rows.getByText('Show').click();
-    await rows.locator('.json').getByText(SCRIPT.replaceAll('"', '\\"')).waitFor();
+    expect(await entries.first().innerText()).toContain(`A local caller restarted all transfers: Nothing ${SCRIPT}`);
+    await page.getByLabel('Who').selectOption('Maria');
+    await waitFor('the person', async () => (await entries.count()) === 1);
+    await entries.getByText('Maria stopped unloads for Lumen Gift Cards: OPS-311').waitFor();
+    await page.getByLabel('Card program').selectOption('Lumen Gift Cards');
+    await page.getByLabel('Time', { exact: true }).selectOption('Last hour');
+    await page.waitForURL(/period=hour/);
+    await entries.getByRole('button', { name: /^Details of entry/ }).click();
+    await entries.locator('.json').getByText('"reason": "OPS-311"').waitFor();
     await expectAccessibleInEveryView(page);
-    await page.getByLabel('Action').fill('nothing');
-    await page.getByText('list_audit_entries_schema').waitFor();
+    await screenshot(page, 'audit-entry');
+    await page.getByLabel('Action').selectOption('Refused keys');
+    await page.getByText('Change the filters, or clear them.').waitFor();
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await page.getByText('Page 2').waitFor();
     await page.getByRole('button', { name: 'Newer' }).click();
-    await waitFor('all entries', async () => (await rows.count()) === 50);
+    await waitFor('all entries', async () => (await entries.count()) === 50);
     await screenshot(page, 'audit');
   });
 
-  test('is verified, and its head can be copied', async () => {
+  test('is verified, and its latest hash can be copied', async () => {
     const page = await openConsole('/console/audit', { theme: 'dark', width: 390 });
     await page.getByRole('button', { name: 'Verify the log' }).click();
     await page.getByText('The log is intact').waitFor();
     const { hash } = await service().client.audit.verify();
-    await page.locator('.facts').getByText(hash).waitFor();
-    await page.getByRole('button', { name: 'Copy the position and the head' }).waitFor();
+    await page.locator('.details').getByText(hash).waitFor();
+    await page.getByRole('button', { name: 'Copy the position and the hash' }).waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'audit-verified-phone');
   });

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
@@ -69,11 +69,13 @@ describe('One card', () => {
   test('shows its state, limits, duplicates, holds and statement', async () => {
     const page = await openConsole(at(`card/${world.card_id}`));
     await page.getByText('Money can move to it and from it.').waitFor();
-    await expect.poll(() => rowsOf(page, 'Likely duplicates, newest first').count()).toBe(1);
+    const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
+    await duplicates.getByText(/^Probably charged twice: /).waitFor();
+    expect(await duplicates.getByRole('button', { name: 'Reverse' }).count()).toBe(2);
     await expect.poll(() => rowsOf(page, 'Open holds, newest first').count()).toBe(1);
     await expect.poll(() => rowsOf(page, 'Lines of the statement, newest first').count()).toBe(3);
     expect(await page.getByRole('meter').count()).toBeGreaterThan(2);
-    await page.getByText('frees at').first().waitFor();
+    await page.getByText('resets').first().waitFor();
     await screenshot(page, 'card');
     await expectAccessibleInEveryView(page);
   });
@@ -82,16 +84,17 @@ describe('One card', () => {
     const page = await openConsole(at('card/shop-1'));
     await page.getByRole('button', { name: 'Suspend' }).click();
     const dialog = page.getByRole('dialog');
+    await dialog.getByRole('heading', { name: 'Suspend employee 7 ··9173' }).waitFor();
     await dialog.getByText('no money moves to or from it').waitFor();
-    await dialog.getByRole('button', { name: 'Leave it as it is' }).click();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
     expect((await client.cards.get('shop-1')).status).toBe('active');
     await page.getByRole('button', { name: 'Suspend' }).click();
     await dialog.getByRole('button', { name: 'Suspend' }).click();
-    await page.getByText('The card is inactive now.').waitFor();
+    await page.getByText('employee 7 ··9173 is suspended now.').waitFor();
     expect((await client.cards.get('shop-1')).status).toBe('inactive');
     await page.getByRole('button', { name: 'Activate' }).click();
     await dialog.getByRole('button', { name: 'Activate' }).click();
-    await page.getByText('The card is active now.').waitFor();
+    await page.getByText('employee 7 ··9173 is active now.').waitFor();
   });
 
   test('with money is closed only together with its balance, whose amount is named', async () => {
@@ -100,10 +103,10 @@ describe('One card', () => {
     const page = await openConsole(at(`card/${card_id}`));
     await page.getByRole('button', { name: 'Close', exact: true }).click();
     const dialog = page.getByRole('dialog');
-    expect(await dialog.getByRole('button', { name: 'Close', exact: true }).last().isDisabled()).toBe(true);
+    expect(await dialog.getByRole('button', { name: 'Close shop-3' }).isDisabled()).toBe(true);
     await dialog.getByLabel('Move the balance of 12.34 USD').check();
-    await dialog.getByRole('button', { name: 'Close, and move 12.34 USD to funding' }).click();
-    await page.getByText('The card is closed now.').waitFor();
+    await dialog.getByRole('button', { name: 'Close shop-3 and move 12.34 USD to the funding' }).click();
+    await page.getByText('shop-3 is closed now.').waitFor();
     expect(await client.cards.get(card_id)).toMatchObject({ status: 'closed', balance: 0 });
     await expect.poll(() => page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
   });
@@ -112,6 +115,49 @@ describe('One card', () => {
     const page = await openConsole(at('card/shop-1'), { role: 'support' });
     await page.getByText('All transfers of the card').waitFor();
     expect(await page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
+    await page.getByText('To change the card, ask an operator.').waitFor();
+  });
+
+  test('its limits and details are changed, and only what was changed', async () => {
+    const { card_id } = await client.cards.create({ card_id: 'shop-4', metadata: { team: 'sales', desk: '7' } });
+    const page = await openConsole(at(`card/${card_id}`), { theme: 'dark', width: 390 });
+    await page.getByRole('button', { name: 'Change limits' }).click();
+    const limits = page.getByRole('dialog', { name: 'Limits of shop-4' });
+    await limits.getByLabel('Daily amount').first().fill('12.50');
+    await limits.getByLabel('Maximum balance').fill('100');
+    await limits.getByRole('button', { name: 'Save the limits of shop-4' }).click();
+    await page.getByText('The limits of shop-4 were changed.').waitFor();
+
+    await page.getByRole('button', { name: 'Change details' }).click();
+    const details = page.getByRole('dialog', { name: 'Details of shop-4' });
+    await details.getByLabel('Last four').fill('12');
+    await details.getByText('Four digits.').waitFor();
+    await details.getByLabel('Last four').fill('1290');
+    await details.getByLabel('Holder reference').fill('Ada');
+    await details.getByLabel('Expires').fill('2099-12-31');
+    await details.getByLabel('Metadata').fill('team = support');
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'card-details-phone');
+    await details.getByRole('button', { name: 'Save the details of shop-4' }).click();
+    await page.getByRole('heading', { name: 'Ada ··1290' }).waitFor();
+    expect(await client.cards.get(card_id)).toMatchObject({
+      limits: { in: { daily_amount: 1250 }, maximum_balance: 10_000 },
+      holder_reference: 'Ada',
+      last_four: '1290',
+      expires_on: '2099-12-31',
+      metadata: { team: 'support' },
+    });
+  });
+
+  test('a phone shows its money first, then what can be done', async () => {
+    const page = await openConsole(at(`card/${world.card_id}`), { width: 390 });
+    const top = async (locator: Locator) => (await locator.first().boundingBox())?.y ?? Number.NaN;
+    const money = await top(page.locator('.highlights'));
+    const actions = await top(page.getByRole('button', { name: 'Suspend' }));
+    const details = await top(page.locator('.details'));
+    expect(money).toBeLessThan(actions);
+    expect(actions).toBeLessThan(details);
+    await screenshot(page, 'card-phone');
   });
 
   test('that does not exist shows the error record', async () => {

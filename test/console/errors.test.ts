@@ -41,7 +41,7 @@ describe('the screen of errors', () => {
     await pressKeys(page, 'j Enter');
     await page.waitForURL(`**/console/request/${requestId}`);
     await untilShown(page);
-    await page.getByText('create_transfer was refused with insufficient_funds').waitFor();
+    await page.getByText(/^Declined: insufficient funds\. The card/).waitFor();
   });
 
   test('keeps its filters in the URL, takes them away, and says what to do where nothing is left', async () => {
@@ -72,7 +72,14 @@ describe('the screen of errors', () => {
     expect(await page.getByText('Errors by code').count()).toBe(0);
     await pressKeys(page, 'j Enter');
     await page.waitForURL(`**/console/request/${own}*`);
-    await page.getByText('get_card was refused with card_not_found').waitFor();
+    await page.getByText('Refused: card not found.').waitFor();
+    expect(await page.getByText('Audit log').count()).toBe(0);
+    // Also what a request did that succeeded.
+    const { response } = await client().cards.create({ card_id: 'of_own' }, { programId: program_id });
+    const request = new URL(`/console/request/${response.requestId}`, page.url());
+    await page.goto(request.href);
+    await page.locator('.answer').getByText('succeeded. It moves no money.').waitFor();
+    await page.getByRole('table', { name: 'Events' }).getByText('card.created').waitFor();
     expect(await page.getByText('Audit log').count()).toBe(0);
   });
 });
@@ -83,12 +90,17 @@ describe('the screen of a request', () => {
     const page = await openConsole(`/console/request/${requestId}`);
     await page
       .locator('.answer')
-      .getByText(/refused with insufficient_funds.*No money moved\.$/)
+      .getByText(/^Declined: insufficient funds\..*No money moved\.$/)
       .waitFor();
-    const checks = page.getByRole('region', { name: 'What the check saw' });
-    expect(await checks.innerText()).toMatch(/available\s+0/);
-    const meaning = page.getByRole('region', { name: 'What it means' });
-    await meaning.getByRole('link', { name: 'insufficient_funds' }).waitFor();
+    // What a rule refuses is no fault: it looks calm, and its sentence is there once.
+    expect(await page.locator('.answer').getAttribute('class')).toContain('declined');
+    expect(await page.getByText("The card 'card_empty' has").count()).toBe(1);
+    const checks = page.getByRole('region', { name: 'Values at the time' });
+    expect(await checks.innerText()).toMatch(/available\s+0\.00 USD\s+amount\s+0\.05 USD/);
+    expect(await page.getByRole('region', { name: 'What was sent' }).innerText()).toMatch(/amount\s+0\.05 USD/);
+    const meaning = page.getByRole('region', { name: 'What to do' });
+    await meaning.getByText('insufficient_funds means').click();
+    await meaning.getByRole('link', { name: 'Its page in the catalogue' }).waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'request-refused');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -98,8 +110,9 @@ describe('the screen of a request', () => {
     expect(ticket).toContain(`Request: ${requestId}\n`);
     expect(ticket).toContain('No money moved.');
     expect(ticket.split('\n').at(-1)).toBe(`${service().url}/console/request/${requestId}`);
-    await page.getByRole('link', { name: 'Explain it as of now' }).click();
-    await page.getByText('create_transfer would be refused with').waitFor();
+    await page.getByRole('link', { name: 'Re-check now' }).click();
+    await page.getByText('Would be declined: insufficient funds').waitFor();
+    expect(await page.getByLabel('Amount, USD').inputValue()).toBe('0.05');
   });
 
   test('finds a success, its transfer and its event, and leads to the transfer', async () => {
@@ -132,7 +145,7 @@ describe('the screen of a request', () => {
     await expectAccessibleInEveryView(page);
     const { requestId } = await refusalOf(overdrawn());
     await page.goto(`/console/request/${requestId}`);
-    await page.locator('.answer').getByText('insufficient_funds').waitFor();
+    await page.locator('.answer').getByText('insufficient funds').waitFor();
   });
 
   test('shows the causes of a fault of the service: with a stopped database', async () => {
@@ -145,7 +158,7 @@ describe('the screen of a request', () => {
         .then(Boolean, () => false),
     );
     const page = await openConsole(`/console/request/${requestId}`);
-    await page.locator('.answer').getByText('create_transfer failed with').waitFor();
+    await page.locator('.answer.fault, .answer.unknown').getByText('Failed: ').waitFor();
     const causes = page.getByRole('region', { name: 'Causes', exact: true });
     await causes.getByText('Where it was thrown').first().click();
     await causes.locator('pre').first().waitFor();

@@ -16,14 +16,14 @@ describe('the screen that explains a transfer', () => {
     await form.getByLabel('Card', { exact: true }).focus();
     await page.keyboard.type('card_active');
     await pressKeys(page, 'Tab');
-    await page.keyboard.type('1250');
+    await page.keyboard.type('12.50');
     await pressKeys(page, 'Enter');
-    await page.getByText('create_transfer would succeed now.').waitFor();
+    await page.getByText('This transfer would succeed now.').waitFor();
     const checks = page.getByRole('table', { name: 'Checks' });
     expect(await checks.locator('tbody tr').count()).toBeGreaterThan(5);
-    await checks.getByText('1250').first().waitFor();
-    expect(new URL(page.url()).searchParams.get('minor_units')).toBe('1250');
-    await page.getByText('That is 12.50 USD.').waitFor();
+    await checks.getByText('12.50 USD').first().waitFor();
+    expect(new URL(page.url()).searchParams.get('amount')).toBe('12.50');
+    expect(await page.getByLabel('Amount, USD').inputValue()).toBe('12.50');
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'explain');
     expect((await client().cards.get('card_active')).balance).toBe(balance);
@@ -32,12 +32,13 @@ describe('the screen that explains a transfer', () => {
   test('says why a transfer would be refused, and links the code; a link repeats it', async () => {
     const page = await openConsole('/console/explain?type=unload&card_id=card_empty&minor_units=5');
     const answer = page.locator('.answer');
-    await answer.getByText('create_transfer would be refused with').waitFor();
+    await answer.getByText('Would be declined: insufficient funds').waitFor();
+    expect(await page.getByLabel('Amount, USD').inputValue()).toBe('0.05');
     expect(await answer.getByRole('link').getAttribute('href')).toBe('/errors/insufficient_funds');
     await expectAccessibleInEveryView(page);
     await client().transfers.create({ amount: 5, card_id: 'card_empty' });
     await page.getByRole('button', { name: 'Explain' }).click();
-    await page.getByText('create_transfer would succeed now.').waitFor();
+    await page.getByText('This transfer would succeed now.').waitFor();
   });
 
   test('says what is missing before anything is sent', async () => {
@@ -49,7 +50,9 @@ describe('the screen that explains a transfer', () => {
     await expectAccessibleInEveryView(page);
     await page.getByLabel('Card', { exact: true }).fill('card_active');
     await page.getByLabel('Receiving card').fill('card_active');
-    await page.getByLabel('Amount in minor units').fill('5');
+    await page.getByRole('textbox', { name: 'Amount' }).fill('ten');
+    await page.getByText('Type an amount, such as 125.00.').waitFor();
+    await page.getByRole('textbox', { name: 'Amount' }).fill('5');
     await page.getByRole('button', { name: 'Explain' }).click();
     await page.getByText("'destination_card_id' must be a different card").waitFor();
     await expectAccessibleInEveryView(page);

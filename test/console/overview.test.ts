@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Overview } from '../../sdk/client.ts';
 import { waitFor } from '../harness/process.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { makeWorld } from './harness/sample-world.ts';
@@ -11,9 +12,17 @@ describe('the overview', () => {
     await makeWorld(service());
     await waitFor('the figures', async () => (await service().client.status.overview()).now.requests > 0);
     const page = await openConsole('/console');
-    await page.getByRole('heading', { name: 'Since the process was started' }).waitFor();
-    await page.locator('.figures').getByText('Transfers a second').waitFor();
-    await page.locator('.figures').getByText('Refused by rules').waitFor();
+    // The state comes first, in words, then the figures that matter, then everything else.
+    await page
+      .locator('.answer')
+      .getByText(/^(Everything|The service) works/)
+      .waitFor();
+    await page.getByRole('heading', { name: 'Since the start' }).waitFor();
+    await page.locator('.highlights').getByText('Transfers a second').waitFor();
+    await page.locator('.highlights').getByText('Latency, p99').waitFor();
+    await page.getByText(/^Of these: .*1 declined/).waitFor();
+    await page.locator('.details').getByText('up to date').waitFor();
+    expect(await page.locator('main').innerText()).not.toMatch(/–|of 0/);
     await page.getByText('Transfers by hour').waitFor();
     await waitFor('the error of the sample', () => page.getByRole('link', { name: 'insufficient_funds' }).isVisible());
     expect(await page.getByRole('link', { name: 'insufficient_funds' }).getAttribute('href')).toContain(
@@ -21,10 +30,29 @@ describe('the overview', () => {
     );
     // The last chart comes with a response of its own, and is there or not from then on, for a minute.
     await page.getByText('The errors are being counted.').waitFor({ state: 'detached' });
-    for (const summary of await page.getByText('The numbers').all()) await summary.click();
+    for (const summary of await page.getByText('Show data').all()) await summary.click();
     expect(await page.locator('.numbers-scroll').count()).toBe(await page.locator('figure.chart').count());
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'overview');
+  });
+
+  test('quiet is shown as quiet', async () => {
+    const page = await openConsole('/console', { theme: 'dark', width: 390 });
+    const overview: Overview = await service().client.status.overview();
+    const figures = { ...overview.now, requests: 0, transfers_per_second: 0, success_ratio: null };
+    const { recent } = overview;
+    const none = { transfers: [], succeeded: [], refused: [], invalid: [], failed: [], errors: [], lane_waiting: [] };
+    await page.route('**/operator/overview', (route) =>
+      route.fulfill({
+        json: { ...overview, all: figures, now: figures, hours: [], recent: { ...recent, ...none } },
+      }),
+    );
+    await page.reload();
+    await page.getByText('Quiet: nobody has asked to move money.').first().waitFor();
+    await page.getByText('No transfers.').waitFor();
+    expect(await page.locator('.highlights').count()).toBe(0);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'overview-quiet-phone');
   });
 
   test('what needs attention is named, with the page of the runbook', async () => {
@@ -32,8 +60,11 @@ describe('the overview', () => {
     await client.switch.change({ disabled: true, reason: 'a test' });
     const page = await openConsole('/console', { theme: 'dark', width: 390 });
     const concerns = page.getByRole('list', { name: 'What needs attention' });
-    await concerns.getByText('docs/runbook/service-disabled.md').waitFor();
     await concerns.getByText('Transfers of the whole service are disabled').waitFor();
+    expect(await concerns.getByRole('link', { name: 'What to do' }).getAttribute('href')).toBe(
+      '/docs/runbook/service-disabled.md',
+    );
+    await page.locator('.answer').getByText('All transfers are stopped.').waitFor();
     await screenshot(page, 'overview-dark-phone');
     await client.switch.change({ disabled: false });
     await concerns.getByText('Transfers of the whole service are disabled').waitFor({ state: 'detached' });
@@ -45,14 +76,13 @@ describe('the overview', () => {
     await page.getByText('Transfers by hour').waitFor();
     await client.sandbox.stopDatabase();
     try {
-      await page.getByText('Not known, because the database did not say').waitFor();
-      await page.locator('.figures').getByText('Transfers a second').waitFor();
-      await page.getByText('the database does not respond').first().waitFor();
+      await page.getByText('Unavailable while the database is down:').waitFor();
+      await page.locator('.answer.fault').getByText('transfers fail').waitFor();
     } finally {
       await client.sandbox.startDatabase();
     }
     // The banner of the switch asks the database, too.
-    await page.getByText('Not known, because the database did not say').waitFor({ state: 'detached' });
+    await page.getByText('Unavailable while the database is down:').waitFor({ state: 'detached' });
     await untilShown(page);
   });
 });

@@ -37,35 +37,43 @@ describe('a button that copies', () => {
 });
 
 describe('the API reference', () => {
-  test('shows while somebody types what matches, and leads to the first of it', async () => {
-    const page = await openConsole('/docs');
-    const shown = () => page.locator('.operation:visible').count();
-    const all = await shown();
-    await page.getByRole('searchbox').fill('reverse_transfer');
-    await expect.poll(shown).toBe(1);
-    expect(await page.locator('.index li:visible').count()).toBe(1);
-    expect(await page.locator('.menu [data-of]:visible').allTextContents()).toEqual(['reverse_transfer']);
-    await pressKeys(page, 'Enter');
-    await page.waitForURL(/\/docs#reverse_transfer$/);
-    await page.getByRole('searchbox').fill('');
-    await expect.poll(shown).toBe(all);
+  test('leads from an anchor of earlier versions to the page of the operation', async () => {
+    const page = await openConsole('/docs#reverse_transfer');
+    await page.waitForURL(/\/docs\/reverse_transfer$/);
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toContain('Reverse a completed transfer');
   });
 
-  test('marks in its contents where the reader is', async () => {
-    const page = await openConsole('/docs');
-    await page.locator('.menu a[href="#get_card"]').click();
-    const marked = () =>
-      page.evaluate(() => {
-        const links = [...document.querySelectorAll('.menu li a')];
-        const of = (link: Element) => link.hasAttribute('aria-current') || link.matches(':target-current');
-        return links.filter(of).map((link) => link.textContent);
-      });
-    await expect.poll(marked).toEqual(['get_card']);
+  test('shows a request in one language, and in the same one on the next page', async () => {
+    const page = await openConsole('/docs/create_card');
+    const shown = () => page.locator('.example .listing:visible figcaption').allTextContents();
+    const first = async () => (await shown())[0] ?? '';
+    expect(await first()).toContain('Request in curl');
+    await page.getByRole('radio', { name: 'Python' }).focus();
+    await pressKeys(page, 'Space');
+    await expect.poll(first).toContain('Request in Python');
+    await page.getByRole('link', { name: 'get_card', exact: true }).first().click();
+    await page.waitForURL(/\/docs\/get_card$/);
+    await expect.poll(first).toContain('Request in Python');
+  });
+
+  test('has text on the left and the example on the right, and on a phone the example first', async () => {
+    const sides = async (width: number) => {
+      const page = await openConsole('/docs/create_transfer', { width });
+      const [text, example] = await Promise.all(
+        ['.text', '.example'].map((name) => page.locator(`.columns > ${name}`).boundingBox()),
+      );
+      return { text: text ?? { x: 0, y: 0 }, example: example ?? { x: 0, y: 0 } };
+    };
+    const wide = await sides(1280);
+    expect(wide.example.x).toBeGreaterThan(wide.text.x);
+    expect(Math.abs(wide.example.y - wide.text.y)).toBeLessThan(2);
+    const narrow = await sides(390);
+    expect(narrow.text.y).toBeGreaterThan(narrow.example.y);
   });
 
   test('has its contents beside the text on a desktop, and closed above it on a phone', async () => {
     const wide = await openConsole('/docs');
-    expect(await wide.getByRole('link', { name: 'create_card', exact: true }).isVisible()).toBe(true);
+    expect(await wide.locator('.menu').getByRole('link', { name: 'create_card', exact: true }).isVisible()).toBe(true);
     const narrow = await openConsole('/docs', { width: 390 });
     const link = narrow.locator('.menu').getByText('create_card', { exact: true });
     expect(await link.isVisible()).toBe(false);
@@ -74,15 +82,18 @@ describe('the API reference', () => {
   });
 });
 
-test.each(['/', '/docs?q=hold', '/errors/card_closed'])('%s fits, and is accessible, in every view', async (path) => {
-  const page = await openConsole(path);
-  await expectAccessibleInEveryView(page);
-  await screenshot(page, `page-${path.replaceAll(/[^a-z]+/g, '-')}`);
-  for (const width of [320, 390, 1280]) {
-    const sized = await openConsole(path, { width });
-    expect(await sized.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-  }
-});
+test.each(['/', '/docs', '/docs/create_transfer', '/search?q=blocked+card', '/errors/card_closed'])(
+  '%s fits, and is accessible, in every view',
+  async (path) => {
+    const page = await openConsole(path);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, `page-${path.replaceAll(/[^a-z]+/g, '-')}`);
+    for (const width of [320, 390, 1280]) {
+      const sized = await openConsole(path, { width });
+      expect(await sized.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    }
+  },
+);
 
 describe('the catalogue of errors', () => {
   test('a reader finds a code by keyboard', async () => {
@@ -90,7 +101,7 @@ describe('the catalogue of errors', () => {
     await page.getByRole('searchbox').focus();
     await page.keyboard.type('insufficient');
     await pressKeys(page, 'Enter');
-    await page.waitForURL(/q=insufficient/);
+    await page.waitForURL(/\/search\?q=insufficient/);
     expect(await page.getByRole('main').textContent()).toContain('insufficient_funds');
   });
 

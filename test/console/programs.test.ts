@@ -14,7 +14,7 @@ describe('programs and funding', () => {
     await creating.getByLabel('Currency').fill('usd');
     await pressKeys(page, 'Enter');
     await page.getByRole('heading', { name: 'Console <b>program</b>' }).waitFor();
-    await page.getByText('No money was moved yet').waitFor();
+    await page.getByText('No deposits yet').waitFor();
 
     await page.getByRole('button', { name: 'Deposit' }).click();
     const deposit = page.getByRole('dialog', { name: 'Deposit to' });
@@ -35,7 +35,7 @@ describe('programs and funding', () => {
     await withdrawal.getByLabel('Amount').fill('0.50');
     await withdrawal.getByRole('button', { name: 'Withdraw 0.50 USD' }).click();
     await withdrawal.waitFor({ state: 'detached' });
-    await page.locator('.facts').getByText('1,500.00').waitFor();
+    await page.locator('.highlights').getByText('1,500.00').waitFor();
     const programId = /prog_[0-9a-f]{32}/.exec(page.url())?.[0] ?? '';
     const { funding } = await service().client.programs.get(programId);
     expect(funding).toEqual([{ currency: 'USD', balance: 150_000, available: 150_000 }]);
@@ -47,7 +47,7 @@ describe('programs and funding', () => {
     const { client } = service();
     const page = await openConsole(`/console/programs/${programId}`, { theme: 'dark', width: 390 });
     await page.getByRole('button', { name: 'Change the limits' }).first().click();
-    const dialog = page.getByRole('dialog', { name: 'Limits of all cards together' });
+    const dialog = page.getByRole('dialog', { name: 'Limits of all cards of Shop' });
     const field = dialog.getByLabel('Daily count').first();
     await field.fill('many');
     await dialog.getByText('A whole number').waitFor();
@@ -62,9 +62,9 @@ describe('programs and funding', () => {
       out: { daily_count: 9 },
     });
     await page.getByRole('button', { name: 'Change', exact: true }).click();
-    await page.getByLabel('Funds are low below').fill('99,999.00');
+    await page.getByLabel('Alert below').fill('99,999.00');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('below the threshold').waitFor();
+    await page.getByText('funds are low').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'program-phone');
   });
@@ -79,5 +79,6 @@ describe('programs and funding', () => {
     await page.waitForURL(/\/console\/programs\/prog_/);
     await page.getByRole('heading', { name: 'Deposits and withdrawals' }).waitFor();
     expect(await page.getByRole('button', { name: /Deposit|Withdraw|Change/ }).count()).toBe(0);
+    await page.getByText('To deposit or withdraw, ask a treasurer.').waitFor();
   });
 });

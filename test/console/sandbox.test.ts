@@ -6,6 +6,8 @@ import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-con
 
 const { openConsole, service } = useConsole();
 
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+
 test('every seeded card is there with its purpose, and a load says what becomes of it', async () => {
   // Whichever program is chosen: the cards are those of the demo program.
   const { program_id } = await service().client.programs.create({ name: 'Another', currency: 'EUR' });
@@ -43,21 +45,52 @@ test('any code of an operation is provoked by keyboard, and shown with its heade
     expect(route.request().headers()['sandbox-provoke']).toBe('unknown_create_transfer; money_moved=unknown');
     return route.fulfill({ status: 424, headers: { 'Error-Code': 'unknown_create_transfer' }, body: '{}' });
   });
-  await page.getByRole('button', { name: 'Send it' }).click();
+  await page.getByRole('button', { name: 'Provoke unknown_create_transfer' }).click();
   await page.getByText('424 unknown_create_transfer').waitFor();
+});
+
+test('a moved clock is on every screen, and times are compared with the clock that they are by', async () => {
+  const { client } = service();
+  const page = await openConsole('/console/keys?show=all', { role: 'support' });
+  const banner = page.locator('.banner.clock');
+  expect(await banner.count()).toBe(0);
+  await client.sandbox.moveClock({ seconds_ahead: 9 * 86_400 });
+  try {
+    await client.keys.create({ name: 'Of the future', role: 'viewer', all_programs: true, expires_at: inDays(10) });
+    // Others have moved it: the page hears of it by itself.
+    await banner.getByText('9 d ahead').waitFor();
+    await page.reload();
+    await page.getByRole('row', { name: 'Of the future' }).getByText('active').waitFor();
+    // Its last use, and the session, are by the actual clock.
+    await page
+      .getByRole('table', { name: 'Sessions' })
+      .getByText(/^now$|second|minute/)
+      .first()
+      .waitFor();
+    expect(await page.getByRole('table', { name: 'Sessions' }).innerText()).not.toContain('days');
+    await pressKeys(page, 'g c');
+    await banner.getByText('9 d ahead').waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'clock');
+    await pressKeys(page, 'g a');
+    await banner.getByText('Times on this screen are actual times.').waitFor();
+  } finally {
+    await client.sandbox.moveClock({ seconds_ahead: 0 });
+  }
+  await banner.waitFor({ state: 'detached' });
 });
 
 test('the clock moves on and back, and the database stops and starts while the page stays', async () => {
   const page = await openConsole('/console/sandbox');
   await page.getByText('the actual time.', { exact: false }).first().waitFor();
-  await page.getByRole('button', { name: 'A day on' }).click();
+  await page.getByRole('button', { name: 'Forward 1 day' }).click();
   await page.getByText('1 d ahead of the actual time').waitFor();
-  await page.getByRole('button', { name: 'Back to the actual time' }).click();
+  await page.getByRole('button', { name: 'Reset to the actual time' }).click();
   await page.getByText(', the actual time.').waitFor();
   await page.locator('.badge.good', { hasText: 'running' }).waitFor();
   await page.getByRole('button', { name: 'Stop the database' }).click();
   const dialog = page.getByRole('dialog', { name: 'Stop the database' });
-  await dialog.getByRole('button', { name: 'Stop it' }).click();
+  await dialog.getByRole('button', { name: 'Stop the database' }).click();
   await dialog.waitFor({ state: 'detached' });
   await page.locator('.badge.bad').waitFor();
   expect(await page.getByRole('table', { name: 'Seeded cards' }).isVisible()).toBe(true);

@@ -15,7 +15,7 @@ beforeAll(async () => {
   );
 });
 
-const LABEL = 'Id, reference, card, last four digits, amount or error code';
+const LABEL = 'Name, id, reference, card, last four digits, amount or error code';
 
 /** Types into the search that `/` opens, and sends it. */
 async function searchFor(page: Page, text: string): Promise<void> {
@@ -54,6 +54,42 @@ describe('the search', () => {
     await page.waitForURL(`**/console/request/req_${'0'.repeat(32)}**`);
   });
 
+  test('finds while somebody types, by a part of a name, and the arrows lead to a hit', async () => {
+    await service().client.cards.create(
+      { card_id: 'of-priya', holder_reference: 'Priya Raman' },
+      { programId: world.program_id },
+    );
+    const page = await openConsole('/console/errors');
+    const urls = requestsOf(page);
+    await pressKeys(page, '/');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(LABEL).fill('Priya');
+    const hits = dialog.getByRole('list', { name: 'Found so far' });
+    await hits.getByText('Priya Raman').waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'search-palette');
+    await dialog.getByLabel(LABEL).fill('Shop');
+    await hits.getByText('Program', { exact: true }).waitFor();
+    await dialog.getByLabel(LABEL).fill('41111111');
+    await hits.waitFor({ state: 'detached' });
+    await dialog.getByLabel(LABEL).fill('Priya');
+    await hits.getByText('Priya Raman').waitFor();
+    // What may become a card number is not sent while it is typed.
+    expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
+    await dialog.getByLabel(LABEL).focus();
+    await pressKeys(page, 'ArrowDown Enter');
+    await page.waitForURL('**/console/card/of-priya?**');
+  });
+
+  test('the screen of the search finds while somebody types, too', async () => {
+    const page = await openConsole('/console/search');
+    await page.getByLabel(LABEL).fill('9173');
+    await page.getByText('Card ending in 9173').waitFor();
+    expect(new URL(page.url()).searchParams.get('q')).toBe('9173');
+    await page.getByLabel(LABEL).fill('sample-nothing');
+    await page.getByText('Nothing found for “sample-nothing”').waitFor();
+  });
+
   test('several hits are listed by kind, and j and Enter open one', async () => {
     const page = await openConsole('/console/search?q=card_');
     await page.getByRole('heading', { name: 'Cards' }).waitFor();
@@ -87,7 +123,7 @@ describe('the search', () => {
 
   test('nothing found says how things are found', async () => {
     const page = await openConsole('/console/search?q=nothing-like-this');
-    await page.getByText('Nothing was found').waitFor();
+    await page.getByText('Nothing found for').waitFor();
     await expectAccessibleInEveryView(page);
   });
 

@@ -1,4 +1,7 @@
+import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { TransferService } from '../../sdk/client.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { pressKeys, untilShown, useConsole } from './harness/use-console.ts';
 
@@ -67,15 +70,72 @@ describe('the shell of the console', () => {
     await page.waitForURL(`**/console/cards?program=${made.program_id}`);
   });
 
+  test('a screen of a program and the chooser never disagree, and a link sets the chooser', async () => {
+    const { client } = service();
+    const [one, two] = await Promise.all(
+      ['First shop', 'Second shop'].map((name) => client.programs.create({ name, currency: 'USD' })),
+    );
+    const chooser = (page: Page) => page.getByTitle('Card program');
+    const page = await openConsole(`/console/programs/${one?.program_id}?program=${two?.program_id}`);
+    await page.getByRole('heading', { name: 'First shop' }).waitFor();
+    await chooser(page).getByText('First shop').waitFor();
+    await page.waitForURL(`**/console/programs/${one?.program_id}?program=${one?.program_id}`);
+    await chooser(page).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Second shop' }).click();
+    await page.getByRole('heading', { name: 'Second shop' }).waitFor();
+    await chooser(page).getByText('Second shop').waitFor();
+
+    await client.cards.create({ card_id: 'in-one' }, { programId: one?.program_id ?? '' });
+    await page.goto(`/console/card/in-one?program=${one?.program_id}`);
+    await chooser(page).getByText('First shop').waitFor();
+    await page.goto('/console/cards');
+    await page.waitForURL(`**/console/cards?program=${one?.program_id}`);
+    // A card of one program is no card of another: the list of its cards is.
+    await page.getByRole('link', { name: 'in-one' }).click();
+    await page.waitForURL('**/console/card/in-one**');
+    await chooser(page).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Second shop' }).click();
+    await page.waitForURL(`**/console/cards?program=${two?.program_id}`);
+  });
+
+  test('a program that was chosen and is no longer there is forgotten', async () => {
+    const page = await openConsole('/console/cards');
+    await page.evaluate(() => window.localStorage.setItem('console.program', 'prog_01936f2a3b4c7d6e8f8091a2b3c4d5e6'));
+    await page.goto('/console/cards');
+    await page.getByTitle('Card program').getByText('Demo program').waitFor();
+    await page.getByText('card_active').first().waitFor();
+    await page.waitForURL('**/console/cards');
+  });
+
   test('what the switch has disabled is on every screen, and goes away', async () => {
     const { client } = service();
     await client.switch.change({ disabled: true, reason: 'Maintenance <script>alert(1)</script>' });
     const page = await openConsole('/console/cards');
     const banner = page.locator('.banner');
-    await banner.getByText('Everything is disabled: Maintenance <script>').waitFor();
+    await banner.getByText('Everything is stopped: Maintenance <script>').waitFor();
     await expectAccessibleInEveryView(page);
     await client.switch.change({ disabled: false, reason: 'Done' });
     await banner.waitFor({ state: 'detached' });
+  });
+
+  test('names are read once, for whoever may read them, and the id is in the tooltip', async () => {
+    const { client, url } = service();
+    const name = 'Maria, operations';
+    const made = await client.keys.create({ name, role: 'operator', all_programs: true });
+    const maria = new TransferService({ baseUrl: url, key: made.key ?? '' });
+    await maria.switch.change({ disabled: true, type: 'unload', program_id: DEMO_PROGRAM, reason: 'OPS-311' });
+    const page = await openConsole('/console/audit');
+    let reads = 0;
+    page.on('request', (request) => {
+      if (request.url().includes('/operator/key')) reads += 1;
+    });
+    for (const keys of ['g s', 'g c', 'g s']) await pressKeys(page, keys);
+    await page.waitForURL('**/console/switch**');
+    const row = page.getByRole('row', { name: 'Unloads for Demo program' });
+    await row.getByRole('link', { name }).waitFor();
+    expect(await row.getByRole('link', { name }).getAttribute('title')).toBe(made.key_id);
+    expect(reads).toBeLessThanOrEqual(1);
+    await maria.switch.change({ disabled: false, type: 'unload', program_id: DEMO_PROGRAM });
   });
 
   test('a narrow window has the screens behind a button', async () => {

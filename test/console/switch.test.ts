@@ -20,72 +20,72 @@ beforeAll(async () => {
 const load = () => service().client.transfers.create({ amount: 1, card_id: 'one' }, { programId });
 
 describe('the switch', () => {
-  test('disables one type of a program, after showing what that stops, and enables it', async () => {
+  test('stops one type of a program, after showing what that does, and restarts it', async () => {
     const page = await openConsole('/console');
     await page.clock.install();
     await page.goto('/console/switch');
-    await page.getByLabel('Scope').selectOption('transfer_type');
+    await page.getByLabel('What to stop').selectOption('transfer_type');
     await page.getByLabel('Card program', { exact: true }).selectOption(programId);
-    await page.getByText('What goes on').waitFor();
-    await page
-      .locator('.facts')
-      .getByText(/^1 transfer/)
-      .waitFor();
-    await page.getByText(`The card program: Shop ${SCRIPT}`).waitFor();
+    await page.getByText('What continues').waitFor();
+    await page.locator('.details').getByText('1, of which 1 within 24 hours').waitFor();
+    await page.locator('.details').getByText(`Shop ${SCRIPT}`).waitFor();
     expect(new URL(page.url()).searchParams.get('of')).toBe(programId);
     await expectAccessibleInEveryView(page);
 
-    await page.getByRole('button', { name: 'Disable…' }).click();
+    await page.getByRole('button', { name: `Stop loads for Shop ${SCRIPT}…` }).click();
     await page.getByText('Say why').waitFor();
     await page.getByLabel('Reason').fill(`Fraud ${SCRIPT}`);
     await pressKeys(page, 'Enter');
-    const dialog = page.getByRole('dialog', { name: 'Disable transfers' });
+    const dialog = page.getByRole('dialog', { name: `Stop loads for Shop ${SCRIPT}` });
     await dialog.getByText('1 card program').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'switch-confirm');
     expect((await load()).status).toBe('completed');
     // No poll comes: what the page shows from here on, it asks for because of the change.
     await page.clock.pauseAt(Date.now() + 60_000);
-    await dialog.getByRole('button', { name: 'Disable load in this card program' }).click();
+    await dialog.getByRole('button', { name: `Stop loads for Shop ${SCRIPT}` }).click();
     const banner = page.locator('.banner').getByText(`Fraud ${SCRIPT}`);
     await banner.waitFor();
     await page.clock.resume();
     await dialog.waitFor({ state: 'detached' });
     expect(await refusalOf(load())).toMatchObject({ code: 'service_disabled' });
-    const row = page.getByRole('row', { name: 'Loads of one program' });
+    const row = page.getByRole('row', { name: `Loads for Shop ${SCRIPT}` });
     await row.getByText(`Fraud ${SCRIPT}`).waitFor();
-    await page.getByText('These transfers are disabled already').waitFor();
+    await page.getByText('Already stopped: ').waitFor();
     await screenshot(page, 'switch');
 
-    await row.getByRole('button', { name: 'Enable' }).click();
-    const enabling = page.getByRole('dialog', { name: 'Enable loads of one program' });
-    await enabling.getByText('Card programs').waitFor();
+    // Who did it: nobody who has a name, in a sandbox without keys.
+    await row.getByText('A local caller').waitFor();
+    await row.getByRole('button', { name: 'Restart' }).click();
+    const restarting = page.getByRole('dialog', { name: `Restart loads for Shop ${SCRIPT}` });
+    await restarting.getByText('Card programs').waitFor();
     await page.clock.pauseAt(Date.now() + 120_000);
-    await enabling.getByRole('button', { name: 'Enable loads of one program' }).click();
+    await restarting.getByRole('button', { name: `Restart loads for Shop ${SCRIPT}` }).click();
     await banner.waitFor({ state: 'detached' });
     await page.clock.resume();
-    await enabling.waitFor({ state: 'detached' });
-    await row.getByText('enabled').waitFor();
+    await restarting.waitFor({ state: 'detached' });
+    await row.getByText('running').waitFor();
     expect((await load()).status).toBe('completed');
   });
 
-  test('a time in the past is refused with the record, and nothing is disabled', async () => {
+  test('a time in the past is refused with the record, and nothing is stopped', async () => {
     const page = await openConsole('/console/switch', { theme: 'dark', width: 390 });
     await page.getByLabel('Reason').fill('too late');
     await page.getByLabel('Until').fill('2001-01-01T00:00:00');
-    await page.getByRole('button', { name: 'Disable…' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Disable transfers' });
-    await dialog.getByRole('button', { name: 'Disable the whole service' }).click();
+    await page.getByRole('button', { name: 'Stop everything…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Stop everything' });
+    await dialog.getByRole('button', { name: 'Stop everything' }).click();
     await dialog.getByText('change_switch_schema').waitFor();
     await screenshot(page, 'switch-refused-phone');
     await pressKeys(page, 'Escape');
     expect((await load()).status).toBe('completed');
   });
 
-  test('whoever may not change it sees the settings and what disabling would stop, and no button', async () => {
+  test('whoever may not change it sees the settings, what stopping would do, and whom to ask', async () => {
     const page = await openConsole('/console/switch', { role: 'support' });
-    await page.getByText('What goes on').waitFor();
-    expect(await page.getByRole('button', { name: /Disable|Enable/ }).count()).toBe(0);
+    await page.getByText('What continues').waitFor();
+    await page.getByText('To stop or restart transfers, ask an operator.').waitFor();
+    expect(await page.getByRole('button', { name: /Stop|Restart/ }).count()).toBe(0);
     expect(await page.getByLabel('Reason').count()).toBe(0);
   });
 });

@@ -55,6 +55,9 @@ describe('Transfers', () => {
     await page.getByRole('button', { name: 'Clear filters' }).click();
     // As support looks for it: 50.00, made in the last hour.
     await page.getByLabel('Amount, USD').fill('50');
+    await page.getByLabel('Created', { exact: true }).selectOption('Last hour');
+    await expect.poll(() => rowsOf(page).count()).toBe(2);
+    await page.getByLabel('Created', { exact: true }).selectOption('Exact times');
     await page.getByLabel('Created from').fill(fieldTime(-3_600_000));
     await expect.poll(() => rowsOf(page).count()).toBe(2);
     await page.getByLabel('Created before').fill(fieldTime(-1_800_000));
@@ -171,12 +174,18 @@ describe('one transfer', () => {
       .waitFor();
     const steps = page.locator('.timeline > li');
     await expect.poll(() => steps.filter({ hasText: 'The event' }).count()).toBe(2);
-    expect(await steps.filter({ hasText: 'moved back' }).textContent()).toMatch(/had 50.00 USD, then 40.00 USD/);
+    expect(await steps.filter({ hasText: 'reversed: it moved' }).textContent()).toMatch(
+      /had 50.00 USD, then 40.00 USD/,
+    );
     expect(await page.getByText(`10.00 USD was reversed: Mistake ${SCRIPT}`).count()).toBe(1);
     expect(await page.evaluate(() => Reflect.get(window, 'planted'))).toBeUndefined();
     const transfer = await client.transfers.get(world.transfer_id);
     await page.locator(`a[href^="/console/request/${transfer.request_id}"]`).first().waitFor();
-    await page.getByRole('heading', { name: 'Likely duplicates' }).waitFor();
+    const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
+    await duplicates
+      .getByText(/^Probably charged twice: the same caller sent it again .* later, with another/)
+      .waitFor();
+    expect(await duplicates.getByText('A local caller').count()).toBe(2);
     await screenshot(page, 'transfer');
     await expectAccessibleInEveryView(page);
   });
@@ -199,11 +208,32 @@ describe('one transfer', () => {
     expect((await client.transfers.get(id)).captured_amount).toBe(200);
   });
 
+  test('what was charged twice is reversed in its row, half or all of it', async () => {
+    const { card_id } = await client.cards.create();
+    const { transfer_id: first } = await client.transfers.create({ amount: 250, card_id });
+    const { transfer_id: second } = await client.transfers.create({ amount: 250, card_id });
+    const page = await openConsole(at(`transfer/${first}`));
+    const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
+    await duplicates.getByRole('button', { name: 'Reverse' }).last().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('heading', { name: 'Reverse the load of 2.50 USD' }).waitFor();
+    await dialog.getByRole('button', { name: 'Half: 1.25 USD' }).click();
+    await dialog.getByRole('button', { name: 'Reverse 1.25 USD' }).waitFor();
+    await expectAccessibleInEveryView(page);
+    await dialog.getByRole('button', { name: 'All: 2.50 USD' }).click();
+    await dialog.getByRole('button', { name: 'Reverse 2.50 USD' }).click();
+    await page.getByText('Reversed 2.50 USD.').waitFor();
+    await duplicates.getByText('Settled: the later one was reversed.').waitFor();
+    expect((await client.transfers.get(second)).reversed_amount).toBe(250);
+    expect((await client.transfers.get(first)).reversed_amount).toBe(0);
+  });
+
   test('cancels a hold', async () => {
     const id = await newTransfer(310, { capture: 'manual' });
     const page = await openConsole(at(`transfer/${id}`));
     await page.getByRole('button', { name: 'Cancel' }).click();
-    await page.getByRole('button', { name: 'Cancel the transfer of 3.10 USD' }).click();
+    await page.getByRole('heading', { name: 'Cancel the load of 3.10 USD' }).waitFor();
+    await page.getByRole('button', { name: 'Cancel the load', exact: true }).click();
     await page
       .getByText(/^No money moved: the transfer was canceled, and the hold of 3.10 USD was released\.$/)
       .waitFor();
@@ -269,7 +299,7 @@ describe('one transfer', () => {
       return asked;
     };
     expect(await askedAfter({ status: 'gone' }, 'list_transfers_schema')).toBe(0);
-    expect(await askedAfter({ card_id: 'card_two' }, 'card_two')).toBeGreaterThan(0);
+    expect(await askedAfter({ card_id: 'card_two' }, '7.00 USD')).toBeGreaterThan(0);
   });
 });
 

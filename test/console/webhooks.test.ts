@@ -23,8 +23,8 @@ test('a webhook is created, tested, disabled and enabled, and one of its events 
   await page.getByRole('dialog').getByLabel('URL').fill(url);
   await page.getByLabel('Events').fill('transfer.*, card.created');
   await expectAccessibleInEveryView(page);
-  await page.getByRole('button', { name: 'Create the webhook' }).click();
-  const secret = page.getByRole('dialog', { name: 'The secret of the webhook' });
+  await page.getByRole('button', { name: 'Create webhook' }).click();
+  const secret = page.getByRole('dialog', { name: 'Signing secret' });
   expect(await secret.locator('code').innerText()).toMatch(/^whsec_/);
   await secret.getByRole('button', { name: 'Done' }).click();
   await screenshot(page, 'webhooks');
@@ -32,23 +32,24 @@ test('a webhook is created, tested, disabled and enabled, and one of its events 
   await page.getByRole('heading', { name: 'Attempts' }).waitFor();
   await untilShown(page);
 
-  await page.getByRole('button', { name: 'Send a test event' }).click();
-  await page.getByText('The test event').waitFor();
+  await page.getByRole('button', { name: 'Send test event' }).click();
+  await page.getByText('is on its way').waitFor();
   await expect.poll(() => received.length).toBe(1);
   await service().client.transfers.create({ amount: 100, card_id: 'card_active' });
   await expect.poll(() => received.length).toBeGreaterThan(1);
   const resend = page.getByRole('button', { name: 'Resend' }).first();
   await resend.click();
-  await page.getByRole('button', { name: 'Send it again' }).click();
+  await page.getByRole('button', { name: 'Resend event' }).click();
   await expect.poll(() => received.filter((id) => id === received[1]).length).toBe(2);
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'webhook');
 
   await page.getByRole('button', { name: 'Disable', exact: true }).click();
-  await page.getByRole('button', { name: 'Disable it' }).click();
+  await page.getByRole('button', { name: 'Disable webhook' }).click();
+  await page.getByText('on request').waitFor();
   await page.getByRole('button', { name: 'Enable', exact: true }).click();
-  await page.getByLabel('Events of the meantime').selectOption('now');
-  await page.getByRole('button', { name: 'Enable it' }).click();
+  await page.getByLabel('Missed events').selectOption('now');
+  await page.getByRole('button', { name: 'Enable webhook' }).click();
   await page.getByRole('button', { name: 'Disable', exact: true }).waitFor();
 });
 
@@ -56,14 +57,79 @@ test('a period is replayed', async () => {
   const { client } = service();
   const [webhook] = (await client.webhooks.list()).data;
   const page = await openConsole(`/console/webhooks/${webhook?.webhook_id}`);
-  await page.getByRole('button', { name: 'Replay a period' }).click();
+  await page.getByRole('button', { name: 'Replay', exact: true }).click();
   await page.getByLabel('Events from').fill('2026-01-02T00:00:00');
-  await page.getByLabel('To').fill('2026-01-01T00:00:00');
+  await page.getByLabel('Until').fill('2026-01-01T00:00:00');
   await page.getByText('The period ends before it begins.').waitFor();
   await expectAccessibleInEveryView(page);
-  await page.getByLabel('To').fill('2099-01-01T00:00:00');
-  await page.getByLabel('Which').selectOption('all');
-  await page.getByRole('button', { name: 'Replay', exact: true }).click();
+  await page.getByLabel('Until').fill('2099-01-01T00:00:00');
+  await page.getByLabel('Which events').selectOption('all');
+  await page.getByRole('button', { name: 'Replay events' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   expect((await client.webhooks.get(webhook?.webhook_id ?? '')).replay).toMatchObject({ only: 'all' });
+});
+
+test('failed attempts are found by status and time, and the list says how a webhook fails', async () => {
+  const { client } = service();
+  const broken = createServer((_request, response) => void response.writeHead(503).end('busy'));
+  await new Promise<void>((done) => void broken.listen(0, '127.0.0.1', done));
+  const { port } = broken.address() as AddressInfo;
+  const made = await client.webhooks.create({ url: `http://127.0.0.1:${port}/`, description: 'Order system' });
+  await client.webhooks.test(made.webhook_id);
+  await client.transfers.create({ amount: 100, card_id: 'card_active' });
+  await expect.poll(async () => (await client.webhooks.get(made.webhook_id)).failures).toBeGreaterThan(0);
+  const page = await openConsole('/console/webhooks');
+  await page.getByRole('cell', { name: /\d+ failures?.*, next try/ }).waitFor();
+  await screenshot(page, 'webhooks-failing');
+  await page.getByRole('link', { name: 'Order system' }).click();
+  await page.getByRole('heading', { name: 'Order system' }).waitFor();
+  await page.getByText(/\d+ failures?.*, next try/).waitFor();
+  const rows = page.getByRole('table', { name: 'Attempts' }).getByRole('row');
+  await page.getByLabel('Result').selectOption('failed');
+  await page.getByLabel('Status').fill('5xx');
+  await page.getByLabel('Sent', { exact: true }).selectOption('hour');
+  await rows.getByText('503').first().waitFor();
+  expect(new URL(page.url()).search).toContain('status=5xx');
+  await expectAccessibleInEveryView(page);
+  await screenshot(page, 'webhook-failing');
+  await page.getByLabel('Status').fill('404');
+  await page.getByText('No such attempts').waitFor();
+  await page.getByLabel('Status').fill('abc');
+  await page.getByText('Such as 404, 5xx, or none for no response.').waitFor();
+  await rows.getByText('503').first().waitFor();
+  broken.close();
+  broken.closeAllConnections();
+});
+
+test('a webhook is edited, its secret rolled, and then it is deleted', async () => {
+  const { client } = service();
+  const [webhook] = (await client.webhooks.list()).data;
+  const id = webhook?.webhook_id ?? '';
+  const page = await openConsole(`/console/webhooks/${id}`);
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await page.getByRole('dialog', { name: 'Edit Order system' }).waitFor();
+  await page.getByLabel('Events').fill('card.* transfer.failed');
+  await page.getByLabel('Description').fill('Orders');
+  await expectAccessibleInEveryView(page);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'Orders' }).waitFor();
+  expect(await client.webhooks.get(id)).toMatchObject({ types: ['card.*', 'transfer.failed'], description: 'Orders' });
+
+  await page.getByRole('button', { name: 'Roll secret' }).click();
+  await page.getByLabel('Keep signing with the old secret').selectOption('0');
+  await expectAccessibleInEveryView(page);
+  await page.getByRole('dialog').getByRole('button', { name: 'Roll secret' }).click();
+  const secret = page.getByRole('dialog', { name: 'New secret of Orders' });
+  expect(await secret.locator('code').innerText()).toMatch(/^whsec_/);
+  await secret.getByRole('button', { name: 'Done' }).click();
+  const { secrets } = await client.webhooks.get(id);
+  expect(secrets).toHaveLength(1);
+  expect(secrets[0]?.secret_id).not.toBe(webhook?.secrets[0]?.secret_id);
+
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('This cannot be undone.').waitFor();
+  await expectAccessibleInEveryView(page);
+  await page.getByRole('button', { name: 'Delete webhook' }).click();
+  await page.getByRole('heading', { name: 'Webhooks' }).waitFor();
+  expect((await client.webhooks.list()).data.map(({ webhook_id }) => webhook_id)).not.toContain(id);
 });

@@ -27,7 +27,7 @@ test('an error names the key of its request to operators and to the program of t
   for (const { data } of [await own.errors.list(card), await client.errors.search(card)]) {
     expect(data.find((error) => error.request_id === requestId)?.key_id).toBe(key_id);
   }
-  expect((await client.requests.get(requestId)).caller).toBe(key_id);
+  expect((await client.requests.inspect(requestId)).caller).toBe(key_id);
 
   const keyless = await refusalOf(client.cards.get('card_of_no_one'));
   expect((await lookUp(client, keyless.requestId)).error).toMatchObject({ key_id: null, caller: 'sandbox' });
@@ -71,5 +71,5 @@ test('a key that was revoked is named to operators', async () => {
   const { requestId } = await refusalOf(own.cards.get('card_active'));
   const { error } = await lookUp(client, requestId);
   expect(error).toMatchObject({ code: 'unauthenticated', key_id, caller: null, program_id: null });
-  expect((await client.requests.get(requestId)).caller).toBe(key_id);
+  expect((await client.requests.inspect(requestId)).caller).toBe(key_id);
 });

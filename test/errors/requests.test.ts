@@ -4,7 +4,7 @@ import type { RequestRecord } from '../../contract/service/requests.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// What get_request makes of traces that no caller can cause at will: a response that was lost, and rows of version 0.1.
+// What inspect_request makes of traces that no caller can cause at will: a response that was lost, and rows of version 0.1.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -13,7 +13,7 @@ const client = await useConnection(server.connection);
 
 async function lookUp(requestId: string): Promise<RequestRecord> {
   const params = { request_id: toWireId('req', requestId) };
-  return JSON.parse((await ledger.call('get_request', {}, { params, programId: '' })).body);
+  return JSON.parse((await ledger.call('inspect_request', {}, { params, programId: '' })).body);
 }
 
 /** Stores the error of a request whose outcome was not known. */

@@ -85,7 +85,7 @@ test('guesses get their record, but are in neither the error log, its counts nor
   await expect.poll(unrouted).toEqual(mistaken.toSorted());
   for (const requestId of stray)
     expect((await refusalOf(client.errors.inspect(requestId))).Code).toBe('error_not_found');
-  expect((await refusalOf(client.requests.get(stray[0] ?? ''))).Code).toBe('request_not_found');
+  expect((await refusalOf(client.requests.inspect(stray[0] ?? ''))).Code).toBe('request_not_found');
   expect((await client.errors.search()).dropped).toBe(0);
   const counts = (await client.errors.count()).data.filter(({ code }) => code === 'route_not_found');
   expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(6);

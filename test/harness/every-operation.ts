@@ -178,6 +178,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
     await call(`search ${q.split('_')[0]}`, () => client.search.find({ q }));
   await call('inspect_error', () => errors.inspect(requestId));
   await call('get_request', () => client.requests.get(requestId));
+  await call('inspect_request', () => client.requests.inspect(requestId));
   await call('list_audit_entries', () => audit.list({ limit: 5 }));
   await call('verify_audit', () => audit.verify());
   await call('the books', () => trialBalance.get());

@@ -119,7 +119,8 @@ export function openLedger(
 ): Ledger {
   const databases = openDatabases(connection, undefined, timeLimits);
   const overview = new OverviewMaker((service) => readStatus(NO_PROCESS, service), new ResponseCounter(), {
-    waiting: () => transfers.waiting,
+    lane: { waiting: () => transfers.waiting },
+    version: NO_PROCESS.version,
   });
   const transfers = openTransferLane(databases.application, {
     compactsPayloads: true,

@@ -22,7 +22,7 @@ test('a page is rendered once per base URL, and stored for the last one', async 
   expect([await get('docs', 'a'), made]).toEqual(['docs at a', 4]);
 });
 
-test.each(['/docs', '/errors', '/errors/unauthenticated'])(
+test.each(['/docs', '/docs/create_transfer', '/errors', '/errors/unauthenticated'])(
   '%s is the same each time, and HEAD has its length',
   async (path) => {
     const connection = await (await serve()).connect();

@@ -19,7 +19,7 @@ type Reading = {
 const VOID = new Set(['meta', 'link', 'input', 'br', 'hr', 'img', 'wbr']);
 const KNOWN = new Set(
   (
-    'html head body title style header nav main footer search form section article figure figcaption details summary ' +
+    'html head body title style header nav main footer search form fieldset legend section article figure figcaption details summary ' +
     'div p ul ol li dl dt dd h1 h2 h3 h4 a b strong em span code pre label button script ' +
     'table thead tbody tr th td blockquote'
   ).split(' '),

@@ -1,37 +1,23 @@
-import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CatalogueRecord, ERRORS, isErrorCode, operationsWith, resolverOf } from '../../contract/errors/catalogue.ts';
+import { describe, expect, it } from 'vitest';
+import {
+  CatalogueRecord,
+  ERRORS,
+  familyOf,
+  isErrorCode,
+  operationsWith,
+  resolverOf,
+} from '../../contract/errors/catalogue.ts';
 import { exampleRecord } from '../../contract/errors/examples.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
-import { type ErrorCode, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
+import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_CARDS, shownStatus } from '../../contract/sandbox/demo-cards.ts';
 import { EVENT_TYPES } from '../../domain/event.ts';
-import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { type Element, readPage } from './page-reader.ts';
+import { BROWSER, codesLinked, expectFrame, HOSTILE, links, saysOf, texts, usePages } from './use-pages.ts';
 
-const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
 const CODES = Object.keys(ERRORS).filter(isErrorCode);
-const HOSTILE = `<script>alert(1)</script>"'&amp; onfocus=x </style><img src=x> ${'z'.repeat(40)}`;
 
-let running: HttpTestServer;
-let live: HttpTestServer;
-
-beforeAll(async () => {
-  const never = async () => {
-    throw new Error('a page must not need the database');
-  };
-  running = await startHttpServer(fakeGateway({}, { authenticate: never, findProgram: never, ready: never }));
-  const contact = 'https://help.example/?a=1&b="2"<b>';
-  live = await startHttpServer(fakeGateway({}, { mode: 'live', keyless: false, supportContact: contact }));
-});
-
-afterAll(async () => {
-  await Promise.all([running.server.close(), live.server.close()]);
-});
-
-async function ask(path: string, accept?: string, { port } = running): Promise<Response> {
-  return fetch(`http://127.0.0.1:${port}${path}`, { headers: accept === undefined ? {} : { Accept: accept } });
-}
+const { urlOf, ask, page, data } = usePages();
 
 /** The pages of codes that were read: they are the same each time. */
 const pagesOfCodes = new Map<ErrorCode, readonly Element[]>();
@@ -40,64 +26,6 @@ async function pageOf(code: ErrorCode): Promise<readonly Element[]> {
   const elements = pagesOfCodes.get(code) ?? (await page(`/errors/${code}`));
   pagesOfCodes.set(code, elements);
   return elements;
-}
-
-async function page(path: string, server = running): Promise<readonly Element[]> {
-  const answer = await ask(path, BROWSER, server);
-  expect(answer.status).toBe(200);
-  expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
-  const text = await answer.text();
-  const hashOf = (tag: string) => {
-    const content = new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`).exec(text)?.[1] ?? '';
-    return createHash('sha256').update(content).digest('base64');
-  };
-  expect(answer.headers.get('content-security-policy')).toBe(
-    `default-src 'none'; style-src 'sha256-${hashOf('style')}'; script-src 'sha256-${hashOf('script')}'; ` +
-      "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
-      "require-trusted-types-for 'script'; trusted-types 'none'",
-  );
-  expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
-  return readPage(text);
-}
-
-async function data(path: string, accept = 'application/json'): Promise<unknown> {
-  const answer = await ask(path, accept);
-  expect(answer.status).toBe(200);
-  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
-  return answer.json();
-}
-
-const texts = (elements: readonly Element[], tag: string) =>
-  elements.filter((element) => element.tag === tag).map(({ text }) => text);
-
-const links = (elements: readonly Element[]) =>
-  elements.flatMap(({ attributes }) => attributes.get('href') ?? attributes.get('action') ?? []);
-
-const codesLinked = (elements: readonly Element[]) =>
-  links(elements).flatMap((link) => /^\/errors\/([a-z_]+)$/.exec(link)?.[1] ?? []);
-
-/** What holds for every page: one heading, landmarks, a way past the navigation, and names that occur once. */
-function expectFrame(elements: readonly Element[]): void {
-  for (const tag of ['h1', 'main', 'title', 'style', 'script']) expect(texts(elements, tag)).toHaveLength(1);
-  expect(elements.find(({ tag }) => tag === 'html')?.attributes.get('lang')).toBe('en');
-  expect(elements.find(({ tag }) => tag === 'a')?.attributes.get('href')).toBe('#content');
-  const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? []);
-  expect(new Set(ids).size).toBe(ids.length);
-  // One `expect` for all: a page has thousands of attributes.
-  const names = new Set(elements.flatMap(({ attributes }) => [...attributes.keys()]));
-  expect([...names].filter((name) => /^(on|style$|src$)/.test(name))).toEqual([]);
-  const known = new Set(ids);
-  const labels = elements.flatMap(({ attributes }) =>
-    ['aria-labelledby', 'for'].flatMap((name) => attributes.get(name) ?? []),
-  );
-  expect(labels.filter((label) => !known.has(label))).toEqual([]);
-  const levels = elements.flatMap(({ tag }) => (/^h[1-4]$/.test(tag) ? Number(tag.slice(1)) : []));
-  expect(levels.filter((level, at) => level > (levels[at - 1] ?? 0) + 1)).toEqual([]);
-}
-
-function saysOf(elements: readonly Element[], name: string): string | undefined {
-  const at = elements.findIndex(({ tag, text }) => tag === 'dt' && text === name);
-  return at === -1 ? undefined : elements.slice(at).find(({ tag }) => tag === 'dd')?.text;
 }
 
 describe('the catalogue as pages', () => {
@@ -119,8 +47,8 @@ describe('the catalogue as pages', () => {
     const operations = operationsWith(code);
     if (operations.length > 0) expect(main).toContain(`Sandbox-Provoke: ${code}`);
     if (operations.length > 0 && operations.length < OPERATION_IDS.length) {
-      const linked = links(elements).filter((link) => link.startsWith('/docs#'));
-      expect(linked).toEqual(operations.map((id) => `/docs#${id}`));
+      const linked = links(elements).filter((link) => link.startsWith('/docs/'));
+      expect(linked).toEqual(operations.map((id) => `/docs/${id}`));
     }
   });
 
@@ -131,6 +59,19 @@ describe('the catalogue as pages', () => {
       .filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li')
       .flatMap(({ attributes }) => /^\/errors\/([a-z_]+)$/.exec(attributes.get('href') ?? '')?.[1] ?? []);
     expect([...listed].sort()).toEqual([...CODES].sort());
+  });
+
+  it('begins with what people see, and leads from there to every code that operations share', async () => {
+    const elements = await page('/errors');
+    const linked = codesLinked(elements.filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'dd'));
+    const shared = CODES.filter((code) => familyOf(code) === undefined);
+    expect([...linked].sort()).toEqual([...shared].sort());
+    const headings = texts(elements, 'h2');
+    expect(headings.indexOf('A transfer was declined')).toBe(0);
+    expect(headings.at(-1)).toBe('All codes');
+    // What every operation has is folded.
+    const folded = codesLinked(elements.filter(({ around }) => around.includes('details')));
+    expect([...folded].sort()).toEqual(CODES.filter((code) => familyOf(code) !== undefined).toSorted());
   });
 
   it('can be read one code after the other, without leaving any out', async () => {
@@ -220,6 +161,7 @@ describe('a path where nothing is', () => {
     ['/guides/nope', "There is no guide 'nope'."],
     ['/errors/toString', "There is no error code 'toString'."],
     ['/events/nope', "There is no type of event 'nope'."],
+    ['/docs/nope', "There is no operation 'nope'."],
     ['/api', 'There is no route at this path.'],
   ])('%s: a page says what was asked, and where to go on', async (path, message) => {
     const answer = await ask(path, BROWSER);
@@ -250,7 +192,7 @@ describe('a path where nothing is', () => {
   });
 
   it('answers a program, a caller of the API, and another method with the record', async () => {
-    const url = `http://127.0.0.1:${running.port}/nope`;
+    const url = `${urlOf()}/nope`;
     const asks: readonly RequestInit[] = [
       { headers: { Accept: '*/*' } },
       { headers: { Accept: BROWSER, Authorization: 'Bearer x' } },
@@ -267,204 +209,41 @@ describe('a path where nothing is', () => {
   });
 });
 
-describe('the search', () => {
-  it.each([
-    ['card_closed', 'card_closed'],
-    ['  CARD_CLOSED ', 'card_closed'],
-    ['424', 'service_disabled'],
-    ['stolen', 'card_lost'],
-    ['no more money lost', 'card_lost'],
-    ['idempotency different request', 'idempotency_key_exists'],
-    ['minor units', 'invalid_amount'],
-    ["The required field 'amount' is missing.", 'create_transfer_schema'],
-    ["The card 'employee-7' is closed and cannot receive money.", 'card_closed'],
-    [
-      '{"Message":"The service is disabled. Please","Status":424,"Code":"service_disabled","Type":"Process Error"}',
-      'service_disabled',
-    ],
-  ])('for %s finds %s', async (query, code) => {
-    const path = `?q=${encodeURIComponent(query)}`;
-    const elements = await page(`/errors${path}`);
-    expectFrame(elements);
-    const rows = elements.filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li');
-    const found = codesLinked(rows);
-    expect(found[0]).toBe(code);
-    const { data: records } = (await data(`/errors.json${path}`)) as { readonly data: readonly CatalogueRecord[] };
-    expect(records.flatMap((record) => record.family?.codes ?? [record.code])).toEqual(found);
-    expect(records[0]?.code).toBe(code);
-    for (const { code: first, family } of records) expect(family?.codes[0] ?? first).toBe(first);
-    expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query);
-  });
-
-  it('shows a family as one result, with its form and its codes', async () => {
-    const elements = await page('/errors?q=bad+json');
-    expectFrame(elements);
-    expect(links(elements)).toContain('/errors#family-schema');
-    expect(texts(elements, 'h3')).toEqual(['<operation>_schema (400)']);
-    expect(texts(elements, 'main').join()).toContain('1 result.');
-    const { data: records } = (await data('/errors.json?q=bad+json')) as { readonly data: readonly CatalogueRecord[] };
-    expect(records).toMatchObject([{ code: 'create_transfer_schema', family: { pattern: '<operation>_schema' } }]);
-    expect(records[0]?.family?.codes).toEqual(codesLinked(elements.filter(({ around }) => around.at(-1) === 'li')));
-  });
-
-  it('says so when nothing fits, and leads on', async () => {
-    const elements = await page('/errors?q=xylophone');
-    expectFrame(elements);
-    expect(texts(elements, 'h2')).toContain('Nothing found');
-    expect(links(elements)).toContain('/errors');
-  });
-
-  it('tells the id of a request from a code', async () => {
-    const elements = await page('/errors?q=req_0196f5c2d9a27c3e8b1f4a6d7e905b13');
-    expect(texts(elements, 'main').join()).toContain('is the id of one request');
-    expect(links(elements)).toContain('/console/request/req_0196f5c2d9a27c3e8b1f4a6d7e905b13');
-  });
-
-  it.each([
-    ['markup', HOSTILE],
-    ['quotes', `"><a href="javascript:x">`],
-    ['entities', '&lt;&#x3c;&quot;'],
-    ['a template', '$' + '{1+1} {{1+1}}'],
-    ['controls', '\u0000\u0001\u202e\u2028'],
-    ['a lone surrogate', 'a\ud800b'],
-    ['much', '<'.repeat(1_500)],
-  ])('shows hostile input as text: %s', async (_what, query) => {
-    const elements = await page(`/errors?q=${encodeURIComponent(query.toWellFormed())}`);
-    expectFrame(elements);
-    expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query.toWellFormed());
-    for (const link of links(elements)) expect(link).toMatch(/^(#|\/)/);
-  });
-
-  it.each(['?q=%zz', '?q=%ff', '?q=card&q=amount', '?q', '?', '?x=1', '?q=+++'])(
-    'takes a broken query: %s',
-    async (query) => {
-      expectFrame(await page(`/errors${query}`));
-    },
-  );
-});
-
-describe('the API reference', () => {
-  const idsIn = (elements: readonly Element[], tag: string) =>
-    elements.flatMap((element) => (element.tag === tag ? (element.attributes.get('data-of') ?? []) : []));
-  const OF_LIVE = OPERATION_IDS.filter((id) => OPERATIONS[id].reach !== 'sandbox');
-
-  it('has every operation, its fields, its reply and its errors in order', async () => {
-    const elements = await page('/docs');
-    expectFrame(elements);
-    expect(idsIn(elements, 'section')).toEqual(OPERATION_IDS);
-    for (const id of OPERATION_IDS) {
-      const { method, path, summary, body, query, reply } = OPERATIONS[id];
-      const start = elements.findIndex(({ attributes }) => attributes.get('aria-labelledby') === id);
-      const rest = elements.slice(start + 1);
-      const end = rest.findIndex(({ attributes }) => attributes.get('class') === 'operation');
-      const own = end === -1 ? rest : rest.slice(0, end);
-      expect(elements[start]?.text).toContain(summary);
-      expect(texts(own, 'p')[0]).toBe(`${method}${path}`);
-      expect(codesLinked(own)).toEqual(precedenceOf(id));
-      const names = texts(own, 'dt').map((text) => text.split(' ')[0]);
-      for (const schema of [body, query, reply]) {
-        for (const { name } of schema === undefined ? [] : fieldsOf(schema)) expect(names).toContain(name);
-      }
-    }
-    // No field of any operation is left without a description.
-    const lists = elements.filter(({ tag, around }) => tag === 'dd' && around.includes('section'));
-    expect(lists.filter(({ text }) => text === '')).toEqual([]);
-  });
-
-  it('leads to every operation by its name, and by its path and method', async () => {
-    const elements = await page('/docs');
-    const rows = elements.flatMap(({ tag, attributes, text }) =>
-      tag === 'li' && attributes.has('data-find') ? [{ id: attributes.get('data-of'), text }] : [],
-    );
-    expect(rows.map(({ id }) => id).toSorted()).toEqual(OPERATION_IDS.toSorted());
-    for (const { id, text } of rows) {
-      const { method, path, summary } = OPERATIONS[id as (typeof OPERATION_IDS)[number]];
-      expect(text).toBe(`${method} ${path} ${summary}`);
-    }
-    const paths = rows.map(({ text }) => text.split(' ')[1]);
-    expect(paths).toEqual(paths.toSorted());
-    const linked = links(elements);
-    for (const id of OPERATION_IDS) expect(linked.filter((link) => link === `#${id}`)).toHaveLength(2);
-  });
-
-  it.each([
-    ['capture', ['capture_transfer']],
-    ['LIST HOLD', ['list_cards', 'list_holds']],
-    ['/api/v0.1/core/transfer/{transfer_id}/capture', ['capture_transfer']],
-    ['delete', ['delete_webhook', 'delete_operator_webhook', 'delete_session']],
-  ])('shows without a script the operations that match %s', async (query, expected) => {
-    const elements = await page(`/docs?q=${encodeURIComponent(query)}`);
-    expectFrame(elements);
-    expect(idsIn(elements, 'section')).toEqual(expect.arrayContaining(expected));
-    expect(idsIn(elements, 'section').length).toBeLessThan(8);
-    for (const tag of ['li', 'section'])
-      expect(new Set(idsIn(elements, tag))).toEqual(new Set(idsIn(elements, 'section')));
-    expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query);
-    expect(links(elements)).toContain('/docs');
-  });
-
-  it.each(['xylophone', HOSTILE])('says so when no operation matches: %s', async (query) => {
-    const elements = await page(`/docs?q=${encodeURIComponent(query)}`);
-    expectFrame(elements);
-    expect(texts(elements, 'h2')).toEqual(['Nothing found']);
-    for (const link of links(elements)) expect(link).toMatch(/^(#|\/)/);
-  });
-
-  it('of a live service has examples for it, with a key, and nothing of the sandbox', async () => {
-    const elements = await page('/docs', live);
-    expectFrame(elements);
-    expect(idsIn(elements, 'section')).toEqual(OF_LIVE);
-    const requests = texts(elements, 'code').filter((text) => text.startsWith('curl ') && !text.includes('/health/'));
-    expect(requests.length).toBeGreaterThan(OF_LIVE.length);
-    for (const request of requests) {
-      expect(request).toContain(`http://127.0.0.1:${live.port}/`);
-      expect(request).toContain('-H "Authorization: Bearer $TRANSFER_SERVICE_KEY"');
-    }
-    expect(texts(elements, 'main').join()).not.toMatch(/Sandbox-Provoke|\/sandbox\//);
-  });
-
-  it('is served as an OpenAPI document too', async () => {
-    const document = (await data('/openapi.json')) as {
-      readonly openapi: string;
-      readonly paths: Record<string, object>;
-    };
-    expect(document.openapi).toMatch(/^3\.1\./);
-    for (const id of OPERATION_IDS) {
-      const { method, path } = OPERATIONS[id];
-      expect(document.paths[path]).toHaveProperty([method.toLowerCase(), 'operationId'], id);
-    }
-  });
-});
-
 describe('every page', () => {
-  it.each([
-    ['sandbox', () => running],
-    ['live service', () => live],
-  ])('of a %s links only to what is there', async (_mode, serverOf) => {
-    const server = serverOf();
+  it.each(['sandbox', 'live'] as const)('links only to what is there: %s', async (mode) => {
     const paths = [
       ...['/', '/errors', '/errors?q=card', '/docs', '/docs?q=card', '/events', '/events?q=card', '/guides'],
+      ...['/search', '/search?q=card', '/search?q=json', '/search?q=webhook+signature'],
+      ...OPERATION_IDS.filter((id) => mode === 'sandbox' || OPERATIONS[id].reach !== 'sandbox').map(
+        (id) => `/docs/${id}`,
+      ),
       ...CODES.map((code) => `/errors/${code}`),
       ...EVENT_TYPES.map((type) => `/events/${type}`),
     ];
     const anchors = new Map<string, ReadonlySet<string>>();
+    const read = async (path: string): Promise<readonly Element[]> => {
+      const elements = await page(path, mode);
+      anchors.set(path, new Set(elements.flatMap(({ attributes }) => attributes.get('id') ?? [])));
+      return elements;
+    };
     const wanted = new Set<string>();
     for (const path of paths) {
-      const elements = await page(path, server);
-      anchors.set(path, new Set(elements.flatMap(({ attributes }) => attributes.get('id') ?? [])));
+      const elements = await read(path);
       for (const link of links(elements)) wanted.add(link.startsWith('#') ? path + link : link);
     }
     for (const link of wanted) {
       const [path = '', anchor] = link.split('#');
       if (anchor === undefined && !anchors.has(path) && path !== '/health/ready') {
-        expect(`${(await ask(path, BROWSER, server)).status} ${link}`).toBe(`200 ${link}`);
+        expect(`${(await ask(path, BROWSER, mode)).status} ${link}`).toBe(`200 ${link}`);
       }
-      if (anchor !== undefined) expect(anchors.get(path) ?? `no page ${path}`).toContain(anchor);
+      if (anchor === undefined) continue;
+      if (!anchors.has(path)) await read(path);
+      expect(anchors.get(path), link).toContain(anchor);
     }
   });
 
   it('of a live service shows its contact as text and sends commands to a sandbox', async () => {
-    const elements = await page('/errors/service_disabled', live);
+    const elements = await page('/errors/service_disabled', 'live');
     expectFrame(elements);
     expect(texts(elements, 'footer').join()).toContain('Support: https://help.example/?a=1&b="2"<b>.');
     expect(texts(elements, 'main').join()).toContain('curl http://localhost:8080/');
@@ -478,8 +257,11 @@ describe('the first page', () => {
     expectFrame(elements);
     const commands = texts(elements, 'code').filter((text) => text.startsWith('curl '));
     expect(commands.length).toBeGreaterThanOrEqual(2);
-    for (const command of commands)
-      expect(command).toContain(`http://127.0.0.1:${running.port}/api/v0.1/core/transfer`);
+    const responses = texts(elements, 'code').filter((text) => text.startsWith('{ "'));
+    expect(JSON.parse(responses[0] ?? '')).toMatchObject({ amount: 1000, card_id: 'card_active', status: 'completed' });
+    expect(JSON.parse(responses[1] ?? '')).toMatchObject({ Code: 'card_closed' });
+    expect(await (await ask('/', BROWSER)).text()).toMatch(/<svg [^>]*role="img"[^>]*>\s*<title/);
+    for (const command of commands) expect(command).toContain(`${urlOf()}/api/v0.1/core/transfer`);
     expect(codesLinked(elements)).toContain('card_closed');
     const rows = elements.filter(({ tag, text }) => tag === 'li' && text.startsWith('card_')).map(({ text }) => text);
     for (const [at, card] of DEMO_CARDS.entries()) {
@@ -494,26 +276,29 @@ describe('the first page', () => {
   });
 
   it('of a live service has no demo, and a first request that moves nothing', async () => {
-    const elements = await page('/', live);
+    const elements = await page('/', 'live');
     expectFrame(elements);
     const main = texts(elements, 'main').join();
     expect(main).not.toContain('card_active');
-    expect(main).toContain(`http://127.0.0.1:${live.port}${OPERATIONS.get_session.path}`);
+    expect(main).toContain(urlOf('live') + OPERATIONS.get_session.path);
     expect(main).toContain('-H "Authorization: Bearer $TRANSFER_SERVICE_KEY"');
     for (const link of ['/docs', '/errors', '/events', '/console', '/guides', '/health/ready']) {
       expect(links(elements)).toContain(link);
     }
   });
 
-  it.each(['/', '/docs', '/errors/card_closed'])('has a hidden button beside each listing of %s', async (path) => {
-    const elements = await page(path);
-    const buttons = elements.filter(({ attributes }) => attributes.get('class') === 'copy');
-    const listings = elements.filter(({ tag }) => tag === 'figure');
-    expect(buttons.length).toBeGreaterThanOrEqual(listings.length);
-    for (const { attributes } of buttons) {
-      expect([attributes.has('hidden'), attributes.get('type')]).toEqual([true, 'button']);
-      expect(attributes.get('aria-label')).toMatch(/^Copy: /);
-    }
-    expect(elements.find(({ attributes }) => attributes.get('id') === 'said')?.attributes.get('role')).toBe('status');
-  });
+  it.each(['/', '/docs/create_transfer', '/errors/card_closed'])(
+    'has a hidden button beside each listing of %s',
+    async (path) => {
+      const elements = await page(path);
+      const buttons = elements.filter(({ attributes }) => attributes.get('class') === 'copy');
+      const listings = elements.filter(({ tag }) => tag === 'figure');
+      expect(buttons.length).toBeGreaterThanOrEqual(listings.length);
+      for (const { attributes } of buttons) {
+        expect([attributes.has('hidden'), attributes.get('type')]).toEqual([true, 'button']);
+        expect(attributes.get('aria-label')).toMatch(/^Copy: /);
+      }
+      expect(elements.find(({ attributes }) => attributes.get('id') === 'said')?.attributes.get('role')).toBe('status');
+    },
+  );
 });

@@ -10,6 +10,8 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
 const STORED = [
   '/',
   '/docs',
+  '/docs/create_transfer',
+  '/search?q=card',
   '/errors',
   '/errors/card_closed',
   '/errors?q=card',
@@ -69,7 +71,7 @@ describe.each(STORED)('%s', (path) => {
     expect(gunzipSync(compressed.body).equals(plain.body)).toBe(true);
     for (const one of [plain, compressed]) {
       expect(one.headers.vary).toBe(
-        path === '/docs' || path === '/openapi.json' ? 'Accept-Encoding' : 'Accept, Accept-Encoding',
+        /^\/(docs|search|openapi)/.test(path) ? 'Accept-Encoding' : 'Accept, Accept-Encoding',
       );
       expect(one.headers['cache-control']).toBe('no-cache');
       expect(Number(one.headers['content-length'])).toBe(one.body.length);

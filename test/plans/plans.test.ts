@@ -21,6 +21,7 @@ import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/s
 import { EVERY_MOVEMENT, listFundingMovements, readMovementReference } from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
+import { listProcesses } from '../../server/store/overview/service-process.ts';
 import { countScheduled } from '../../server/store/overview/switch-preview.ts';
 import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
@@ -30,6 +31,7 @@ import {
   findCardsById,
   findCardsByLastFour,
   findCardsByName,
+  findCardsByPartOfHolder,
 } from '../../server/store/search/find-cards.ts';
 import { findKeyUses, findMovementsByReference, findReversals } from '../../server/store/search/find-others.ts';
 import {
@@ -83,9 +85,11 @@ const lastHour = { from: new Date(Date.now() - 3_600_000), to: new Date() };
 /** The time of a request, in the middle of what is stored. */
 const WITHIN_SECONDS = { from: new Date(Date.now() - 607_000), to: new Date(Date.now() - 600_000) };
 
+const OF_REQUEST = { requestId: after, subjects: ['tr_x'] };
+
 const MOVEMENT_PAIR = { reference: null, metadata: { name: 'shop', value: '7' } };
 
-const NO_ACTION = { action: null, from: null, to: null };
+const NO_ACTION = { action: null, actor: null, programId: null, from: null, to: null };
 
 /** What is read of a program outside transactions, with the plan for these values. */
 const READS: readonly (readonly [string, Statement])[] = [
@@ -116,6 +120,7 @@ const SEARCHES: readonly (readonly [string, Statement])[] = [
   ['cards by name', findCardsByName(programs, 'filled_0', 6)],
   ['cards by digits', findCardsByLastFour(programs, '0042', 6)],
   ['cards by holder', findCardsByHolder(programs, 'holder 7', 6)],
+  ['cards by a part of the holder', findCardsByPartOfHolder(programs, 'older 7', 500, 6)],
   ['cards by id', findCardsById(programs, [after], 6)],
   ['reversals', findReversals(programs, [after], 6)],
   ['deposits by reference', findMovementsByReference(programs, 'bank 7', 6)],
@@ -130,14 +135,19 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_audit_entries', listAuditEntries(NO_ACTION, null, 20)],
   ['list_audit_entries, a later page', listAuditEntries(NO_ACTION, after, 20)],
   ['list_audit_entries of an action', listAuditEntries({ ...NO_ACTION, action: 'move_clock' }, null, 20)],
+  ['list_audit_entries of an actor', listAuditEntries({ ...NO_ACTION, actor: 'host' }, null, 20)],
+  ['list_audit_entries of a program', listAuditEntries({ ...NO_ACTION, programId: PROGRAM }, null, 20)],
   ['list_audit_entries of a time', listAuditEntries({ ...NO_ACTION, ...lastHour }, null, 20)],
   ['the chain of the audit log', readAuditChain(1n, 1000)],
   ['the transfers of a day', readTransferCounts(lastHour.from, { programId: null, type: null })],
   ['the transfers of a day in a program', readTransferCounts(lastHour.from, { programId: PROGRAM, type: 'load' })],
+  ['the processes', listProcesses(100)],
   ['the scheduled transfers', countScheduled({ programId: null, type: 'load' })],
   ['the scheduled transfers of a program', countScheduled({ programId: PROGRAM, type: null })],
   ['what a request has created', findMade(after, null, WITHIN_SECONDS, 20)],
-  ['the events of a request', findEvents(after, ['tr_x'], WITHIN_SECONDS, 0, 20)],
+  ['what a request has created in a program', findMade(after, PROGRAM, WITHIN_SECONDS, 20)],
+  ['the events of a request', findEvents({ ...OF_REQUEST, programId: null }, WITHIN_SECONDS, 0, 20)],
+  ['the events of a request in a program', findEvents({ ...OF_REQUEST, programId: PROGRAM }, WITHIN_SECONDS, 0, 20)],
   ['the audit entries of a request', findAuditEntries(after, WITHIN_SECONDS.from, WITHIN_SECONDS.to, 20)],
   ['moves of the clock', readClockMoves(WITHIN_SECONDS)],
   ['list_programs by metadata', listPrograms({ name: 'shop', value: '7' }, null, 20)],

@@ -110,11 +110,21 @@ describe('a stream', () => {
     ]);
   });
 
-  test('of several types reads all events, and yields those', async () => {
-    service.play(stream([event(1), event(2, 'card.created'), event(3, 'card.updated'), event(4, 'transfer.failed')]));
+  test('of several types asks for those', async () => {
+    service.play(stream([event(1), event(3, 'card.updated'), event(4, 'transfer.failed')]));
     const options: EventStreamOptions = { after: 0, types: ['card.updated', 'transfer.*'] };
     expect((await readPositions(3, options)).positions).toEqual([1, 3, 4]);
-    expect(queries()).toEqual(['after=0']);
+    expect(queries()).toEqual(['type=card.updated%2Ctransfer.*&after=0']);
+  });
+
+  test('with text has each event as it was sent', async () => {
+    const text = '{"position": 1, "type":"card.created","data":{"sum":90071992547409930,"share":1.0,"2":"b","1":"a"}}';
+    service.play(stream([`id: 1\ndata: ${text}\n\n`]));
+    for await (const received of client().events.streamWithText({ after: 0 })) {
+      expect(received.text).toBe(text);
+      expect(received.event.position).toBe(1);
+      break;
+    }
   });
 
   test('without a position first asks for it, so that no event is missed if the connection is lost', async () => {
@@ -218,9 +228,9 @@ describe('a stream continues at the last position', () => {
     };
     service.play(stream(next));
     const positions: number[] = [];
-    for await (const { position } of streamEvents<TransferServiceEvent>(settings, source, options, 500)) {
-      positions.push(position);
-      if (position === 2) break;
+    for await (const received of streamEvents<TransferServiceEvent>(settings, source, options, 500)) {
+      positions.push(received.event.position);
+      if (received.event.position === 2) break;
     }
     expect(positions).toEqual([1, 2]);
     const [retry] = retries.filter(({ position }) => position === 1);

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { METHODS } from '../../contract/clients/sdk-methods.ts';
 import { exampleOf } from '../../contract/examples.ts';
 import { parametersOf } from '../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
@@ -30,7 +31,6 @@ import {
   type UpdateCardBody,
   type UpdateTransferBody,
 } from '../../sdk/client.ts';
-import { METHODS } from '../../tools/sdk/methods.ts';
 import { startCannedService, TRANSFER } from './canned-service.ts';
 
 /** What an untyped program sends when it misspells a property. */
@@ -61,13 +61,14 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** Every method of the client as `resource.method`. */
+/** Every method of the client as `resource.method`, once. */
 function methodsOf(transferService: TransferService): string[] {
-  return Object.entries(transferService).flatMap(([resource, methods]: [string, unknown]) =>
-    typeof methods === 'object' && methods !== null
-      ? namesIn(Object.getPrototypeOf(methods)).map((method) => `${resource}.${method}`)
+  const methods = Object.entries(transferService).flatMap(([resource, of]: [string, unknown]) =>
+    typeof of === 'object' && of !== null
+      ? namesIn(Object.getPrototypeOf(of)).map((method) => `${resource}.${method}`)
       : [],
   );
+  return [...new Set(methods)];
 }
 
 /** The methods of a prototype and of those that it extends. */
@@ -90,6 +91,9 @@ function documentedMethods(): Map<string, string> {
   return new Map([...comments].map(([, operation = '', method = '']) => [operation, method]));
 }
 
+/** Methods that send an operation which another one sends, too. */
+const SHORTHANDS = ['switch.disable', 'switch.enable', 'events.streamWithText'];
+
 describe('operations and methods', () => {
   test.each(OPERATION_IDS)('%s is sent by its method, as defined in the contract', async (operation) => {
     const { method, idempotency, body, status, csv } = OPERATIONS[operation];
@@ -109,11 +113,13 @@ describe('operations and methods', () => {
   });
 
   test('every method sends one operation, reads all pages of one, or streams one', () => {
-    const methods = methodsOf(client()).filter((method) => !/All$|\.stream/.test(method));
+    const all = methodsOf(client());
+    expect(all).toEqual(expect.arrayContaining(SHORTHANDS));
+    const methods = all.filter((method) => !/All$|\.stream/.test(method) && !SHORTHANDS.includes(method));
     expect(methods.sort()).toEqual(Object.values(METHODS).sort());
-    const streaming = methodsOf(client()).filter((method) => method.includes('.stream'));
+    const streaming = all.filter((method) => method.includes('.stream') && !SHORTHANDS.includes(method));
     expect(streaming).toHaveLength(OPERATION_IDS.filter((id) => OPERATIONS[id].stream !== undefined).length);
-    const paging = methodsOf(client()).filter((method) => method.endsWith('All'));
+    const paging = all.filter((method) => method.endsWith('All'));
     const lists = OPERATION_IDS.filter((id) => 'cursor' in (OPERATIONS[id].query?.properties ?? {})).map(
       (id) => METHODS[id],
     );
@@ -136,6 +142,21 @@ describe('requests', () => {
     service.play({ status: 201, body: TRANSFER });
     await client().transfers.create({ amount, card_id: 'card_active', description: undefined, metadata: { a: 'ü"' } });
     expect(service.received[0]?.body).toBe(`{"amount":${text},"card_id":"card_active","metadata":{"a":"ü\\""}}`);
+  });
+
+  test('the switch is changed by disable and enable, also with the words of change', async () => {
+    service.play({ status: 200, body: {} });
+    await client().switch.disable({ reason: 'OPS-311', program_id: 'prog_1', type: 'load' }, { idempotencyKey: 'k' });
+    await client().switch.enable({ program_id: 'prog_1', type: 'load' });
+    await client().switch.enable();
+    await client().switch.change({ disabled: true, reason: 'OPS-312' });
+    expect(service.received.map(({ body }) => body)).toEqual([
+      '{"reason":"OPS-311","program_id":"prog_1","type":"load","disabled":true}',
+      '{"program_id":"prog_1","type":"load","disabled":false}',
+      '{"disabled":false}',
+      '{"disabled":true,"reason":"OPS-312"}',
+    ]);
+    expect(service.received[0]?.headers['idempotency-key']).toBe('k');
   });
 
   test('headers: the API key, the program of the client or the call, the idempotency key and the request id', async () => {
@@ -226,6 +247,10 @@ describe('requests', () => {
       (client) => client.switch.change({ disabled: true, reason: 'x', ...UNSET }),
     ],
     [
+      'an undefined program, which would enable the whole service',
+      (client) => client.switch.enable({ program_id: undefined } as object),
+    ],
+    [
       'an undefined expiry, which would create a key that never expires',
       ({ keys }) => keys.create({ name: 'x', scopes: ['cards:read'], all_programs: true, ...UNSET }),
     ],
@@ -298,6 +323,37 @@ describe('responses', () => {
       '/api/v0.1/core/card/card_1/posting?created_to=2030-01-31T12%3A00%3A00Z',
       '/api/v0.1/core/card/card_1/posting?created_to=2030-01-31T12%3A00%3A00Z&cursor=c2',
     ]);
+  });
+
+  describe('the secret of a new webhook', () => {
+    const created_at = '2026-01-31T09:30:00.000Z';
+    const WEBHOOK = { webhook_id: 'wh_1', secret: 'whsec_first', secret_omitted: null, created_at };
+    const replay = {
+      status: 201,
+      body: { ...WEBHOOK, secret: null, secret_omitted: 'It is in the first response only.' },
+      headers: { 'idempotent-replayed': 'true' },
+    };
+    const body = { url: 'https://shop.example/hooks' };
+
+    test('is rolled if the response with it was lost, and the earlier one signs no more', async () => {
+      const rolled = { status: 200, body: { ...WEBHOOK, secret: 'whsec_second' } };
+      service.play('cut before the response', replay, rolled);
+      const webhook = await client().webhooks.create(body);
+      expectTypeOf(webhook.secret).toEqualTypeOf<string>();
+      expect(webhook.secret).toBe('whsec_second');
+      expect(service.received.map(({ url, body }) => [url, body]).slice(1)).toEqual([
+        ['/api/v0.1/core/webhook', JSON.stringify(body)],
+        ['/api/v0.1/core/webhook/wh_1/roll-secret', JSON.stringify({ previous_until: created_at })],
+      ]);
+    });
+
+    test('stays as it is for a key of your own, which may have created it long ago', async () => {
+      service.play(replay);
+      const webhook = await client().webhooks.create(body, { idempotencyKey: 'mine' });
+      expectTypeOf(webhook.secret).toEqualTypeOf<string | null>();
+      expect(webhook.secret).toBeNull();
+      expect(service.received).toHaveLength(1);
+    });
   });
 
   test('a loop that is left early reads no further page', async () => {

@@ -41,7 +41,7 @@ describe('what is recorded', () => {
     );
     // The sandbox can stop its own database, which then records nothing.
     expect([...AUDITED_OPERATIONS].sort()).toEqual(
-      [...changing, 'inspect_error', 'get_request', 'move_clock', 'create_session', 'delete_session'].sort(),
+      [...changing, 'inspect_error', 'inspect_request', 'move_clock', 'create_session', 'delete_session'].sort(),
     );
   });
 
@@ -256,7 +256,7 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('is listed page by page, by action and by time', async () => {
+  test('is listed page by page, by action, actor, program and time', async () => {
     type Page = { readonly data: AuditEntryRecord[]; readonly next_cursor: string | null };
     const list = async (members: object) => (await operate(ledger, 'list_audit_entries', members)) as unknown as Page;
     const all = (await chain()).map(({ position }) => Number(position)).reverse();
@@ -271,6 +271,12 @@ describe('what is recorded', () => {
     const rolled = (await list({ action: 'roll_key' })).data;
     expect(rolled.length).toBeGreaterThan(0);
     expect(new Set(rolled.map(({ action }) => action))).toEqual(new Set(['roll_key']));
+    const seeded = (await list({ actor: 'sandbox', limit: 100 })).data;
+    expect(new Set(seeded.map(({ actor }) => actor))).toEqual(new Set(['sandbox']));
+    const program_id = toWireId('prog', DEMO_PROGRAM_ID);
+    const ofProgram = (await list({ program_id, action: 'seed_sandbox' })).data;
+    expect(ofProgram.map((entry) => entry.program_id)).toEqual([program_id]);
+    await expect(list({ program_id: 'prog_1' })).rejects.toMatchObject({ code: 'list_audit_entries_schema' });
     const at = rolled[0]?.created_at ?? '';
     const later = (await list({ created_from: at, limit: 100 })).data;
     const earlier = (await list({ created_to: at, limit: 100 })).data;

@@ -403,7 +403,7 @@ describe('the command line', () => {
     const host = { ...environment, DATABASE_URL: databaseUrl, DATA_DIR: directories[1]?.path ?? '' };
     const whole = await runCommand(['audit', 'verify'], host);
     expect(whole).toMatchObject({ exitCode: 0, output: expect.stringContaining('The audit log is intact.') });
-    expect(whole.output).toContain('removed at the end, pass a head that you noted earlier with --expect.');
+    expect(whole.output).toContain('removed at the end, pass a hash that you noted earlier with --expect.');
     const [, position = '', head = ''] = /^position: ([1-9]\d*)\nhead: +([0-9a-f]{64})$/m.exec(whole.output) ?? [];
     await newKey();
     const grown = await runCommand(['audit', 'verify', '--expect', head], host);

@@ -24,6 +24,8 @@ const query = (operation: OperationId, id: string, ...pairs: readonly (readonly 
   path: `${pathOf(operation, id)}?${new URLSearchParams(Object.fromEntries(pairs))}`,
 });
 const read = (operation: OperationId, id: string): RawRequest => ({ method: 'GET', path: pathOf(operation, id) });
+/** Requests that did something in a program. */
+const REQUESTS = ['transferRequest', 'reversalRequest', 'cardRequest'] as const;
 const write = (operation: OperationId, id: string, body: object, key?: string): RawRequest => ({
   method: OPERATIONS[operation].method,
   path: pathOf(operation, id),
@@ -150,6 +152,7 @@ const EVERY: Partial<Readonly<Record<Thing, readonly (keyof Omit<ProgramData, 'c
   closedCard: ['card'],
   transfer: ['transfer', 'hold', 'scheduled'],
   hold: ['hold', 'transfer', 'scheduled'],
+  error: ['error', 'transferRequest', 'reversalRequest', 'cardRequest'],
 };
 
 const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
@@ -251,6 +254,15 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
         expect(foreign.status).toBeLessThan(500);
       }
       expect(await stateOf(theirs)).toEqual(before);
+    });
+
+    test('get_request finds what each of these did for the program whose requests they were', async () => {
+      for (const name of [...REQUESTS, 'error'] as const) {
+        const { status, text } = await theirs.ask(read('get_request', theirs.owns[name]));
+        expect([name, status]).toEqual([name, 200]);
+        for (const id of [mine.owns.program, mine.owns.card, mine.owns.transfer]) expect(text).not.toContain(id);
+        expect((await mine.ask(read('get_request', theirs.owns[name]))).fields.Code).toBe('request_not_found');
+      }
     });
 
     test.each(OPERATOR_OPERATIONS)('%s is forbidden for both programs', async (operation) => {

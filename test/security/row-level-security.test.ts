@@ -38,6 +38,7 @@ const OUT_OF_REACH = [
   'select from error_count',
   'select from error_report',
   'select from transfer_count',
+  'select from service_process',
   'select from error_default',
   'select from event_default',
   'select event_programs from write_batch',
@@ -189,7 +190,7 @@ describe('what a statement with the wrong program can change', () => {
   test('the setting accepts only ids', () => {
     const { application } = ledger.databases;
     for (const id of ['', "}'; reset role; --", `${first},${second}`]) {
-      expect(() => application.forProgram(id)).toThrow('no UUID');
+      expect(() => application.forProgram(id)).toThrow('not a UUID');
     }
   });
 });

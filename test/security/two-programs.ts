@@ -25,6 +25,10 @@ export type ProgramData = {
   readonly scheduled: string;
   readonly reversal: string;
   readonly error: string;
+  /** The requests that made the transfer, the reversal, and the card under a name of the program's own. */
+  readonly transferRequest: string;
+  readonly reversalRequest: string;
+  readonly cardRequest: string;
   readonly event: string;
   readonly key: string;
   readonly webhook: string;
@@ -166,15 +170,16 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   const make = async (operation: OperationId, members: object, path = OPERATIONS[operation].path) => {
     const response = await ask({ path, headers: headersFor(operation, idempotencyKey), body: members });
     if (response.status >= 300) throw new Error(response.text);
-    return response.fields as Readonly<Record<string, string>>;
+    const { 'request-id': madeBy } = response.headers;
+    return { ...response.fields, madeBy } as Readonly<Record<string, string>>;
   };
   const namedCard = `card-of-${name}`;
-  await make('create_card', { card_id: namedCard, holder_reference: MARK });
+  const { madeBy: cardRequest = '' } = await make('create_card', { card_id: namedCard, holder_reference: MARK });
   const unnamed = await ask({ path: OPERATIONS.create_card.path, body: { holder_reference: MARK } });
   const card = String(unnamed.fields.card_id);
   const own = { metadata: { note: MARK }, description: MARK };
   const reference = `reference-of-${name}`;
-  const { transfer_id: transfer = '' } = await make('create_transfer', {
+  const { transfer_id: transfer = '', madeBy: transferRequest = '' } = await make('create_transfer', {
     amount: 500,
     card_id: card,
     reference,
@@ -190,7 +195,7 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   const toBeEnded = { captured: await unkeyed({ capture: 'manual' }), canceled: await unkeyed({ capture: 'manual' }) };
   await make('capture_transfer', { amount: 100 }, pathOf('capture_transfer', toBeEnded.captured));
   await make('cancel_transfer', {}, pathOf('cancel_transfer', toBeEnded.canceled));
-  const { reversal_id: reversal = '' } = await make(
+  const { reversal_id: reversal = '', madeBy: reversalRequest = '' } = await make(
     'reverse_transfer',
     { amount: 100, description: MARK },
     pathOf('reverse_transfer', transfer),
@@ -218,7 +223,8 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   const { webhook_id: webhook = '' } = await make('create_webhook', { url: `${WEBHOOK_URL}/${MARK}` });
   await ask({ path: pathOf('resend_event', webhook), body: { event_id: event } });
   const made = { program, card, namedCard, transfer, hold, scheduled, reversal, error, event, key, webhook, reference };
-  return { secret, ask, owns: { ...made, session: await newSession(ask), idempotencyKey, cursors } };
+  const requests = { transferRequest, reversalRequest, cardRequest };
+  return { secret, ask, owns: { ...made, ...requests, session: await newSession(ask), idempotencyKey, cursors } };
 }
 
 async function newSession(ask: Ask): Promise<string> {

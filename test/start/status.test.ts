@@ -104,7 +104,7 @@ test('without its database: it says so, and what the process knows by itself', a
     expect(exitCode).toBe(3);
     expect(output).toMatch(/^ready: +no \(database_stopped\) since /);
     expect(output).toContain(`\n  Runbook: ${service().url}/guides/runbook/database-stopped\n`);
-    expect(output).toContain('Not known, because the database did not say: ledger, webhooks, server, schema.\n');
+    expect(output).toContain('Unavailable while the database is down: ledger, webhooks, server, schema.\n');
   } finally {
     await service().client.sandbox.startDatabase();
   }

@@ -1,4 +1,6 @@
 // Writes sdk/generated: the SDK's types, its table of operations and its methods, from the definitions in contract/.
+
+import { METHODS, RESOURCES, type Resource } from '../../contract/clients/sdk-methods.ts';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../../contract/errors/record.ts';
 import { EVENT_CATALOGUE } from '../../contract/events/catalogue.ts';
@@ -12,7 +14,6 @@ import { EVENT_TYPES } from '../../domain/event.ts';
 import { LIMIT_NAMES } from '../../domain/ledger/limits.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { eventData, eventUnion } from './events.ts';
-import { METHODS, RESOURCES, type Resource } from './methods.ts';
 import { tablesFile } from './tables.ts';
 import { collect, comment, formatted, HEAD, names, objectType, typeOf } from './type-text.ts';
 

@@ -32,7 +32,11 @@ const SEARCH_COLUMNS: readonly Column<OperatorEventRecord>[] = ['number', ...COL
 
 const FILTER_OPTIONS: OptionsFor<Filters> = {
   after: { flag: '--after <position>', help: 'after this position, oldest first; 0 for all', read: readWholeNumber },
-  type: { flag: '--type <type>', help: 'filter by type, such as transfer.completed or "transfer.*"' },
+  type: {
+    flag: '--type <type>',
+    help: 'filter by type, such as transfer.completed or "transfer.*"; several separated by commas',
+    read: (types, before) => (before === undefined ? types : `${before},${types}`),
+  },
   subject_id: { flag: '--subject <id>', help: 'filter by what the event is about' },
 };
 

@@ -1,20 +1,21 @@
 import type { Command } from 'commander';
 import { printable, printableJson } from '../../../domain/printable-text.ts';
 import { pause } from '../../../sdk/backoff.ts';
-import { newWebhookSecret, type TransferServiceEvent } from '../../../sdk/client.ts';
+import { newWebhookSecret, type ReceivedEvent, type TransferServiceEvent } from '../../../sdk/client.ts';
 import { readSecret } from '../../../sdk/webhook-signature.ts';
 import { addCommand } from '../../command.ts';
 import { eventHead } from '../../event-line.ts';
-import { programEvents, READ_OPTIONS, type ReadOptions, readEvents } from '../../read-events.ts';
+import { programEventsWithText, READ_OPTIONS, type ReadOptions, readEvents } from '../../read-events.ts';
 import type { CommandContext, Session } from '../../session.ts';
 import { type Attempt, readTarget, sendWebhook } from '../../webhook-target.ts';
 
 type ListenOptions = ReadOptions & { readonly forwardTo: string; readonly secret?: string };
 
 const NOTES = `
-Each event is sent as a webhook, signed as Standard Webhooks define it: one at a
-time, in order. While nothing listens at the URL, it waits. A response other
-than 2xx is tried four times in all; then the event is skipped.
+Each event is sent as a webhook, byte for byte as the service sends it, and
+signed as Standard Webhooks define it: one at a time, in order. While nothing
+listens at the URL, it waits. After a response other than 2xx the event is tried
+again, four times in all; then it is skipped.
 
 Environment:
   TRANSFER_SERVICE_WEBHOOK_SECRET  same as --secret`;
@@ -47,7 +48,7 @@ export function addListen(events: Command, context: CommandContext): void {
       session.writeError(`Forwarding to ${printable(target)}\n`);
       if (secret === undefined) session.writeError(`Webhook secret: ${signingSecret}\n`);
       const forward = forwarder(session, target, signingSecret);
-      await readEvents(session, programEvents(session), options, forward);
+      await readEvents(session, programEventsWithText(session), options, forward);
     },
   });
 }
@@ -55,12 +56,13 @@ export function addListen(events: Command, context: CommandContext): void {
 /** Delivers one event, however many attempts that takes; rejects only if the signal aborts it. */
 function forwarder(session: Session, target: string, secret: string) {
   const { json, write, writeError } = session;
-  return async (event: TransferServiceEvent, signal: AbortSignal): Promise<void> => {
+  return async ({ event, text }: ReceivedEvent<TransferServiceEvent>, signal: AbortSignal): Promise<void> => {
+    const webhook = { id: event.event_id, body: text };
     const head = eventHead(event);
-    const warn = (text: string) => writeError(`${head}  ${text}\n`);
+    const warn = (what: string) => writeError(`${head}  ${what}\n`);
     const onSlow = (seconds: number) => warn(`no response for ${seconds} s; still waiting`);
     const tryOnce = async (): Promise<Attempt> => {
-      const attempt = await reach(() => sendWebhook(target, event, secret, { signal, onSlow }), signal, warn);
+      const attempt = await reach(() => sendWebhook(target, webhook, secret, { signal, onSlow }), signal, warn);
       write(json ? jsonLine(event, attempt) : `${head}  ${resultOf(attempt)}\n`);
       return attempt;
     };

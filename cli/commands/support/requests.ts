@@ -1,5 +1,10 @@
 import { printable } from '../../../domain/printable-text.ts';
-import type { InspectedErrorRecord, RequestRecord } from '../../../sdk/client.ts';
+import type {
+  InspectedErrorRecord,
+  LoggedErrorRecord,
+  ProgramRequestRecord,
+  RequestRecord,
+} from '../../../sdk/client.ts';
 import { type AddCommands, addCommand } from '../../command.ts';
 import { alignedLines, money, pairsOf, table } from '../../output.ts';
 import { strong } from '../../paint.ts';
@@ -16,25 +21,39 @@ const MONEY = {
   right: true,
 };
 
-/** Adds `requests show`. */
+/** A request as a card program sees it, or as operators do. */
+type AnyRequest = ProgramRequestRecord | RequestRecord;
+
+/** Adds `requests show | inspect`. */
 export const addRequests: AddCommands = (program, context) => {
   const requests = program.command('requests').description('what a request did, and whether money moved');
   addCommand(requests, context, {
     name: 'show <request_id>',
     argument: 'request id of the response, req_...',
-    description: 'show what a request did; for operators',
+    description: 'show what a request in the card program did',
     notes: NOTES,
     run: async ({ service, showText, width }, _, requestId) => {
       const record = await service.requests.get(requestId);
       showText(record, describe(record, width));
     },
   });
+  addCommand(requests, context, {
+    name: 'inspect <request_id>',
+    argument: 'request id of the response, req_...',
+    description: 'show what any request did, with checks, causes and audit entries; for operators',
+    notes: NOTES,
+    run: async ({ service, showText, width }, _, requestId) => {
+      const record = await service.requests.inspect(requestId);
+      showText(record, describe(record, width));
+    },
+  });
 };
 
 /** The fields of the error that are not shown above it. */
-function addedBy(error: InspectedErrorRecord, request: RequestRecord): object {
+function addedBy(error: LoggedErrorRecord | InspectedErrorRecord, request: AnyRequest): object {
   const above = new Map<string, unknown>(Object.entries({ ...request, created_at: request.received_at }));
-  const added = Object.entries({ ...error, checks: shownChecks(error) }).filter(([name, value]) => {
+  const shown = 'checks' in error ? { ...error, checks: shownChecks(error) } : error;
+  const added = Object.entries(shown).filter(([name, value]) => {
     if (name === 'causes') return false;
     // The request has the id of the key where it is known, the error only its kind.
     if (name === 'caller') return request.caller === null;
@@ -45,8 +64,8 @@ function addedBy(error: InspectedErrorRecord, request: RequestRecord): object {
   return Object.fromEntries(added);
 }
 
-function describe(record: RequestRecord, width: number | undefined): string {
-  const { summary, error, transfers, reversals, events, audit_entries, ...rest } = record;
+function describe(record: AnyRequest, width: number | undefined): string {
+  const { summary, error, transfers, reversals, events, audit_entries, ...rest } = { audit_entries: [], ...record };
   const section = (title: string, rows: string): string => (rows === '' ? '' : `\n${strong(title)}\n${rows}`);
   return [
     `${printable(summary)}\n\n`,

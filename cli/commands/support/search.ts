@@ -34,7 +34,7 @@ function describe({ data, complete }: SearchResults, command: string, width: num
       ? emptyText({ command }, 'No results.', [
           ['what can be searched', 'search --help'],
           ['refused requests, by card, code or time', 'errors search --help'],
-          ['what a request did, refused or not', 'requests show <request_id>'],
+          ['what a request did, refused or not', 'requests inspect <request_id>'],
         ])
       : table(['kind', 'id', 'matched', 'summary', 'created_at', 'program_id'], rows, width);
   const more = data.filter(({ has_more }) => has_more).map(({ kind }) => kind);

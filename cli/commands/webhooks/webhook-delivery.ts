@@ -141,7 +141,10 @@ async function waitForAttempt(
   return undefined;
 }
 
-type AttemptFilters = Pick<AttemptQuery, 'event_id'> & { readonly failed?: boolean; readonly succeeded?: boolean };
+type AttemptFilters = Pick<AttemptQuery, 'event_id' | 'status' | 'started_from' | 'started_to'> & {
+  readonly failed?: boolean;
+  readonly succeeded?: boolean;
+};
 
 function addAttempts(webhooks: Command, context: CommandContext): void {
   addCommand<AttemptFilters & PageOptions & Reach>(webhooks, context, {
@@ -152,15 +155,22 @@ function addAttempts(webhooks: Command, context: CommandContext): void {
       event_id: { flag: '--event <event_id>', help: 'only attempts to send this event' },
       failed: { flag: '--failed', help: 'only attempts that failed', conflicts: ['succeeded'] },
       succeeded: { flag: '--succeeded', help: 'only attempts that succeeded' },
+      status: { flag: '--status <status>', help: 'only with this status of the response: 404, 5xx, or none' },
+      started_from: {
+        flag: '--from <time>',
+        help: 'sent at or after this time, such as 6h for six hours ago',
+        read: readEarlier,
+      },
+      started_to: { flag: '--to <time>', help: 'sent before this time', read: readEarlier },
       ...PAGE_OPTIONS,
       ...REACH_OPTION,
     },
-    run: async (session, { operator, event_id, failed, succeeded, ...pages }, id) => {
+    run: async (session, { operator, failed, succeeded, limit, cursor, all, ...others }, id) => {
       const filters: AttemptQuery = {
-        ...(event_id === undefined ? {} : { event_id }),
+        ...others,
         ...(failed || succeeded ? { succeeded: succeeded ? 'true' : 'false' } : {}),
       };
-      const found = await readPages<Page<AttemptRecord>>(pages, (page) =>
+      const found = await readPages<Page<AttemptRecord>>({ limit, cursor, all }, (page) =>
         webhooksOf(session, operator).attempts(id, { ...filters, ...page }),
       );
       const isFiltered = Object.keys(filters).length > 0;
@@ -199,7 +209,7 @@ function addReplay(webhooks: Command, context: CommandContext): void {
       to: { flag: '--to <time>', help: 'events that were created before this time (default: now)', read: readEarlier },
       only: {
         flag: '--only <selection>',
-        help: 'failed: those that were given up; all: also those that were delivered (default: failed)',
+        help: 'failed: those that are undelivered; all: also those that were delivered (default: failed)',
         choices: ['failed', 'all'],
       },
       ...REACH_OPTION,

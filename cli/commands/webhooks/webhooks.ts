@@ -210,7 +210,7 @@ type UpdateOptions = Omit<Settings, 'headers'> &
 
 const UPDATE_NOTES = `
 --status enabled continues a webhook that is disabled, and tries a paused one at
-once. The events that have come in the meantime are sent; --resume now gives
+once. Missed events are sent; --resume now skips
 them up. Omitted fields keep their values.`;
 
 function addUpdate(webhooks: Command, context: CommandContext): void {

@@ -1,5 +1,5 @@
 import type { ErrorCounts } from '../../../sdk/client.ts';
-import type { Series, SeriesTone } from '../../components/plot.ts';
+import type { Series, SeriesTone } from '../../components/charts/plot.ts';
 
 /** How often a code occurred. */
 export type CodeTotal = {

@@ -1,41 +1,55 @@
 import { expect, test } from 'vitest';
-import { EMPTY_FORM, problemsOf, toExplainBody } from './explain-form.ts';
+import { EMPTY_FORM, problemsOf, toExplainBody, typedAmountOf } from './explain-form.ts';
 
-test('what is left out is not sent', () => {
-  expect(toExplainBody({ ...EMPTY_FORM, card_id: ' card_1 ', minor_units: '1250' })).toEqual({
-    card_id: 'card_1',
-    amount: 1250,
-  });
+test('what is left out is not sent, and the amount is in the currency of the card', () => {
+  const form = { ...EMPTY_FORM, card_id: ' card_1 ', amount: '12.5' };
+  expect(toExplainBody(form, 'USD')).toEqual({ card_id: 'card_1', amount: 1250 });
+  expect(toExplainBody(form, 'KWD')).toEqual({ card_id: 'card_1', amount: 12_500 });
+  expect(toExplainBody(form, 'JPY')).toBeUndefined();
+  expect(problemsOf(form)).toEqual({});
+  expect(problemsOf(form, 'JPY')).toEqual({ amount: 'Type an amount in JPY, such as 125.' });
   expect(
-    toExplainBody({
-      ...EMPTY_FORM,
-      type: 'card_to_card',
-      card_id: 'card_1',
-      destination_card_id: 'card_2',
-      minor_units: '0',
-      currency: 'JPY',
-      capture: 'manual',
-      reference: 'order 1',
-    }),
+    toExplainBody(
+      {
+        ...EMPTY_FORM,
+        type: 'card_to_card',
+        card_id: 'card_1',
+        destination_card_id: 'card_2',
+        amount: '1,200',
+        currency: 'JPY',
+        capture: 'manual',
+        reference: 'order 1',
+      },
+      'JPY',
+    ),
   ).toEqual({
     type: 'card_to_card',
     card_id: 'card_1',
     destination_card_id: 'card_2',
-    amount: 0,
+    amount: 1200,
     currency: 'JPY',
     capture: 'manual',
     reference: 'order 1',
   });
 });
 
+test('a link with minor units becomes an amount once the currency is known', () => {
+  const form = { ...EMPTY_FORM, card_id: 'a', minor_units: '1250' };
+  expect(typedAmountOf(form, undefined)).toBe('');
+  expect(typedAmountOf(form, 'USD')).toBe('12.50');
+  expect(typedAmountOf({ ...form, amount: '3' }, 'USD')).toBe('3');
+  expect(problemsOf(form)).toEqual({});
+  expect(toExplainBody(form, 'JPY')).toEqual({ card_id: 'a', amount: 1250 });
+});
+
 test('a receiving card of another type is not sent', () => {
-  const form = { ...EMPTY_FORM, card_id: 'a', destination_card_id: 'b', minor_units: '1', type: 'unload' };
-  expect(toExplainBody(form)).toEqual({ card_id: 'a', amount: 1, type: 'unload' });
+  const form = { ...EMPTY_FORM, card_id: 'a', destination_card_id: 'b', amount: '1', type: 'unload' };
+  expect(toExplainBody(form, 'USD')).toEqual({ card_id: 'a', amount: 100, type: 'unload' });
 });
 
 test('nothing is sent while a field is missing or wrong, and each says why', () => {
-  expect(Object.keys(problemsOf(EMPTY_FORM))).toEqual(['card_id', 'minor_units']);
-  expect(toExplainBody(EMPTY_FORM)).toBeUndefined();
-  const wrong = { ...EMPTY_FORM, card_id: 'a', type: 'card_to_card', minor_units: '1.5', scheduled_for: 'soon' };
-  expect(Object.keys(problemsOf(wrong))).toEqual(['destination_card_id', 'minor_units', 'scheduled_for']);
+  expect(Object.keys(problemsOf(EMPTY_FORM))).toEqual(['card_id', 'amount']);
+  expect(toExplainBody(EMPTY_FORM, 'USD')).toBeUndefined();
+  const wrong = { ...EMPTY_FORM, card_id: 'a', type: 'card_to_card', amount: 'ten', scheduled_for: 'soon' };
+  expect(Object.keys(problemsOf(wrong))).toEqual(['destination_card_id', 'amount', 'scheduled_for']);
 });

@@ -1,4 +1,5 @@
 import type { CreateTransferBody } from '../../../sdk/client.ts';
+import { decimalsOf, formatDigits, parseAmount } from '../amounts.ts';
 import { toIso } from '../times.ts';
 
 /** What the form of a transfer has, as it is in the URL: empty for what is left out. */
@@ -9,7 +10,9 @@ export const EMPTY_FORM = {
   type: '',
   card_id: '',
   destination_card_id: '',
-  /** The amount in minor units, as in the API: its decimals depend on the card's currency, which may not be known. */
+  /** As people write it, in the currency of the card: `12.50`. */
+  amount: '',
+  /** The same in minor units, in a link that was made where the currency of the card is not known. */
   minor_units: '',
   currency: '',
   capture: '',
@@ -18,33 +21,56 @@ export const EMPTY_FORM = {
   reference: '',
 };
 
-/** The body of explain_transfer; undefined while a field that it needs is empty or wrong. */
-export function toExplainBody(form: ExplainForm): CreateTransferBody | undefined {
-  if (Object.keys(problemsOf(form)).length > 0) return undefined;
-  const { type, card_id, destination_card_id, minor_units, currency, capture, scheduled_for, reference } = form;
+/** The body of explain_transfer for a card in a currency; undefined while a field that it needs is empty or wrong. */
+export function toExplainBody(form: ExplainForm, currency: string): CreateTransferBody | undefined {
+  const amount = amountOf(form, currency);
+  if (amount === undefined || Object.keys(problemsOf(form)).length > 0) return undefined;
+  const { type, card_id, destination_card_id, capture, scheduled_for, reference } = form;
   const moment = toIso(scheduled_for);
   return {
     card_id: card_id.trim(),
-    amount: Number(minor_units),
+    amount,
     ...(type === 'unload' || type === 'card_to_card' ? { type } : {}),
     ...(type === 'card_to_card' ? { destination_card_id: destination_card_id.trim() } : {}),
-    ...(currency === '' ? {} : { currency }),
+    ...(form.currency === '' ? {} : { currency: form.currency }),
     ...(capture === 'manual' ? { capture } : {}),
     ...(moment === undefined ? {} : { scheduled_for: moment }),
     ...(reference === '' ? {} : { reference }),
   };
 }
 
+/** The amount of the form in minor units of a currency. */
+function amountOf({ amount, minor_units: sent }: ExplainForm, currency: string): number | undefined {
+  return amount === '' && MINOR_UNITS.test(sent) ? Number(sent) : parseAmount(amount, currency);
+}
+
+/** The amount as it stands in the field, once the currency is known. */
+export function typedAmountOf({ amount, minor_units: sent }: ExplainForm, currency: string | undefined): string {
+  return amount === '' && currency !== undefined && MINOR_UNITS.test(sent) ? formatDigits(sent, currency) : amount;
+}
+
+const MINOR_UNITS = /^\d{1,15}$/;
+
+/** What a person writes as an amount, whatever the currency. */
+const WRITTEN = /^\s*(\d{1,3}(,\d{3})+|\d{1,15})(\.\d*)?\s*$/;
+
 /** What is wrong with the form, by field; what the service itself explains is left to it. */
-export function problemsOf(form: ExplainForm): { readonly [Name in keyof ExplainForm]?: string } {
+export function problemsOf(form: ExplainForm, currency?: string): { readonly [Name in keyof ExplainForm]?: string } {
   const problems: { -readonly [Name in keyof ExplainForm]?: string } = {};
   if (form.card_id.trim() === '') problems.card_id = 'Type the id of a card.';
   if (form.type === 'card_to_card' && form.destination_card_id.trim() === '') {
     problems.destination_card_id = 'Type the id of the card that receives the money.';
   }
-  if (!/^\d{1,15}$/.test(form.minor_units)) problems.minor_units = 'Type a whole number, such as 1250 for 12.50 USD.';
+  const isWritten = currency === undefined ? WRITTEN.test(form.amount) : amountOf(form, currency) !== undefined;
+  if (!isWritten && !(form.amount === '' && MINOR_UNITS.test(form.minor_units))) {
+    problems.amount = `Type an amount${currency === undefined ? '' : ` in ${currency}`}, such as ${exampleOf(currency)}.`;
+  }
   if (form.scheduled_for !== '' && toIso(form.scheduled_for) === undefined) {
     problems.scheduled_for = 'Type a date and a time.';
   }
   return problems;
+}
+
+function exampleOf(currency = 'USD'): string {
+  return formatDigits(125n * 10n ** BigInt(decimalsOf(currency)), currency);
 }

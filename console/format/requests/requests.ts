@@ -1,4 +1,10 @@
-import type { LoggedErrorRecord, RequestRecord } from '../../../sdk/client.ts';
+import {
+  type LoggedErrorRecord,
+  OPERATIONS,
+  type OperationId,
+  type ProgramRequestRecord,
+  type RequestRecord,
+} from '../../../sdk/client.ts';
 import { moneySentence } from '../money-moved.ts';
 
 /**
@@ -6,9 +12,8 @@ import { moneySentence } from '../money-moved.ts';
  * it has created something all the same is not known here.
  */
 export function toShownRequest(error: LoggedErrorRecord): RequestRecord {
-  const { request_id, created_at, operation, idempotency_key, status, code, message } = error;
+  const { request_id, created_at, operation, idempotency_key, status, message } = error;
   const money_moved = error.money_moved ?? 'no';
-  const what = status < 500 ? 'was refused' : 'failed';
   const says = /no money (?:was |has )?moved/i.test(message) ? '' : ` ${moneySentence(money_moved)}`;
   return {
     request_id,
@@ -20,7 +25,7 @@ export function toShownRequest(error: LoggedErrorRecord): RequestRecord {
     outcome: 'failed',
     status,
     money_moved,
-    summary: `${operation ?? 'The request'} ${what} with ${code}: ${message}${/[.!?]$/.test(message) ? '' : '.'}${says}`,
+    summary: `${verdictOf(error)} ${message}${/[.!?]$/.test(message) ? '' : '.'}${says}`,
     error: { ...error, program_id: null, caller: null, checks: null, causes: [] },
     transfers: [],
     transfer_count: 0,
@@ -31,10 +36,23 @@ export function toShownRequest(error: LoggedErrorRecord): RequestRecord {
   };
 }
 
-/** A value of a check or of a request as text: texts as they are, and what has parts as JSON. */
-export function textOfValue(value: unknown): string {
-  if (value === null) return 'none';
-  return typeof value === 'object' ? JSON.stringify(value, null, 1) : String(value);
+/** A request as its card program sees it, without what is for operators. */
+export function ofProgram({ error, ...record }: ProgramRequestRecord): RequestRecord {
+  const { program_id } = record;
+  const shown = error === null ? null : { ...error, program_id, caller: null, checks: null, causes: [] };
+  return { ...record, error: shown, audit_entries: [] };
+}
+
+/** What an error is in a few words, as get_request says it: `Declined: insufficient funds.` What moves money is declined. */
+export function verdictOf({
+  operation,
+  status,
+  code,
+}: Pick<LoggedErrorRecord, 'operation' | 'status' | 'code'>): string {
+  if (status >= 500) return 'Failed:';
+  const why = code.endsWith('_schema') ? 'invalid request' : code.replaceAll('_', ' ');
+  const movesMoney = OPERATIONS[operation as OperationId]?.movesMoney === true;
+  return `${movesMoney ? 'Declined' : 'Refused'}: ${why}.`;
 }
 
 /** What a ticket needs of a request, as text. `origin` is the address of the service, for the link. */
@@ -45,7 +63,7 @@ export function ticketOf(record: RequestRecord, origin: string): string {
     '',
     `Request: ${record.request_id}`,
     `Received: ${record.received_at}`,
-    `Operation: ${record.operation ?? 'not known'}`,
+    `Operation: ${record.operation ?? 'unknown'}`,
     record.program_id !== null && `Card program: ${record.program_id}`,
     record.caller !== null && `Caller: ${record.caller}`,
     record.idempotency_key !== null && `Idempotency key: ${record.idempotency_key}`,
@@ -53,7 +71,7 @@ export function ticketOf(record: RequestRecord, origin: string): string {
     error !== null && `Message: ${error.message}`,
     error !== null && error.field !== null && `Field: ${error.field}`,
     error !== null && error.card_id !== null && `Card: ${error.card_id}`,
-    error !== null && error.checks !== null && `What the check saw: ${JSON.stringify(error.checks)}`,
+    error !== null && error.checks !== null && `Values at the time: ${JSON.stringify(error.checks)}`,
     ...transfers.map(({ transfer_id, status }) => `Transfer: ${transfer_id}, ${status}`),
     ...reversals.map(({ reversal_id }) => `Reversal: ${reversal_id}`),
     `${origin}/console/request/${record.request_id}`,

@@ -1,35 +1,42 @@
+import { useId, useState } from 'preact/hooks';
 import type { AuditEntryRecord } from '../../../sdk/client.ts';
-import { DataTable } from '../../components/data-table.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { Details } from '../../components/details.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
-import { TextField } from '../../components/field.tsx';
+import { SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { KeyName, Name, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
+import { PeriodFilter } from '../../components/period-filter.tsx';
+import { given } from '../../data/given.ts';
+import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { toFieldValue, toIso } from '../../format/times.ts';
+import { ACTIONS, deedOf, type Part } from '../../format/audit.ts';
+import { nameOfActor } from '../../format/names.ts';
+import { boundsOf } from '../../format/periods.ts';
+import './audit.css';
 import { VerifyChain } from './verify-chain.tsx';
 
 const PAGE_ROWS = 50;
 
-const FILTERS = { action: '', from: '', to: '' };
+/** Keys and programs that a filter lists: more can be given in the URL. */
+const MAX_OPTIONS = 100;
 
-/** What operators did, and which credentials were refused. */
+const FILTERS = { action: '', actor: '', of: '', period: '', from: '', to: '' };
+
+/** Who did what as an operator, and which credentials were refused. */
 export function AuditScreen() {
   return (
-    <Page
-      title="Audit log"
-      lead="Every change by an operator, and every refused credential. Each entry has the hash of the one before it."
-    >
+    <Page title="Audit log" lead="Who changed what, and which credentials were refused.">
+      <Entries />
       <Section title="Is it intact?">
         <VerifyChain />
-      </Section>
-      <Section title="Entries">
-        <Entries />
       </Section>
     </Page>
   );
@@ -37,81 +44,161 @@ export function AuditScreen() {
 
 function Entries() {
   const [filters, setFilters] = useUrlState(FILTERS);
-  const { action, from, to } = filters;
-  const query = {
-    ...(action !== '' && { action }),
-    ...(from !== '' && { created_from: from }),
-    ...(to !== '' && { created_to: to }),
-  };
+  const { action, actor, of } = filters;
   const { rows, isLoaded, error, stale, pager } = usePages(
-    (api, options, cursor) =>
-      api.audit.list({ ...query, limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) }, options),
+    (api, options, cursor) => {
+      const { from, to } = boundsOf(filters, Date.now());
+      const query = { action, actor, program_id: of, created_from: from, created_to: to, cursor };
+      return api.audit.list({ limit: PAGE_ROWS, ...given(query) }, options);
+    },
     { deps: [filters] },
   );
-  const isFiltered = action !== '' || from !== '' || to !== '';
-  const moment = (name: 'from' | 'to', label: string) => (
-    <TextField
-      label={label}
-      type="datetime-local"
-      value={toFieldValue(filters[name])}
-      onInput={(value) => setFilters({ [name]: toIso(value) ?? '' }, { replace: true })}
-    />
-  );
+  const isFiltered = Object.values(filters).some((value) => value !== '');
   return (
     <>
       <Filters onClear={isFiltered ? () => setFilters(FILTERS) : undefined}>
-        <TextField
+        <PersonFilter value={actor} onChange={(chosen) => setFilters({ actor: chosen })} />
+        <SelectField
           label="Action"
           value={action}
-          placeholder="change_switch"
-          onInput={(value) => setFilters({ action: value.trim() }, { replace: true })}
+          onChange={(chosen) => setFilters({ action: chosen })}
+          options={withChosen([['', 'Any'], ...ACTIONS], action)}
         />
-        {moment('from', 'At or after')}
-        {moment('to', 'Before')}
+        <ProgramFilter value={of} onChange={(chosen) => setFilters({ of: chosen })} />
+        <PeriodFilter label="Time" value={filters} onChange={setFilters} />
       </Filters>
       {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
       {!isLoaded && error === undefined && <Loading />}
-      {isLoaded && (
-        <DataTable
-          label="Entries of the audit log"
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={({ entry_id: id }) => id}
-          stale={stale}
-          empty={
-            <Empty title="No entry">
-              {isFiltered ? 'Change the filters, or clear them.' : 'Nothing was done by an operator yet.'}
-            </Empty>
-          }
-        />
+      {isLoaded && rows.length === 0 && (
+        <Empty title="No entry">
+          {isFiltered ? 'Change the filters, or clear them.' : 'No operator has done anything yet.'}
+        </Empty>
+      )}
+      {rows.length > 0 && (
+        <ol class={stale ? 'audit stale' : 'audit'} aria-label="Entries of the audit log">
+          {rows.map((entry) => (
+            <Entry key={entry.entry_id} entry={entry} />
+          ))}
+        </ol>
       )}
       <Pager {...pager} />
     </>
   );
 }
 
-const COLUMNS = [
-  { title: 'No.', align: 'end' as const, cell: ({ position }: AuditEntryRecord) => position },
-  { title: 'Time', cell: ({ created_at: at }: AuditEntryRecord) => <Moment at={at} /> },
-  { title: 'Action', cell: ({ action }: AuditEntryRecord) => <code>{action}</code> },
-  { title: 'By', cell: ({ actor }: AuditEntryRecord) => <Id id={actor} /> },
-  {
-    title: 'Subject',
-    cell: ({ subject_id: id, program_id: programId }: AuditEntryRecord) => <Id id={id} programId={programId} />,
-  },
-  { title: 'Program', wideOnly: true, cell: ({ program_id: id }: AuditEntryRecord) => <Id id={id} /> },
-  { title: 'Request', wideOnly: true, cell: ({ request_id: id }: AuditEntryRecord) => <Id id={id} /> },
-  { title: 'Details', cell: (entry: AuditEntryRecord) => <Details entry={entry} /> },
-];
+type Option = readonly [value: string, text: string];
 
-function Details({ entry: { details, hash, previous_hash: previous } }: { readonly entry: AuditEntryRecord }) {
+/** Options, and what the URL asks for where that is none of them. */
+function withChosen(options: readonly Option[], chosen: string): readonly Option[] {
+  return options.some(([value]) => value === chosen) ? options : [...options, [chosen, chosen]];
+}
+
+const WITHOUT_KEY = ['sandbox', 'host', 'anonymous'].map((actor): Option => [actor, nameOfActor(actor) ?? actor]);
+
+function PersonFilter({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
+  const { data } = useOperation((api, options) => api.keys.list({ limit: MAX_OPTIONS }, options));
+  const keys = (data?.data ?? []).map(({ key_id, name }): Option => [key_id, name]);
+  const byName = keys.toSorted(([, left], [, right]) => left.localeCompare(right));
   return (
-    <details>
-      <summary>Show</summary>
-      <pre class="json">{JSON.stringify(details, null, 2)}</pre>
+    <SelectField
+      label="Who"
+      value={value}
+      onChange={onChange}
+      options={withChosen([['', 'Anybody'], ...byName, ...WITHOUT_KEY], value)}
+    />
+  );
+}
+
+function ProgramFilter({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
+  const { data } = useOperation((api, options) => api.programs.list({ limit: MAX_OPTIONS }, options));
+  const programs = (data?.data ?? []).map(({ program_id, name }): Option => [program_id, name]);
+  return (
+    <SelectField
+      label="Card program"
+      value={value}
+      onChange={onChange}
+      options={withChosen([['', 'Any'], ...programs], value)}
+    />
+  );
+}
+
+/** One sentence, and everything that is stored below it, at the full width of the list. */
+function Entry({ entry }: { readonly entry: AuditEntryRecord }) {
+  const [isOpen, setOpen] = useState(false);
+  const id = useId();
+  return (
+    <li>
+      <div class="audit-line">
+        <span class="audit-when">
+          <Moment at={entry.created_at} short actual />
+        </span>
+        <span class="audit-what">
+          <Sentence entry={entry} />
+        </span>
+        <button
+          class="button quiet"
+          type="button"
+          aria-expanded={isOpen}
+          aria-controls={id}
+          aria-label={`Details of entry ${entry.position}`}
+          onClick={() => setOpen(!isOpen)}
+        >
+          Details
+        </button>
+      </div>
+      <div id={id}>{isOpen && <Whole entry={entry} />}</div>
+    </li>
+  );
+}
+
+function Sentence({ entry }: { readonly entry: AuditEntryRecord }) {
+  return (
+    <>
+      <b>
+        <KeyName id={entry.actor} plain />
+      </b>
+      {deedOf(entry).map((part, at) => (
+        // What begins with a sign belongs to the word before it.
+        <span key={`${at} ${JSON.stringify(part)}`}>
+          {typeof part === 'string' && /^[:,.]/.test(part) ? '' : ' '}
+          <Said part={part} />
+        </span>
+      ))}
+    </>
+  );
+}
+
+function Said({ part }: { readonly part: Part }) {
+  if (typeof part === 'string') return <>{part}</>;
+  if ('moment' in part) return <Moment at={part.moment} short />;
+  const { id, kind, programId } = part;
+  if (kind === 'program' || kind === 'key' || kind === 'webhook' || kind === 'card') {
+    return <Name kind={kind} id={id} programId={programId} plain />;
+  }
+  return <Id id={id} kind={kind} programId={programId} />;
+}
+
+function Whole({ entry }: { readonly entry: AuditEntryRecord }) {
+  const { position, created_at, action, actor, program_id, subject_id, request_id, details, hash, previous_hash } =
+    entry;
+  return (
+    <div class="audit-whole">
+      <Details
+        facts={[
+          ['Entry', position],
+          ['Time', <Moment key="time" at={created_at} actual />],
+          ['Action', <code key="action">{action}</code>],
+          ['Who', <KeyName key="who" id={actor} />],
+          program_id !== null && ['Card program', <ProgramName key="program" id={program_id} />],
+          subject_id !== null && ['Subject', <Id key="subject" id={subject_id} programId={program_id} />],
+          request_id !== null && ['Request', <Id key="request" id={request_id} />],
+        ]}
+      />
+      {Object.keys(details).length > 0 && <pre class="json">{JSON.stringify(details, null, 2)}</pre>}
       <p class="quiet">
-        Hash <code>{hash}</code>, of the entry before <code>{previous}</code>
+        Hash <code>{hash}</code>
+        <CopyButton text={hash} label="Copy the hash" />, of the entry before <code>{previous_hash}</code>
       </p>
-    </details>
+    </div>
   );
 }

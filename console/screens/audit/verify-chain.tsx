@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AuditPortion } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
+import { Details } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
-import { Facts } from '../../components/facts.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Progress } from '../../components/progress.tsx';
 import { client } from '../../data/client.ts';
@@ -71,30 +71,31 @@ function Verdict({ found: { verified, last, at } }: { readonly found: Verificati
     <div role="status" class="loaded">
       {intact ? (
         <p class="answer">
-          The log is intact: {formatCount(verified)} {verified === 1 ? 'entry was' : 'entries were'} compared, and none
-          was changed, removed, inserted or moved.
+          The log is intact: {formatCount(verified)} {verified === 1 ? 'entry' : 'entries'} checked, none changed,
+          removed, inserted or moved.
         </p>
       ) : (
         <p class="answer unknown">
-          <b>The log is not intact.</b> {broken?.message} What comes after it was not compared. See docs/audit.md.
+          <b>The log is not intact.</b> {broken?.message} Nothing after it was checked. See{' '}
+          <a href="/guides/audit">the guide</a>.
         </p>
       )}
-      <Facts
+      <Details
         facts={[
           ['Last entry', formatCount(position)],
           [
-            'Its hash: the head',
+            'Latest hash',
             <span class="id">
               <code>{hash}</code>
-              <CopyButton text={`${position} ${hash}`} label="Copy the position and the head" />
+              <CopyButton text={`${position} ${hash}`} label="Copy the position and the hash" />
             </span>,
           ],
-          ['Verified', <Moment at={at} />],
+          ['Verified', <Moment at={at} actual />],
         ]}
       />
       <p class="quiet">
-        Note the position and the head where nobody with rights in the database has access: whoever removes the last
-        entries and sets the head back is found only by a head that was noted before. On the host of the service,{' '}
+        Note the position and the hash where nobody with rights in the database can change them: only a hash that was
+        noted before shows that the latest entries were removed. On the host of the service,{' '}
         <code>audit verify --expect</code> looks for it.
       </p>
     </div>

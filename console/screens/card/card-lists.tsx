@@ -1,5 +1,4 @@
-import type { HoldRecord, LikelyDuplicate, PostingRecord } from '../../../sdk/client.ts';
-import { Badge } from '../../components/badge.tsx';
+import type { HoldRecord, PostingRecord } from '../../../sdk/client.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
@@ -10,73 +9,30 @@ import { Money } from '../../components/money.tsx';
 import { Section } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
 import { hrefTo } from '../../data/location.ts';
-import { useSession } from '../../data/session.ts';
-import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
-import { formatDuration } from '../../format/times.ts';
+import { sentenceCase } from '../../format/names.ts';
 
 const ROWS = 20;
-const NONE = <span class="quiet">–</span>;
 
 const hrefOfTransfer = (transferId: string | null): string | undefined =>
   transferId === null ? undefined : hrefTo(`/console/transfer/${transferId}`);
 
-const DUPLICATE_COLUMNS: readonly Column<LikelyDuplicate>[] = [
-  { title: 'Created', cell: ({ transfer }) => <Moment at={transfer.created_at} /> },
-  { title: 'Transfer', cell: ({ transfer }) => <Id id={transfer.transfer_id} /> },
-  { title: 'Type', cell: ({ transfer }) => transfer.type.replaceAll('_', ' ') },
+const HOLD_COLUMNS: readonly Column<HoldRecord>[] = [
+  { title: 'Since', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} short /> },
+  {
+    title: 'Direction',
+    onPhone: 'title',
+    cell: ({ direction }) => (direction === 'in' ? 'To the card' : 'From the card'),
+  },
   {
     title: 'Amount',
     align: 'end',
-    cell: ({ transfer }) => <Money amount={transfer.amount} currency={transfer.currency} />,
+    onPhone: 'value',
+    cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
   },
-  { title: 'Status', cell: ({ transfer }) => <Badge>{transfer.status}</Badge> },
-  {
-    title: 'Follows',
-    cell: ({ earlier, seconds_apart }) => (
-      <>
-        <Id id={earlier.transfer_id} />{' '}
-        <span class="quiet">
-          after {seconds_apart === 0 ? 'less than a second' : formatDuration(seconds_apart * 1000)}
-        </span>
-      </>
-    ),
-  },
-];
-
-/** Transfers that were probably made twice: the first thing to look at when somebody was charged twice. */
-export function CardDuplicates({ cardId }: { readonly cardId: string; readonly currency: string }) {
-  const { can } = useSession();
-  const { data, error } = useOperation(
-    can('list_likely_duplicates')
-      ? (api, options) => api.cards.likelyDuplicates(cardId, { limit: 10 }, options)
-      : undefined,
-    { deps: [cardId] },
-  );
-  if (error !== undefined) return <ErrorRecord error={error} stale={data !== undefined} />;
-  if (data === undefined || data.data.length === 0) return null;
-  return (
-    <Section title="Likely duplicates">
-      <p class="quiet">Each follows another transfer of the card with the same type and amount within ten minutes.</p>
-      <DataTable
-        label="Likely duplicates, newest first"
-        columns={DUPLICATE_COLUMNS}
-        rows={data.data}
-        rowKey={({ transfer }) => transfer.transfer_id}
-        href={({ transfer }) => hrefOfTransfer(transfer.transfer_id)}
-      />
-      {data.next_cursor !== null && <p class="hint">There may be older ones: see all transfers of the card.</p>}
-    </Section>
-  );
-}
-
-const HOLD_COLUMNS: readonly Column<HoldRecord>[] = [
-  { title: 'Since', cell: ({ created_at }) => <Moment at={created_at} /> },
+  { title: 'Expires', cell: ({ expires_at }) => <Moment at={expires_at} short /> },
+  { title: 'Description', onPhone: 'note', cell: ({ description }) => description },
   { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
-  { title: 'Direction', cell: ({ direction }) => (direction === 'in' ? 'to the card' : 'from the card') },
-  { title: 'Amount', align: 'end', cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
-  { title: 'Expires', cell: ({ expires_at }) => <Moment at={expires_at} /> },
-  { title: 'Description', wideOnly: true, cell: ({ description }) => description ?? NONE },
 ];
 
 /** The open holds of a card. */
@@ -96,7 +52,7 @@ export function CardHolds({ cardId }: { readonly cardId: string }) {
           rowKey={({ transfer_id }) => transfer_id}
           href={({ transfer_id }) => hrefOfTransfer(transfer_id)}
           stale={stale}
-          empty={<Empty title={pager.hasNext ? 'None on this page: go on with “Older”' : 'Nothing is on hold'} />}
+          empty={<Empty title={pager.hasNext ? 'None on this page: see “Older”' : 'Nothing is on hold'} />}
         />
       ) : (
         error === undefined && <Loading />
@@ -108,11 +64,12 @@ export function CardHolds({ cardId }: { readonly cardId: string }) {
 
 const LINE_COLUMNS: readonly Column<PostingRecord>[] = [
   { title: 'Line', align: 'end', cell: ({ sequence }) => sequence },
-  { title: 'Time', cell: ({ created_at }) => <Moment at={created_at} /> },
-  { title: 'Purpose', cell: ({ purpose }) => purpose.replaceAll('_', ' ') },
+  { title: 'Time', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} short /> },
+  { title: 'Purpose', onPhone: 'title', cell: ({ purpose }) => sentenceCase(purpose.replaceAll('_', ' ')) },
   {
     title: 'Amount',
     align: 'end',
+    onPhone: 'value',
     cell: ({ amount, currency, direction }) => (
       <Money amount={direction === 'in' ? amount : -amount} currency={currency} signed />
     ),
@@ -122,17 +79,17 @@ const LINE_COLUMNS: readonly Column<PostingRecord>[] = [
     align: 'end',
     cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
   },
-  { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
   {
     title: 'Description and reference',
-    wideOnly: true,
+    onPhone: 'note',
     cell: ({ description, reference }) => (
       <>
-        {description ?? (reference === null ? NONE : null)}
+        {description}
         {reference !== null && <div class="quiet">{reference}</div>}
       </>
     ),
   },
+  { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
 /** The statement of a card, page by page. */

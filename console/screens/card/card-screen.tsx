@@ -1,21 +1,27 @@
 import { useState } from 'preact/hooks';
 import type { CardLimitsRecord, CardRecord } from '../../../sdk/client.ts';
-import { Facts, metadataFacts } from '../../components/facts.tsx';
+import { Details, Highlights } from '../../components/details.tsx';
+import { metadataFacts } from '../../components/facts.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
+import { ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
 import { hrefTo } from '../../data/location.ts';
+import { useNoted } from '../../data/names.ts';
 import type { Parameters } from '../../data/parameters.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
+import { nameOfCard, sentenceCase } from '../../format/names.ts';
 import { CardActions } from './card-actions.tsx';
-import { CardDuplicates, CardHolds, CardStatement } from './card-lists.tsx';
-import { limitLinesOf, meaningOf } from './card-words.ts';
+import { CardDuplicates } from './card-duplicates.tsx';
+import { CardHolds, CardStatement } from './card-lists.tsx';
+import { limitLinesOf, meaningOf, statusText } from './card-words.ts';
 import './card.css';
 
-/** One card: its state and money, what its limits leave, its holds, its statement, and what can be done with it. */
+/** One card: its money and state, what can be done with it, what its limits leave, its holds and its statement. */
 export function CardScreen({ parameters }: { readonly parameters: Parameters }) {
   const cardId = parameters.card_id ?? '';
   const { can } = useSession();
@@ -23,24 +29,31 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
   const card = useOperation((api, options) => api.cards.get(cardId, options), { deps: [cardId] });
   const limits = useOperation((api, options) => api.cards.limits(cardId, options), { deps: [cardId] });
   const shown = card.data?.card_id === cardId ? card.data : undefined;
+  useNoted('card', shown?.card_id, shown && nameOfCard(shown), shown?.program_id);
   const onDone = (text: string): void => {
     setDone(text);
     card.reload();
     limits.reload();
   };
+  const name = (shown && nameOfCard(shown)) ?? cardId;
   return (
-    <Page
-      title="Card"
-      lead={<Id id={cardId} kind="card" whole />}
-      actions={shown !== undefined && can('update_card') && <CardActions card={shown} onDone={onDone} />}
-    >
+    <Page title={shown === undefined ? 'Card' : name} lead={<Id id={cardId} kind="card" whole />}>
       <p class={done === '' ? 'hidden' : 'notice'} role="status">
         {done}
       </p>
-      <Loaded state={card}>{(found) => <CardFacts card={found} />}</Loaded>
+      <Loaded state={card}>
+        {(found) => (
+          <>
+            <CardMoney card={found} />
+            {can('update_card') && <CardActions card={found} name={name} onDone={onDone} />}
+            <WhoMay operation="update_card" to="change the card" />
+            <CardDetails card={found} />
+          </>
+        )}
+      </Loaded>
       {shown !== undefined && (
         <>
-          <CardDuplicates cardId={cardId} currency={shown.currency} />
+          <CardDuplicates cardId={cardId} onDone={onDone} />
           <Section title="Limits">
             <Loaded state={limits}>{(found) => <Limits limits={found} />}</Loaded>
           </Section>
@@ -52,35 +65,54 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
   );
 }
 
-function CardFacts({ card }: { readonly card: CardRecord }) {
-  const { currency } = card;
+/** What is on the card, and what its status lets happen to it. */
+function CardMoney({ card }: { readonly card: CardRecord }) {
+  const { status, balance, available, held, incoming, currency } = card;
   return (
     <>
-      <p class="answer">
-        <strong>{card.status === 'preactive' ? 'not active yet' : card.status}</strong>: {meaningOf(card.status)}
-      </p>
-      <Facts
+      <Highlights
         facts={[
-          ['Available', <Money key="available" amount={card.available} currency={currency} />],
-          ['Balance', <Money key="balance" amount={card.balance} currency={currency} />],
-          ['Held', <Money key="held" amount={card.held} currency={currency} />],
-          ['Incoming', <Money key="incoming" amount={card.incoming} currency={currency} />],
-          ['Last four digits', card.last_four ?? '–'],
-          ['Holder reference', card.holder_reference ?? '–'],
-          ['Last day', card.expires_on ?? 'none'],
-          ['Program', <Id key="program" id={card.program_id} />],
-          ['Created', <Moment key="created" at={card.created_at} />],
-          ['Changed', <Moment key="changed" at={card.updated_at} />],
-          [
-            'Transfers',
-            <a key="transfers" href={hrefTo('/console/transfers', { card_id: card.card_id })}>
-              All transfers of the card
-            </a>,
-          ],
-          ...metadataFacts(card.metadata),
+          {
+            name: 'Available',
+            value: <Money amount={available} currency={currency} />,
+            note:
+              balance === available && held === 0 ? undefined : (
+                <>
+                  of <Money amount={balance} currency={currency} />; <Money amount={held} currency={currency} /> on hold
+                </>
+              ),
+          },
+          incoming > 0 && { name: 'On hold for it', value: <Money amount={incoming} currency={currency} /> },
         ]}
       />
+      <p class="answer">
+        <strong>{sentenceCase(statusText(status))}.</strong> {meaningOf(status)}
+      </p>
     </>
+  );
+}
+
+function CardDetails({ card }: { readonly card: CardRecord }) {
+  const { currency } = card;
+  return (
+    <Details
+      facts={[
+        ['Balance', <Money key="balance" amount={card.balance} currency={currency} />],
+        ['Holder reference', card.holder_reference ?? <span class="quiet">none</span>],
+        ['Last four digits', card.last_four ?? <span class="quiet">not known</span>],
+        ['Expires', card.expires_on ?? <span class="quiet">never</span>],
+        ['Card program', <ProgramName key="program" id={card.program_id} />],
+        ['Created', <Moment key="created" at={card.created_at} />],
+        ['Changed', <Moment key="changed" at={card.updated_at} />],
+        [
+          'Transfers',
+          <a key="transfers" href={hrefTo('/console/transfers', { card_id: card.card_id })}>
+            All transfers of the card
+          </a>,
+        ],
+        ...metadataFacts(card.metadata),
+      ]}
+    />
   );
 }
 
@@ -92,8 +124,8 @@ function Limits({ limits }: { readonly limits: CardLimitsRecord }) {
       <Direction title="Money out" direction={limits.out} currency={currency} />
       {maximum !== null && (
         <p>
-          The balance may be at most <Money amount={maximum.value} currency={currency} />:{' '}
-          <Money amount={maximum.left} currency={currency} /> more.
+          Maximum balance <Money amount={maximum.value} currency={currency} />:{' '}
+          <Money amount={maximum.left} currency={currency} /> left.
         </p>
       )}
     </div>
@@ -118,7 +150,7 @@ function Direction({
           Nothing now: <a href={`/errors/${encodeURIComponent(direction.code)}`}>{direction.code}</a>.
         </p>
       ) : direction.most === 0 ? (
-        <p>Nothing now: nothing is left of a limit, or of the money.</p>
+        <p>Nothing now: transfers are stopped, a limit is used up, or there is no money.</p>
       ) : (
         <p>
           The next transfer can be <Money amount={direction.least} currency={currency} /> to{' '}
@@ -130,7 +162,7 @@ function Direction({
         {lines.map(({ name, setBy, value, use, share, freesAt }) => (
           <li key={`${name} ${setBy}`}>
             <div class="limit-name">
-              <strong>{name}</strong> {value} <span class="quiet">set by {setBy}</span>
+              <strong>{sentenceCase(name)}</strong> {value} <span class="quiet">set {setBy}</span>
             </div>
             {share !== null && use !== null && (
               <>
@@ -139,7 +171,7 @@ function Direction({
                   {use}
                   {freesAt !== null && (
                     <>
-                      , frees at <Moment at={freesAt} />
+                      , resets <Moment at={freesAt} />
                     </>
                   )}
                 </div>

@@ -1,19 +1,28 @@
 import { expect, test } from 'vitest';
 import { CARD_STATUSES, type CardRecord } from '../../../sdk/client.ts';
-import { effectOf, limitLinesOf, MOVE_TITLES, meaningOf, movesFrom } from './card-words.ts';
+import { effectOf, limitLinesOf, MOVE_TITLES, meaningOf, movesFrom, statusText, titleOf } from './card-words.ts';
 
 test('every status has a meaning, and every move a title', () => {
   for (const status of CARD_STATUSES) {
-    expect(meaningOf(status)).toMatch(/^(It|Its|Money) .*\.$/);
+    expect(meaningOf(status)).toMatch(/^(It|Its|Money|No money) .*\.$/);
+    expect(statusText(status)).toBeTruthy();
     for (const move of movesFrom(status)) expect(MOVE_TITLES[move]).toBeTruthy();
   }
   expect(movesFrom('closed')).toEqual([]);
 });
 
+test.each([
+  ['inactive', 'Suspend Ada ··4242'],
+  ['stolen', 'Report Ada ··4242 as stolen'],
+  ['fraud', 'Block Ada ··4242 for fraud'],
+] as const)('the dialog of %s names the card: %s', (move, title) => {
+  expect(titleOf(move, 'Ada ··4242')).toBe(title);
+});
+
 test('what cannot be undone says so', () => {
   const card = { card_id: 'c', status: 'active', balance: 1234, currency: 'USD' } as CardRecord;
   expect(effectOf(card, 'closed')).toBe(
-    'The card c is active and has 12.34 USD. Then: it is closed for good: no money moves to or from it. This cannot be undone.',
+    'It is active and has 12.34 USD. Afterwards: no money moves to or from it any more. This cannot be undone.',
   );
   expect(effectOf(card, 'inactive')).not.toContain('undone');
 });

@@ -17,13 +17,35 @@ export const MOVE_TITLES: Readonly<Record<CardMove, string>> = {
 const MEANINGS: Readonly<Record<CardRecord['status'], string>> = {
   preactive: 'It has not been activated yet: no money moves to or from it.',
   active: 'Money can move to it and from it.',
-  inactive: 'It is suspended: no money moves to or from it, and what is on it stays.',
-  lost: 'It was reported lost: it takes no money, and what is on it can be moved away.',
-  stolen: 'It was reported stolen: it takes no money, and what is on it can be moved away. It is never used again.',
-  fraud: 'It is blocked for suspected fraud: no money moves to or from it until somebody decides.',
-  expired: 'Its last day has passed: it takes no money, and what is on it can be moved away.',
-  closed: 'It is closed for good: no money moves to or from it.',
+  inactive: 'No money moves to or from it. Its balance stays on it.',
+  lost: 'It can no longer receive money; its balance can be moved off.',
+  stolen: 'It can no longer receive money; its balance can be moved off. It is never used again.',
+  fraud: 'No money moves to or from it until somebody decides.',
+  expired: 'It can no longer receive money; its balance can be moved off.',
+  closed: 'No money moves to or from it any more.',
 };
+
+const STATUSES: Readonly<Record<CardRecord['status'], string>> = {
+  preactive: 'not active yet',
+  active: 'active',
+  inactive: 'suspended',
+  lost: 'reported lost',
+  stolen: 'reported stolen',
+  fraud: 'blocked for suspected fraud',
+  expired: 'expired',
+  closed: 'closed',
+};
+
+/** The same with the card: `Block employee 7 for fraud`. */
+export function titleOf(move: CardMove, name: string): string {
+  const [verb = '', ...rest] = MOVE_TITLES[move].split(' ');
+  return [verb, name, ...rest.map((word) => (word === 'lost' || word === 'stolen' ? `as ${word}` : word))].join(' ');
+}
+
+/** A status as people say it: a card whose status is `inactive` is suspended. */
+export function statusText(status: CardRecord['status']): string {
+  return STATUSES[status];
+}
 
 /** What a status lets through. */
 export function meaningOf(status: CardRecord['status']): string {
@@ -35,11 +57,11 @@ export function movesFrom(status: CardRecord['status']): readonly CardMove[] {
   return CARD_MOVES[status];
 }
 
-/** What a change of status will do, in a sentence. */
-export function effectOf(card: CardRecord, move: CardMove): string {
-  const before = `The card ${card.card_id} is ${card.status} and has ${formatAmount(card.balance, card.currency)}.`;
+/** What a change of status will do, in sentences. */
+export function effectOf(card: Pick<CardRecord, 'status' | 'balance' | 'currency'>, move: CardMove): string {
+  const before = `It is ${statusText(card.status)} and has ${formatAmount(card.balance, card.currency)}.`;
   const finality = move === 'closed' || move === 'stolen' ? ' This cannot be undone.' : '';
-  return `${before} Then: ${MEANINGS[move].charAt(0).toLowerCase()}${MEANINGS[move].slice(1)}${finality}`;
+  return `${before} Afterwards: ${MEANINGS[move].charAt(0).toLowerCase()}${MEANINGS[move].slice(1)}${finality}`;
 }
 
 /** One limit of a card, ready to be shown. */
@@ -54,7 +76,11 @@ export type LimitLine = {
   readonly freesAt: string | null;
 };
 
-const SET_BY = { card: 'the card', program_card: 'the program, for each card', program: 'the program, for all cards' };
+const SET_BY = {
+  card: 'on this card',
+  program_card: 'by the program, for each card',
+  program: 'by the program, for all cards together',
+};
 
 /** The limits of a direction. */
 export function limitLinesOf(

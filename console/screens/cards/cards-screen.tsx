@@ -7,17 +7,18 @@ import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
-import { Id } from '../../components/id.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
+import { NameLink } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { hasCardNumber } from '../../format/card-numbers.ts';
-import { pathOf } from '../../format/ids.ts';
+import { pathOf, shortId } from '../../format/ids.ts';
+import { nameOfCard } from '../../format/names.ts';
 
 const ROWS = 50;
 
@@ -25,18 +26,30 @@ const NO_FILTERS = { status: '', last_four: '', holder_reference: '', card_id_pr
 type CardFilters = typeof NO_FILTERS;
 
 const COLUMNS: readonly Column<CardRecord>[] = [
-  { title: 'Card', cell: ({ card_id }) => <Id id={card_id} kind="card" /> },
-  { title: 'Status', cell: ({ status }) => <Badge>{status}</Badge> },
-  { title: 'Last four', cell: ({ last_four }) => last_four ?? <span class="quiet">–</span> },
-  { title: 'Holder', wideOnly: true, cell: ({ holder_reference: holder }) => holder ?? <span class="quiet">–</span> },
+  {
+    title: 'Card',
+    onPhone: 'title',
+    cell: (card) => <NameLink kind="card" id={card.card_id} name={nameOfCard(card)} />,
+  },
+  { title: 'Status', onPhone: 'note', cell: ({ status }) => <Badge>{status}</Badge> },
   { title: 'Balance', align: 'end', cell: ({ balance, currency }) => <Money amount={balance} currency={currency} /> },
   {
     title: 'Available',
     align: 'end',
+    onPhone: 'value',
     cell: ({ available, currency }) => <Money amount={available} currency={currency} />,
   },
-  { title: 'Created', wideOnly: true, cell: ({ created_at }) => <Moment at={created_at} /> },
+  { title: 'Created', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} short /> },
 ];
+
+/** For cards that have a name: the others are shown by their id. */
+const ID_COLUMN: Column<CardRecord> = {
+  title: 'Id',
+  cell: (card) => (nameOfCard(card) === undefined ? null : <code class="quiet">{shortId(card.card_id)}</code>),
+};
+
+/** A card whose status is `inactive` is suspended, for people. */
+const STATUS_OPTIONS = CARD_STATUSES.map((status) => [status, status === 'inactive' ? 'suspended' : status] as const);
 
 /** The cards of a program, found by what people know of them. */
 export function CardsScreen() {
@@ -55,7 +68,7 @@ export function CardsScreen() {
       {isLoaded ? (
         <DataTable
           label="Cards"
-          columns={COLUMNS}
+          columns={rows.some(nameOfCard) ? [...COLUMNS, ID_COLUMN] : COLUMNS}
           rows={rows}
           rowKey={({ card_id }) => card_id}
           href={({ card_id }) => hrefTo(pathOf(card_id, 'card') ?? '')}
@@ -114,7 +127,7 @@ function CardFilterForm({
         <SelectField
           label="Status"
           value={filters.status}
-          options={[['', 'any'], ...CARD_STATUSES]}
+          options={[['', 'any'], ...STATUS_OPTIONS]}
           onChange={(status) => onChange({ status })}
         />
         <Button type="submit">Find</Button>
@@ -139,7 +152,7 @@ function problemsOf(filters: CardFilters): Partial<Record<keyof CardFilters, str
 }
 
 function NoCards({ isFiltered, hasMore }: { readonly isFiltered: boolean; readonly hasMore: boolean }) {
-  if (hasMore) return <Empty title="Nothing on this page">Older cards may match: go on with “Older”.</Empty>;
-  if (isFiltered) return <Empty title="No card matches">Take a filter away, or look for an id with the key /.</Empty>;
-  return <Empty title="No cards yet">They appear here as soon as the card program registers one.</Empty>;
+  if (hasMore) return <Empty title="Nothing on this page">Older cards may match: see “Older”.</Empty>;
+  if (isFiltered) return <Empty title="No card matches">Remove a filter, or press / to search all cards.</Empty>;
+  return <Empty title="No cards yet">They appear here once the card program creates one.</Empty>;
 }

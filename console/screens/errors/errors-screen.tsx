@@ -6,39 +6,41 @@ import {
 } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { BarChart } from '../../components/chart.tsx';
+import { BarChart } from '../../components/charts/chart.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
-import { Id } from '../../components/id.tsx';
 import { Loaded, Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { CardName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
+import { PeriodFilter } from '../../components/period-filter.tsx';
+import { given } from '../../data/given.ts';
 import { hrefTo } from '../../data/location.ts';
 import { useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
+import { boundsOf, isBounded, PERIODS } from '../../format/periods.ts';
 import { toErrorSeries } from '../../format/requests/error-series.ts';
 import './errors.css';
 
-const DAY_MILLISECONDS = 86_400_000;
+const HOUR_MILLISECONDS = 3_600_000;
+const DAY_MILLISECONDS = 24 * HOUR_MILLISECONDS;
 
-/** How far back the screen looks, by its name in the URL. */
-const RANGES = {
-  day: { text: 'Last 24 hours', days: 1, interval: 'hour' },
-  week: { text: 'Last 7 days', days: 7, interval: 'hour' },
-  month: { text: 'Last 30 days', days: 30, interval: 'day' },
-  all: { text: 'All that is stored', days: null, interval: 'day' },
-} as const;
+/** As far back as any error is kept by default. */
+const LONGEST_DAYS = 90;
 
-type Range = keyof typeof RANGES;
+/** A chart of more hours than these has bars of a day. */
+const MAX_HOURLY_DAYS = 8;
 
-const NO_FILTER = { range: 'day', code: '', type: '', operation: '', card: '', programs: '' };
+const NO_FILTER = { period: 'day', from: '', to: '', code: '', type: '', operation: '', card: '', programs: '' };
+
+type Filter = typeof NO_FILTER;
 
 /** The program is known where the errors of all programs are listed. */
 type Row = LoggedErrorRecord & Partial<Pick<OperatorErrorRecord, 'program_id'>>;
@@ -49,7 +51,6 @@ export function ErrorsScreen() {
   const { programId } = useProgram();
   const [filter, setFilter] = useUrlState(NO_FILTER);
   const isOperator = can('search_errors');
-  const range = Object.hasOwn(RANGES, filter.range) ? (filter.range as Range) : 'day';
   const onlyProgram = !isOperator || filter.programs === 'chosen' ? programId : undefined;
   const isFiltered = Object.entries(NO_FILTER).some(
     ([name, value]) => filter[name as keyof typeof NO_FILTER] !== value,
@@ -57,12 +58,7 @@ export function ErrorsScreen() {
   return (
     <Page title="Errors">
       <Filters onClear={isFiltered ? () => setFilter(NO_FILTER) : undefined}>
-        <SelectField
-          label="Period"
-          value={range}
-          onChange={(value) => setFilter({ range: value })}
-          options={Object.entries(RANGES).map(([name, { text }]) => [name, text] as const)}
-        />
+        <PeriodFilter label="Period" value={filter} onChange={setFilter} />
         <TextField label="Code" value={filter.code} onInput={(code) => setFilter({ code }, { replace: true })} />
         <SelectField
           label="Type"
@@ -84,15 +80,13 @@ export function ErrorsScreen() {
             onChange={(programs) => setFilter({ programs })}
             options={[
               ['', 'All'],
-              ['chosen', 'The chosen one'],
+              ['chosen', 'The one at the top'],
             ]}
           />
         )}
       </Filters>
-      {isOperator && (
-        <Chart range={range} code={filter.code} programId={onlyProgram} onCode={(code) => setFilter({ code })} />
-      )}
-      <ErrorList filter={filter} range={range} programId={onlyProgram} isOperator={isOperator} />
+      {isOperator && <Chart filter={filter} programId={onlyProgram} onCode={(code) => setFilter({ code })} />}
+      <ErrorList filter={filter} programId={onlyProgram} isOperator={isOperator} />
     </Page>
   );
 }
@@ -100,30 +94,32 @@ export function ErrorsScreen() {
 const CHART_POLL_MILLISECONDS = 15_000;
 
 function Chart({
-  range,
-  code,
+  filter,
   programId,
   onCode,
 }: {
-  readonly range: Range;
-  readonly code: string;
+  readonly filter: Filter;
   readonly programId: string | undefined;
   readonly onCode: (code: string) => void;
 }) {
-  const { days, interval, text } = RANGES[range];
+  const { period, from, to, code } = filter;
   const counts = useOperation(
-    (api, options) => {
-      // The service counts whole intervals, and the present one is part of the period.
-      const from = new Date(Date.now() - (days ?? 90) * DAY_MILLISECONDS).toISOString();
-      return api.errors.count({ interval, from, ...given({ code, program_id: programId }) }, options);
-    },
-    { deps: [range, code, programId], pollMilliseconds: CHART_POLL_MILLISECONDS },
+    (api, options) => api.errors.count({ ...chartOf(filter), ...given({ code, program_id: programId }) }, options),
+    { deps: [period, from, to, code, programId], pollMilliseconds: CHART_POLL_MILLISECONDS },
   );
+  const name = Object.hasOwn(PERIODS, period) ? PERIODS[period as keyof typeof PERIODS].toLowerCase() : undefined;
+  const title = name === undefined ? 'Errors by code' : `Errors by code, ${name}`;
   return (
-    <Loaded state={counts}>
-      {(found) => <Counts counts={found} title={`Errors by code, ${text.toLowerCase()}`} code={code} onCode={onCode} />}
-    </Loaded>
+    <Loaded state={counts}>{(found) => <Counts counts={found} title={title} code={code} onCode={onCode} />}</Loaded>
   );
+}
+
+/** The time of the chart: the service counts whole intervals, and the present one is part of the period. */
+function chartOf(filter: Filter): { readonly interval: 'hour' | 'day'; readonly from: string; readonly to?: string } {
+  const now = Date.now();
+  const { from = new Date(now - LONGEST_DAYS * DAY_MILLISECONDS).toISOString(), to } = boundsOf(filter, now);
+  const days = (Math.min(to === undefined ? now : Date.parse(to), now) - Date.parse(from)) / DAY_MILLISECONDS;
+  return { interval: days > MAX_HOURLY_DAYS ? 'day' : 'hour', from, ...(to === undefined ? {} : { to }) };
 }
 
 /** Codes that are listed beside the chart. */
@@ -170,22 +166,20 @@ const LIST_POLL_MILLISECONDS = 5_000;
 
 function ErrorList({
   filter,
-  range,
   programId,
   isOperator,
 }: {
-  readonly filter: typeof NO_FILTER;
-  readonly range: Range;
+  readonly filter: Filter;
   readonly programId: string | undefined;
   readonly isOperator: boolean;
 }) {
-  const { days } = RANGES[range];
   const pages = usePages<Row>(
     (api, options, cursor) => {
+      const { from: created_from, to: created_to } = boundsOf(filter, Date.now());
       const wanted = {
         limit: PAGE_ROWS,
         ...given({ cursor, code: filter.code, operation: filter.operation, card_id: filter.card }),
-        ...(days === null ? {} : { created_from: new Date(Date.now() - days * DAY_MILLISECONDS).toISOString() }),
+        ...given({ created_from, created_to }),
         ...typeOf(filter.type),
       };
       if (!isOperator) return api.errors.list(wanted, options);
@@ -211,9 +205,9 @@ function ErrorList({
           stale={pages.stale}
           empty={
             <Empty title="No errors here">
-              {days === null
-                ? 'Take a filter away to see more.'
-                : 'Take a filter away or choose a longer period to see more.'}
+              {isBounded(filter)
+                ? 'Remove a filter or choose a longer period to see more.'
+                : 'Remove a filter to see more.'}
             </Empty>
           }
         />
@@ -230,46 +224,43 @@ function hrefOf({ request_id }: Row): string {
 const COLUMNS: readonly Column<Row>[] = [
   {
     title: 'Time',
+    onPhone: 'note',
     cell: (row) => (
       <a href={hrefOf(row)}>
-        <Moment at={row.created_at} />
+        <Moment at={row.created_at} short actual />
       </a>
     ),
   },
   {
-    title: 'Code',
-    cell: ({ status, type, code, operation }) => (
-      <div>
-        <Badge tone={type === 'Request Error' ? 'plain' : 'bad'}>
+    title: 'What happened',
+    onPhone: 'title',
+    cell: ({ message, status, code, operation }) => (
+      <div class="error-what">
+        <span class="error-text">{message}</span>
+        <small class={status >= 500 ? 'bad' : 'quiet'}>
           {status} <code>{code}</code>
-        </Badge>
-        {operation !== null && <small class="quiet error-operation">{operation}</small>}
+          {operation !== null && <span class="quiet"> {operation}</span>}
+        </small>
       </div>
     ),
   },
   {
-    title: 'What happened',
-    cell: ({ message }) => <span class="error-text">{message}</span>,
+    title: 'Card',
+    onPhone: 'note',
+    cell: ({ card_id, program_id }) => card_id !== null && <CardName id={card_id} programId={program_id} plain />,
   },
-  { title: 'Card', cell: ({ card_id, program_id }) => <Id id={card_id} kind="card" programId={program_id} /> },
-  { title: 'Money', cell: ({ money_moved }) => <MoneyMoved value={money_moved} /> },
+  { title: 'Money', onPhone: 'note', cell: ({ money_moved }) => <MoneyMoved value={money_moved} /> },
 ];
 
 const OPERATOR_COLUMNS: readonly Column<Row>[] = [
   ...COLUMNS,
-  { title: 'Program', cell: ({ program_id }) => <Id id={program_id} kind="program" />, wideOnly: true },
+  { title: 'Program', cell: ({ program_id }) => program_id !== null && <ProgramName id={program_id} plain /> },
 ];
 
 function MoneyMoved({ value }: { readonly value: LoggedErrorRecord['money_moved'] }) {
   if (value === 'yes') return <Badge tone="bad">moved</Badge>;
-  if (value === 'unknown') return <Badge tone="waiting">not known</Badge>;
+  if (value === 'unknown') return <Badge tone="waiting">unknown</Badge>;
   return <span class="quiet unbroken">not moved</span>;
-}
-
-/** The parameters that have a value. */
-function given<Name extends string>(values: Readonly<Record<Name, string | undefined>>): Partial<Record<Name, string>> {
-  const pairs = Object.entries(values).filter(([, value]) => value !== undefined && value !== '');
-  return Object.fromEntries(pairs) as Partial<Record<Name, string>>;
 }
 
 function typeOf(sent: string): { readonly type?: (typeof ERROR_TYPES)[number] } {

@@ -1,49 +1,59 @@
-import { useState } from 'preact/hooks';
-import type { TransferExplanation } from '../../../sdk/client.ts';
+import { useEffect, useState } from 'preact/hooks';
+import type { CallOptions, TransferExplanation, TransferService } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { formatAmount } from '../../format/amounts.ts';
-import { EMPTY_FORM, type ExplainForm, problemsOf, toExplainBody } from '../../format/requests/explain-form.ts';
-import { textOfValue } from '../../format/requests/requests.ts';
+import {
+  EMPTY_FORM,
+  type ExplainForm,
+  problemsOf,
+  toExplainBody,
+  typedAmountOf,
+} from '../../format/requests/explain-form.ts';
+import { verdictOf } from '../../format/requests/requests.ts';
+import { shownValues } from '../../format/requests/values.ts';
 import './explain.css';
 
-/** What create_transfer would do now with these values: every check, with what it saw. No money moves. */
+/** What create_transfer would do now with these values: every check, with its values. No money moves. */
 export function ExplainScreen() {
   const [asked, setAsked] = useUrlState(EMPTY_FORM);
-  const body = toExplainBody(asked);
+  const isComplete = Object.keys(problemsOf(asked)).length === 0;
   const [asks, setAsks] = useState(0);
-  const explanation = useOperation(
-    body === undefined ? undefined : (api, options) => api.transfers.explain(body, options),
-    { deps: [JSON.stringify(asked), asks] },
-  );
+  const answer = useOperation(isComplete ? (api, options) => explain(api, asked, options) : undefined, {
+    deps: [JSON.stringify(asked), asks],
+  });
   return (
-    <Page title="Explain" lead="Every check of create_transfer, in the order in which they are made. No money moves.">
+    <Page title="Explain" lead="Would a transfer succeed now, and if not, why? No money moves.">
       <div class="explain">
         <Form
           // Going back in the history shows what was asked then.
           key={JSON.stringify(asked)}
           asked={asked}
-          pending={explanation.loading && body !== undefined}
+          currency={answer.stale ? undefined : answer.data?.currency}
+          pending={answer.loading && isComplete}
           onAsk={(form) => {
             setAsked(form);
             setAsks((count) => count + 1);
           }}
         />
         <div class="loaded">
-          {body === undefined ? (
-            <Empty title="Fill in the form">
-              The checks show why a transfer is refused, or would be, and how much of each limit is left.
-            </Empty>
+          {isComplete ? (
+            <Loaded state={answer}>
+              {({ currency, explanation }) =>
+                explanation === undefined ? null : <Explanation of={explanation} currency={currency} />
+              }
+            </Loaded>
           ) : (
-            <Loaded state={explanation}>{(found) => <Explanation of={found} />}</Loaded>
+            <Empty title="Fill in the form">
+              The checks show why a transfer is declined, or would be, and how much of each limit is left.
+            </Empty>
           )}
         </div>
       </div>
@@ -51,30 +61,55 @@ export function ExplainScreen() {
   );
 }
 
+type Answer = {
+  readonly currency: string;
+  /** Undefined if the amount cannot be one in this currency. */
+  readonly explanation: TransferExplanation | undefined;
+};
+
+/** Amounts are typed in the card's currency, so that is found first. */
+async function explain(api: TransferService, asked: ExplainForm, options: CallOptions): Promise<Answer> {
+  const currency = asked.currency === '' ? await currencyOfCard(api, asked.card_id.trim(), options) : asked.currency;
+  const body = toExplainBody(asked, currency);
+  return { currency, explanation: body === undefined ? undefined : await api.transfers.explain(body, options) };
+}
+
+/** Of a card that does not exist the currency does not matter: no amount is looked at then. */
+const ANY_CURRENCY = 'USD';
+
+/** The currency of a card, by the same operation: whoever may explain a transfer may not be allowed to read cards. */
+async function currencyOfCard(api: TransferService, cardId: string, options: CallOptions): Promise<string> {
+  const { checks } = await api.transfers.explain({ card_id: cardId, amount: 1 }, options);
+  const currency = checks.find(({ saw }) => typeof saw.card_currency === 'string')?.saw.card_currency;
+  return typeof currency === 'string' ? currency : ANY_CURRENCY;
+}
+
 function Form({
   asked,
+  currency,
   pending,
   onAsk,
 }: {
   readonly asked: ExplainForm;
+  /** That of the card, once it is known. */
+  readonly currency: string | undefined;
   readonly pending: boolean;
   readonly onAsk: (form: ExplainForm) => void;
 }) {
   const [form, setForm] = useState(asked);
   const [isSent, setSent] = useState(false);
-  const { can } = useSession();
-  // Only to show the amount in the card's currency.
-  const named = form.currency === '' && asked.card_id !== '' && can('get_card') ? asked.card_id : undefined;
-  const card = useOperation(named === undefined ? undefined : (api, options) => api.cards.get(named, options), {
-    deps: [named],
-  });
-  const currency = form.currency === '' ? card.data?.currency : form.currency;
-  const problems = isSent ? problemsOf(form) : {};
+  const own = form.currency || (form.card_id === asked.card_id ? currency : undefined);
+  const isAsked = Object.keys(problemsOf(asked)).length === 0;
+  const problems = isSent || (isAsked && currency !== undefined) ? problemsOf(form, own) : {};
+  const fromLink = typedAmountOf(asked, currency);
+  useEffect(() => {
+    if (fromLink !== asked.amount) setForm((before) => ({ ...before, amount: fromLink, minor_units: '' }));
+  }, [fromLink]);
   const change = (changes: Partial<ExplainForm>) => setForm((before) => ({ ...before, ...changes }));
   const submit = (event: Event) => {
     event.preventDefault();
     setSent(true);
-    if (Object.keys(problemsOf(form)).length === 0) onAsk(form);
+    if (Object.keys(problemsOf(form, own)).length === 0) onAsk(form);
   };
   return (
     <form class="form" onSubmit={submit} aria-label="The transfer">
@@ -103,16 +138,12 @@ function Form({
         />
       )}
       <TextField
-        label="Amount in minor units"
-        value={form.minor_units}
-        inputMode="numeric"
-        problem={problems.minor_units}
-        hint={
-          currency !== undefined && /^\d{1,15}$/.test(form.minor_units)
-            ? `That is ${formatAmount(form.minor_units, currency)}.`
-            : 'As in the API: 1250 is 12.50 USD.'
-        }
-        onInput={(minor_units) => change({ minor_units })}
+        label={own === undefined ? 'Amount' : `Amount, ${own}`}
+        value={form.amount}
+        inputMode="decimal"
+        problem={problems.amount}
+        hint={own === undefined ? 'In the currency of the card, such as 12.50' : undefined}
+        onInput={(amount) => change({ amount, minor_units: '' })}
       />
       <details open={form.currency + form.capture + form.scheduled_for + form.reference !== ''}>
         <summary>More fields</summary>
@@ -128,7 +159,7 @@ function Form({
             value={form.capture}
             onChange={(capture) => change({ capture })}
             options={[
-              ['', 'Automatic: the money moves at once'],
+              ['', 'Automatic: the money moves immediately'],
               ['manual', 'Manual: it is held first'],
             ]}
           />
@@ -154,25 +185,34 @@ function Form({
 
 type Check = TransferExplanation['checks'][number];
 
-function Explanation({ of: { would_succeed, first_failure, checks } }: { readonly of: TransferExplanation }) {
+function Explanation({
+  of: { would_succeed, first_failure, checks },
+  currency,
+}: {
+  readonly of: TransferExplanation;
+  readonly currency: string;
+}) {
   const failed = checks.find(({ outcome }) => outcome === 'failed');
   return (
     <>
-      <p class={would_succeed ? 'answer' : 'answer unknown'}>
-        {would_succeed ? (
-          'create_transfer would succeed now.'
+      <p class={would_succeed ? 'answer' : 'answer declined'}>
+        {would_succeed || first_failure === null ? (
+          'This transfer would succeed now.'
         ) : (
           <>
-            create_transfer would be refused with <a href={`/errors/${first_failure}`}>{first_failure}</a>
-            {failed?.message ? `: ${failed.message}` : '.'}
+            Would be{' '}
+            <a href={`/errors/${first_failure}`}>
+              {verdictOf({ operation: 'create_transfer', status: 409, code: first_failure })
+                .replace(/^D/, 'd')
+                .replace(/\.$/, '')}
+            </a>
+            . {failed?.message}
           </>
         )}
       </p>
-      <Section title="Every check">
-        <DataTable label="Checks" columns={COLUMNS} rows={checks} rowKey={({ name }) => name} />
-        <p class="quiet">
-          Not evaluated: there is nothing to look at, because no such field or limit is set, or an earlier check failed.
-        </p>
+      <Section title="Every check, in order">
+        <DataTable label="Checks" columns={columnsIn(currency)} rows={checks} rowKey={({ name }) => name} />
+        <p class="quiet">Not evaluated: no such field or limit is set, or an earlier check failed.</p>
       </Section>
     </>
   );
@@ -180,40 +220,39 @@ function Explanation({ of: { would_succeed, first_failure, checks } }: { readonl
 
 const OUTCOMES = {
   passed: { tone: 'good', text: 'passed' },
-  failed: { tone: 'bad', text: 'failed' },
+  failed: { tone: 'waiting', text: 'declined' },
   not_evaluated: { tone: 'quiet', text: 'not evaluated' },
 } as const;
 
-const COLUMNS: readonly Column<Check>[] = [
+const columnsIn = (currency: string): readonly Column<Check>[] => [
   { title: 'Check', cell: ({ name }) => name.replaceAll('_', ' ') },
   {
     title: 'Outcome',
     cell: ({ outcome }) => <Badge tone={OUTCOMES[outcome].tone}>{OUTCOMES[outcome].text}</Badge>,
   },
   {
-    title: 'What it saw',
-    cell: ({ saw, code, message, outcome }) => (
+    title: 'Values',
+    cell: ({ saw, code, message }) => (
       <div>
         {code !== null && (
           <p class="check-why">
             <a href={`/errors/${code}`}>{code}</a>: {message}
           </p>
         )}
-        <Saw values={saw} />
-        {outcome === 'not_evaluated' && <span class="quiet">–</span>}
+        <Saw values={saw} currency={currency} />
       </div>
     ),
   },
 ];
 
-function Saw({ values }: { readonly values: Check['saw'] }) {
-  const pairs = Object.entries(values);
-  if (pairs.length === 0) return null;
+function Saw({ values, currency }: { readonly values: Check['saw']; readonly currency: string }) {
+  const shown = shownValues(values, currency);
+  if (shown.length === 0) return null;
   return (
     <ul class="saw">
-      {pairs.map(([name, value]) => (
+      {shown.map(({ name, text, kind }) => (
         <li key={name}>
-          <span class="quiet">{name.replaceAll('_', ' ')}</span> <code>{textOfValue(value)}</code>
+          <span class="quiet">{name}</span> {kind === 'moment' ? <Moment at={text} /> : <b>{text}</b>}
         </li>
       ))}
     </ul>

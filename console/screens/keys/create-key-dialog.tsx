@@ -8,10 +8,10 @@ import {
   type Role,
 } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
+import { Dialog } from '../../components/dialogs/dialog.tsx';
+import { SecretDialog } from '../../components/dialogs/secret-dialog.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { CheckField, SelectField, TextField } from '../../components/field.tsx';
-import { SecretDialog } from '../../components/secret-dialog.tsx';
 import { useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -64,7 +64,7 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
           onInput={setName}
           required
           autoFocus
-          hint="Who or what uses it, such as “Ada, support”. It stays in the audit log for ever."
+          hint="Who or what uses it, such as “Ada, support”. It stays in the audit log forever."
         />
         <AccessFields access={access} onChange={setAccess} />
         <TextField
@@ -72,12 +72,12 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
           type="datetime-local"
           value={expires}
           onInput={setExpires}
-          hint="In your time zone; empty for a key that does not expire."
+          hint="In your time zone. Empty for a key that does not expire."
         />
         {create.error !== undefined && <ErrorRecord error={create.error} />}
         <footer class="dialog-actions">
           <Button type="submit" kind="main" pending={create.pending} disabled={name === '' || isNothing}>
-            Create the key
+            {name.trim() === '' ? 'Create the key' : `Create the key of ${name.trim()}`}
           </Button>
           <Button onClick={onClose}>Cancel</Button>
         </footer>
@@ -120,7 +120,7 @@ function AccessFields({ access, onChange }: { readonly access: Access; readonly 
         onChange={(next) => onChange({ ...access, role: next })}
         options={[
           ...ROLES.filter((one) => programId === '' || one === 'viewer').map((one) => [one, MEANINGS[one]] as const),
-          ['own', 'none: choose scopes'],
+          ['own', 'custom: choose scopes'],
         ]}
       />
       {role === 'own' && (

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { KeyRecord } from '../../../sdk/client.ts';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
+import { SecretDialog } from '../../components/dialogs/secret-dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Moment } from '../../components/moment.tsx';
-import { SecretDialog } from '../../components/secret-dialog.tsx';
+import { useNow } from '../../data/clock.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 
@@ -12,18 +13,19 @@ type Parts = { readonly record: KeyRecord; readonly onClose: () => void; readonl
 /** How long the old key works on, in hours. */
 const OVERLAPS = [
   ['0.0833', '5 minutes'],
-  ['1', 'an hour'],
-  ['24', 'a day'],
-  ['168', 'a week'],
+  ['1', '1 hour'],
+  ['24', '1 day'],
+  ['168', '1 week'],
 ] as const;
 
 /** Asks how long the old key works on, and shows the secret of the new one once. */
 export function RollKeyDialog({ record, onClose, onDone }: Parts) {
   const [hours, setHours] = useState('24');
   const { keyId, sessionId } = useSession();
+  const now = useNow();
   const isOwn = sessionId !== null && record.key_id === keyId;
   const roll = useAction((overlapHours: string, api, options) => {
-    const previousUntil = new Date(Date.now() + Number(overlapHours) * 3_600_000).toISOString();
+    const previousUntil = new Date(now + Number(overlapHours) * 3_600_000).toISOString();
     return api.keys.roll(record.key_id, overlapHours === '24' ? {} : { previous_until: previousUntil }, options);
   });
   const submit = async () => {
@@ -37,7 +39,7 @@ export function RollKeyDialog({ record, onClose, onDone }: Parts) {
   return (
     <ConfirmDialog
       title={`Roll ${record.name}`}
-      confirm="Roll the key"
+      confirm={`Roll ${record.name}`}
       disabled={isOwn}
       pending={roll.pending}
       error={roll.error}
@@ -45,14 +47,14 @@ export function RollKeyDialog({ record, onClose, onDone }: Parts) {
       onClose={onClose}
     >
       <p>
-        A new key with the same scopes takes its place. Change whoever uses the old one while both work. If the key has
-        leaked, revoke it instead.
+        A new key with the same scopes replaces it. Switch over while both work. If the key has leaked, revoke it
+        instead.
       </p>
-      <SelectField label="The old key works for another" value={hours} onChange={setHours} options={OVERLAPS} />
+      <SelectField label="The old key keeps working for" value={hours} onChange={setHours} options={OVERLAPS} />
       {isOwn && (
         <p>
-          This is the key that you are signed in with. Your session would end before you could copy the new one: sign in
-          with another key, or roll it with <code>transfer-service keys roll {record.key_id}</code>.
+          You are signed in with this key, and your session would end before you could copy the new one. Sign in with
+          another key, or run <code>transfer-service keys roll {record.key_id}</code>.
         </p>
       )}
     </ConfirmDialog>
@@ -79,19 +81,18 @@ export function RevokeKeyDialog({ record, onClose, onDone }: Parts) {
       onClose={onClose}
     >
       <p>
-        Within a second, every process refuses the key <code>{record.shown_as}</code>, and its sessions end. This cannot
-        be undone.
+        The key <code>{record.shown_as}</code> is refused within a second, and its sessions end. This cannot be undone.
       </p>
       <p>
         {record.last_used_at === null ? (
           'It was never used.'
         ) : (
           <>
-            It was last used <Moment at={record.last_used_at} distance />.
+            It was last used <Moment at={record.last_used_at} distance actual />.
           </>
         )}
       </p>
-      {record.key_id === keyId && <p>This is the key that you are signed in with: you will be signed out.</p>}
+      {record.key_id === keyId && <p>You are signed in with this key: you will be signed out.</p>}
     </ConfirmDialog>
   );
 }

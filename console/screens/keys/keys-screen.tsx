@@ -2,20 +2,23 @@ import { useState } from 'preact/hooks';
 import type { KeyRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { DataTable } from '../../components/data-table.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
-import { Id } from '../../components/id.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
+import { useNow } from '../../data/clock.ts';
 import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { isUnused, stateOfKey } from '../../format/keys.ts';
+import { isUnused, stateOfKey } from '../../format/operators/keys.ts';
 import { CreateKeyDialog } from './create-key-dialog.tsx';
 import { RevokeKeyDialog, RollKeyDialog } from './end-key-dialogs.tsx';
 import { SessionsSection } from './sessions-section.tsx';
@@ -23,9 +26,9 @@ import { SessionsSection } from './sessions-section.tsx';
 type Open = { readonly what: 'create' } | { readonly what: 'roll' | 'revoke'; readonly key: KeyRecord } | undefined;
 
 const SHOWN = [
-  ['usable', 'Keys that work'],
-  ['unused', 'Keys that work and are not used'],
-  ['all', 'All keys'],
+  ['usable', 'Active'],
+  ['unused', 'Active but unused'],
+  ['all', 'All'],
 ] as const;
 
 /** Keys: who has which, which are not used; create, roll and revoke them, and end sessions. */
@@ -35,12 +38,13 @@ export function KeysScreen() {
   const keys = usePages((api, options, cursor) => api.keys.list({ limit: 50, cursor }, options));
   const [open, setOpen] = useState<Open>(undefined);
   const close = () => setOpen(undefined);
-  const now = Date.now();
+  const now = useNow();
   const rows = keys.rows.filter((key) => {
     if (show === 'all') return true;
-    return stateOfKey(key, now) === 'active' && (show !== 'unused' || isUnused(key, now));
+    return stateOfKey(key, now) === 'active' && (show !== 'unused' || isUnused(key, Date.now()));
   });
   const left = keys.rows.length - rows.length;
+  const others = `${left} ${left === 1 ? 'key' : 'keys'} on this page not shown.`;
   return (
     <Page
       title="Keys and sessions"
@@ -67,16 +71,15 @@ export function KeysScreen() {
             stale={keys.stale && keys.error !== undefined}
             columns={columnsFor(now, can('roll_key'), setOpen)}
             empty={
-              <Empty title={left === 0 ? 'There are no keys' : 'No such key on this page'}>
-                {left === 0
-                  ? 'Create one for each program and person that calls the API.'
-                  : `${left} others are not shown.`}
+              <Empty title={left === 0 ? 'No keys yet' : 'No such key on this page'}>
+                {left === 0 ? 'Create one for each program and person that calls the API.' : others}
               </Empty>
             }
           />
         )}
-        {left > 0 && rows.length > 0 && <p class="quiet">{left} others on this page are not shown.</p>}
+        {left > 0 && rows.length > 0 && <p class="quiet">{others}</p>}
         <Pager {...keys.pager} count={rows.length} />
+        <WhoMay operation="create_key" to="create, roll or revoke keys" />
       </Section>
       <SessionsSection />
       {open?.what === 'create' && <CreateKeyDialog onClose={close} onDone={keys.reload} />}
@@ -86,31 +89,35 @@ export function KeysScreen() {
   );
 }
 
-function columnsFor(now: number, mayChange: boolean, open: (what: Open) => void) {
-  const columns = [
+function columnsFor(now: number, mayChange: boolean, open: (what: Open) => void): readonly Column<KeyRecord>[] {
+  const columns: readonly Column<KeyRecord>[] = [
     {
       title: 'Name',
-      cell: (key: KeyRecord) => (
+      onPhone: 'title',
+      cell: (key) => (
         <span>
-          <b>{key.name}</b> <code class="quiet">{key.shown_as}</code>
+          <b title={key.key_id}>{key.name}</b> <code class="quiet">{key.shown_as}</code>
+          <CopyButton text={key.key_id} label="Copy the key's id" />
         </span>
       ),
     },
-    { title: 'Role', cell: (key: KeyRecord) => <Scopes record={key} /> },
+    { title: 'Role', onPhone: 'note', cell: (key) => <Scopes record={key} /> },
     {
       title: 'Card program',
-      cell: (key: KeyRecord) => (key.program_id === null ? 'All' : <Id id={key.program_id} kind="program" />),
+      onPhone: 'note',
+      cell: (key) => (key.program_id === null ? 'All programs' : <ProgramName id={key.program_id} />),
     },
-    { title: 'Last used', cell: (key: KeyRecord) => <LastUsed record={key} now={now} /> },
-    { title: 'Expires', cell: (key: KeyRecord) => <Moment at={key.expires_at} />, wideOnly: true },
-    { title: 'State', cell: (key: KeyRecord) => <Badge>{stateOfKey(key, now)}</Badge> },
+    { title: 'Last used', onPhone: 'note', cell: (key) => <LastUsed record={key} now={now} /> },
+    { title: 'Expires', cell: (key) => <Moment at={key.expires_at} short /> },
+    { title: 'State', onPhone: 'value', cell: (key) => <Badge>{stateOfKey(key, now)}</Badge> },
   ];
   if (!mayChange) return columns;
   return [
     ...columns,
     {
       title: 'Actions',
-      cell: (key: KeyRecord) =>
+      onPhone: 'note',
+      cell: (key) =>
         stateOfKey(key, now) === 'active' || stateOfKey(key, now) === 'rolled' ? (
           <span class="row-actions">
             {key.replaced_by === null && (
@@ -148,8 +155,8 @@ function LastUsed({ record, now }: { readonly record: KeyRecord; readonly now: n
   if (record.last_used_at === null) return <span class="quiet">never</span>;
   return (
     <span>
-      <Moment at={record.last_used_at} distance />
-      {isUnused(record, now) && stateOfKey(record, now) === 'active' && (
+      <Moment at={record.last_used_at} distance actual />
+      {isUnused(record, Date.now()) && stateOfKey(record, now) === 'active' && (
         <>
           {' '}
           <Badge tone="waiting">unused</Badge>

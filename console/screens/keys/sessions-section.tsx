@@ -3,13 +3,14 @@ import type { SessionRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Section } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { usePages } from '../../data/use-pages.ts';
@@ -22,22 +23,28 @@ export function SessionsSection() {
   const columns: readonly Column<SessionRecord>[] = [
     {
       title: 'Key',
-      cell: ({ key_name, current }) => (
+      onPhone: 'title',
+      cell: ({ key_name, key_id, current }) => (
         <span>
-          <b>{key_name}</b> {current && <Badge tone="good">yours</Badge>}
+          <b title={key_id}>{key_name}</b> {current && <Badge tone="good">yours</Badge>}
         </span>
       ),
     },
-    { title: 'Role', cell: ({ role }) => role ?? <span class="quiet">none</span> },
-    { title: 'Signed in', cell: ({ created_at }) => <Moment at={created_at} distance /> },
-    { title: 'Last active', cell: ({ last_active_at }) => <Moment at={last_active_at} distance /> },
-    { title: 'Ends if idle', cell: ({ idle_ends_at }) => <Moment at={idle_ends_at} distance />, wideOnly: true },
-    { title: 'Ends at the latest', cell: ({ ends_at }) => <Moment at={ends_at} />, wideOnly: true },
+    { title: 'Role', onPhone: 'note', cell: ({ role }) => role ?? <span class="quiet">none</span> },
+    { title: 'Signed in', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} distance actual /> },
+    {
+      title: 'Last active',
+      onPhone: 'value',
+      cell: ({ last_active_at }) => <Moment at={last_active_at} distance actual />,
+    },
+    { title: 'Ends if idle', cell: ({ idle_ends_at }) => <Moment at={idle_ends_at} distance actual /> },
+    { title: 'Ends at the latest', cell: ({ ends_at }) => <Moment at={ends_at} short actual /> },
   ];
   const actions: readonly Column<SessionRecord>[] = can('revoke_session')
     ? [
         {
           title: 'Actions',
+          onPhone: 'note',
           cell: (session) => (
             <span class="row-actions">
               <Button kind="danger" title={`End the session of ${session.key_name}`} onClick={() => setEnding(session)}>
@@ -65,6 +72,7 @@ export function SessionsSection() {
         />
       )}
       <Pager {...sessions.pager} />
+      <WhoMay operation="revoke_session" to="end a session" />
       {ending !== undefined && (
         <EndSessionDialog session={ending} onClose={() => setEnding(undefined)} onDone={sessions.reload} />
       )}
@@ -90,17 +98,14 @@ function EndSessionDialog({
   return (
     <ConfirmDialog
       title={`End the session of ${session.key_name}`}
-      confirm="End the session"
+      confirm={`End the session of ${session.key_name}`}
       kind="danger"
       pending={end.pending}
       error={end.error}
       onConfirm={submit}
       onClose={onClose}
     >
-      <p>
-        Within a second, every process refuses it. Whoever has the key can sign in again: to prevent that, revoke the
-        key.
-      </p>
+      <p>It is refused within a second. Whoever has the key can sign in again: to prevent that, revoke the key.</p>
       {session.current && <p>This is your own session: you will be signed out.</p>}
     </ConfirmDialog>
   );

@@ -1,13 +1,13 @@
 import { useMemo } from 'preact/hooks';
 import { type Overview, TRANSFER_TYPES } from '../../../sdk/client.ts';
-import { BarChart, LineChart } from '../../components/chart.tsx';
+import { BarChart, LineChart } from '../../components/charts/chart.tsx';
+import type { SeriesTone } from '../../components/charts/plot.ts';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Section } from '../../components/page.tsx';
-import type { SeriesTone } from '../../components/plot.ts';
 import { hrefTo } from '../../data/location.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
-import { endsOf, errorsByHour, formatLatency, padded, transfersByHour } from '../../format/overview.ts';
+import { endsOf, errorsByHour, formatLatency, padded, transfersByHour, UNAVAILABLE } from '../../format/overview.ts';
 import { formatDuration } from '../../format/times.ts';
 
 /** A quarter of an hour. */
@@ -19,7 +19,8 @@ const MIN_POINTS = 12;
 /** Hours change slowly, and the counts are read from the database. */
 const DAY_POLL_MILLISECONDS = 60_000;
 
-const CODE_TONES: readonly SeriesTone[] = ['bad', 'waiting', 'process', 'fourth', 'fifth', 'good', 'ink', 'quiet'];
+/** Crimson is for faults, and most codes are of what a rule declined. */
+const CODE_TONES: readonly SeriesTone[] = ['waiting', 'process', 'fourth', 'fifth', 'good', 'ink', 'quiet'];
 const TYPE_TONES = { load: 'good', unload: 'fourth', card_to_card: 'process' } as const;
 
 function toneOf(code: string, at: number): SeriesTone {
@@ -27,54 +28,68 @@ function toneOf(code: string, at: number): SeriesTone {
 }
 
 /** The last quarter of an hour of this process. */
-export function RecentCharts({ recent, now }: Pick<Overview, 'recent' | 'now'>) {
+export function RecentCharts({
+  recent,
+  now,
+  isOneOfSeveral,
+}: Pick<Overview, 'recent' | 'now'> & { readonly isOneOfSeveral: boolean }) {
   const { ends_at: endsAt, interval_seconds: seconds } = recent;
   const known = recent.transfers.length;
   const count = Math.max(known, MIN_POINTS);
   const times = useMemo(() => endsOf(endsAt, seconds, count), [endsAt, seconds, count]);
   const of = (values: readonly (number | null)[]) => padded(values, count);
   const perSecond = recent.transfers.map((made) => Math.round((made / seconds) * 10) / 10);
+  const period =
+    known < MAX_POINTS ? `Since the start, ${formatDuration(known * seconds * 1000)} ago` : 'The last 15 minutes';
+  const { transfers, succeeded, refused, invalid, failed } = recent;
+  const isQuiet = !hasAny(transfers, succeeded, refused, invalid, failed);
   return (
-    <Section
-      title={
-        known < MAX_POINTS
-          ? `Since the process was started, ${formatDuration(known * seconds * 1000)}`
-          : 'The last 15 minutes'
-      }
-    >
-      <div class="charts">
-        <LineChart
-          title="Transfers a second"
-          times={times}
-          series={[{ label: 'created', values: of(perSecond), tone: 'good' }]}
-        />
-        <LineChart
-          title="Latency of requests that move money"
-          times={times}
-          format={formatLatency}
-          series={[
-            { label: 'p50', values: of(recent.p50_milliseconds), tone: 'good' },
-            { label: 'p99', values: of(recent.p99_milliseconds), tone: 'waiting' },
-          ]}
-        />
-        <BarChart
-          title="Requests that did not succeed"
-          times={times}
-          series={[
-            { label: 'refused by rules', values: of(recent.refused), tone: 'waiting' },
-            { label: 'other 4xx', values: of(recent.invalid), tone: 'fourth' },
-            { label: 'failed', values: of(recent.failed), tone: 'bad' },
-          ]}
-        />
-        <LineChart
-          title="Transfers waiting in the lane"
-          times={times}
-          series={[{ label: 'waiting', values: of(recent.lane_waiting), tone: 'process' }]}
-        />
-      </div>
+    <Section title={isOneOfSeveral ? `${period}, this process` : period}>
+      {isQuiet ? (
+        <p class="quiet">Quiet: nobody has asked to move money.</p>
+      ) : (
+        <div class="charts">
+          <LineChart
+            title="Transfers a second"
+            times={times}
+            series={[{ label: 'created', values: of(perSecond), tone: 'good' }]}
+          />
+          <LineChart
+            title="Latency of requests that move money"
+            times={times}
+            format={formatLatency}
+            series={[
+              { label: 'p50', values: of(recent.p50_milliseconds), tone: 'good' },
+              { label: 'p99', values: of(recent.p99_milliseconds), tone: 'waiting' },
+            ]}
+          />
+          {hasAny(refused, invalid, failed) && (
+            <BarChart
+              title="Unsuccessful requests"
+              times={times}
+              series={[
+                { label: 'declined', values: of(recent.refused), tone: 'waiting' },
+                { label: 'other client errors', values: of(recent.invalid), tone: 'fourth' },
+                { label: 'failed', values: of(recent.failed), tone: 'bad' },
+              ]}
+            />
+          )}
+          {hasAny(recent.lane_waiting) && (
+            <LineChart
+              title="Transfers queued"
+              times={times}
+              series={[{ label: 'queued', values: of(recent.lane_waiting), tone: 'process' }]}
+            />
+          )}
+        </div>
+      )}
       <Codes errors={recent.errors} isComing={now.refused + now.invalid + now.failed > 0} />
     </Section>
   );
+}
+
+function hasAny(...counts: readonly (readonly number[])[]): boolean {
+  return counts.some((values) => values.some((value) => value > 0));
 }
 
 /** The codes of these minutes, with links to the requests that had them. */
@@ -87,7 +102,7 @@ function Codes({
   readonly isComing: boolean;
 }) {
   if (errors.length === 0) {
-    return <p class="quiet">{isComing ? 'The codes are here in some seconds.' : 'No error response in this time.'}</p>;
+    return <p class="quiet">{isComing ? 'The codes are here in some seconds.' : 'No errors.'}</p>;
   }
   return (
     <p>
@@ -113,11 +128,13 @@ export function DayCharts({ hours, madeAt }: { readonly hours: Overview['hours']
   const transfers = useMemo(() => transfersByHour(hours ?? [], TRANSFER_TYPES, now), [hours, hour]);
   const errors = useMemo(() => errorsByHour(counted.data?.data ?? [], now), [counted.data, hour]);
   return (
-    <Section title="The last 24 hours, all processes">
+    <Section title="The last 24 hours">
       {counted.error !== undefined && <ErrorRecord error={counted.error} stale={counted.data !== undefined} />}
       <div class="charts">
         {hours === null ? (
-          <p class="quiet">How many transfers there were is not known: the database does not respond.</p>
+          <p class="quiet">{UNAVAILABLE}.</p>
+        ) : hours.length === 0 ? (
+          <p class="quiet">No transfers.</p>
         ) : (
           <BarChart
             title="Transfers by hour"
@@ -130,9 +147,7 @@ export function DayCharts({ hours, madeAt }: { readonly hours: Overview['hours']
           />
         )}
         {errors.series.length === 0 ? (
-          <p class="quiet">
-            {counted.data === undefined ? 'The errors are being counted.' : 'No error in these hours.'}
-          </p>
+          <p class="quiet">{counted.data === undefined ? 'The errors are being counted.' : 'No errors.'}</p>
         ) : (
           <BarChart
             title="Errors by hour and code"

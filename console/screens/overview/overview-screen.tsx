@@ -1,15 +1,16 @@
 import type { Overview } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Facts } from '../../components/facts.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Highlights } from '../../components/details.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { hrefTo } from '../../data/location.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
-import { formatBytes, formatDelay, formatLatency, formatShare } from '../../format/overview.ts';
-import { formatDuration } from '../../format/times.ts';
+import { formatLatency, formatShare, healthOf, UNAVAILABLE } from '../../format/overview.ts';
+import './overview.css';
 import { DayCharts, RecentCharts } from './overview-charts.tsx';
+import { State } from './overview-state.tsx';
 
 /** The service makes it once a second; the eye needs less. */
 const POLL_MILLISECONDS = 2_000;
@@ -20,19 +21,20 @@ export function OverviewScreen() {
     pollMilliseconds: POLL_MILLISECONDS,
   });
   return (
-    <Page title="Overview" lead={overview.data && <Process status={overview.data.status} />}>
+    <Page title="Overview">
       <Loaded state={overview}>
         {(found) => (
           <>
-            <Concerns status={found.status} />
-            <Section title={`Now: the last ${found.now.seconds} seconds`}>
-              <Figures overview={found} />
+            <Health overview={found} />
+            <Section title="The last minute">
+              <Figures figures={found.all ?? found.now} queued={found.lane_waiting} />
             </Section>
-            <RecentCharts recent={found.recent} now={found.now} />
+            <Section title="Health">
+              <State status={found.status} />
+            </Section>
+            <Processes processes={found.processes ?? []} />
+            <RecentCharts recent={found.recent} now={found.now} isOneOfSeveral={(found.processes?.length ?? 1) > 1} />
             <DayCharts hours={found.hours} madeAt={found.made_at} />
-            <Section title="State">
-              <State overview={found} />
-            </Section>
           </>
         )}
       </Loaded>
@@ -40,159 +42,127 @@ export function OverviewScreen() {
   );
 }
 
-function Process({ status }: { readonly status: Overview['status'] }) {
+/** Whether the service works, and what is wrong or short, each with the page of the runbook that says what to do. */
+function Health({ overview }: { readonly overview: Overview }) {
+  const { status, processes } = overview;
+  const { readiness, degraded, unknown } = status;
+  const { tone, sentence } = healthOf(overview);
+  const shown = readiness.ready ? degraded : [{ ...readiness, name: readiness.reason }, ...degraded];
+  const gone = (processes ?? []).filter(({ alive }) => !alive);
   return (
     <>
-      Version {status.version}, {status.mode} mode. Rates, latencies and errors are those of process {status.process_id}{' '}
-      on {status.host}, which has run for {formatDuration(status.uptime_seconds * 1000)}.
+      <p class={`answer ${tone}`}>
+        <b>{sentence}</b>
+      </p>
+      {shown.length + unknown.length + gone.length > 0 && (
+        <ul class="concerns" aria-label="What needs attention">
+          {shown.map(({ name, message, runbook }) => (
+            <li key={name}>
+              {message}
+              {runbook !== null && (
+                <>
+                  {' '}
+                  <a href={`/${runbook}`}>What to do</a>
+                </>
+              )}
+            </li>
+          ))}
+          {gone.map(({ host, process_id: id, seen_at: at }) => (
+            <li key={`${host} ${id}`}>
+              The process {id} on {host} has not been seen since <Moment at={at} short actual />.
+            </li>
+          ))}
+          {unknown.length > 0 && (
+            <li>
+              {UNAVAILABLE}: {unknown.join(', ')}.
+            </li>
+          )}
+        </ul>
+      )}
     </>
   );
 }
 
-/** What is wrong, or what the service is short of, each with the page of the runbook that says what to do. */
-function Concerns({ status: { readiness, degraded, unknown } }: { readonly status: Overview['status'] }) {
-  const shown = readiness.ready ? degraded : [{ ...readiness, name: readiness.reason }, ...degraded];
-  if (shown.length === 0 && unknown.length === 0) return null;
+/** What requests that move money came to: the rate, the share of success and the latency large, the others where there are some. */
+function Figures({ figures, queued }: { readonly figures: Overview['now']; readonly queued: number }) {
+  const { requests, success_ratio: share, p50_milliseconds: p50, p99_milliseconds: p99 } = figures;
+  const isQuiet = requests === 0 && figures.transfers_per_second === 0 && queued === 0;
+  if (isQuiet) return <p class="quiet">Quiet: nobody has asked to move money.</p>;
+  const { refused, invalid, failed, transfers_per_second: rate } = figures;
+  const rest = [
+    refused > 0 && `${formatCount(refused)} declined`,
+    invalid > 0 && `${formatCount(invalid)} other client ${invalid === 1 ? 'error' : 'errors'}`,
+    queued > 0 && `${formatCount(queued)} queued now`,
+  ].filter((text) => text !== false);
   return (
-    <ul class="concerns" aria-label="What needs attention">
-      {shown.map(({ name, message, runbook }) => (
-        <li key={name}>
-          <b>{name.replaceAll('_', ' ')}</b>: {message}
-          {runbook !== null && (
-            <>
-              {' '}
-              What to do:{' '}
-              <a href={`/${runbook}`}>
-                <code>{runbook}</code>
-              </a>
-            </>
-          )}
-        </li>
-      ))}
-      {unknown.length > 0 && <li>Not known, because the database did not say: {unknown.join(', ')}.</li>}
-    </ul>
+    <>
+      <Highlights
+        facts={[
+          { name: 'Transfers a second', value: rate.toLocaleString('en-US') },
+          share !== null && {
+            name: 'Succeeded',
+            value: formatShare(share),
+            note: `of ${formatCount(requests)} ${requests === 1 ? 'request' : 'requests'} that move money`,
+          },
+          p50 !== null &&
+            p99 !== null && { name: 'Latency, p99', value: formatLatency(p99), note: `p50 ${formatLatency(p50)}` },
+          failed > 0 && {
+            name: 'Failed',
+            value: <span class="failed">{formatCount(failed)}</span>,
+            note: 'faults of the service',
+          },
+        ]}
+      />
+      {rest.length > 0 && <p class="quiet">Of these: {rest.join(', ')}.</p>}
+    </>
   );
 }
 
-/** The numbers of the last minute. */
-function Figures({ overview: { now, lane_waiting: waiting } }: { readonly overview: Overview }) {
-  const rest = now.requests - now.succeeded;
+type Process = NonNullable<Overview['processes']>[number];
+
+const COLUMNS: readonly Column<Process>[] = [
+  {
+    title: 'Process',
+    onPhone: 'title',
+    cell: ({ host, process_id: id, current }) => (
+      <>
+        {host} <span class="quiet">{id}</span>
+        {current && <span class="quiet"> (this one)</span>}
+      </>
+    ),
+  },
+  {
+    title: 'State',
+    onPhone: 'value',
+    cell: ({ alive }) => <Badge tone={alive ? 'good' : 'bad'}>{alive ? 'running' : 'not seen'}</Badge>,
+  },
+  {
+    title: 'Transfers a second',
+    align: 'end',
+    onPhone: 'note',
+    cell: ({ alive, figures }) => (alive ? figures.transfers_per_second.toLocaleString('en-US') : ''),
+  },
+  {
+    title: 'Latency, p99',
+    align: 'end',
+    cell: ({ alive, figures: { p99_milliseconds: p99 } }) => (alive && p99 !== null ? formatLatency(p99) : ''),
+  },
+  { title: 'Version', onPhone: 'note', cell: ({ version }) => version },
+  { title: 'Running since', cell: ({ started_at: at }) => <Moment at={at} short actual /> },
+  { title: 'Last seen', onPhone: 'note', cell: ({ seen_at: at }) => <Moment at={at} distance actual /> },
+];
+
+/** Each process, where there are several, or one has gone. */
+function Processes({ processes }: { readonly processes: readonly Process[] }) {
+  if (processes.length < 2) return null;
   return (
-    <dl class="figures">
-      <Figure name="Transfers a second" note="created by this process">
-        {now.transfers_per_second.toLocaleString('en-US')}
-      </Figure>
-      <Figure name="Success" note={`${formatCount(now.requests)} requests that move money`} isBad={now.failed > 0}>
-        {formatShare(now.success_ratio)}
-      </Figure>
-      <Figure name="Refused by rules" note="409, and 424 by the switch">
-        {formatCount(now.refused)}
-      </Figure>
-      <Figure name="Other errors of callers" note={`of ${formatCount(rest)} that did not succeed`}>
-        {formatCount(now.invalid)}
-      </Figure>
-      <Figure name="Failed" note="faults of the service" isBad={now.failed > 0}>
-        {formatCount(now.failed)}
-      </Figure>
-      <Figure name="Latency" note={`99 of 100 within ${formatLatency(now.p99_milliseconds)}`}>
-        {formatLatency(now.p50_milliseconds)}
-      </Figure>
-      <Figure name="Waiting" note="transfers in the lane, at this moment">
-        {formatCount(waiting)}
-      </Figure>
-    </dl>
+    <Section title="Processes">
+      <DataTable
+        label="Processes"
+        columns={COLUMNS}
+        rows={processes}
+        rowKey={({ host, process_id, started_at }) => `${host} ${process_id} ${started_at}`}
+      />
+    </Section>
   );
-}
-
-function Figure({
-  name,
-  note,
-  isBad = false,
-  children,
-}: {
-  readonly name: string;
-  readonly note: string;
-  readonly isBad?: boolean;
-  readonly children: string;
-}) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class={isBad ? 'bad' : undefined}>
-        {children}
-        <small>{note}</small>
-      </dd>
-    </div>
-  );
-}
-
-/** What only the database and the parts of the process know. */
-function State({ overview: { status } }: { readonly overview: Overview }) {
-  const { database, webhooks, backups, books, error_log: errors, connections, switch: switched } = status;
-  const isDisabled = switched.service_disabled === true || (switched.programs_disabled ?? 0) > 0;
-  return (
-    <Facts
-      facts={[
-        ['Ready', <Badge tone={status.readiness.ready ? 'good' : 'bad'}>{status.readiness.reason}</Badge>],
-        [
-          'Switch',
-          <a href={hrefTo('/console/switch')}>
-            {switched.service_disabled === null
-              ? 'not known'
-              : isDisabled
-                ? switchText(switched)
-                : 'everything enabled'}
-          </a>,
-        ],
-        ['Due transfers and holds', formatDelay(status.due_late_seconds)],
-        ['Positions of events', formatDelay(status.relay_lag_seconds)],
-        ['Database', `${database.kind}, ${database.state}${database.version === null ? '' : `, ${database.version}`}`],
-        ['Size', database.size_bytes === null ? '–' : formatBytes(database.size_bytes)],
-        ['Connections', `${connections.in_use} of ${connections.max} in use, ${connections.waiting} waiting`],
-        ['Standbys', standbyText(database)],
-        [
-          'Last backup',
-          backups.last_copy_at === null ? 'none taken here' : <Moment at={backups.last_copy_at} distance />,
-        ],
-        ['Restorable until', <Moment at={backups.restorable_until} distance />],
-        [
-          'Books',
-          books.verified_at === null ? (
-            'not verified yet'
-          ) : (
-            <>
-              {books.balanced === true ? 'balanced ' : 'DIFFERENT '}
-              <Moment at={books.verified_at} distance />
-            </>
-          ),
-        ],
-        ['Errors waiting on disk', `${formatBytes(errors.spool_bytes)} of ${formatBytes(errors.max_spool_bytes)}`],
-        ['Errors dropped', formatCount(errors.dropped)],
-        ['Webhooks', webhookText(webhooks)],
-        ['Programs low on funds', status.funding_low === null ? '–' : formatCount(status.funding_low)],
-        ['Schema', `${status.schema.state ?? '–'}`.replaceAll('_', ' ')],
-      ]}
-    />
-  );
-}
-
-function switchText({ service_disabled: all, programs_disabled: count }: Overview['status']['switch']): string {
-  if (all === true) return 'service disabled';
-  return `${count} ${count === 1 ? 'program' : 'programs'} disabled`;
-}
-
-function standbyText({
-  standbys,
-  replication_lag_bytes: lag,
-  waits_for_standby: waits,
-}: Overview['status']['database']) {
-  if (standbys === null) return 'not known';
-  if (standbys === 0) return 'none';
-  return `${standbys}, ${formatBytes(lag ?? 0)} behind${waits === true ? ', commits wait' : ''}`;
-}
-
-function webhookText({ delivery, enabled, paused, failing }: Overview['status']['webhooks']): string {
-  const state = delivery.replaceAll('_', ' ');
-  if (enabled === null || enabled + (paused ?? 0) === 0) return state;
-  return `${state}: ${enabled} enabled, ${paused ?? 0} paused, ${failing ?? 0} failing`;
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { FundingMovementBody, ProgramRecord } from '../../../sdk/client.ts';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
 import { useAction } from '../../data/use-action.ts';
 import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
@@ -30,7 +30,7 @@ export function MoveDialog({
   );
   const amount = parseAmount(text, currency);
   const account = program.funding.find((one) => one.currency === currency);
-  const verb = kind === 'deposit' ? 'Deposit' : 'Withdraw';
+  const [verb, way] = kind === 'deposit' ? ['Deposit', 'to'] : ['Withdraw', 'from'];
   const submit = async () => {
     if (amount === undefined) return;
     const body = {
@@ -43,8 +43,8 @@ export function MoveDialog({
   };
   return (
     <ConfirmDialog
-      title={kind === 'deposit' ? `Deposit to ${program.name}` : `Withdraw from ${program.name}`}
-      confirm={amount === undefined ? verb : `${verb} ${formatAmount(amount, currency)}`}
+      title={`${verb} ${way} ${program.name}`}
+      confirm={`${verb} ${amount === undefined ? '' : `${formatAmount(amount, currency)} `}${way} ${program.name}`}
       pending={move.pending}
       disabled={amount === undefined}
       error={move.error}
@@ -75,18 +75,18 @@ export function MoveDialog({
         label="Reference"
         value={reference}
         onInput={setReference}
-        hint="Optional. Only one deposit or withdrawal of the program can have it, so nothing is entered twice."
+        hint="Optional. It must be unique in the program, so nothing is entered twice."
       />
       <TextField
         label="Description"
         value={description}
         onInput={setDescription}
-        hint="Optional, such as the reference of the bank. Nothing about a person: it is kept for ever."
+        hint="Optional, such as the bank reference. It is kept forever: nothing about a person."
       />
       {amount !== undefined && account !== undefined && (
         <p>
-          Afterwards {formatAmount(account.balance + (kind === 'deposit' ? amount : -amount), currency)}, if nothing
-          else moves meanwhile.
+          New balance: {formatAmount(account.balance + (kind === 'deposit' ? amount : -amount), currency)}, unless other
+          money moves in the meantime.
         </p>
       )}
     </ConfirmDialog>

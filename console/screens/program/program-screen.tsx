@@ -1,23 +1,27 @@
 import { useState } from 'preact/hooks';
 import type { FundingMovementRecord, ProgramRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { DataTable } from '../../components/data-table.tsx';
+import { Button, ButtonLink } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Details, Highlights } from '../../components/details.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
-import { Facts, metadataFacts } from '../../components/facts.tsx';
+import { metadataFacts } from '../../components/facts.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded, Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
+import { hrefTo } from '../../data/location.ts';
 import type { Parameters } from '../../data/parameters.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
-import { isLow } from '../../format/funding.ts';
-import { LimitsDialog, LimitsTable } from './limits.tsx';
+import { sentenceCase } from '../../format/names.ts';
+import { isLow } from '../../format/operators/funding.ts';
+import { LimitsTable, ProgramLimitsDialog } from './limits.tsx';
 import { MoveDialog } from './move-dialog.tsx';
 import { SettingsDialog } from './settings-dialog.tsx';
 
@@ -43,7 +47,7 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
     <Page
       title={data?.name ?? 'Card program'}
       lead={<Id id={programId} whole />}
-      actions={data !== undefined && <Actions onOpen={setOpen} />}
+      actions={data !== undefined && <Actions programId={programId} onOpen={setOpen} />}
     >
       <Loaded state={program}>{(found) => <ProgramFacts program={found} onOpen={setOpen} />}</Loaded>
       <Section title="Deposits and withdrawals">
@@ -54,13 +58,13 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
       )}
       {data !== undefined && open === 'settings' && <SettingsDialog program={data} {...dialog} />}
       {data !== undefined && (open === 'limits' || open === 'card_limits') && (
-        <LimitsDialog program={data} which={open} {...dialog} />
+        <ProgramLimitsDialog program={data} which={open} {...dialog} />
       )}
     </Page>
   );
 }
 
-function Actions({ onOpen }: { readonly onOpen: (open: Open) => void }) {
+function Actions({ programId, onOpen }: { readonly programId: string; readonly onOpen: (open: Open) => void }) {
   const { can } = useSession();
   return (
     <>
@@ -71,6 +75,9 @@ function Actions({ onOpen }: { readonly onOpen: (open: Open) => void }) {
       )}
       {can('create_withdrawal') && <Button onClick={() => onOpen('withdrawal')}>Withdraw</Button>}
       {can('update_program') && <Button onClick={() => onOpen('settings')}>Change</Button>}
+      {can('change_switch') && (
+        <ButtonLink href={hrefTo('/console/switch', { scope: 'program', of: programId })}>Stop transfers…</ButtonLink>
+      )}
     </>
   );
 }
@@ -80,41 +87,45 @@ function ProgramFacts({ program, onOpen }: { readonly program: ProgramRecord; re
   const { can } = useSession();
   const edit = (which: 'limits' | 'card_limits') =>
     can('update_program') && <Button onClick={() => onOpen(which)}>Change the limits</Button>;
+  const alert =
+    threshold === null ? (
+      'off'
+    ) : (
+      <>
+        below <Money amount={threshold} currency={currency} />
+        {isLow(program) && (
+          <>
+            {' '}
+            <Badge tone="bad">funds are low</Badge>
+          </>
+        )}
+      </>
+    );
   return (
     <>
-      <Facts
-        facts={[
-          ...program.funding.map(
-            (account) =>
-              [
-                `Available funds, ${account.currency}`,
-                <>
-                  <Money amount={account.available} currency={account.currency} />
-                  {account.balance !== account.available && (
-                    <div class="quiet">
-                      of <Money amount={account.balance} currency={account.currency} />
-                    </div>
-                  )}
-                </>,
-              ] as const,
-          ),
-          [
-            'Funds',
-            isLow(program) ? (
-              <Badge tone="bad">below the threshold</Badge>
-            ) : (
-              <Badge tone={threshold === null ? 'quiet' : 'good'}>
-                {threshold === null ? 'not watched' : 'in order'}
-              </Badge>
+      <Highlights
+        facts={program.funding.map((account) => ({
+          name: 'Available funds',
+          value: <Money amount={account.available} currency={account.currency} />,
+          note:
+            account.balance === account.available ? undefined : (
+              <>
+                of <Money amount={account.balance} currency={account.currency} />; the rest is on hold
+              </>
             ),
-          ],
-          ['Low below', <Money amount={threshold} currency={currency} />],
+        }))}
+      />
+      <Details
+        facts={[
+          ['Low-balance alert', alert],
           ['Currency', currency],
           ['Time zone', program.time_zone],
           ['Created', <Moment at={program.created_at} />],
           ...metadataFacts(program.metadata),
         ]}
       />
+      <WhoMay operation="create_deposit" to="deposit or withdraw" />
+      <WhoMay operation="update_program" to="change the limits or the alert" />
       <div class="two-parts">
         <Section title="Limits of all cards together" actions={edit('limits')}>
           <LimitsTable limits={program.limits} currency={currency} label="Limits of all cards together" />
@@ -145,8 +156,8 @@ function Movements({ programId, moves }: { readonly programId: string; readonly 
           rowKey={({ movement_id: id }) => id}
           stale={stale}
           empty={
-            <Empty title="No money was moved yet">
-              Deposit some: cards are loaded from the funds of their program.
+            <Empty title="No deposits yet">
+              Cards are loaded from the funds of their program: make a deposit first.
             </Empty>
           }
         />
@@ -156,36 +167,30 @@ function Movements({ programId, moves }: { readonly programId: string; readonly 
   );
 }
 
-const COLUMNS = [
-  { title: 'Time', cell: ({ created_at: at }: FundingMovementRecord) => <Moment at={at} /> },
-  { title: 'Kind', cell: ({ kind }: FundingMovementRecord) => kind },
+const COLUMNS: readonly Column<FundingMovementRecord>[] = [
+  { title: 'Time', onPhone: 'note', cell: ({ created_at: at }) => <Moment at={at} short /> },
+  { title: 'Kind', onPhone: 'title', cell: ({ kind }) => sentenceCase(kind) },
   {
     title: 'Amount',
-    align: 'end' as const,
-    cell: ({ kind, amount, currency }: FundingMovementRecord) => (
+    align: 'end',
+    onPhone: 'value',
+    cell: ({ kind, amount, currency }) => (
       <Money amount={kind === 'deposit' ? amount : -amount} currency={currency} signed />
     ),
   },
   {
     title: 'Balance afterwards',
-    align: 'end' as const,
-    cell: ({ balance, currency }: FundingMovementRecord) => <Money amount={balance} currency={currency} />,
+    align: 'end',
+    cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
   },
-  {
-    title: 'Description',
-    cell: ({ description }: FundingMovementRecord) => description ?? <span class="quiet">–</span>,
-  },
-  {
-    title: 'Reference',
-    cell: ({ reference }: FundingMovementRecord) => reference ?? <span class="quiet">–</span>,
-  },
+  { title: 'Description', onPhone: 'note', cell: ({ description }) => description },
+  { title: 'Reference', cell: ({ reference }) => reference },
   {
     title: 'Metadata',
-    wideOnly: true,
-    cell: ({ metadata }: FundingMovementRecord) =>
+    cell: ({ metadata }) =>
       Object.entries(metadata)
         .map(([name, value]) => `${name}: ${value}`)
-        .join(', ') || <span class="quiet">–</span>,
+        .join(', '),
   },
-  { title: 'Id', wideOnly: true, cell: ({ movement_id: id }: FundingMovementRecord) => <Id id={id} /> },
+  { title: 'Id', cell: ({ movement_id: id }) => <Id id={id} /> },
 ];

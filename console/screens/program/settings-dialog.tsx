@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { ProgramRecord, UpdateProgramBody } from '../../../sdk/client.ts';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
 import { useAction } from '../../data/use-action.ts';
 import { formatDigits, parseAmount } from '../../format/amounts.ts';
 
 const EXAMPLE = 1_000_000;
 
-/** Changes the name of a program, and below what its funding is low. */
+/** Changes the name of a program, and its low-balance alert. */
 export function SettingsDialog({
   program,
   onChanged,
@@ -35,7 +35,7 @@ export function SettingsDialog({
   return (
     <ConfirmDialog
       title={`Change ${program.name}`}
-      confirm="Save"
+      confirm={`Save ${program.name}`}
       pending={update.pending}
       disabled={typed === undefined || name.trim() === ''}
       error={update.error}
@@ -44,12 +44,12 @@ export function SettingsDialog({
     >
       <TextField label="Name" value={name} onInput={setName} />
       <TextField
-        label={`Funds are low below, in ${currency}`}
+        label={`Alert below, in ${currency}`}
         inputMode="decimal"
         value={text}
         onInput={setText}
         problem={typed === undefined ? `An amount, such as ${formatDigits(EXAMPLE, currency)}, or nothing.` : undefined}
-        hint="The event funding.low is sent when the available funds fall below it. Empty for never."
+        hint="The event funding.low is sent when the available funds fall below it. Empty for no alert."
       />
     </ConfirmDialog>
   );

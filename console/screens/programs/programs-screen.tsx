@@ -2,22 +2,23 @@ import { useState } from 'preact/hooks';
 import type { CreateProgramBody, ProgramRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { DataTable } from '../../components/data-table.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
-import { Id } from '../../components/id.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
+import { NameLink } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
 import { hrefTo, navigate } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { usePages } from '../../data/use-pages.ts';
-import { isLow } from '../../format/funding.ts';
+import { isLow } from '../../format/operators/funding.ts';
 
 const PAGE_ROWS = 50;
 
@@ -49,10 +50,11 @@ export function ProgramsScreen() {
           rowKey={({ program_id: id }) => id}
           href={pathOf}
           stale={stale}
-          empty={<Empty title="No card program">Create one: cards and transfers belong to a program.</Empty>}
+          empty={<Empty title="No card programs yet">Cards and transfers belong to a program: create one first.</Empty>}
         />
       )}
       <Pager {...pager} />
+      <WhoMay operation="create_program" to="create a program" />
       {isCreating && <CreateDialog onClose={() => setCreating(false)} />}
     </Page>
   );
@@ -62,13 +64,17 @@ function pathOf({ program_id: id }: ProgramRecord): string {
   return hrefTo(`/console/programs/${id}`, { program: id });
 }
 
-const COLUMNS = [
-  { title: 'Name', cell: (program: ProgramRecord) => <a href={pathOf(program)}>{program.name}</a> },
-  { title: 'Id', cell: ({ program_id: id }: ProgramRecord) => <Id id={id} programId={id} /> },
+const COLUMNS: readonly Column<ProgramRecord>[] = [
+  {
+    title: 'Name',
+    onPhone: 'title',
+    cell: (program) => <NameLink kind="program" id={program.program_id} name={program.name} />,
+  },
   {
     title: 'Available funds',
-    align: 'end' as const,
-    cell: ({ funding }: ProgramRecord) => (
+    align: 'end',
+    onPhone: 'value',
+    cell: ({ funding }) => (
       <div>
         {funding.map(({ currency, available }) => (
           <div key={currency}>
@@ -79,15 +85,21 @@ const COLUMNS = [
     ),
   },
   {
-    title: 'Funds',
-    cell: (program: ProgramRecord) => {
-      if (isLow(program)) return <Badge tone="bad">low</Badge>;
-      if (program.funding_low_threshold === null) return <Badge tone="quiet">not watched</Badge>;
-      return <Badge tone="good">in order</Badge>;
+    title: 'Low-balance alert',
+    onPhone: 'note',
+    cell: (program) => {
+      if (program.funding_low_threshold === null) return <span class="quiet">no alert</span>;
+      return isLow(program) ? (
+        <Badge tone="bad">funds are low</Badge>
+      ) : (
+        <>
+          alert below <Money amount={program.funding_low_threshold} currency={program.currency} />
+        </>
+      );
     },
   },
-  { title: 'Time zone', wideOnly: true, cell: ({ time_zone: zone }: ProgramRecord) => zone },
-  { title: 'Created', wideOnly: true, cell: ({ created_at: at }: ProgramRecord) => <Moment at={at} /> },
+  { title: 'Time zone', cell: ({ time_zone: zone }) => zone },
+  { title: 'Created', cell: ({ created_at: at }) => <Moment at={at} short /> },
 ];
 
 function CreateDialog({ onClose }: { readonly onClose: () => void }) {
@@ -100,7 +112,7 @@ function CreateDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <ConfirmDialog
       title="New card program"
-      confirm="Create the program"
+      confirm={body.name.trim() === '' ? 'Create the program' : `Create ${body.name.trim()}`}
       pending={create.pending}
       disabled={body.name.trim() === '' || body.currency === ''}
       error={create.error}
@@ -110,13 +122,13 @@ function CreateDialog({ onClose }: { readonly onClose: () => void }) {
       <TextField label="Name" value={body.name} onInput={(name) => setBody({ ...body, name })} />
       <TextField
         label="Currency"
-        hint="Three letters, such as USD: the currency of its cards. It cannot be changed."
+        hint="Three letters, such as USD: the currency of its cards. It can't be changed later."
         value={body.currency}
         onInput={(currency) => setBody({ ...body, currency: currency.trim().toUpperCase() })}
       />
       <TextField
         label="Time zone"
-        hint="Its days begin there, for limits; such as Europe/Berlin. It cannot be changed."
+        hint="Where the days of its limits begin, such as Europe/Berlin. It can't be changed later."
         value={body.time_zone ?? ''}
         onInput={(zone) => setBody({ ...body, time_zone: zone.trim() })}
       />

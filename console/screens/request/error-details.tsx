@@ -1,50 +1,26 @@
 import type { InspectedErrorRecord } from '../../../sdk/client.ts';
-import { Badge } from '../../components/badge.tsx';
-import { LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
 import { Section } from '../../components/page.tsx';
 import { readCatalogueEntry } from '../../data/catalogue.ts';
+import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { textOfValue } from '../../format/requests/requests.ts';
+import { currencyOfError, shownValues } from '../../format/requests/values.ts';
 
-/** What is stored of an error: its record, what the check saw, what was sent, and the causes of a fault of the service. */
+/** What is stored of an error besides its sentence: the values that decided, what was sent, and the causes of a fault. */
 export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }) {
-  const { message, status, code, type, field, method, path, checks, request, causes } = error;
+  const { checks, request, causes } = error;
+  const currency = useCurrency(error);
   return (
     <>
-      <Section title="The error">
-        <div class="error-record">
-          <p class="error-message">
-            <LinkedText text={message} />
-          </p>
-          <p class="error-facts">
-            <span>
-              {status} <a href={`/errors/${encodeURIComponent(code)}`}>{code}</a>
-            </span>
-            <Badge tone={type === 'Request Error' ? 'plain' : 'bad'}>{type}</Badge>
-            {field !== null && (
-              <span>
-                Field <code>{field}</code>
-              </span>
-            )}
-            {path !== null && (
-              <span>
-                <code>
-                  {method} {path}
-                </code>
-              </span>
-            )}
-          </p>
-        </div>
-      </Section>
       {checks !== null && (
-        <Section title="What the check saw">
-          <Values of={checks} />
+        <Section title="Values at the time">
+          <Values of={checks} currency={currency} />
         </Section>
       )}
       {request !== null && (
         <Section title="What was sent">
-          <Values of={request} />
+          <Values of={request} currency={currency} />
         </Section>
       )}
       {causes.length > 0 && (
@@ -70,15 +46,36 @@ export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }
   );
 }
 
-function Values({ of }: { readonly of: Readonly<Record<string, unknown>> }) {
+/** The currency of an error's amounts; where the error does not say it, that of its card, if there is one. */
+function useCurrency(error: InspectedErrorRecord): string | undefined {
+  const { can } = useSession();
+  const { card_id: cardId, program_id: programId, code } = error;
+  const known = currencyOfError(error);
+  const isAsked = known === undefined && cardId !== null && code !== 'card_not_found' && can('get_card');
+  const card = useOperation(
+    isAsked
+      ? (api, options) => api.cards.get(cardId, programId === null ? options : { ...options, programId })
+      : undefined,
+    { deps: [cardId, programId] },
+  );
+  return known ?? card.data?.currency;
+}
+
+function Values({
+  of: values,
+  currency,
+}: {
+  readonly of: Readonly<Record<string, unknown>>;
+  readonly currency: string | undefined;
+}) {
   return (
     <table class="table values">
       <tbody>
-        {Object.entries(of).map(([name, value]) => (
+        {shownValues(values, currency).map(({ name, text, kind }) => (
           <tr key={name}>
-            <th scope="row">{name.replaceAll('_', ' ')}</th>
+            <th scope="row">{name}</th>
             <td>
-              <code>{textOfValue(value)}</code>
+              {kind === 'moment' ? <Moment at={text} /> : kind === 'parts' ? <code>{text}</code> : <span>{text}</span>}
             </td>
           </tr>
         ))}
@@ -93,7 +90,7 @@ export function ErrorCause({ code }: { readonly code: string }) {
     deps: [code],
   });
   return (
-    <Section title="What it means">
+    <Section title="What to do">
       <Loaded state={state}>
         {({ entry }) =>
           entry === undefined ? (
@@ -101,23 +98,23 @@ export function ErrorCause({ code }: { readonly code: string }) {
           ) : (
             <div class="catalogue-entry">
               <p>
-                <a href={`/errors/${entry.code}`}>
-                  <code>{entry.code}</code>
-                </a>
-                : {entry.meaning}
+                {entry.resolution} {entry.retry ? 'The same request may succeed later.' : "Retrying won't help."}
               </p>
-              <h3>Causes</h3>
-              <ul>
-                {entry.causes.map((cause) => (
-                  <li key={cause}>{cause}</li>
-                ))}
-              </ul>
-              <h3>What to do</h3>
-              <p>{entry.resolution}</p>
-              <p class="quiet">
-                Resolved by: {entry.resolver}.{' '}
-                {entry.retry ? 'The same request can succeed later.' : 'Trying the same again does not help.'}
-              </p>
+              <p class="quiet">Resolved by: {entry.resolver}.</p>
+              <details>
+                <summary>
+                  What <code>{entry.code}</code> means
+                </summary>
+                <p>{entry.meaning}</p>
+                <ul>
+                  {entry.causes.map((cause) => (
+                    <li key={cause}>{cause}</li>
+                  ))}
+                </ul>
+                <p>
+                  <a href={`/errors/${entry.code}`}>Its page in the catalogue</a>
+                </p>
+              </details>
             </div>
           )
         }

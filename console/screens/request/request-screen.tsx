@@ -1,21 +1,23 @@
-import { type RequestRecord, TransferServiceError } from '../../../sdk/client.ts';
+import { type InspectedErrorRecord, type RequestRecord, TransferServiceError } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { ButtonLink } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { DataTable } from '../../components/data-table.tsx';
+import { Details, Highlights } from '../../components/details.tsx';
 import { Empty } from '../../components/empty.tsx';
-import { Facts } from '../../components/facts.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
+import { CardName, KeyName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { hrefTo } from '../../data/location.ts';
 import type { Parameters } from '../../data/parameters.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { formatAmount } from '../../format/amounts.ts';
-import { ticketOf, toShownRequest } from '../../format/requests/requests.ts';
+import { formatAmount, formatDigits } from '../../format/amounts.ts';
+import { ofProgram, ticketOf, toShownRequest } from '../../format/requests/requests.ts';
+import { currencyOfError } from '../../format/requests/values.ts';
 import { ErrorCause, ErrorDetails } from './error-details.tsx';
 import './request.css';
 
@@ -23,18 +25,19 @@ import './request.css';
 const RETRY_MILLISECONDS = 1_000;
 const RECENT_MILLISECONDS = 6_000;
 
-/** What one request did, and why it failed; for callers of one program, the error. */
+/** What one request did, and why it failed; for callers who may not read that, the error. */
 export function RequestScreen({ parameters }: { readonly parameters: Parameters }) {
   const requestId = parameters.request_id ?? '';
-  const { can } = useSession();
-  const seesAll = can('get_request');
+  const { can, has } = useSession();
+  const seesAll = can('inspect_request');
+  const seesEffects = seesAll || (can('get_request') && has('transfers:read') && has('events:read'));
   const state = useOperation(
     async (api, options) => {
       for (;;) {
         try {
-          return seesAll
-            ? await api.requests.get(requestId, options)
-            : toShownRequest(await api.errors.get(requestId, options));
+          if (seesAll) return await api.requests.inspect(requestId, options);
+          if (seesEffects) return ofProgram(await api.requests.get(requestId, options));
+          return toShownRequest(await api.errors.get(requestId, options));
         } catch (error) {
           const isMissing = error instanceof TransferServiceError && error.Status === 404;
           if (!isMissing || !isRecent(requestId)) throw error;
@@ -42,7 +45,7 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
         }
       }
     },
-    { deps: [requestId, seesAll] },
+    { deps: [requestId, seesAll, seesEffects] },
   );
   const isMissing = state.error instanceof TransferServiceError && state.error.Status === 404;
   return (
@@ -54,7 +57,7 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
       <Loaded state={state}>{(record) => <Shown record={record} />}</Loaded>
       {isMissing && (
         <Empty title="What to try next">
-          {seesAll
+          {seesEffects
             ? 'Compare the id with the Request-Id header of the response. Reads that succeeded and replays leave nothing to find; look for their transfer by its reference or idempotency key instead.'
             : 'Compare the id with the Request-Id header of the response. A request that succeeded has no error; look for its transfer by its reference or idempotency key instead.'}
         </Empty>
@@ -71,36 +74,39 @@ function isRecent(requestId: string): boolean {
 
 function Actions({ of: record }: { readonly of: RequestRecord }) {
   const { error, operation } = record;
-  const isTransfer = operation === 'create_transfer' && error?.request != null;
+  const isTransfer = error !== null && operation === 'create_transfer' && error.request !== null;
   return (
     <>
-      {isTransfer && (
-        <ButtonLink href={explainHref(error?.request ?? {}, record.program_id)}>Explain it as of now</ButtonLink>
-      )}
+      {isTransfer && <ButtonLink href={explainHref(error, record.program_id)}>Re-check now</ButtonLink>}
       <CopyButton visible label="Copy for a ticket" text={ticketOf(record, window.location.origin)} />
     </>
   );
 }
 
-/** The form of the request on the screen that explains. The amount is in minor units, as it was sent. */
-function explainHref(request: Readonly<Record<string, unknown>>, programId: string | null): string {
+/** The form of the request on the screen that explains. That finds the currency of the amount where it is not known here. */
+function explainHref(error: InspectedErrorRecord, programId: string | null): string {
+  const request = error.request ?? {};
   const query: Record<string, string> = {};
   for (const name of ['card_id', 'destination_card_id', 'type', 'capture', 'currency', 'reference'] as const) {
     const value = request[name];
     if (typeof value === 'string') query[name] = value;
   }
   // As it was written, so it may be anything.
-  const amount = String(request.amount ?? '');
-  if (/^\d{1,15}$/.test(amount)) query.minor_units = amount;
+  const minorUnits = String(request.amount ?? '');
+  const currency = currencyOfError(error);
+  if (/^\d{1,15}$/.test(minorUnits)) {
+    if (currency === undefined) query.minor_units = minorUnits;
+    else query.amount = formatDigits(minorUnits, currency);
+  }
   if (programId !== null) query.program = programId;
   return hrefTo('/console/explain', query);
 }
 
 function Shown({ record }: { readonly record: RequestRecord }) {
-  const { summary, money_moved, error } = record;
+  const { summary, error } = record;
   return (
     <>
-      <p class={money_moved === 'unknown' ? 'answer unknown' : 'answer'}>
+      <p class={`answer ${toneOf(record)}`}>
         <LinkedText text={summary} />
       </p>
       <RequestFacts record={record} />
@@ -122,34 +128,64 @@ function Shown({ record }: { readonly record: RequestRecord }) {
   );
 }
 
+/** Loud is what the service did wrong, or does not know; what a rule refused is calm. */
+function toneOf({ outcome, money_moved: moved, error }: RequestRecord): 'fault' | 'unknown' | 'declined' | '' {
+  if (moved === 'unknown') return 'unknown';
+  if (outcome === 'succeeded') return '';
+  return (error?.status ?? 0) >= 500 ? 'fault' : 'declined';
+}
+
+const MONEY = { yes: 'Moved', no: 'Not moved', unknown: 'Not known' } as const;
+
 function RequestFacts({ record }: { readonly record: RequestRecord }) {
-  const { outcome, status, caller, program_id, idempotency_key, error } = record;
+  const { outcome, status, caller, program_id, idempotency_key, error, operation, received_at } = record;
   return (
-    <Facts
-      facts={[
-        ['Operation', record.operation ?? 'not known'],
-        [
-          'Outcome',
-          <Badge key="outcome" tone={outcome === 'succeeded' ? 'good' : 'bad'}>
-            {`${outcome}${status === null ? '' : `, ${status}`}`}
-          </Badge>,
-        ],
-        ['Money', { yes: 'moved', no: 'not moved', unknown: 'not known' }[record.money_moved]],
-        ['Received', <Moment key="received" at={record.received_at} />],
-        ['Caller', <Id key="caller" id={caller} />],
-        ['Card program', <Id key="program" id={program_id} />],
-        idempotency_key !== null && ['Idempotency key', <Id key="key" id={idempotency_key} kind="other" />],
-        error?.card_id != null && [
-          'Card',
-          <Id key="card" id={error.card_id} kind="card" programId={error.program_id} />,
-        ],
-        error?.transfer_id != null && [
-          'Transfer',
-          <Id key="transfer" id={error.transfer_id} programId={error.program_id} />,
-        ],
-        error?.traceparent != null && ['Trace', <code key="trace">{error.traceparent}</code>],
-      ]}
-    />
+    <>
+      <Highlights
+        facts={[
+          { name: 'Money', value: MONEY[record.money_moved] },
+          {
+            name: 'Received',
+            value: <Moment at={received_at} distance actual />,
+            note: <Moment at={received_at} actual />,
+          },
+        ]}
+      />
+      <Details
+        facts={[
+          ['Operation', operation ?? 'Unknown'],
+          [
+            'Response',
+            <span key="response">
+              {status ?? outcome.replace('_', ' ')}
+              {error !== null && (
+                <>
+                  {' '}
+                  <a href={`/errors/${encodeURIComponent(error.code)}`}>{error.code}</a>
+                </>
+              )}
+            </span>,
+          ],
+          error !== null && error.field !== null && ['Field', <code key="field">{error.field}</code>],
+          error?.card_id != null && ['Card', <CardName key="card" id={error.card_id} programId={error.program_id} />],
+          error?.transfer_id != null && [
+            'Transfer',
+            <Id key="transfer" id={error.transfer_id} programId={error.program_id} />,
+          ],
+          caller !== null && ['Sent by', <KeyName key="caller" id={caller} />],
+          program_id !== null && ['Card program', <ProgramName key="program" id={program_id} />],
+          idempotency_key !== null && ['Idempotency key', <Id key="key" id={idempotency_key} kind="other" />],
+          error !== null &&
+            error.path !== null && [
+              'Sent to',
+              <code key="path">
+                {error.method} {error.path}
+              </code>,
+            ],
+          error?.traceparent != null && ['Trace', <code key="trace">{error.traceparent}</code>],
+        ]}
+      />
+    </>
   );
 }
 
@@ -174,7 +210,7 @@ function Effects({ record }: { readonly record: RequestRecord }) {
                 align: 'end',
                 cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
               },
-              { title: 'Card', cell: (row) => <Id id={row.card_id} kind="card" programId={row.program_id} /> },
+              { title: 'Card', cell: (row) => <CardName id={row.card_id} programId={row.program_id} plain /> },
               { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} />, wideOnly: true },
             ]}
           />
@@ -221,7 +257,7 @@ function Effects({ record }: { readonly record: RequestRecord }) {
             columns={[
               { title: 'Position', cell: ({ position }) => position },
               { title: 'Action', cell: ({ action }) => action },
-              { title: 'By', cell: ({ actor }) => <Id id={actor} /> },
+              { title: 'By', cell: ({ actor }) => <KeyName id={actor} plain /> },
               { title: 'About', cell: ({ subject_id }) => <Id id={subject_id} /> },
               { title: 'Time', cell: ({ created_at }) => <Moment at={created_at} /> },
             ]}

@@ -42,13 +42,18 @@ export function CardsSection() {
     void load.run(card);
   };
   const columns: readonly Column<SeededCard>[] = [
-    { title: 'Card', cell: ({ name }) => <Id id={name} kind="card" programId={DEMO_PROGRAM_ID} whole /> },
-    { title: 'Purpose', cell: ({ purpose }) => purpose },
+    {
+      title: 'Card',
+      onPhone: 'title',
+      cell: ({ name }) => <Id id={name} kind="card" programId={DEMO_PROGRAM_ID} whole />,
+    },
+    { title: 'Purpose', onPhone: 'note', cell: ({ purpose }) => purpose },
   ];
   const actions: readonly Column<SeededCard>[] = can('create_transfer')
     ? [
         {
           title: 'Try',
+          onPhone: 'value',
           cell: ({ name }) => (
             <span class="row-actions">
               <Button title={`Load 10.00 onto ${name}`} pending={load.pending} onClick={() => tryLoad(name)}>
@@ -61,9 +66,7 @@ export function CardsSection() {
     : [];
   return (
     <Section title="Cards">
-      <p class="quiet">
-        The demo program begins with a card for each status, and for each refusal that depends on one.
-      </p>
+      <p class="quiet">The demo program has a card for each status, and for each refusal that depends on one.</p>
       <div aria-live="polite">
         {load.error !== undefined && <ErrorRecord error={load.error} />}
         {load.result !== undefined && (

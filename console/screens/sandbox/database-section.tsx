@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Section } from '../../components/page.tsx';
 import { useAction } from '../../data/use-action.ts';
@@ -34,8 +34,8 @@ export function DatabaseSection() {
   return (
     <Section title="Database">
       <p role="status">
-        The database of this sandbox:{' '}
-        {state === undefined ? 'not known' : <Badge tone={isUp ? 'good' : 'bad'}>{isUp ? 'running' : state}</Badge>}
+        Database of this sandbox:{' '}
+        {state === undefined ? 'unknown' : <Badge tone={isUp ? 'good' : 'bad'}>{isUp ? 'running' : state}</Badge>}
       </p>
       <div class="page-actions">
         <Button kind="danger" pending={stop.pending} onClick={() => setAsking(true)}>
@@ -49,7 +49,7 @@ export function DatabaseSection() {
       {isAsking && (
         <ConfirmDialog
           title="Stop the database"
-          confirm="Stop it"
+          confirm="Stop the database"
           kind="danger"
           pending={stop.pending}
           error={stop.error}

@@ -68,7 +68,7 @@ export function ProvokeSection() {
         )}
         <div class="dialog-actions">
           <Button type="submit" kind="main" pending={pending}>
-            Send it
+            Provoke {chosen}
           </Button>
         </div>
       </form>

@@ -23,6 +23,23 @@ export const KIND_TITLES: Readonly<Record<Group['kind'], string>> = {
   error_code: 'Error codes',
 };
 
+/** What one of each kind is called. */
+export const KIND_NAMES: Readonly<Record<Group['kind'], string>> = {
+  transfer: 'Transfer',
+  card: 'Card',
+  request: 'Request',
+  reversal: 'Reversal',
+  idempotency_key: 'Idempotency key',
+  deposit: 'Deposit',
+  withdrawal: 'Withdrawal',
+  event: 'Event',
+  program: 'Program',
+  webhook: 'Webhook',
+  api_key: 'Key',
+  audit_entry: 'Audit log',
+  error_code: 'Error code',
+};
+
 const TRANSFER = /\btr_[0-9a-f]{32}\b/;
 const SUBJECT = /\b(?:tr|prog|wh|req)_[0-9a-f]{32}\b/;
 

@@ -1,7 +1,7 @@
 import { hrefTo, navigate } from '../../data/location.ts';
 import { hasCardNumber } from '../../format/card-numbers.ts';
 import { pathOf } from '../../format/ids.ts';
-import { isRequestId } from './hits.ts';
+import { type Group, type Hit, isRequestId, pathOfHit } from './hits.ts';
 
 /** What is said instead of searching for a card number. */
 export const CARD_NUMBER =
@@ -11,6 +11,28 @@ export const CARD_NUMBER =
 export function problemOf(text: string): string | undefined {
   if (hasCardNumber(text)) return CARD_NUMBER;
   return text.trim().length > 255 ? 'Write at most 255 characters.' : undefined;
+}
+
+/** What can be typed into a search. */
+export const LABEL = 'Name, id, reference, card, last four digits, amount or error code';
+
+/** What is shorter is in too many names. */
+const MIN_LENGTH = 3;
+
+/** A card number that is still being typed is none yet, and must not be sent either. */
+const LONG_DIGITS = /\d(?:[ -]?\d){6,}/;
+
+/** Whether a text can be searched for while it is typed. */
+export function isWholeEnough(text: string): boolean {
+  const plain = text.replaceAll(/\b[a-z]+_[0-9a-f]*/g, '');
+  return text.length >= MIN_LENGTH && problemOf(text) === undefined && !LONG_DIGITS.test(plain);
+}
+
+/** The link to a hit, in its own card program. */
+export function hrefOfHit(kind: Group['kind'], hit: Hit): string | undefined {
+  const path = pathOfHit(kind, hit);
+  if (path === undefined || !path.startsWith('/console/')) return path;
+  return hrefTo(path, hit.program_id === null ? {} : { program: hit.program_id });
 }
 
 /** Searches for a text that can be sent: a request opens at once, anything else if it is the only hit. */

@@ -12,7 +12,12 @@ import type { Group, Hit } from './hits.ts';
 type Found = { readonly kind: Group['kind']; readonly hit: Hit };
 
 /** What a caller of one card program can look up. */
-export type OwnScopes = { readonly transfers: boolean; readonly cards: boolean; readonly errors: boolean };
+export type OwnScopes = {
+  readonly transfers: boolean;
+  readonly cards: boolean;
+  readonly errors: boolean;
+  readonly events: boolean;
+};
 
 /**
  * Searches one card program by the operations that its callers have. It gives what `search` gives to operators, as far as
@@ -27,7 +32,7 @@ export async function searchOwnProgram(
   const looks = [
     ...(scopes.transfers ? lookForTransfers(api, options, q) : []),
     ...(scopes.cards ? lookForCards(api, options, q) : []),
-    ...(scopes.errors && q.startsWith('req_') ? [lookForError(api, options, q)] : []),
+    ...(scopes.errors && q.startsWith('req_') ? [lookForRequest(api, options, q, scopes)] : []),
   ];
   const found = (await Promise.all(looks.map(orNothing))).flat();
   const kinds = (['transfer', 'card', 'request', 'reversal'] as const).map((kind): Group => {
@@ -109,7 +114,17 @@ function lookForCards(
   ];
 }
 
-async function lookForError(api: TransferService, options: CallOptions, q: string): Promise<readonly Found[]> {
+/** A request, whatever it did; for a caller who may not read all of that, only if it failed. */
+async function lookForRequest(
+  api: TransferService,
+  options: CallOptions,
+  q: string,
+  { transfers, events }: OwnScopes,
+): Promise<readonly Found[]> {
+  if (transfers && events) {
+    const { request_id: id, program_id, summary, received_at: created_at } = await api.requests.get(q, options);
+    return [{ kind: 'request', hit: { id, program_id, matched: 'id', summary, created_at } }];
+  }
   const { request_id: id, operation, status, code, created_at } = await api.errors.get(q, options);
   const summary = `${operation ?? 'Request'} failed with ${status} ${code}`;
   return [{ kind: 'request', hit: { id, program_id: null, matched: 'id', summary, created_at } }];

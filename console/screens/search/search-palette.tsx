@@ -1,13 +1,25 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
+import { Dialog } from '../../components/dialogs/dialog.tsx';
+import { Empty } from '../../components/empty.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
-import { openSearch, problemOf } from './open-search.ts';
+import { CardName } from '../../components/name.tsx';
+import { type Group, type Hit, KIND_NAMES } from './hits.ts';
+import { hrefOfHit, isWholeEnough, LABEL, openSearch, problemOf } from './open-search.ts';
+import './search.css';
+import { useFound, useSettled } from './use-found.ts';
 
-/** The search that `/` and Ctrl-K open from everywhere. */
+/** The search that `/` and Ctrl-K open from everywhere. It finds while somebody types; Enter searches for all of it. */
 export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
   const [text, setText] = useState('');
+  const box = useRef<HTMLDivElement>(null);
+  useArrows(box);
   const problem = problemOf(text);
+  const settled = useSettled(text.trim());
+  const isSought = settled === text.trim() && isWholeEnough(settled);
+  const found = useFound(isSought ? { q: settled } : undefined);
+  const groups = isSought && !found.stale ? found.data?.data : undefined;
   const submit = (event: Event) => {
     event.preventDefault();
     if (problem !== undefined || text.trim() === '') return;
@@ -16,21 +28,94 @@ export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
   };
   return (
     <Dialog title="Search" onClose={onClose}>
-      <form onSubmit={submit}>
-        <TextField
-          label="Id, reference, card, last four digits, amount or error code"
-          value={text}
-          onInput={setText}
-          problem={problem}
-          hint="One hit opens at once. An amount is written as 12.34 or 12.34 USD."
-          autoFocus
-        />
-        <footer class="dialog-actions">
-          <Button type="submit" kind="main" disabled={problem !== undefined}>
-            Search
-          </Button>
-        </footer>
-      </form>
+      <div ref={box}>
+        <form onSubmit={submit}>
+          <TextField
+            label={LABEL}
+            value={text}
+            onInput={setText}
+            problem={problem}
+            hint="A single match opens directly. An amount is written as 12.34 or 12.34 USD."
+            autoFocus
+          />
+          <footer class="dialog-actions">
+            <Button type="submit" kind="main" disabled={problem !== undefined}>
+              Search
+            </Button>
+          </footer>
+        </form>
+        <div class="found" aria-live="polite" aria-busy={found.loading && isSought}>
+          {isSought && found.error !== undefined && <ErrorRecord error={found.error} />}
+          {groups !== undefined && groups.length === 0 && <Empty title="Nothing found yet" />}
+          {groups !== undefined && groups.length > 0 && <Hits groups={groups} onOpen={onClose} />}
+        </div>
+      </div>
     </Dialog>
   );
+}
+
+/** Of each kind so many are shown while somebody types; the screen of the search has more. */
+const MAX_OF_KIND = 3;
+
+function Hits({ groups, onOpen }: { readonly groups: readonly Group[]; readonly onOpen: () => void }) {
+  return (
+    <ul class="hits" aria-label="Found so far">
+      {groups.flatMap(({ kind, results }) =>
+        results
+          .slice(0, MAX_OF_KIND)
+          .map((hit) => <FoundHit key={`${kind} ${hit.program_id} ${hit.id}`} kind={kind} hit={hit} onOpen={onOpen} />),
+      )}
+    </ul>
+  );
+}
+
+function FoundHit({
+  kind,
+  hit,
+  onOpen,
+}: {
+  readonly kind: Group['kind'];
+  readonly hit: Hit;
+  readonly onOpen: () => void;
+}) {
+  const id = useId();
+  const href = hrefOfHit(kind, hit);
+  return (
+    <li>
+      <span class="hit-kind" id={id}>
+        {KIND_NAMES[kind]}
+      </span>
+      <span class="hit-what">
+        <span class="hit-title">
+          {kind === 'card' ? (
+            <CardName id={hit.id} programId={hit.program_id} plain />
+          ) : href === undefined ? (
+            hit.summary
+          ) : (
+            <a href={href} aria-describedby={id} onClick={onOpen}>
+              {hit.summary}
+            </a>
+          )}
+        </span>
+        {kind === 'card' && <small class="quiet">{hit.summary}</small>}
+      </span>
+    </li>
+  );
+}
+
+/** The arrows go through the field and the hits, as Tab does. */
+function useArrows(box: { readonly current: HTMLElement | null }): void {
+  useEffect(() => {
+    const move = (event: KeyboardEvent): void => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      const stops = [...(box.current?.querySelectorAll<HTMLElement>('input, .hit-title a') ?? [])];
+      const at = stops.findIndex((stop) => stop.matches(':focus'));
+      if (step === undefined || at === -1) return;
+      event.preventDefault();
+      stops[Math.min(Math.max(at + step, 0), stops.length - 1)]?.focus();
+    };
+    const element = box.current;
+    element?.addEventListener('keydown', move);
+    return () => element?.removeEventListener('keydown', move);
+  }, []);
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { SearchResults } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -9,65 +9,59 @@ import { Filters } from '../../components/filters.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { Name, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { PeriodFilter } from '../../components/period-filter.tsx';
+import { useNow } from '../../data/clock.ts';
 import { hrefTo, navigate } from '../../data/location.ts';
 import { useProgramId } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
-import { useOperation } from '../../data/use-operation.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { toFieldValue, toIso } from '../../format/times.ts';
-import { type Group, type Hit, KIND_TITLES, onlyHit, pathOfHit } from './hits.ts';
-import { openSearch, problemOf } from './open-search.ts';
-import { searchOwnProgram } from './search-own-program.ts';
+import { boundsOf } from '../../format/periods.ts';
+import { type Group, type Hit, KIND_TITLES, onlyHit } from './hits.ts';
+import { hrefOfHit, isWholeEnough, LABEL, openSearch, problemOf } from './open-search.ts';
 import './search.css';
+import { useFound, useSettled } from './use-found.ts';
 
-const NOTHING = { q: '', from: '', to: '', only: '', open: '' };
+const NOTHING = { q: '', period: '', from: '', to: '', only: '', open: '' };
 
 /** Finds what a text names: in every card program for operators, in their own for everybody else. */
 export function SearchScreen() {
-  const [{ q, from, to, only, open }, setState] = useUrlState(NOTHING);
+  const [{ q, period, from, to, only, open }, setState] = useUrlState(NOTHING);
   const programId = useProgramId();
   const { has } = useSession();
   const isOperator = has('operator:read');
   const text = q.trim();
   const problem = problemOf(text);
   const canSearch = text !== '' && problem === undefined;
+  // A period is that of the moment in which it is asked for: another one would be another search, again and again.
+  const now = useNow();
+  const bounds = useMemo(() => boundsOf({ period, from, to }, now), [period, from, to, text]);
   const query = {
     q: text,
-    created_from: from || undefined,
-    created_to: to || undefined,
+    created_from: bounds.from,
+    created_to: bounds.to,
     program_id: only === '' ? undefined : programId,
   };
-  const scopes = { transfers: has('transfers:read'), cards: has('cards:read'), errors: has('errors:read') };
-  const found = useOperation(
-    canSearch
-      ? (api, options) => (isOperator ? api.search.find(query, options) : searchOwnProgram(api, options, text, scopes))
-      : undefined,
-    { deps: [JSON.stringify(query), isOperator] },
-  );
+  const found = useFound(canSearch ? query : undefined);
   useOnlyHit(open === '' || found.loading || found.stale ? undefined : found.data);
   return (
     <Page title="Search">
-      <SearchForm text={q} problem={problem} />
+      <SearchForm text={q} problem={problem} onType={(typed) => setState({ q: typed, open: '' }, { replace: true })} />
       {isOperator && (
         <Filters
-          onClear={from === '' && to === '' && only === '' ? undefined : () => setState({ from: '', to: '', only: '' })}
+          onClear={
+            period + from + to + only === '' ? undefined : () => setState({ period: '', from: '', to: '', only: '' })
+          }
         >
-          <TextField
-            label="Amounts from"
-            type="datetime-local"
-            value={toFieldValue(from)}
-            onInput={(value) => setState({ from: toIso(value) ?? '', open: '' }, { replace: true })}
-          />
-          <TextField
-            label="Amounts before"
-            type="datetime-local"
-            value={toFieldValue(to)}
-            onInput={(value) => setState({ to: toIso(value) ?? '', open: '' }, { replace: true })}
+          <PeriodFilter
+            label="Amounts"
+            value={{ period, from, to }}
+            onChange={(changes, options) => setState({ ...changes, open: '' }, options)}
           />
           {programId !== undefined && (
             <CheckField
-              label="Only in the chosen card program"
+              label="Only in the program at the top"
               checked={only !== ''}
               onChange={(checked) => setState({ only: checked ? '1' : '', open: '' })}
             />
@@ -92,9 +86,22 @@ function useOnlyHit(results: SearchResults | undefined): void {
   }, [results]);
 }
 
-function SearchForm({ text, problem }: { readonly text: string; readonly problem: string | undefined }) {
+function SearchForm({
+  text,
+  problem,
+  onType,
+}: {
+  readonly text: string;
+  readonly problem: string | undefined;
+  /** Gets what is typed, when somebody pauses. */
+  readonly onType: (text: string) => void;
+}) {
   const [typed, setTyped] = useState(text);
+  const settled = useSettled(typed);
   useEffect(() => setTyped(text), [text]);
+  useEffect(() => {
+    if (settled !== text && settled === typed && isWholeEnough(settled.trim())) onType(settled);
+  }, [settled]);
   const wrong = typed === text ? problem : problemOf(typed);
   const submit = (event: Event) => {
     event.preventDefault();
@@ -102,14 +109,7 @@ function SearchForm({ text, problem }: { readonly text: string; readonly problem
   };
   return (
     <form class="search-form" onSubmit={submit}>
-      <TextField
-        label="Id, reference, card, last four digits, amount or error code"
-        type="search"
-        value={typed}
-        onInput={setTyped}
-        problem={wrong}
-        autoFocus
-      />
+      <TextField label={LABEL} type="search" value={typed} onInput={setTyped} problem={wrong} autoFocus />
       <Button type="submit" kind="main" disabled={wrong !== undefined}>
         Search
       </Button>
@@ -117,12 +117,22 @@ function SearchForm({ text, problem }: { readonly text: string; readonly problem
   );
 }
 
+/** What people have given names. */
+const NAMED: ReadonlySet<Group['kind']> = new Set(['card', 'program', 'webhook', 'api_key']);
+
 const COLUMNS = (kind: Group['kind']): readonly Column<Hit>[] => [
-  { title: 'Id', cell: (hit) => <HitLink kind={kind} hit={hit} /> },
-  { title: 'What it is', cell: ({ summary }) => <LinkedText text={summary} /> },
-  { title: 'Found by', cell: ({ matched }) => <Badge>{matched}</Badge> },
-  { title: 'Time', cell: ({ created_at }) => <Moment at={created_at} /> },
-  { title: 'Program', wideOnly: true, cell: ({ program_id }) => <Id id={program_id} /> },
+  { title: NAMED.has(kind) ? 'Name' : 'Id', onPhone: 'note', cell: (hit) => <HitLink kind={kind} hit={hit} /> },
+  { title: 'What it is', onPhone: 'title', cell: ({ summary }) => <LinkedText text={summary} /> },
+  { title: 'Found by', onPhone: 'note', cell: ({ matched }) => <Badge>{matched}</Badge> },
+  {
+    title: 'Time',
+    onPhone: 'note',
+    cell: ({ created_at: at }) => at !== null && <Moment at={at} short />,
+  },
+  {
+    title: 'Program',
+    cell: ({ program_id: id }) => id !== null && kind !== 'program' && <ProgramName id={id} plain />,
+  },
 ];
 
 function Results({ results: { data, complete }, q }: { readonly results: SearchResults; readonly q: string }) {
@@ -132,8 +142,9 @@ function Results({ results: { data, complete }, q }: { readonly results: SearchR
         <p class="hint">There are more card programs than one search looks into. Choose one to search all of it.</p>
       )}
       {data.length === 0 && (
-        <Empty title={`Nothing was found for “${q}”`}>
-          References, keys and ids are found as they are written, ids as a whole. An amount is found as 12.34.
+        <Empty title={`Nothing found for “${q}”`}>
+          References, keys and ids are found as they are written, ids as a whole; names by any part of them. An amount
+          is found as 12.34.
         </Empty>
       )}
       {data.map(({ kind, results, has_more }) => (
@@ -157,7 +168,6 @@ function MoreOf({ kind, hit, q }: { readonly kind: Group['kind']; readonly hit: 
   const program = hit?.program_id ?? undefined;
   const list: Partial<Readonly<Record<Hit['matched'], string>>> = {
     last_four: hrefTo('/console/cards', { last_four: q, program }),
-    holder_reference: hrefTo('/console/cards', { holder_reference: q, program }),
     id: hrefTo('/console/cards', { card_id_prefix: q, program }),
     id_prefix: hrefTo('/console/cards', { card_id_prefix: q, program }),
     error_code: hrefTo('/console/errors', { code: q }),
@@ -171,18 +181,13 @@ function MoreOf({ kind, hit, q }: { readonly kind: Group['kind']; readonly hit: 
   );
 }
 
-/** The link to a hit, in its own card program. */
-function hrefOfHit(kind: Group['kind'], hit: Hit): string | undefined {
-  const path = pathOfHit(kind, hit);
-  if (path === undefined || !path.startsWith('/console/')) return path;
-  return hrefTo(path, hit.program_id === null ? {} : { program: hit.program_id });
-}
-
 function HitLink({ kind, hit }: { readonly kind: Group['kind']; readonly hit: Hit }) {
   const href = hrefOfHit(kind, hit);
-  if (kind === 'transfer' || kind === 'card' || kind === 'request' || kind === 'program' || kind === 'webhook') {
-    return <Id id={hit.id} kind={kind} programId={hit.program_id} />;
+  if (kind === 'card' || kind === 'program' || kind === 'webhook') {
+    return <Name kind={kind} id={hit.id} programId={hit.program_id} />;
   }
+  if (kind === 'api_key') return <Name kind="key" id={hit.id} />;
+  if (kind === 'transfer' || kind === 'request') return <Id id={hit.id} kind={kind} programId={hit.program_id} />;
   return href === undefined ? <code>{hit.id}</code> : <a href={href}>{hit.id}</a>;
 }
 
@@ -191,7 +196,8 @@ function WhatIsFound() {
     <Empty title="What do you have?">
       <ul>
         <li>An id from a log or a ticket: req_…, tr_…, evt_… and all others.</li>
-        <li>The last four digits of a card, its id or the beginning of it, or the holder reference.</li>
+        <li>A part of a name: of a card's holder, a card program or a key.</li>
+        <li>The last four digits of a card, its id or the beginning of it.</li>
         <li>A reference or an idempotency key.</li>
         <li>An amount, such as 12.34, best with a time.</li>
         <li>An error code, such as insufficient_funds.</li>

@@ -48,9 +48,7 @@ export function SignInScreen({
 
   const form = (
     <form class="form" onSubmit={signIn}>
-      {reason === 'ended' && (
-        <p>What you were looking at stays as it was. With the same key you go on where you were.</p>
-      )}
+      {reason === 'ended' && <p>Your view is kept. Sign in with the same key to continue where you were.</p>}
       <TextField
         label="API key"
         type="password"
@@ -59,14 +57,14 @@ export function SignInScreen({
         required
         autoFocus
         problem={problem}
-        hint="It is exchanged for a session of this browser, and is not stored."
+        hint="Exchanged for a session of this browser, and not stored."
       />
       {error !== undefined && <ErrorRecord error={error} />}
       <div class="dialog-actions">
         <Button type="submit" kind="main" pending={pending} disabled={problem !== undefined}>
           Sign in
         </Button>
-        {mode === 'sandbox' && <Button onClick={onSignedIn}>Go on without a key</Button>}
+        {mode === 'sandbox' && <Button onClick={onSignedIn}>Continue without a key</Button>}
       </div>
     </form>
   );
@@ -82,7 +80,7 @@ export function SignInScreen({
     <main class="sign-in">
       <h1>Sign in</h1>
       <p class="quiet">
-        With the key that an operator gave you. Operators create keys with{' '}
+        Use the key that an administrator gave you. Administrators create keys with{' '}
         <code>transfer-service keys create --role support --all-programs --name …</code>
       </p>
       {form}
@@ -94,4 +92,4 @@ export function SignInScreen({
   );
 }
 
-const NOT_A_KEY = 'A key begins with ts_ and has 92 characters. Copy all of it, and nothing else.';
+const NOT_A_KEY = 'A key begins with ts_ and has 92 characters. Copy all of it and nothing else.';

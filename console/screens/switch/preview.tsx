@@ -1,10 +1,10 @@
 import type { PreviewSwitchQuery, SwitchPreview } from '../../../sdk/client.ts';
-import { Facts } from '../../components/facts.tsx';
-import { Id } from '../../components/id.tsx';
+import { Details, Highlights } from '../../components/details.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { NameLink, ProgramName } from '../../components/name.tsx';
 import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
-import { formatNumber, scopeText } from '../../format/switch.ts';
+import { kindText } from '../../format/operators/switch.ts';
 
 /** What a change of a scope would reach; nothing is asked without a scope. */
 export function usePreview(scope: PreviewSwitchQuery | undefined): OperationState<SwitchPreview> {
@@ -13,83 +13,90 @@ export function usePreview(scope: PreviewSwitchQuery | undefined): OperationStat
   });
 }
 
-/** The blast radius: what is in the scope, what will wait, what stops and what goes on. */
+/** The blast radius: what is in the scope, what will wait, what stops and what continues. */
 export function Preview({
   preview,
-  isEnabling = false,
+  isRestarting = false,
 }: {
   readonly preview: SwitchPreview;
-  readonly isEnabling?: boolean;
+  readonly isRestarting?: boolean;
 }) {
   const { programs, last_hour: hour, last_day: day, scheduled, in_force: inForce } = preview;
   return (
     <>
-      <Facts
+      <Highlights
         facts={[
-          ['Card programs', formatCount(programs.count)],
-          ['Transfers in the last hour', <Since {...hour} />],
-          ['Transfers in the last day', <Since {...day} />],
+          {
+            name: 'Transfers in the last hour',
+            value: formatCount(hour.transfers),
+            note: (
+              <>
+                since <Moment at={hour.since} short actual />
+              </>
+            ),
+          },
+          { name: 'In the last day', value: formatCount(day.transfers) },
+        ]}
+      />
+      <Details
+        facts={[
+          ['Card programs', <Programs programs={programs} />],
           [
-            isEnabling ? 'Scheduled' : 'Will wait when due',
-            <>
-              {scheduled.at_least && 'at least '}
-              {formatNumber(scheduled.transfers, 'transfer')}
-              <br />
-              <span class="quiet">{formatCount(scheduled.within_day)} within 24 hours</span>
-            </>,
+            isRestarting ? 'Scheduled transfers' : 'Scheduled transfers on hold',
+            scheduled.transfers === 0
+              ? 'none'
+              : `${scheduled.at_least ? 'at least ' : ''}${formatCount(scheduled.transfers)}, of which ${formatCount(scheduled.within_day)} within 24 hours`,
           ],
           scheduled.next_at !== null && ['The next is due', <Moment at={scheduled.next_at} />],
         ]}
       />
-      {programs.count > 0 && programs.count <= programs.data.length && <Programs programs={programs.data} />}
-      <InForce settings={inForce} isEnabling={isEnabling} />
-      {!isEnabling && <Effects preview={preview} />}
+      <InForce settings={inForce} isRestarting={isRestarting} />
+      {!isRestarting && <Effects preview={preview} />}
     </>
   );
 }
 
-function Since({ since, transfers }: SwitchPreview['last_hour']) {
+/** The programs by name, where there are few; else how many. */
+function Programs({ programs: { count, data } }: { readonly programs: SwitchPreview['programs'] }) {
+  if (count === 0 || count > data.length) return formatCount(count);
   return (
     <>
-      {formatCount(transfers)}
-      <br />
-      <span class="quiet">
-        since <Moment at={since} />
-      </span>
+      {data.map(({ program_id: id, name }, at) => (
+        <span key={id}>
+          {at > 0 && ', '}
+          <NameLink kind="program" id={id} name={name} plain />
+        </span>
+      ))}
     </>
   );
 }
 
-function Programs({ programs }: { readonly programs: SwitchPreview['programs']['data'] }) {
-  return (
-    <p>
-      {programs.length === 1 ? 'The card program: ' : 'The card programs: '}
-      {programs.map(({ program_id: id, name }, at) => (
-        <span key={id}>
-          {at > 0 && ', '}
-          {name} <Id id={id} />
-        </span>
-      ))}
-    </p>
-  );
-}
-
-/** Settings that already disable the scope, or that go on disabling it when another one is enabled. */
+/** Settings that already stop the scope, or that still do when another one is restarted. */
 function InForce({
   settings,
-  isEnabling,
+  isRestarting,
 }: {
   readonly settings: SwitchPreview['in_force'];
-  readonly isEnabling: boolean;
+  readonly isRestarting: boolean;
 }) {
-  const isOther = isEnabling ? settings.length > 1 : settings.length > 0;
+  const isOther = isRestarting ? settings.length > 1 : settings.length > 0;
   if (!isOther) return null;
-  const names = settings.map((setting) => scopeText(setting).toLowerCase()).join(', ');
   return (
     <p class="answer unknown">
-      {isEnabling
-        ? `More than one setting disables these transfers now: ${names}. Enable each of them.`
-        : `These transfers are disabled already, by the setting for: ${names}.`}
+      {isRestarting ? 'More than one setting stops these transfers: ' : 'Already stopped: '}
+      {settings.map(({ program_id: programId, type }, at) => (
+        <span key={`${programId} ${type}`}>
+          {at > 0 && ', '}
+          {programId === null ? (
+            'everything'
+          ) : (
+            <>
+              {kindText(type)} for <ProgramName id={programId} plain />
+            </>
+          )}
+        </span>
+      ))}
+      {isRestarting ? '. Restart each of them.' : '.'}
     </p>
   );
 }
@@ -106,7 +113,7 @@ function Effects({ preview: { stops, goes_on: goesOn } }: { readonly preview: Sw
         </ul>
       </div>
       <div>
-        <h3>What goes on</h3>
+        <h3>What continues</h3>
         <ul>
           {goesOn.map((text) => (
             <li key={text}>{text}</li>

@@ -2,34 +2,37 @@ import { useState } from 'preact/hooks';
 import type { SwitchRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { DataTable } from '../../components/data-table.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { TextField } from '../../components/field.tsx';
-import { Id } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { KeyName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
+import { useName } from '../../data/names.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { scopeText } from '../../format/switch.ts';
-import { DisableForm } from './disable-form.tsx';
+import { sentenceCase } from '../../format/names.ts';
+import { kindText, scopeText } from '../../format/operators/switch.ts';
 import { Preview, usePreview } from './preview.tsx';
+import { StopForm } from './stop-form.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** What is disabled, and how to change that. */
+/** What is stopped, and how to change that. */
 export function SwitchScreen() {
   const { can } = useSession();
   const state = useOperation((api, options) => api.switch.get(options), { pollMilliseconds: POLL_MILLISECONDS });
-  const [enabling, setEnabling] = useState<SwitchRecord | undefined>(undefined);
+  const [restarting, setRestarting] = useState<SwitchRecord | undefined>(undefined);
   const mayChange = can('change_switch');
-  const close = () => setEnabling(undefined);
+  const close = () => setRestarting(undefined);
   return (
     <Page
       title="Switch"
-      lead="Stops transfers of the whole service, of a card program, or of one type, at once. After the response nothing in the scope completes."
+      lead="Stops everything, the transfers of a card program, or those of one type. Takes effect immediately."
     >
       <Section title="Settings">
         <Loaded state={state}>
@@ -38,53 +41,66 @@ export function SwitchScreen() {
               label="Settings of the switch"
               rows={data}
               rowKey={({ program_id: programId, type }) => `${programId} ${type}`}
-              columns={columnsOf(mayChange ? setEnabling : undefined)}
-              empty={<Empty title="Everything is enabled">Nothing was ever disabled.</Empty>}
+              columns={columnsOf(mayChange ? setRestarting : undefined)}
+              empty={<Empty title="Everything runs">Nothing has ever been stopped.</Empty>}
             />
           )}
         </Loaded>
       </Section>
-      <Section title={mayChange ? 'Disable transfers' : 'What disabling would stop'}>
-        <DisableForm mayChange={mayChange} />
+      <Section title={mayChange ? 'Stop transfers' : 'What stopping them would do'}>
+        <WhoMay operation="change_switch" to="stop or restart transfers" />
+        <StopForm mayChange={mayChange} />
       </Section>
-      {enabling !== undefined && <EnableDialog setting={enabling} onClose={close} />}
+      {restarting !== undefined && <RestartDialog setting={restarting} onClose={close} />}
     </Page>
   );
 }
 
-function columnsOf(onEnable: ((setting: SwitchRecord) => void) | undefined) {
-  return [
-    { title: 'Scope', cell: (setting: SwitchRecord) => scopeText(setting) },
-    { title: 'Program', cell: ({ program_id: id }: SwitchRecord) => <Id id={id} /> },
+function columnsOf(onRestart: ((setting: SwitchRecord) => void) | undefined): readonly Column<SwitchRecord>[] {
+  const columns: readonly Column<SwitchRecord>[] = [
+    { title: 'What', onPhone: 'title', cell: (setting) => <Scope setting={setting} /> },
     {
       title: 'State',
-      cell: ({ disabled }: SwitchRecord) => (
-        <Badge tone={disabled ? 'bad' : 'good'}>{disabled ? 'disabled' : 'enabled'}</Badge>
-      ),
+      onPhone: 'value',
+      cell: ({ disabled }) => <Badge tone={disabled ? 'bad' : 'good'}>{disabled ? 'stopped' : 'running'}</Badge>,
     },
-    { title: 'Reason', cell: ({ reason }: SwitchRecord) => reason ?? <span class="quiet">–</span> },
-    { title: 'Since', cell: ({ since }: SwitchRecord) => <Moment at={since} /> },
-    { title: 'Until', cell: ({ until }: SwitchRecord) => <Moment at={until} /> },
-    { title: 'By', wideOnly: true, cell: ({ actor }: SwitchRecord) => <Id id={actor} /> },
-    ...(onEnable === undefined
-      ? []
-      : [
-          {
-            title: 'Change',
-            cell: (setting: SwitchRecord) =>
-              setting.disabled ? (
-                <Button onClick={() => onEnable(setting)}>Enable</Button>
-              ) : (
-                <span class="quiet">–</span>
-              ),
-          },
-        ]),
+    { title: 'Reason', onPhone: 'note', cell: ({ reason }) => reason ?? <span class="quiet">–</span> },
+    { title: 'Since', onPhone: 'note', cell: ({ since }) => <Moment at={since} short /> },
+    { title: 'Until', cell: ({ until }) => <Moment at={until} short /> },
+    { title: 'By', onPhone: 'note', cell: ({ actor }) => <KeyName id={actor} /> },
+  ];
+  if (onRestart === undefined) return columns;
+  return [
+    ...columns,
+    {
+      title: 'Change',
+      onPhone: 'note',
+      cell: (setting) =>
+        setting.disabled ? (
+          <span class="row-actions">
+            <Button onClick={() => onRestart(setting)}>Restart</Button>
+          </span>
+        ) : (
+          <span class="quiet">–</span>
+        ),
+    },
   ];
 }
 
-/** Enables one scope. Other settings can still disable the same transfers, and it says so. */
-function EnableDialog({ setting, onClose }: { readonly setting: SwitchRecord; readonly onClose: () => void }) {
+function Scope({ setting: { program_id: programId, type } }: { readonly setting: SwitchRecord }) {
+  if (programId === null) return <>Everything</>;
+  return (
+    <>
+      {sentenceCase(kindText(type))} for <ProgramName id={programId} />
+    </>
+  );
+}
+
+/** Restarts one scope. Other settings can still stop the same transfers, and it says so. */
+function RestartDialog({ setting, onClose }: { readonly setting: SwitchRecord; readonly onClose: () => void }) {
   const [reason, setReason] = useState('');
+  const { name } = useName('program', setting.program_id);
+  const title = `Restart ${scopeText(setting, name ?? setting.program_id ?? '')}`;
   const scope = {
     ...(setting.program_id !== null && { program_id: setting.program_id }),
     ...(setting.type !== null && { type: setting.type }),
@@ -93,21 +109,21 @@ function EnableDialog({ setting, onClose }: { readonly setting: SwitchRecord; re
   const change = useAction((body: { readonly reason?: string }, api, options) =>
     api.switch.change({ disabled: false, ...scope, ...body }, options),
   );
-  const enable = async () => {
+  const restart = async () => {
     if ((await change.run(reason === '' ? {} : { reason })) === undefined) return;
     onClose();
   };
   return (
     <ConfirmDialog
-      title={`Enable ${scopeText(setting).toLowerCase()}`}
-      confirm={`Enable ${scopeText(setting).toLowerCase()}`}
+      title={title}
+      confirm={title}
       pending={change.pending}
       error={change.error}
-      onConfirm={enable}
+      onConfirm={restart}
       onClose={onClose}
     >
-      <TextField label="Reason" hint="Optional; it is in the audit log." value={reason} onInput={setReason} />
-      <Loaded state={preview}>{(found) => <Preview preview={found} isEnabling />}</Loaded>
+      <TextField label="Reason" hint="Optional. Kept in the audit log." value={reason} onInput={setReason} />
+      <Loaded state={preview}>{(found) => <Preview preview={found} isRestarting />}</Loaded>
     </ConfirmDialog>
   );
 }

@@ -3,6 +3,7 @@ import { Badge, type Tone } from '../../components/badge.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
+import { CardName, WebhookName } from '../../components/name.tsx';
 
 const KINDS: Readonly<Record<TimelineStep['kind'], readonly [text: string, tone: Tone]>> = {
   request: ['Request', 'plain'],
@@ -17,7 +18,7 @@ const KINDS: Readonly<Record<TimelineStep['kind'], readonly [text: string, tone:
   event: ['Event', 'plain'],
   webhook_attempt: ['Webhook', 'plain'],
   webhook_waiting: ['Waiting', 'waiting'],
-  error: ['Error', 'bad'],
+  error: ['Declined', 'plain'],
 };
 
 /** The steps of a transfer, oldest first: the ids of each lead on. */
@@ -38,10 +39,10 @@ function Step({ step, currency }: { readonly step: TimelineStep; readonly curren
   return (
     <>
       <div class="timeline-when">
-        <Moment at={step.at} />
+        <Moment at={step.at} short />
       </div>
       <div class="timeline-kind">
-        <Badge tone={toneOf(step, tone)}>{word}</Badge>
+        <Badge tone={toneOf(step, tone)}>{step.kind === 'error' && (step.status ?? 0) >= 500 ? 'Failed' : word}</Badge>
       </div>
       <div class="timeline-what">
         <p>
@@ -54,8 +55,9 @@ function Step({ step, currency }: { readonly step: TimelineStep; readonly curren
   );
 }
 
-/** An attempt that was not delivered is as bad as an error. */
+/** An attempt that was not delivered is a fault, and so is an error of the service; what a rule refused is none. */
 function toneOf({ kind, status }: TimelineStep, tone: Tone): Tone {
+  if (kind === 'error' && (status ?? 0) >= 500) return 'bad';
   if (kind !== 'webhook_attempt') return tone;
   return status !== null && status >= 200 && status < 300 ? 'good' : 'bad';
 }
@@ -66,7 +68,7 @@ function Balances({ step: { balances }, currency }: { readonly step: TimelineSte
     <ul class="timeline-balances">
       {balances.map(({ card_id, before, after }) => (
         <li key={card_id}>
-          <Id id={card_id} kind="card" /> had <Money amount={before} currency={currency} />, then{' '}
+          <CardName id={card_id} plain /> had <Money amount={before} currency={currency} />, then{' '}
           <Money amount={after} currency={currency} />
         </li>
       ))}
@@ -75,7 +77,7 @@ function Balances({ step: { balances }, currency }: { readonly step: TimelineSte
 }
 
 function Links({ step }: { readonly step: TimelineStep }) {
-  const { request_id, webhook_id, code, status } = step;
+  const { request_id, webhook_id, code, status, text } = step;
   const links = [
     code !== null && (
       <span key="code">
@@ -87,9 +89,9 @@ function Links({ step }: { readonly step: TimelineStep }) {
         Request <Id id={request_id} kind="request" />
       </span>
     ),
-    webhook_id !== null && (
+    webhook_id !== null && !text.includes(webhook_id) && (
       <span key="webhook">
-        Webhook <Id id={webhook_id} kind="webhook" />
+        Webhook <WebhookName id={webhook_id} />
       </span>
     ),
   ].filter(Boolean);

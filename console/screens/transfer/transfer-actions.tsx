@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { TransferRecord } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
+import { useName } from '../../data/names.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
-import { ACTIONS, actionsFor, endsOf, leftOf, type TransferAction } from './transfer-words.ts';
+import { ACTIONS, actionsFor, endsOf, leftOf, nameOfType, type TransferAction } from './transfer-words.ts';
 
 /** What can be done with a transfer as it is, by whoever may do it. `onDone` gets what was done, in words. */
 export function TransferActions({
@@ -40,6 +41,31 @@ export function TransferActions({
   );
 }
 
+/** Reverses a transfer where it is one of several on a screen. */
+export function ReverseButton({
+  transfer,
+  onDone,
+}: {
+  readonly transfer: TransferRecord;
+  readonly onDone: (text: string) => void;
+}) {
+  const { can } = useSession();
+  const [isOpen, setOpen] = useState(false);
+  if (!can('reverse_transfer') || !actionsFor(transfer).includes('reverse')) return null;
+  const done = (text: string): void => {
+    setOpen(false);
+    onDone(text);
+  };
+  return (
+    <>
+      <Button kind="danger" onClick={() => setOpen(true)}>
+        Reverse
+      </Button>
+      {isOpen && <AmountDialog action="reverse" transfer={transfer} onDone={done} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
 type DialogParts = {
   readonly transfer: TransferRecord;
   readonly onDone: (text: string) => void;
@@ -48,7 +74,7 @@ type DialogParts = {
 
 function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
   const { transfer_id, amount, currency, status } = transfer;
-  const { source } = endsOf(transfer);
+  const { source } = endsOf(transfer, useCardNames(transfer));
   const money = formatAmount(amount, currency);
   // The id is a part of the input: the idempotency key is for this transfer only.
   const { run, pending, error } = useAction(({ id }: { readonly id: string }, api, options) =>
@@ -59,10 +85,10 @@ function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
   };
   return (
     <ConfirmDialog
-      title="Cancel the transfer"
-      confirm={`Cancel the transfer of ${money}`}
+      title={`Cancel the ${nameOfType(transfer.type)} of ${money}`}
+      confirm={`Cancel the ${nameOfType(transfer.type)}`}
       kind="danger"
-      dismiss="Keep it"
+      dismiss="Go back"
       pending={pending}
       error={error}
       onConfirm={() => void confirm()}
@@ -81,7 +107,8 @@ type Input = { readonly id: string; readonly amount: number; readonly descriptio
 
 /** Captures or reverses, in full or in part. */
 function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { readonly action: 'capture' | 'reverse' }) {
-  const { transfer_id: id, currency } = transfer;
+  const { transfer_id: id, currency, type } = transfer;
+  const names = useCardNames(transfer);
   const left = leftOf(transfer, action);
   const [typed, setTyped] = useState(() => formatDigits(left, currency));
   const [reason, setReason] = useState('');
@@ -101,7 +128,11 @@ function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { rea
   };
   return (
     <ConfirmDialog
-      title={action === 'capture' ? 'Capture the hold' : 'Reverse the transfer'}
+      title={
+        action === 'capture'
+          ? `Capture the hold of ${formatAmount(left, currency)}`
+          : `Reverse the ${nameOfType(type)} of ${formatAmount(transfer.captured_amount, currency)}`
+      }
       confirm={`${ACTIONS[action]} ${money}`.trim()}
       kind={action === 'capture' ? 'main' : 'danger'}
       pending={pending}
@@ -120,8 +151,17 @@ function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { rea
         autoFocus
         required
       />
+      {left > 1 && (
+        <p class="amount-choices">
+          {[['All', left] as const, ['Half', Math.floor(left / 2)] as const].map(([text, part]) => (
+            <Button key={text} onClick={() => setTyped(formatDigits(part, currency))}>
+              {text}: {formatAmount(part, currency)}
+            </Button>
+          ))}
+        </p>
+      )}
       {action === 'reverse' && <TextField label="Reason (optional)" value={reason} onInput={setReason} />}
-      {problem === undefined && amount !== undefined && <p>{effectOf(action, transfer, amount)}</p>}
+      {problem === undefined && amount !== undefined && <p>{effectOf(action, transfer, amount, names)}</p>}
     </ConfirmDialog>
   );
 }
@@ -131,9 +171,21 @@ function problemOf(amount: number | undefined, left: number, currency: string): 
   return amount > left ? `That is more than ${formatAmount(left, currency)}.` : undefined;
 }
 
+/** What people call the cards of a transfer; their ids where they have no names. */
+function useCardNames({ card_id: cardId, destination_card_id: otherId, program_id: programId }: TransferRecord) {
+  const card = useName('card', cardId, programId).name;
+  const other = useName('card', otherId, programId).name;
+  return (id: string): string => (id === cardId ? card : other) ?? id;
+}
+
 /** What the button will do, in a sentence. */
-function effectOf(action: 'capture' | 'reverse', transfer: TransferRecord, amount: number): string {
-  const { source, destination } = endsOf(transfer);
+function effectOf(
+  action: 'capture' | 'reverse',
+  transfer: TransferRecord,
+  amount: number,
+  nameOfCard: (cardId: string) => string,
+): string {
+  const { source, destination } = endsOf(transfer, nameOfCard);
   const money = formatAmount(amount, transfer.currency);
   if (action === 'reverse') return `${money} moves back from ${destination} to ${source}. This cannot be undone.`;
   const rest = transfer.amount - amount;

@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { TransferRecord, TransferTimeline } from '../../../sdk/client.ts';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Details, Highlights } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
-import { Facts, metadataFacts } from '../../components/facts.tsx';
+import { metadataFacts } from '../../components/facts.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
+import { CardName, KeyName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { hrefTo } from '../../data/location.ts';
 import type { Parameters } from '../../data/parameters.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { pathOf } from '../../format/ids.ts';
 import { TransferStatus } from '../transfers/transfer-status.tsx';
+import { Duplicates } from './duplicates.tsx';
 import { Timeline } from './timeline.tsx';
 import './transfer.css';
 import { TransferActions } from './transfer-actions.tsx';
@@ -52,13 +52,21 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
       {shown === undefined ? (
         error === undefined && <Loading />
       ) : (
-        <Known timeline={shown} stale={stale && error !== undefined} />
+        <Known timeline={shown} stale={stale && error !== undefined} onDone={onDone} />
       )}
     </Page>
   );
 }
 
-function Known({ timeline, stale }: { readonly timeline: TransferTimeline; readonly stale: boolean }) {
+function Known({
+  timeline,
+  stale,
+  onDone,
+}: {
+  readonly timeline: TransferTimeline;
+  readonly stale: boolean;
+  readonly onDone: (text: string) => void;
+}) {
   const { transfer, money, steps, likely_duplicates: duplicates, truncated } = timeline;
   return (
     <div class={stale ? 'transfer stale' : 'transfer'}>
@@ -68,14 +76,7 @@ function Known({ timeline, stale }: { readonly timeline: TransferTimeline; reado
       <TransferFacts transfer={transfer} />
       {duplicates.length > 0 && (
         <Section title="Likely duplicates">
-          <p class="quiet">The same card, type and amount within ten minutes.</p>
-          <DataTable
-            label="Likely duplicates, oldest first"
-            columns={DUPLICATE_COLUMNS}
-            rows={duplicates}
-            rowKey={({ transfer_id }) => transfer_id}
-            href={({ transfer_id }) => hrefTo(pathOf(transfer_id) ?? '')}
-          />
+          <Duplicates pairs={duplicates.map((other) => inOrder(transfer, other))} onDone={onDone} />
         </Section>
       )}
       <Section title="What happened">
@@ -90,40 +91,56 @@ function Known({ timeline, stale }: { readonly timeline: TransferTimeline; reado
   );
 }
 
-const DUPLICATE_COLUMNS: readonly Column<TransferRecord>[] = [
-  { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} /> },
-  { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
-  { title: 'Amount', align: 'end', cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
-  { title: 'Status', cell: (transfer) => <TransferStatus transfer={transfer} /> },
-  { title: 'Reference', cell: ({ reference }) => reference ?? <span class="quiet">–</span> },
-  { title: 'Idempotency key', cell: ({ idempotency_key: key }) => key ?? <span class="quiet">–</span> },
-];
+function inOrder(one: TransferRecord, other: TransferRecord) {
+  const isEarlier = Date.parse(one.created_at) <= Date.parse(other.created_at);
+  return isEarlier ? { earlier: one, later: other } : { earlier: other, later: one };
+}
 
 function TransferFacts({ transfer }: { readonly transfer: TransferRecord }) {
-  const { currency, created_by: creator } = transfer;
+  const { currency, program_id: programId } = transfer;
   const money = (amount: number) => <Money amount={amount} currency={currency} />;
   return (
-    <Facts
-      facts={[
-        ['Status', <TransferStatus transfer={transfer} />],
-        ['Amount', money(transfer.amount)],
-        transfer.captured_amount > 0 && ['Moved', money(transfer.captured_amount)],
-        transfer.reversed_amount > 0 && ['Moved back', money(transfer.reversed_amount)],
-        ['Type', transfer.type.replaceAll('_', ' ')],
-        ['Card', <Id id={transfer.card_id} kind="card" />],
-        transfer.destination_card_id !== null && ['To card', <Id id={transfer.destination_card_id} kind="card" />],
-        ['Created', <Moment at={transfer.created_at} />],
-        transfer.scheduled_for !== null && ['Scheduled for', <Moment at={transfer.scheduled_for} />],
-        transfer.expires_at !== null && ['Hold ends', <Moment at={transfer.expires_at} />],
-        transfer.completed_at !== null && ['Completed', <Moment at={transfer.completed_at} />],
-        transfer.error !== null && ['Error', <a href={`/errors/${transfer.error.Code}`}>{transfer.error.Code}</a>],
-        transfer.reference !== null && ['Reference', transfer.reference],
-        transfer.idempotency_key !== null && ['Idempotency key', transfer.idempotency_key],
-        transfer.request_id !== null && ['Request', <Id id={transfer.request_id} kind="request" />],
-        creator !== null && ['Created by', creator === 'sandbox' ? 'no key (sandbox)' : <Id id={creator} />],
-        transfer.description !== null && ['Description', transfer.description],
-        ...metadataFacts(transfer.metadata),
-      ]}
-    />
+    <>
+      <Highlights
+        facts={[
+          {
+            name: { load: 'Load', unload: 'Unload', card_to_card: 'Card to card' }[transfer.type],
+            value: money(transfer.amount),
+          },
+          { name: 'Status', value: <TransferStatus transfer={transfer} /> },
+        ]}
+      />
+      <Details
+        facts={[
+          [
+            transfer.type === 'card_to_card' ? 'From card' : 'Card',
+            <CardName key="card" id={transfer.card_id} programId={programId} />,
+          ],
+          transfer.destination_card_id !== null && [
+            'To card',
+            <CardName key="to" id={transfer.destination_card_id} programId={programId} />,
+          ],
+          transfer.captured_amount > 0 &&
+            transfer.captured_amount !== transfer.amount && ['Moved', money(transfer.captured_amount)],
+          transfer.reversed_amount > 0 && ['Reversed', money(transfer.reversed_amount)],
+          ['Created', <Moment key="created" at={transfer.created_at} />],
+          transfer.created_by !== null && ['Requested by', <KeyName key="by" id={transfer.created_by} />],
+          transfer.scheduled_for !== null && ['Scheduled for', <Moment key="due" at={transfer.scheduled_for} />],
+          transfer.expires_at !== null && ['Hold ends', <Moment key="ends" at={transfer.expires_at} />],
+          transfer.completed_at !== null && ['Completed', <Moment key="completed" at={transfer.completed_at} />],
+          transfer.error !== null && [
+            'Declined',
+            <a key="error" href={`/errors/${transfer.error.Code}`}>
+              {transfer.error.Code}
+            </a>,
+          ],
+          transfer.reference !== null && ['Reference', transfer.reference],
+          transfer.description !== null && ['Description', transfer.description],
+          transfer.idempotency_key !== null && ['Idempotency key', transfer.idempotency_key],
+          transfer.request_id !== null && ['Request', <Id key="request" id={transfer.request_id} kind="request" />],
+          ...metadataFacts(transfer.metadata),
+        ]}
+      />
+    </>
   );
 }

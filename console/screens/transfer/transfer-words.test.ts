@@ -24,6 +24,7 @@ it('knows what is left, and between which ends money moves', () => {
     source: 'the card one',
     destination: "the program's funding",
   });
+  expect(endsOf(TRANSFER, (id) => `of ${id}`).destination).toBe('the card of one');
   const between = { ...TRANSFER, type: 'card_to_card', destination_card_id: 'two' } as const;
   expect(endsOf(between)).toEqual({ source: 'the card one', destination: 'the card two' });
 });

@@ -26,15 +26,25 @@ export function leftOf(transfer: TransferRecord, action: 'capture' | 'reverse'):
   return action === 'capture' ? amount : captured - reversed;
 }
 
+const TYPES = { load: 'load', unload: 'unload', card_to_card: 'transfer' } as const;
+
+/** What people call a transfer of a type: `load`, `unload`, `transfer`. */
+export function nameOfType(type: TransferRecord['type']): string {
+  return TYPES[type];
+}
+
 /** The two ends of a transfer in words. */
-export function endsOf(transfer: Pick<TransferRecord, 'type' | 'card_id' | 'destination_card_id'>): {
+export function endsOf(
+  transfer: Pick<TransferRecord, 'type' | 'card_id' | 'destination_card_id'>,
+  nameOfCard: (cardId: string) => string = (cardId) => cardId,
+): {
   readonly source: string;
   readonly destination: string;
 } {
   const funding = "the program's funding";
-  const card = `the card ${transfer.card_id}`;
+  const card = `the card ${nameOfCard(transfer.card_id)}`;
   if (transfer.type === 'load') return { source: funding, destination: card };
-  const other = transfer.type === 'unload' ? funding : `the card ${transfer.destination_card_id}`;
+  const other = transfer.type === 'unload' ? funding : `the card ${nameOfCard(transfer.destination_card_id ?? '')}`;
   return { source: card, destination: other };
 }
 

@@ -3,9 +3,9 @@ import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
+import { PeriodFilter } from '../../components/period-filter.tsx';
 import { decimalsOf, formatDigits, parseAmount } from '../../format/amounts.ts';
-import { toFieldValue, toIso } from '../../format/times.ts';
-import { exactAmountOf, filtersSet, problemsOf, type TransferFilters } from './transfer-filters.ts';
+import { exactAmountOf, filtersSet, periodOf, problemsOf, type TransferFilters } from './transfer-filters.ts';
 
 /** How long a reader pauses when a word is written: the list is not read for every letter. */
 const PAUSE_MILLISECONDS = 400;
@@ -47,14 +47,6 @@ export function TransferFilterForm({
       onChange={(value) => onChange({ [name]: value })}
     />
   );
-  const time = (name: 'created_from' | 'created_to', label: string) => (
-    <TextField
-      label={label}
-      type="datetime-local"
-      value={toFieldValue(filters[name])}
-      onInput={(value) => onChange({ [name]: toIso(value) ?? '' }, { replace: true })}
-    />
-  );
   const amount = (name: 'minimum_amount' | 'maximum_amount', label: string) => (
     <AmountField
       label={label}
@@ -75,8 +67,13 @@ export function TransferFilterForm({
           currency={currency}
           onType={(value) => onChange({ minimum_amount: value, maximum_amount: value }, { replace: true })}
         />
-        {time('created_from', 'Created from')}
-        {time('created_to', 'Created before')}
+        <PeriodFilter
+          label="Created"
+          value={periodOf(filters)}
+          onChange={({ period, from, to }, options) =>
+            onChange({ period, created_from: from, created_to: to }, options)
+          }
+        />
       </Filters>
       <div class="more-filters">
         <details open={more > 0}>

@@ -1,14 +1,22 @@
 import { expect, it } from 'vitest';
 import { exactAmountOf, filtersSet, NO_FILTERS, problemsOf, queryOf } from './transfer-filters.ts';
 
+const NOW = Date.parse('2026-01-31T10:00:00.000Z');
 const set = (query: object) => Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
 
 it('sends only the filters that are set, amounts as numbers', () => {
-  expect(set(queryOf(NO_FILTERS))).toEqual({});
+  expect(set(queryOf(NO_FILTERS, NOW))).toEqual({});
   expect(filtersSet(NO_FILTERS)).toEqual([]);
   const filters = { ...NO_FILTERS, card_id: 'card_1', status: 'pending', minimum_amount: '1234' };
-  expect(set(queryOf(filters))).toEqual({ card_id: 'card_1', status: 'pending', minimum_amount: 1234 });
+  expect(set(queryOf(filters, NOW))).toEqual({ card_id: 'card_1', status: 'pending', minimum_amount: 1234 });
   expect(filtersSet(filters)).toEqual(['card_id', 'status', 'minimum_amount']);
+});
+
+it('sends a period as its bounds', () => {
+  const hour = set(queryOf({ ...NO_FILTERS, period: 'hour' }, NOW));
+  expect(hour).toEqual({ created_from: '2026-01-31T09:00:00.000Z' });
+  const exact = { created_from: '2026-01-01T00:00:00.000Z', created_to: '2026-01-02T00:00:00.000Z' };
+  expect(set(queryOf({ ...NO_FILTERS, period: 'exact', ...exact }, NOW))).toEqual(exact);
 });
 
 it('knows whether one amount is asked for', () => {
@@ -19,10 +27,10 @@ it('knows whether one amount is asked for', () => {
 
 it('sends a pair of metadata only when it is whole, and says what is missing', () => {
   const half = { ...NO_FILTERS, metadata_name: 'order' };
-  expect(set(queryOf(half))).toEqual({});
+  expect(set(queryOf(half, NOW))).toEqual({});
   expect(Object.keys(problemsOf(half))).toEqual(['metadata_value']);
   expect(Object.keys(problemsOf({ ...NO_FILTERS, metadata_value: '7' }))).toEqual(['metadata_name']);
   const whole = { ...half, metadata_value: '7' };
-  expect(set(queryOf(whole))).toEqual({ metadata_name: 'order', metadata_value: '7' });
+  expect(set(queryOf(whole, NOW))).toEqual({ metadata_name: 'order', metadata_value: '7' });
   expect(problemsOf(whole)).toEqual({});
 });

@@ -1,10 +1,13 @@
 import type { ExportTransfersQuery } from '../../../sdk/client.ts';
+import { boundsOf, type Period } from '../../format/periods.ts';
 
 /** The filters of list_transfers as the URL has them: moments in UTC, amounts in minor units, empty for any. */
 export const NO_FILTERS = {
   card_id: '',
   status: '',
   type: '',
+  /** A period by its name, in the place of the two times. */
+  period: '',
   created_from: '',
   created_to: '',
   reference: '',
@@ -24,6 +27,11 @@ export function filtersSet(filters: TransferFilters): readonly (keyof TransferFi
   return names.filter((name) => filters[name] !== '');
 }
 
+/** When the transfers of a list were created. */
+export function periodOf({ period, created_from: from, created_to: to }: TransferFilters): Period {
+  return { period, from, to };
+}
+
 /** The amount, where exactly one is asked for; empty otherwise. */
 export function exactAmountOf({ minimum_amount: minimum, maximum_amount: maximum }: TransferFilters): string {
   return minimum === maximum ? minimum : '';
@@ -35,19 +43,20 @@ function isWhole({ metadata_name: name, metadata_value: value }: TransferFilters
 }
 
 /**
- * The query of list_transfers. What a reader has written into the URL by hand is sent as it is: the service says what is
+ * The query of list_transfers, as of `now` (milliseconds since 1970). What a reader has written into the URL by hand is sent as it is: the service says what is
  * wrong with it.
  */
-export function queryOf(filters: TransferFilters): ExportTransfersQuery {
+export function queryOf(filters: TransferFilters, now: number): ExportTransfersQuery {
   const { minimum_amount: minimum, maximum_amount: maximum, type, status } = filters;
   const text = (name: keyof TransferFilters): string | undefined => filters[name] || undefined;
   const hasPair = isWhole(filters);
+  const { from, to } = boundsOf(periodOf(filters), now);
   return {
     card_id: text('card_id'),
     status: (status || undefined) as ExportTransfersQuery['status'],
     type: (type || undefined) as ExportTransfersQuery['type'],
-    created_from: text('created_from'),
-    created_to: text('created_to'),
+    created_from: from,
+    created_to: to,
     reference: text('reference'),
     idempotency_key: text('idempotency_key'),
     minimum_amount: minimum === '' ? undefined : Number(minimum),

@@ -1,9 +1,9 @@
 import type { TransferRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 
-/** The status of a transfer, and whether its money was moved back. */
+/** The status of a transfer, and whether it was reversed. */
 export function TransferStatus({ transfer }: { readonly transfer: TransferRecord }) {
   const { status, reversed_amount: reversed, captured_amount: captured } = transfer;
   if (reversed === 0) return <Badge>{status}</Badge>;
-  return <Badge tone="quiet">{reversed === captured ? 'moved back' : 'partly moved back'}</Badge>;
+  return <Badge tone="quiet">{reversed === captured ? 'reversed' : 'partially reversed'}</Badge>;
 }

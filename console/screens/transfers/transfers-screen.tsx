@@ -8,8 +8,10 @@ import { Id } from '../../components/id.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
+import { CardName } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
+import { useNow } from '../../data/clock.ts';
 import { hrefTo } from '../../data/location.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
@@ -25,27 +27,39 @@ const ROWS = 50;
 const POLL_MILLISECONDS = 5_000;
 
 const COLUMNS: readonly Column<TransferRecord>[] = [
-  { title: 'Created', cell: ({ created_at }) => <Moment at={created_at} /> },
-  { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
-  { title: 'Type', cell: ({ type }) => type.replaceAll('_', ' ') },
-  { title: 'Card', cell: (transfer) => <Cards transfer={transfer} /> },
-  { title: 'Amount', align: 'end', cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
-  { title: 'Status', cell: (transfer) => <TransferStatus transfer={transfer} /> },
+  {
+    title: 'Created',
+    onPhone: 'note',
+    cell: ({ transfer_id: id, created_at: at }) => (
+      <a href={hrefTo(pathOf(id) ?? '')}>
+        <Moment at={at} short />
+      </a>
+    ),
+  },
+  { title: 'Type', onPhone: 'note', cell: ({ type }) => type.replaceAll('_', ' ') },
+  { title: 'Card', onPhone: 'title', cell: (transfer) => <Cards transfer={transfer} /> },
+  {
+    title: 'Amount',
+    align: 'end',
+    onPhone: 'value',
+    cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
+  },
+  { title: 'Status', onPhone: 'note', cell: (transfer) => <TransferStatus transfer={transfer} /> },
   {
     title: 'Reference',
-    wideOnly: true,
-    cell: ({ reference }) =>
-      reference === null ? <span class="quiet">–</span> : <span class="reference">{reference}</span>,
+    cell: ({ reference }) => reference !== null && <span class="reference">{reference}</span>,
   },
+  { title: 'Id', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
 /** The transfers of a card program: filters in the URL, page by page, and the same as a file. */
 export function TransfersScreen() {
   const [filters, setFilters] = useUrlState(NO_FILTERS);
-  const query = queryOf(filters);
+  // Transfers have the time of the sandbox's clock, also where that was moved.
+  const now = useNow();
   const { rows, isLoaded, error, stale, pager } = usePages(
-    (api, options, cursor) => api.transfers.list({ ...query, limit: ROWS, cursor }, options),
-    { deps: [JSON.stringify(query)], pollMilliseconds: POLL_MILLISECONDS },
+    (api, options, cursor) => api.transfers.list({ ...queryOf(filters, now), limit: ROWS, cursor }, options),
+    { deps: [filters], pollMilliseconds: POLL_MILLISECONDS },
   );
   const currency = useLastCurrency(rows);
   const csv = useCsv('transfers.csv');
@@ -57,7 +71,7 @@ export function TransfersScreen() {
         isReading ? (
           <Button onClick={csv.cancel}>Stop the export</Button>
         ) : (
-          <Button onClick={() => void csv.save((api, options) => api.transfers.export(query, options))}>
+          <Button onClick={() => void csv.save((api, options) => api.transfers.export(queryOf(filters, now), options))}>
             Save as CSV
           </Button>
         )
@@ -102,10 +116,10 @@ function useLastCurrency(rows: readonly TransferRecord[]): string {
 function Cards({ transfer: { card_id, destination_card_id } }: { readonly transfer: TransferRecord }) {
   return (
     <span class="cards">
-      <Id id={card_id} kind="card" />
+      <CardName id={card_id} plain />
       {destination_card_id !== null && (
         <>
-          <span class="quiet">to</span> <Id id={destination_card_id} kind="card" />
+          <span class="quiet">to</span> <CardName id={destination_card_id} plain />
         </>
       )}
     </span>
@@ -113,9 +127,9 @@ function Cards({ transfer: { card_id, destination_card_id } }: { readonly transf
 }
 
 function NoTransfers({ filters, hasMore }: { readonly filters: TransferFilters; readonly hasMore: boolean }) {
-  if (hasMore) return <Empty title="Nothing on this page">Older transfers may match: go on with “Older”.</Empty>;
+  if (hasMore) return <Empty title="Nothing on this page">Older transfers may match: continue with “Older”.</Empty>;
   if (filtersSet(filters).length > 0) {
-    return <Empty title="No transfer matches">Take a filter away, or look for an id with the key /.</Empty>;
+    return <Empty title="No transfer matches">Remove a filter, or search for an id with the key /.</Empty>;
   }
   return <Empty title="No transfers yet">They appear here as soon as the card program makes one.</Empty>;
 }
@@ -124,7 +138,7 @@ function CsvNote({ state }: { readonly state: CsvState }) {
   if (state.kind === 'failed') {
     return (
       <div>
-        <p>Nothing was saved, because the export did not arrive whole.</p>
+        <p>Nothing was saved: the export was cut off.</p>
         <ErrorRecord error={state.error} />
       </div>
     );

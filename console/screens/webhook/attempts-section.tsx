@@ -1,35 +1,61 @@
 import { useState } from 'preact/hooks';
-import type { AttemptRecord } from '../../../sdk/client.ts';
+import type { AttemptQuery, AttemptRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
+import { SelectField, TextField } from '../../components/field.tsx';
+import { Filters } from '../../components/filters.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Section } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
+import { PeriodFilter } from '../../components/period-filter.tsx';
+import { given } from '../../data/given.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { usePages } from '../../data/use-pages.ts';
+import { useUrlState } from '../../data/use-url-state.ts';
+import { boundsOf } from '../../format/periods.ts';
 import { formatDuration } from '../../format/times.ts';
+import { isStatusFilter, kindText, resultText } from '../../format/webhooks.ts';
 
 const POLL_MILLISECONDS = 5_000;
+
+const NO_FILTER = { result: '', status: '', period: '', from: '', to: '' };
 
 /** What was sent to a webhook and the responses, newest first; any event can be sent again. */
 export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
   const { can } = useSession();
   const [resending, setResending] = useState<AttemptRecord | undefined>(undefined);
+  const [filter, setFilter] = useUrlState(NO_FILTER);
+  const { result, status } = filter;
+  const isStatus = isStatusFilter(status);
+  const isFiltered = Object.values(filter).some((value) => value !== '');
   const attempts = usePages(
-    (api, options, cursor) => api.webhooks.attempts(webhookId, { limit: 50, cursor }, options),
-    { deps: [webhookId], pollMilliseconds: POLL_MILLISECONDS },
+    (api, options, cursor) => {
+      const { from, to } = boundsOf(filter, Date.now());
+      const query = given({
+        succeeded: result === 'failed' ? 'false' : result === 'succeeded' ? 'true' : '',
+        status: isStatus ? status : '',
+        started_from: from,
+        started_to: to,
+      });
+      return api.webhooks.attempts(webhookId, { limit: 50, cursor, ...(query as AttemptQuery) }, options);
+    },
+    {
+      deps: [webhookId, result, isStatus && status, filter.period, filter.from, filter.to],
+      pollMilliseconds: POLL_MILLISECONDS,
+    },
   );
   const actions: readonly Column<AttemptRecord>[] = can('resend_event')
     ? [
         {
           title: 'Actions',
+          onPhone: 'note',
           cell: (attempt) =>
             // A test is not a stored event: there is nothing to send again.
             attempt.kind === 'test' ? null : (
@@ -44,6 +70,26 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
     : [];
   return (
     <Section title="Attempts">
+      <Filters onClear={isFiltered ? () => setFilter(NO_FILTER) : undefined}>
+        <SelectField
+          label="Result"
+          value={result}
+          onChange={(chosen) => setFilter({ result: chosen })}
+          options={[
+            ['', 'Any'],
+            ['failed', 'Failed'],
+            ['succeeded', 'Delivered'],
+          ]}
+        />
+        <TextField
+          label="Status"
+          value={status}
+          placeholder="404, 5xx or none"
+          problem={status === '' || isStatus ? undefined : 'Such as 404, 5xx, or none for no response.'}
+          onInput={(typed) => setFilter({ status: typed.trim().toLowerCase() }, { replace: true })}
+        />
+        <PeriodFilter label="Sent" value={filter} onChange={setFilter} />
+      </Filters>
       {attempts.error !== undefined && <ErrorRecord error={attempts.error} stale={attempts.isLoaded} />}
       {!attempts.isLoaded && attempts.error === undefined && <Loading />}
       {attempts.isLoaded && (
@@ -53,7 +99,13 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
           rowKey={(attempt) => attempt.attempt_id}
           stale={attempts.stale && attempts.error !== undefined}
           columns={[...COLUMNS, ...actions]}
-          empty={<Empty title="Nothing was sent yet">Send a test event, or wait for the next event.</Empty>}
+          empty={
+            isFiltered ? (
+              <Empty title="No such attempts">Remove a filter to see more.</Empty>
+            ) : (
+              <Empty title="Nothing sent yet">Send a test event, or wait for the next event.</Empty>
+            )
+          }
         />
       )}
       <Pager {...attempts.pager} />
@@ -65,31 +117,30 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
 }
 
 const COLUMNS: readonly Column<AttemptRecord>[] = [
-  { title: 'When', cell: ({ started_at }) => <Moment at={started_at} /> },
+  { title: 'Sent', onPhone: 'note', cell: ({ started_at }) => <Moment at={started_at} short actual /> },
   {
     title: 'Event',
+    onPhone: 'title',
     cell: ({ type, event_id }) => (
       <span>
         {type} <Id id={event_id} kind="event" />
       </span>
     ),
   },
-  { title: 'Why', cell: (attempt) => (attempt.try > 1 ? `${attempt.kind}, try ${attempt.try}` : attempt.kind) },
-  { title: 'Result', cell: (attempt) => <Result attempt={attempt} /> },
+  { title: 'Why', onPhone: 'note', cell: kindText },
+  { title: 'Result', onPhone: 'value', cell: (attempt) => <Result attempt={attempt} /> },
   {
     title: 'Took',
     cell: ({ milliseconds }) => <span class="duration">{formatDuration(milliseconds)}</span>,
     align: 'end',
-    wideOnly: true,
   },
 ];
 
 function Result({ attempt }: { readonly attempt: AttemptRecord }) {
-  const { succeeded, status, error, message, response_start: start } = attempt;
-  const word = status === null ? (error ?? 'no response') : String(status);
+  const { succeeded, message, response_start: start } = attempt;
   return (
     <div>
-      <Badge tone={succeeded ? 'good' : 'bad'}>{word}</Badge>
+      <Badge tone={succeeded ? 'good' : 'bad'}>{resultText(attempt)}</Badge>
       {message !== null && <div class="quiet">{message}</div>}
       {start !== null && start !== '' && (
         <details>
@@ -119,16 +170,16 @@ function ResendDialog({
   };
   return (
     <ConfirmDialog
-      title="Send an event again"
-      confirm="Send it again"
+      title={`Resend ${attempt.type}`}
+      confirm="Resend event"
       pending={resend.pending}
       error={resend.error}
       onConfirm={submit}
       onClose={onClose}
     >
       <p>
-        The event {attempt.type} <Id id={attempt.event_id} kind="event" /> is sent once more, whatever became of it. The
-        receiver tells by its id that it is the same.
+        The event <Id id={attempt.event_id} kind="event" /> is sent once more, even if it was delivered before. The
+        receiver recognizes it by its id.
       </p>
     </ConfirmDialog>
   );

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { ReplayWebhookBody, UpdateWebhookBody, WebhookRecord } from '../../../sdk/client.ts';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { useAction } from '../../data/use-action.ts';
 import { formatCount } from '../../format/amounts.ts';
+import { nameOfWebhook } from '../../format/names.ts';
 import { toIso } from '../../format/times.ts';
 
 type Parts = { readonly record: WebhookRecord; readonly onClose: () => void };
@@ -25,8 +26,8 @@ export function ReplayDialog({ record, onClose }: Parts) {
   };
   return (
     <ConfirmDialog
-      title="Replay a period"
-      confirm="Replay"
+      title={`Replay events to ${nameOfWebhook(record)}`}
+      confirm="Replay events"
       pending={replay.pending}
       disabled={begin === undefined || end === undefined || isReversed}
       error={replay.error}
@@ -35,21 +36,21 @@ export function ReplayDialog({ record, onClose }: Parts) {
     >
       <TextField label="Events from" type="datetime-local" value={from} onInput={setFrom} required autoFocus />
       <TextField
-        label="To"
+        label="Until"
         type="datetime-local"
         value={to}
         onInput={setTo}
         required
         problem={isReversed ? 'The period ends before it begins.' : undefined}
-        hint="In your time zone; events at this time are no longer sent."
+        hint="In your time zone; events at this time are not sent."
       />
       <SelectField
-        label="Which"
+        label="Which events"
         value={only}
         onChange={setOnly}
         options={[
-          ['failed', 'those that were given up'],
-          ['all', 'all, also those that were delivered'],
+          ['failed', 'Undelivered only'],
+          ['all', 'All, including delivered ones'],
         ]}
       />
     </ConfirmDialog>
@@ -61,8 +62,8 @@ export function DisableDialog({ record, onClose }: Parts) {
   const change = useChange(record, onClose);
   return (
     <ConfirmDialog
-      title="Disable the webhook"
-      confirm="Disable it"
+      title={`Disable ${nameOfWebhook(record)}`}
+      confirm="Disable webhook"
       kind="danger"
       pending={change.pending}
       error={change.error}
@@ -70,8 +71,8 @@ export function DisableDialog({ record, onClose }: Parts) {
       onClose={onClose}
     >
       <p>
-        Nothing is sent to <span class="url">{record.url}</span> until it is enabled again. Events are kept meanwhile.
-        {record.replay?.state === 'running' && ' The replay that is running is canceled.'}
+        Nothing is sent to <span class="url">{record.url}</span> until you enable it again. Events are kept meanwhile.
+        {record.replay?.state === 'running' && ' The running replay is canceled.'}
       </p>
     </ConfirmDialog>
   );
@@ -81,25 +82,27 @@ export function DisableDialog({ record, onClose }: Parts) {
 export function EnableDialog({ record, onClose }: Parts) {
   const [resume, setResume] = useState<string>('backlog');
   const change = useChange(record, onClose);
+  const { backlog } = record;
   return (
     <ConfirmDialog
-      title="Enable the webhook"
-      confirm="Enable it"
+      title={`Enable ${nameOfWebhook(record)}`}
+      confirm="Enable webhook"
       pending={change.pending}
       error={change.error}
       onConfirm={() => change.apply({ status: 'enabled', resume: resume === 'now' ? 'now' : 'backlog' })}
       onClose={onClose}
     >
       <p>
-        {formatCount(record.backlog)} events have come since its position, including those that it does not ask for.
+        {backlog === 1 ? '1 event has' : `${formatCount(backlog)} events have`} come in since the last delivery,
+        including types that it does not receive.
       </p>
       <SelectField
-        label="Events of the meantime"
+        label="Missed events"
         value={resume}
         onChange={setResume}
         options={[
-          ['backlog', 'are sent'],
-          ['now', 'are given up: only new ones are sent'],
+          ['backlog', 'Send'],
+          ['now', 'Skip: send new events only'],
         ]}
       />
     </ConfirmDialog>

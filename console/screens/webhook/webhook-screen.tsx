@@ -1,25 +1,30 @@
+import type { ComponentProps } from 'preact';
 import { useState } from 'preact/hooks';
 import type { WebhookRecord } from '../../../sdk/client.ts';
-import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
+import { Details, Highlights } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
-import { type Fact, Facts } from '../../components/facts.tsx';
+import type { Fact } from '../../components/facts.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Progress } from '../../components/progress.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
 import type { Parameters } from '../../data/parameters.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
+import { nameOfWebhook } from '../../format/names.ts';
+import { WebhookState } from '../webhooks/webhook-state.tsx';
 import { AttemptsSection } from './attempts-section.tsx';
+import { DeleteDialog, EditDialog, RollSecretDialog } from './change-dialogs.tsx';
 import { DisableDialog, EnableDialog, ReplayDialog } from './webhook-dialogs.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** One webhook: how it stands, what was sent and the responses; test it, send events again, disable and enable it. */
+/** One webhook: how it stands, and what was sent; everything about it can be changed here that the API can change. */
 export function WebhookScreen({ parameters }: { readonly parameters: Parameters }) {
   const { webhook_id: id = '' } = parameters;
   const webhook = useOperation((api, options) => api.webhooks.get(id, options), {
@@ -29,33 +34,48 @@ export function WebhookScreen({ parameters }: { readonly parameters: Parameters 
     changesAt: ({ next_attempt_at }) => next_attempt_at,
   });
   return (
-    <Page title="Webhook" lead={<Id id={id} kind="webhook" whole />}>
+    <Page
+      title={webhook.data === undefined ? 'Webhook' : nameOfWebhook(webhook.data)}
+      lead={<Id id={id} kind="webhook" whole />}
+    >
       <Loaded state={webhook}>{(record) => <WebhookFacts record={record} />}</Loaded>
       <AttemptsSection webhookId={id} />
     </Page>
   );
 }
 
-type Open = 'replay' | 'disable' | 'enable' | undefined;
+const DIALOGS = {
+  replay: ReplayDialog,
+  disable: DisableDialog,
+  enable: EnableDialog,
+  edit: EditDialog,
+  roll: RollSecretDialog,
+  delete: DeleteDialog,
+} as const;
 
 function WebhookFacts({ record }: { readonly record: WebhookRecord }) {
   const { can } = useSession();
-  const [open, setOpen] = useState<Open>(undefined);
+  const [open, setOpen] = useState<keyof typeof DIALOGS | undefined>(undefined);
   const sendTest = useAction((webhookId: string, api, options) => api.webhooks.test(webhookId, options));
-  const close = () => setOpen(undefined);
   const { status, replay } = record;
+  const OpenDialog = open === undefined ? undefined : DIALOGS[open];
   const actions = can('update_webhook') && (
     <>
       <Button onClick={() => void sendTest.run(record.webhook_id)} pending={sendTest.pending}>
-        Send a test event
+        Send test event
       </Button>
-      <Button onClick={() => setOpen('replay')}>Replay a period</Button>
+      <Button onClick={() => setOpen('replay')}>Replay</Button>
+      <Button onClick={() => setOpen('edit')}>Edit</Button>
+      <Button onClick={() => setOpen('roll')}>Roll secret</Button>
       {status !== 'enabled' && <Button onClick={() => setOpen('enable')}>Enable</Button>}
       {status !== 'disabled' && (
         <Button kind="danger" onClick={() => setOpen('disable')}>
           Disable
         </Button>
       )}
+      <Button kind="danger" onClick={() => setOpen('delete')}>
+        Delete
+      </Button>
     </>
   );
   return (
@@ -63,8 +83,7 @@ function WebhookFacts({ record }: { readonly record: WebhookRecord }) {
       {sendTest.error !== undefined && <ErrorRecord error={sendTest.error} />}
       {sendTest.result !== undefined && (
         <p role="status">
-          The test event <Id id={sendTest.result.event_id} kind="event" /> is sent as soon as possible; see the attempts
-          below.
+          Test event <Id id={sendTest.result.event_id} kind="event" /> is on its way. The result appears below.
         </p>
       )}
       {replay !== null && replay.state === 'running' && (
@@ -74,39 +93,52 @@ function WebhookFacts({ record }: { readonly record: WebhookRecord }) {
           max={replay.until_position}
         />
       )}
-      <Facts facts={factsOf(record)} />
-      {open === 'replay' && <ReplayDialog record={record} onClose={close} />}
-      {open === 'disable' && <DisableDialog record={record} onClose={close} />}
-      {open === 'enable' && <EnableDialog record={record} onClose={close} />}
+      <Highlights facts={highlightsOf(record)} />
+      <Details facts={detailsOf(record)} />
+      <WhoMay operation="update_webhook" to="change this webhook" />
+      {OpenDialog !== undefined && <OpenDialog record={record} onClose={() => setOpen(undefined)} />}
     </Section>
   );
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  requested: 'as somebody asked',
-  gone: 'because the URL responded with 410 Gone',
-  failing: 'because it failed for too long',
-};
-
-function factsOf(record: WebhookRecord): readonly Fact[] {
-  const { status, status_reason: reason, types, dead, backlog, header_names: headers } = record;
+function highlightsOf(record: WebhookRecord): ComponentProps<typeof Highlights>['facts'] {
+  const { backlog, dead } = record;
   return [
-    [
-      'State',
-      <>
-        <Badge>{status}</Badge> {reason !== null && REASONS[reason]}
-      </>,
-    ],
+    { name: 'Deliveries', value: <WebhookState webhook={record} /> },
+    backlog > 0 && {
+      name: 'Waiting',
+      value: `${formatCount(backlog)} ${backlog === 1 ? 'event' : 'events'}`,
+      note: 'Including types that it does not receive.',
+    },
+    dead > 0 && {
+      name: 'Undelivered',
+      value: `${formatCount(dead)} ${dead === 1 ? 'event' : 'events'}`,
+      note: 'Replay to send them again.',
+    },
+  ];
+}
+
+function detailsOf(record: WebhookRecord): readonly Fact[] {
+  const { types, header_names: headers, secrets } = record;
+  const [secret, ...earlier] = secrets;
+  return [
     ['URL', <span class="url">{record.url}</span>],
     record.description !== null && ['Description', record.description],
-    ['Sends', `${types === null ? 'all events' : types.join(', ')}, ${record.payload}, ${record.order}`],
-    ['Waiting', `${formatCount(backlog)} events after position ${formatCount(record.position)}`],
-    ['Given up', dead === 0 ? 'none' : `${formatCount(dead)} events: replay the failed ones to send them`],
-    ['Last delivery', <Moment at={record.last_success_at} distance />],
-    ['Last failure', <Moment at={record.last_failure_at} distance />],
-    record.failing_since !== null && ['Failing since', <Moment at={record.failing_since} />],
-    record.next_attempt_at !== null && ['Next attempt', <Moment at={record.next_attempt_at} distance />],
+    ['Events', types === null ? 'all' : types.join(', ')],
+    ['Content', record.payload === 'full' ? 'whole events' : 'events without data'],
+    [
+      'Order',
+      record.order === 'strict' ? 'strict: one after another' : `parallel: up to ${record.concurrency} at once`,
+    ],
+    record.rate !== null && ['Limit', `${formatCount(record.rate)} requests per second`],
+    record.last_success_at !== null && ['Last delivery', <Moment at={record.last_success_at} distance actual />],
+    record.last_failure_at !== null && ['Last failure', <Moment at={record.last_failure_at} distance actual />],
     headers.length > 0 && ['Headers', headers.join(', ')],
-    ['Created', <Moment at={record.created_at} />],
+    secret !== undefined && ['Secret since', <Moment at={secret.created_at} short />],
+    ...earlier.map(
+      ({ expires_at }): Fact =>
+        expires_at !== null && ['Old secret signs until', <Moment at={expires_at} short actual />],
+    ),
+    ['Created', <Moment at={record.created_at} short />],
   ];
 }

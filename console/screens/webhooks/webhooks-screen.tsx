@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import type { WebhookRecord } from '../../../sdk/client.ts';
-import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
@@ -9,12 +8,15 @@ import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { pathOf } from '../../format/ids.ts';
+import { nameOfWebhook } from '../../format/names.ts';
 import { CreateWebhookDialog } from './create-webhook-dialog.tsx';
+import { WebhookState } from './webhook-state.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
@@ -28,7 +30,7 @@ export function WebhooksScreen() {
   return (
     <Page
       title="Webhooks"
-      lead="Where the events of this card program are sent."
+      lead="Where this card program's events are sent."
       actions={
         can('create_webhook') && (
           <Button kind="main" onClick={() => setCreating(true)}>
@@ -48,7 +50,7 @@ export function WebhooksScreen() {
           stale={webhooks.stale && webhooks.error !== undefined}
           columns={COLUMNS}
           empty={
-            <Empty title="This card program has no webhook">
+            <Empty title="No webhooks yet">
               {can('create_webhook')
                 ? 'Create one to have events sent to a URL, or read them from the list of events.'
                 : 'Events can also be read from the list of events.'}
@@ -57,6 +59,7 @@ export function WebhooksScreen() {
         />
       )}
       <Pager {...webhooks.pager} />
+      <WhoMay operation="create_webhook" to="create a webhook" />
       {isCreating && <CreateWebhookDialog onClose={() => setCreating(false)} onDone={webhooks.reload} />}
     </Page>
   );
@@ -68,20 +71,25 @@ function hrefOf({ webhook_id }: WebhookRecord): string {
 
 const COLUMNS: readonly Column<WebhookRecord>[] = [
   {
-    title: 'URL',
+    title: 'Webhook',
+    onPhone: 'title',
     cell: (webhook) => (
       <div>
-        <a href={hrefOf(webhook)} class="url">
-          {webhook.url}
+        <a href={hrefOf(webhook)} class="url" title={webhook.webhook_id}>
+          {nameOfWebhook(webhook)}
         </a>
-        {webhook.description !== null && <div class="quiet">{webhook.description}</div>}
+        {webhook.description !== null && <div class="quiet url">{webhook.url}</div>}
       </div>
     ),
   },
-  { title: 'State', cell: ({ status }) => <Badge>{status}</Badge> },
-  { title: 'Sends', cell: ({ types }) => (types === null ? 'all events' : types.join(', ')), wideOnly: true },
-  { title: 'Waiting', cell: ({ backlog }) => formatCount(backlog), align: 'end' },
-  { title: 'Given up', cell: ({ dead }) => formatCount(dead), align: 'end' },
-  { title: 'Failing since', cell: ({ failing_since }) => <Moment at={failing_since} distance /> },
-  { title: 'Last delivery', cell: ({ last_success_at }) => <Moment at={last_success_at} distance /> },
+  { title: 'State', onPhone: 'note', cell: (webhook) => <WebhookState webhook={webhook} /> },
+  { title: 'Sends', cell: ({ types }) => (types === null ? 'all events' : types.join(', ')) },
+  { title: 'Waiting', align: 'end', cell: ({ backlog }) => formatCount(backlog) },
+  { title: 'Undelivered', align: 'end', cell: ({ dead }) => formatCount(dead) },
+  {
+    title: 'Last delivery',
+    onPhone: 'value',
+    cell: ({ last_success_at }) =>
+      last_success_at === null ? <span class="quiet">none yet</span> : <Moment at={last_success_at} distance actual />,
+  },
 ];

@@ -39,6 +39,22 @@ export class Latencies {
     known.#count = total.#count;
   }
 
+  /** The buckets that are not empty, with their counts: what another process can add. */
+  counts(): [bucket: number, count: number][] {
+    const found: [number, number][] = [];
+    for (const [bucket, count] of this.#counts.entries()) if (count > 0) found.push([bucket, count]);
+    return found;
+  }
+
+  /** Adds what {@link counts} gave. */
+  addCounts(counts: readonly (readonly [bucket: number, count: number])[]): void {
+    for (const [bucket, count] of counts) {
+      const place = Math.min(Math.max(bucket, 0), BUCKETS - 1);
+      this.#counts[place] = (this.#counts[place] ?? 0) + count;
+      this.#count += count;
+    }
+  }
+
   clear(): void {
     if (this.#count === 0) return;
     this.#counts.fill(0);

@@ -13,7 +13,7 @@ export const LOG_EVENTS = {
   server_error: 'A response with a status of 500 or above, with what caused it. The error log has it, too.',
   log_lines_lost: 'The reader of the log was too slow, or its disk full: so many lines are missing before this one.',
   readiness: 'What `GET /health/ready` answers has changed; `reason` is the new state, `before` the one before.',
-  database_server_exit: 'The embedded PostgreSQL ended by itself, and is started again.',
+  database_server_exit: 'The embedded PostgreSQL ended unexpectedly, and is started again.',
   few_connections: 'The database allows, or has left, fewer connections than the service may open.',
   clock: "The clock of this machine differs from the database's.",
   clock_not_read: "The database's clock could not be read; it is tried again.",
@@ -23,7 +23,7 @@ export const LOG_EVENTS = {
   error_events_not_written: 'The events about errors could not be written; it is tried again.',
   credential_uses_not_written: 'Uses of keys, or refused credentials, could not be written; it is tried again.',
   job_failed:
-    'Work that the service does by itself failed; `job` names it, and it is tried again. Of several failures in a row, the first.',
+    'A background job failed; `job` names it, and it is tried again. Of several failures in a row, the first.',
   books: 'The books do not balance, with how.',
   backup: 'A copy of the ledger is complete.',
   backup_failed: 'A copy of the ledger, or the archive of its changes, failed.',

@@ -89,7 +89,7 @@ function showWebhooks(metrics: Metrics): (figures: WebhookFigures) => void {
   const [enabledLag, pausedLag] = [lag('enabled'), lag('paused')];
   const stored = metrics.gauge({
     name: 'webhook_failed_events',
-    help: 'Events that failed: waiting to be sent again, or given up (dead); counted up to 10,000 each.',
+    help: 'Events that failed: waiting to be sent again, or undelivered after the last retry (dead); counted up to 10,000 each.',
     labels: ['state'],
   });
   const [waiting, dead] = [stored('waiting'), stored('dead')];

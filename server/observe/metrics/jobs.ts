@@ -23,7 +23,7 @@ export type Job = (typeof JOBS)[number];
 export function countJobFailures(metrics: Metrics): (job: Job) => void {
   const failures = metrics.counter({
     name: 'job_failures_total',
-    help: 'Failures of what the service does by itself; of several in a row the first is counted.',
+    help: 'Failures of background jobs; of several in a row the first is counted.',
     labels: ['task'],
   });
   const byJob = Object.fromEntries(JOBS.map((job) => [job, failures(job)])) as Record<Job, ReturnType<typeof failures>>;

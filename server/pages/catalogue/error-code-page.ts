@@ -12,7 +12,7 @@ import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../../contract/ope
 import { type Html, html } from '../page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageContext } from '../page-layout.ts';
 import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
-import { SIGNS, TONES } from './error-list-page.ts';
+import { SIGNS, TONES } from './error-types.ts';
 
 /** The page of one code. */
 export function errorCodePage(code: ErrorCode, context: PageContext): Page {
@@ -28,7 +28,7 @@ export function errorCodePage(code: ErrorCode, context: PageContext): Page {
 <li><a href="/errors#${anchorOf(type)}">${type}</a></li>${
       family !== undefined &&
       html`
-<li><a href="/errors#family-${family.kind}">One per operation</a></li>`
+<li><a href="/errors#family-${family.kind}">One for each operation</a></li>`
     }</ol></nav>
 <h1><code>${breakable(code)}</code></h1>
 <p class="lead">${meaning}</p>
@@ -100,7 +100,7 @@ function operations(code: ErrorCode, { mode }: PageContext): Html {
   const returning = operationsWith(code).filter((id) => served.includes(id));
   if (returning.length === 0) {
     const where =
-      operationsWith(code).length === 0 ? 'It is returned for pages.' : 'It is of an operation of the sandbox.';
+      operationsWith(code).length === 0 ? 'It is returned for pages.' : 'Only operations of the sandbox return it.';
     return html`<h2>Operations</h2>
 <p>No operation of this service returns this code. ${where}</p>`;
   }
@@ -110,7 +110,7 @@ function operations(code: ErrorCode, { mode }: PageContext): Html {
   }
   return html`<h2>Operations</h2>
 <ul class="links">${returning.map(
-    (id) => html`<li><a href="/docs#${id}" title="${OPERATIONS[id].summary}"><code>${breakable(id)}</code></a></li>
+    (id) => html`<li><a href="/docs/${id}" title="${OPERATIONS[id].summary}"><code>${breakable(id)}</code></a></li>
 `,
   )}</ul>`;
 }

@@ -32,6 +32,6 @@ export function withNames(text: string, hasLinks = true): readonly Html[] {
     const code = html`<code>${part.replaceAll('`', '')}</code>`;
     if (hasLinks && isEventType(part)) return html`<a href="/events/${part}">${code}</a>`;
     if (hasLinks && isErrorCode(part)) return html`<a href="/errors/${part}">${code}</a>`;
-    return hasLinks && Object.hasOwn(OPERATIONS, part) ? html`<a href="/docs#${part}">${code}</a>` : code;
+    return hasLinks && Object.hasOwn(OPERATIONS, part) ? html`<a href="/docs/${part}">${code}</a>` : code;
   });
 }

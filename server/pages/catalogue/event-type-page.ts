@@ -51,9 +51,9 @@ function contents(type: EventType): Html {
   return html`<h2>Fields</h2>
 <p>Ignore fields that you do not know: later versions can add some. Events that were stored before do not have them.</p>
 <h3><code>data</code></h3>
-${fields(data, false)}
+${fields(data, 'event')}
 <details><summary>Fields that every event has</summary>
-${fields({ type: 'object', properties: envelope }, false)}
+${fields({ type: 'object', properties: envelope }, 'envelope')}
 </details>`;
 }
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
 import { maskedText } from '../../foundation/redaction.ts';
-import { type Html, html } from '../page-html.ts';
+import { Html, html } from '../page-html.ts';
 import type { Page, PageContext } from '../page-layout.ts';
 import { withoutDiagrams } from './guide-diagrams.ts';
 import { withServedLinks } from './guide-links.ts';
@@ -69,7 +69,9 @@ ${groups}`,
 export function guidePage(guide: Guide, { base, mode }: PageContext): Page {
   const source = readFileSync(placeOf(guide.file), 'utf8');
   const text = mode === 'sandbox' ? withBase(source, base) : source;
-  const { title, lead, content, sections } = renderGuide(guide.file, text, (path) => drawing(guide, path));
+  const { title, lead, content, sections } = renderGuide(guide.file, text, (path) =>
+    drawing(join(dirname(guide.file), path)).toString(),
+  );
   const isRunbookPage = guide.slug.startsWith('runbook/');
   const trail = isRunbookPage && html`<li><a href="/guides/runbook">Runbook</a></li>`;
   return {
@@ -96,10 +98,10 @@ function withBase(text: string, base: string): string {
   return text.replaceAll('http://localhost:8080', base).replaceAll('localhost:8080', new URL(base).host);
 }
 
-/** A drawing of a guide as part of the page. Its own stylesheet is for readers of the file; the page has one of its own. */
-function drawing({ file }: Guide, path: string): string {
-  const svg = readFileSync(join(dirname(placeOf(file)), path), 'utf8');
-  return svg.replace(/^<\?xml.*?\?>\s*/, '').replace(/<style>.*?<\/style>\s*/s, '');
+/** A drawing as part of a page. Its own stylesheet is for readers of the file; the page has one of its own. */
+export function drawing(file: string): Html {
+  const svg = readFileSync(placeOf(file), 'utf8');
+  return new Html(svg.replace(/^<\?xml.*?\?>\s*/, '').replace(/<style>.*?<\/style>\s*/s, ''));
 }
 
 function navigation(current: string): Html {

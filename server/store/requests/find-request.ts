@@ -1,3 +1,4 @@
+import { lowestIdAt } from '../../foundation/ids.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { eventIdOf } from '../events/read-events.ts';
 import { columns, DATE, INTEGER, many, NUMBER, nullable, type RowOf, statement, TEXT, UUID } from '../sql.ts';
@@ -11,16 +12,6 @@ const MAX_EXAMINED = 50_000;
 
 /** A range of time: `from` is included, `to` is not. */
 export type TimeRange = { readonly from: Date; readonly to: Date };
-
-/** The highest time that a UUIDv7 can have, in milliseconds since 1970. */
-const LAST_TIME = 2 ** 48 - 1;
-
-/** An id below all ids of a moment, and above all ids before it. */
-function lowestIdAt(moment: Date): string {
-  const milliseconds = Math.min(Math.max(0, moment.getTime()), LAST_TIME);
-  const time = milliseconds.toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
-}
 
 /** The columns of the rows of {@link findMade}. */
 const MADE = columns({ programId: UUID, id: UUID, isTransfer: TEXT });
@@ -83,6 +74,7 @@ const FIND_EVENTS = statement(
   '',
   {
     requestId: UUID,
+    programId: nullable(UUID),
     subjects: many(TEXT),
     low: UUID,
     high: UUID,
@@ -94,26 +86,35 @@ const FIND_EVENTS = statement(
   `select ${EVENT.names} from (
       select ${EVENT.names} from event
       where batch_id >= :low and batch_id < :high and created_at >= :from and created_at < :to
+        and (:programId::uuid is null or program_id = :programId)
       order by batch_id limit :maxExamined
     ) as seen
     where request_id = :requestId or (request_id is null and subject_id = any (:subjects))
     order by batch_id, index limit :count`,
 );
 
+/** Which events are looked for. */
+export type EventSearch = {
+  readonly requestId: string;
+  /** Those of one card program; null for those of all and of the service. */
+  readonly programId: string | null;
+  /** Ids on the wire: also events that name no request and are about one of them. */
+  readonly subjects: readonly string[];
+};
+
 /**
- * Finds events in transactions of a range of time: those that name the request, and those that name none and are about
- * one of some `subjects` (ids on the wire). `aheadMilliseconds`: how far the clock of a sandbox was ahead, which
+ * Finds events in transactions of a range of time. `aheadMilliseconds`: how far the clock of a sandbox was ahead, which
  * applies to events but not to transactions.
  */
 export function findEvents(
-  requestId: string,
-  subjects: readonly string[],
+  { requestId, programId, subjects }: EventSearch,
   { from, to }: TimeRange,
   aheadMilliseconds: number,
   count: number,
 ): Statement {
   return FIND_EVENTS({
     requestId,
+    programId,
     subjects,
     low: lowestIdAt(from),
     high: lowestIdAt(to),

@@ -68,6 +68,38 @@ export function findCardsByHolder(programIds: readonly string[], value: string, 
   return FIND_BY_HOLDER({ programIds, value, count });
 }
 
+/** SQL: holders along the index, from a beginning on. */
+const holders = (from: string, maxExamined: string): string => `select program_id, card_id, holder_reference from card
+    where holder_reference is not null ${from}
+    order by holder_reference, program_id, card_id limit ${maxExamined}`;
+
+const FIND_BY_PART_OF_HOLDER = statement(
+  'find_cards_by_part_of_holder',
+  { ...IN_PROGRAMS, part: TEXT, maxExamined: NUMBER },
+  showCards(
+    `select program_id, card_id from (
+        (${holders('and holder_reference >= :part', ':count::bigint * 20')})
+        union (${holders('', ':maxExamined')})
+      ) as looked_at
+      where program_id = any (:programIds) and position(lower(:part) in lower(holder_reference)) > 0
+      order by card_id desc limit :count`,
+    'card.card_id desc',
+  ),
+);
+
+/**
+ * Finds the newest cards whose holder reference contains a text, whatever the letters' case, among those that begin with it
+ * and, in the order of the references, the first `maxExamined`: no index finds a part of a text.
+ */
+export function findCardsByPartOfHolder(
+  programIds: readonly string[],
+  part: string,
+  maxExamined: number,
+  count: number,
+): Statement {
+  return FIND_BY_PART_OF_HOLDER({ programIds, part, maxExamined, count });
+}
+
 const FIND_BY_ID = statement(
   'find_cards_by_id',
   { ...IN_PROGRAMS, cardIds: many(UUID) },

@@ -170,7 +170,20 @@ export function findKey(keyId: string, programId: string | null): Statement {
   return FIND_KEY({ keyId, programId });
 }
 
-/** A key from a row of {@link findKey}. */
+const FIND_KEYS_BY_NAME = statement(
+  'find_api_keys_by_name',
+  { text: TEXT, programId: nullable(UUID), count: NUMBER },
+  `select ${API_KEY.names} from api_key
+    where (:programId::uuid is null or program_id = :programId) and position(lower(:text) in lower(name)) > 0
+    order by key_id desc limit :count`,
+);
+
+/** Finds the newest API keys whose name has a text in it; with a program only those that are bound to it. */
+export function findKeysByName(text: string, programId: string | null, count: number): Statement {
+  return FIND_KEYS_BY_NAME({ text, programId, count });
+}
+
+/** A key from a row of {@link findKey} or {@link findKeysByName}. */
 export const toFoundKey: (row: Row) => RowOf<typeof API_KEY.columns> = API_KEY.read;
 
 const AUDIT_ENTRY = columns({

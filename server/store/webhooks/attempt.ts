@@ -1,4 +1,5 @@
 import type { AttemptKind } from '../../../domain/webhooks/webhook.ts';
+import { lowestIdAt } from '../../foundation/ids.ts';
 import type { Database, Row, Statement } from '../connection/database.ts';
 import {
   BOOLEAN,
@@ -52,13 +53,27 @@ export function insertAttempts(attempts: readonly Attempt[]): ReturnType<typeof 
   return { ...insert, text: `${insert.text} on conflict do nothing` };
 }
 
-/** Which attempts are listed; null for all. */
-export type AttemptFilter = { readonly eventId: string | null; readonly succeeded: boolean | null };
+/** Which attempts are listed; null where it does not matter. */
+export type AttemptFilter = {
+  readonly eventId: string | null;
+  readonly succeeded: boolean | null;
+  /** Statuses from the first to the last; `none` for attempts without a response. */
+  readonly status: { readonly from: number; readonly to: number } | 'none' | null;
+  /** First moment at which they began, included. */
+  readonly from: Date | null;
+  /** Last moment, not included. */
+  readonly to: Date | null;
+};
 
 const LIST_ATTEMPTS = statementVariants({
   webhookId: UUID,
   eventId: nullable(UUID),
-  succeeded: nullable(BOOLEAN),
+  firstStatus: nullable(SMALLINT),
+  lastStatus: nullable(SMALLINT),
+  from: nullable(DATE),
+  lowest: nullable(UUID),
+  to: nullable(DATE),
+  highest: nullable(UUID),
   after: nullable(UUID),
   count: NUMBER,
 });
@@ -66,21 +81,37 @@ const LIST_ATTEMPTS = statementVariants({
 /** Reads a page of the attempts of a webhook, newest first, after the attempt `after`. */
 export function listAttempts(
   webhookId: string,
-  { eventId, succeeded }: AttemptFilter,
+  { eventId, succeeded, status, from, to }: AttemptFilter,
   after: string | null,
   count: number,
 ): Statement {
-  const filters = [eventId === null ? 'any' : 'event', succeeded === null ? 'any' : succeeded ? 'succeeded' : 'failed'];
-  // Each filter uses another index. The last condition of each keeps its parameter in the text.
+  // Each filter leads to another index. An id begins with the time of its attempt, so a period is a part of the index.
+  const conditions: readonly (readonly [name: string, condition: string] | null)[] = [
+    eventId === null ? null : ['event', 'event_id = :eventId'],
+    succeeded === null ? null : succeeded ? ['succeeded', 'succeeded'] : ['failed', 'not succeeded'],
+    status === null
+      ? null
+      : status === 'none'
+        ? ['no_status', 'status is null']
+        : ['status', 'status between :firstStatus and :lastStatus'],
+    from === null ? null : ['from', 'started_at >= :from and attempt_id >= :lowest'],
+    to === null ? null : ['to', 'started_at < :to and attempt_id < :highest'],
+    after === null ? null : ['after', 'attempt_id < :after'],
+  ];
+  const used = conditions.filter((condition) => condition !== null);
   const text = () => `select ${ATTEMPT.names} from webhook_attempt
-    where webhook_id = :webhookId and (:after::uuid is null or attempt_id < :after)
-      and ${eventId === null ? ':eventId::uuid is null' : 'event_id = :eventId'}
-      and ${succeeded === null ? ':succeeded::boolean is null' : `${succeeded ? '' : 'not '}succeeded and succeeded = :succeeded`}
+    where ${['webhook_id = :webhookId', ...used.map(([, condition]) => condition)].join(' and ')}
     order by attempt_id desc limit :count`;
-  return LIST_ATTEMPTS(`list_webhook_attempts_${filters.join('_')}`, text, {
+  const range = status === null || status === 'none' ? null : status;
+  return LIST_ATTEMPTS(['list_webhook_attempts', ...used.map(([name]) => name)].join('_'), text, {
     webhookId,
     eventId,
-    succeeded,
+    firstStatus: range?.from ?? null,
+    lastStatus: range?.to ?? null,
+    from,
+    lowest: from === null ? null : lowestIdAt(from),
+    to,
+    highest: to === null ? null : lowestIdAt(to),
     after,
     count,
   });

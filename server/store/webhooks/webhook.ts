@@ -57,6 +57,8 @@ const DETAILS = columns({
   /** The last position, or number, up to which nothing remains to be sent for the first time. */
   cursor: NUMBER,
   backlog: NUMBER,
+  /** Failures in a row. */
+  failures: INTEGER,
   failingSince: nullable(DATE),
   lastSuccessAt: nullable(DATE),
   lastFailureAt: nullable(DATE),
@@ -132,7 +134,7 @@ const DELIVERIES = `(
   )`;
 
 const SELECT_DETAILS = `select ${WEBHOOK.of('webhook')}, state.status, state.status_reason, state.cursor,
-    greatest(coalesce(${HEAD}, 0) - state.cursor, 0) as backlog, state.failing_since, state.last_success_at,
+    greatest(coalesce(${HEAD}, 0) - state.cursor, 0) as backlog, state.failures, state.failing_since, state.last_success_at,
     state.last_failure_at, state.next_probe_at, delivery.*, ${SECRETS} as secrets, ${REPLAY} as replay
   from webhook join webhook_state as state using (webhook_id) cross join lateral ${DELIVERIES} as delivery`;
 

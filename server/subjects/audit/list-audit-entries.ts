@@ -3,6 +3,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readPeriod } from '../../calls/moments.ts';
 import { readPage } from '../../calls/page.ts';
+import { readProgramFilter } from '../../calls/program.ts';
 import type { Service } from '../../calls/service.ts';
 import { type AuditEntry, listAuditEntries as listStatement, toAuditEntry } from '../../store/audit.ts';
 import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from './audit.ts';
@@ -12,9 +13,9 @@ export async function listAuditEntries(
   service: Service,
   call: Call<'list_audit_entries'>,
 ): Promise<Reply<'list_audit_entries'>> {
-  const { action = null } = call.query;
+  const { action = null, actor = null, program_id: programId } = call.query;
   if (action !== null) checkAction(call, action);
-  const filter = { action, ...readPeriod(call, call.query) };
+  const filter = { action, actor, programId: readProgramFilter(call, programId), ...readPeriod(call, call.query) };
   const record = await readPage(service, call, {
     prefix: 'aud',
     statement: (after, count) => listStatement(filter, after, count),

@@ -57,7 +57,7 @@ export function readStart(call: ListCall): number | null {
 
 function readSource(call: ListCall): EventSource {
   const { type, subject_id: subjectId } = call.query;
-  const filter = { types: type === undefined ? undefined : [readType(call, type)], subjectId };
+  const filter = { types: type === undefined ? undefined : readTypes(call, type), subjectId };
   if (call.operation === 'list_events') {
     const { programId } = call;
     return { ...filter, programId, headOf: programId, onlyOf: undefined, write: writeEvent };
@@ -66,10 +66,13 @@ function readSource(call: ListCall): EventSource {
   return { ...filter, programId: undefined, headOf: ALL_EVENTS, onlyOf, write: writeOperatorEvent };
 }
 
-/** A type, or all types of a subject, such as `transfer.*`. */
-function readType(call: ListCall, sent: string): string {
-  if (isTypeOrGroup(sent)) return sent;
-  const message = `'type' is '${sent}', which is neither a type of event nor a group of types such as 'transfer.*'. All types are at /events.`;
+/** Types, separated by commas; each can also be all types of a subject, such as `transfer.*`. */
+function readTypes(call: ListCall, sent: string): readonly string[] {
+  const types = sent.split(',');
+  const unknown = types.find((type) => !isTypeOrGroup(type));
+  if (unknown === undefined) return types;
+  const where = types.length === 1 ? `is '${unknown}'` : `contains '${unknown}'`;
+  const message = `'type' ${where}, which is neither a type of event nor a group of types such as 'transfer.*'. All types are at /events.`;
   throw schemaRefusal(call, message, '/type');
 }
 

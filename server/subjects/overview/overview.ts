@@ -5,7 +5,9 @@ import type { ResponseCounter } from '../../calls/responses/response-counter.ts'
 import type { Service } from '../../calls/service.ts';
 import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
+import type { ListedProcess } from '../../store/overview/service-process.ts';
 import { readTransferCounts, toHourlyCount } from '../../store/overview/transfer-count.ts';
+import { Processes } from './processes.ts';
 import { RecentRequests } from './recent-requests.ts';
 import { TransferCounts } from './transfer-counts.ts';
 
@@ -31,14 +33,17 @@ type ReadStatus = (service: Service) => Promise<ServiceStatus>;
 type Reading = {
   readonly status: ServiceStatus;
   readonly hours: Overview['hours'];
+  /** Null where the database does not respond. */
+  readonly processes: readonly ListedProcess[] | null;
   readonly at: number;
 };
 
-/** What an operator looks at first. Rates, latencies and codes are those of this process. */
+/** What an operator looks at first. The charts are those of this process; the figures are also those of all together. */
 export class OverviewMaker {
   /** Counts the transfers that this process makes. */
   readonly counts = new TransferCounts();
   readonly #requests: RecentRequests;
+  readonly #processes: Processes;
   readonly #readStatus: ReadStatus;
   readonly #lane: { readonly waiting: () => number };
   #turnedAt = new Date(databaseTime());
@@ -48,7 +53,12 @@ export class OverviewMaker {
   #reading: Reading | undefined;
   #read: Promise<Reading> | undefined;
 
-  constructor(readStatus: ReadStatus, responses: ResponseCounter, lane: { readonly waiting: () => number }) {
+  constructor(
+    readStatus: ReadStatus,
+    responses: ResponseCounter,
+    { lane, version }: { readonly lane: { readonly waiting: () => number }; readonly version: string },
+  ) {
+    this.#processes = new Processes(version);
     this.#requests = new RecentRequests(responses);
     this.#readStatus = readStatus;
     this.#lane = lane;
@@ -61,6 +71,18 @@ export class OverviewMaker {
 
   stop(): void {
     clearInterval(this.#timer);
+  }
+
+  /** Stores what this process did, for all of them. */
+  async store(database: Pick<Database, 'read'>): Promise<void> {
+    await this.counts.store(database);
+    await this.#processes.store(database, this.#requests.minute());
+  }
+
+  /** Stores it once more, and takes this process away from those that are alive. */
+  async leave(database: Pick<Database, 'read'>): Promise<void> {
+    await this.counts.store(database);
+    await this.#processes.leave(database);
   }
 
   /** Ends a second. */
@@ -81,9 +103,12 @@ export class OverviewMaker {
   }
 
   async #make(service: Service): Promise<string> {
-    const { status, hours } = await this.#readings(service);
+    const { status, hours, processes } = await this.#readings(service);
+    const shown = processes === null ? null : this.#processes.show(processes, this.#requests.minute());
     const overview: Overview = {
       made_at: new Date(databaseTime()).toISOString(),
+      all: shown?.all ?? null,
+      processes: shown?.processes ?? null,
       now: this.#requests.now(),
       lane_waiting: this.#lane.waiting(),
       recent: this.#requests.recent(this.#turnedAt),
@@ -109,8 +134,14 @@ export class OverviewMaker {
 
   async #readAll(service: Service): Promise<Reading> {
     const at = performance.now();
-    const [status, hours] = await Promise.all([this.#readStatus(service), readHours(service.database)]);
-    const reading = { status, hours, at };
+    const { database } = service;
+    const [status, hours, processes] = await Promise.all([
+      this.#readStatus(service),
+      readHours(database),
+      // Null where the database does not respond, as for the hours.
+      this.#processes.list(database).catch(() => null),
+    ]);
+    const reading = { status, hours, processes, at };
     this.#reading = reading;
     return reading;
   }

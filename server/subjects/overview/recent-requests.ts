@@ -1,6 +1,8 @@
 import type { RecentFigures, RequestFigures } from '../../../contract/service/overview.ts';
 import { Latencies } from '../../calls/responses/latencies.ts';
 import { OUTCOMES, type Outcomes, type ResponseCounter, type Series } from '../../calls/responses/response-counter.ts';
+import type { StoredMinute } from '../../store/overview/service-process.ts';
+import { figuresOf } from './minute.ts';
 
 /** What the process has counted since it was started, and what waits now. */
 export type Gauges = { readonly transfers: number; readonly laneWaiting: number };
@@ -120,26 +122,17 @@ export class RecentRequests {
     }
   }
 
-  /** The figures of the last minute; of fewer seconds in a young process. */
-  now(): RequestFigures {
+  /** What happened in the last minute; in fewer seconds in a young process. */
+  minute(): StoredMinute {
     const sum = new Stretch();
     for (let age = 1; age <= Math.min(this.#ended, NOW_SECONDS); age += 1) sum.add(this.#second(age));
-    const { succeeded, refused, invalid, failed } = sum.outcomes;
-    const all = succeeded + refused + invalid + failed;
-    const seconds = sum.milliseconds / 1000;
-    const perSecond = (count: number): number => (seconds === 0 ? 0 : Number((count / seconds).toFixed(1)));
-    return {
-      seconds: Math.round(seconds),
-      transfers_per_second: perSecond(sum.transfers),
-      requests: all,
-      succeeded,
-      refused,
-      invalid,
-      failed,
-      success_ratio: all === 0 ? null : Number((succeeded / all).toFixed(4)),
-      p50_milliseconds: sum.latencies.quantile(0.5),
-      p99_milliseconds: sum.latencies.quantile(0.99),
-    };
+    const { milliseconds, transfers, outcomes, latencies } = sum;
+    return { milliseconds, transfers, ...outcomes, latencies: latencies.counts() };
+  }
+
+  /** The figures of that. */
+  now(): RequestFigures {
+    return figuresOf([this.minute()]);
   }
 
   /** The points of the last quarter of an hour, oldest first. `endedAt` is the moment of the last turn. */

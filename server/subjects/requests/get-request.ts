@@ -1,32 +1,62 @@
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import { MAX_SHOWN_OF_REQUEST, type RequestRecord } from '../../../contract/service/requests.ts';
+import { includesScope } from '../../../contract/scope.ts';
+import {
+  MAX_SHOWN_OF_REQUEST,
+  type ProgramRequestRecord,
+  type RequestRecord,
+} from '../../../contract/service/requests.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { Call, CallContext, Reply } from '../../calls/call.ts';
-import { toInspectedErrorRecord } from '../../calls/records/error.ts';
+import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import type { Call, CallContext, Caller, Reply } from '../../calls/call.ts';
+import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
+import { toInspectedErrorRecord, toLoggedErrorRecord } from '../../calls/records/error.ts';
 import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer.ts';
 import type { Service } from '../../calls/service.ts';
 import { transact } from '../../commit/transaction.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
+import type { Database } from '../../store/connection/database.ts';
 import type { CausedEvent } from '../../store/requests/find-request.ts';
+import { readTransfer } from '../../store/transfers/transfer.ts';
 import { auditOf } from '../audit/audit.ts';
 import { toAuditEntryRecord } from '../audit/list-audit-entries.ts';
 import { type RequestFacts, type RequestSummary, summarize } from './summary.ts';
-import { operationOf, type RequestTrace, traceRequest } from './trace.ts';
+import { operationOf, type Reach, type RequestTrace, traceRequest } from './trace.ts';
+
+/** Besides the scope of get_request: with it the operation shows no more than the key can read elsewhere. */
+const FURTHER_SCOPES = ['transfers:read', 'events:read'] as const;
 
 /**
- * get_request: everything that is stored about a request, or `request_not_found`. It shows the causes of errors and what
+ * get_request: what a request did in the card program, or `request_not_found`, whether the request was another program's or
+ * there was none. Like the other reads of a program it is not in the audit log. `clock` is where the moves of a sandbox's
+ * clock are read.
+ */
+export async function getRequest(
+  clock: Database | undefined,
+  service: Service,
+  call: Call<'get_request'>,
+): Promise<Reply<'get_request'>> {
+  requireFurtherScopes(call.caller);
+  const { database } = service;
+  const { programId } = call;
+  const { request_id: sentId } = call.params;
+  const trace = await traceRequest({ database, programId, clock }, requestIdOf(sentId), call);
+  if (!hasEffectOfProgram(trace)) throw missing(sentId, trace, programId);
+  await confirmTransfers(database, call.deadline, trace.transfers);
+  return { record: toProgramRequestRecord(sentId, trace, programId, databaseTime()) };
+}
+
+/**
+ * inspect_request: everything that is stored about a request, or `request_not_found`. It shows the causes of errors and what
  * all card programs do, so the look-up is in the audit log before the response is sent.
  */
-export async function getRequest(service: Service, call: Call<'get_request'>): Promise<Reply<'get_request'>> {
+export async function inspectRequest(
+  service: Service,
+  call: Call<'inspect_request'>,
+): Promise<Reply<'inspect_request'>> {
   const { request_id: sentId } = call.params;
-  const requestId = fromWireId('req', sentId);
-  if (requestId === undefined) {
-    const message = `'${sentId}' is no request id: that is req_ and 32 hex digits.`;
-    throw new Refusal('request_not_found', message);
-  }
-  const trace = await traceRequest(service.database, requestId, call);
-  if (isEmpty(trace)) throw missing(sentId, trace);
+  const trace = await traceRequest(everywhere(service), requestIdOf(sentId), call);
+  if (isEmpty(trace)) throw missing(sentId, trace, null);
   const record = toRequestRecord(sentId, trace, databaseTime());
   const { outcome, operation, money_moved } = record;
   const audited = {
@@ -40,12 +70,50 @@ export async function getRequest(service: Service, call: Call<'get_request'>): P
 
 /** What is stored about a request, for a look-up that shows no more than its summary; undefined for nothing. */
 export async function findRequest(
-  { database }: Service,
+  service: Service,
   requestId: string,
   call: Pick<CallContext, 'deadline' | 'isGone'>,
 ): Promise<RequestRecord | undefined> {
-  const trace = await traceRequest(database, requestId, call);
+  const trace = await traceRequest(everywhere(service), requestId, call);
   return isEmpty(trace) ? undefined : toRequestRecord(toWireId('req', requestId), trace, databaseTime());
+}
+
+/** What operators look for: everything there is, with a database that reaches it. */
+function everywhere({ database }: Service): Reach {
+  return { database, programId: null, clock: database };
+}
+
+function requestIdOf(sentId: string): string {
+  const requestId = fromWireId('req', sentId);
+  if (requestId !== undefined) return requestId;
+  throw new Refusal('request_not_found', `'${sentId}' is no request id: that is req_ and 32 hex digits.`);
+}
+
+function requireFurtherScopes(caller: Caller): void {
+  if (!('keyId' in caller)) return;
+  const { scopes } = caller;
+  const lacking = FURTHER_SCOPES.filter((scope) => !includesScope(scopes, scope));
+  if (lacking.length === 0) return;
+  const named = ['errors:read', ...FURTHER_SCOPES].map((scope) => `'${scope}'`).join(', ');
+  throw new Refusal('forbidden', `This operation needs the scopes ${named}. This key has: ${scopes.join(', ')}.`, {
+    saw: { refused_because: `no scope ${lacking.join(', ')}` },
+  });
+}
+
+/** What only operators do in a card program, such as a deposit, causes events of other types there. */
+const OWN_EVENTS = /^(?:transfer|reversal|card|webhook)\./;
+
+/** Whether a request failed in the card program, or did there what its own keys can do. */
+function hasEffectOfProgram({ error, transferCount, reversals, events }: RequestTrace): boolean {
+  return error !== null || transferCount + reversals.length > 0 || events.some(({ type }) => OWN_EVENTS.test(type));
+}
+
+/** Holds the transfers back until they are known to last: whoever looks a request up decides by them what to do. */
+async function confirmTransfers(database: Database, deadline: number, transfers: readonly Transfer[]): Promise<void> {
+  const [latest] = transfers.toSorted((one, other) => other.updatedAt - one.updatedAt);
+  if (latest === undefined) return;
+  const { programId, transferId } = latest;
+  await confirmReplicated(database, deadline, await readRows(database, readTransfer(programId, transferId)));
 }
 
 function isEmpty({ error, entries, transferCount, reversals, events }: RequestTrace): boolean {
@@ -55,7 +123,8 @@ function isEmpty({ error, entries, transferCount, reversals, events }: RequestTr
 /** Errors are stored a moment after their response. */
 const RECENT_MILLISECONDS = 5000;
 
-function missing(sentId: string, { receivedAt, complete }: RequestTrace): Refusal {
+/** `programId` is the card program that was searched; null for all. */
+function missing(sentId: string, { receivedAt, complete }: RequestTrace, programId: string | null): Refusal {
   if (!complete) {
     const message = `The search for the request '${sentId}' took too long and was ended. Nothing was found so far; try again.`;
     return new Refusal('request_not_found', message);
@@ -65,38 +134,74 @@ function missing(sentId: string, { receivedAt, complete }: RequestTrace): Refusa
     Math.abs(age) < RECENT_MILLISECONDS
       ? ' It is very recent, and an error is stored within a second: try again.'
       : ` By its id it was received at ${receivedAt.toISOString()}.`;
+  const [where, kept] =
+    programId === null
+      ? ['', ', and transfers, reversals and what operators did for ever']
+      : [' in this card program', ', and transfers and reversals for ever'];
   const message =
-    `Nothing is stored about a request '${sentId}'.${hint} Requests that succeed without changing anything leave nothing, ` +
+    `Nothing is stored about a request '${sentId}'${where}.${hint} Requests that succeed without changing anything leave nothing, ` +
     "such as reads and replays. A response with the header 'Idempotent-Replayed' has the id of the request that did it in " +
     "'Original-Request-Id': look that up. Errors are kept for ERROR_RETENTION_DAYS, other changes than transfers and " +
-    'reversals for EVENT_RETENTION_DAYS, and transfers, reversals and what operators did for ever.';
+    `reversals for EVENT_RETENTION_DAYS${kept}.`;
   return new Refusal('request_not_found', message);
 }
 
 /** The record of a request, as of the moment `now` (milliseconds since 1970). */
 function toRequestRecord(sentId: string, trace: RequestTrace, now: number): RequestRecord {
-  const { receivedAt, error, transfers, transferCount, reversals, events, entries, complete } = trace;
-  const operation = operationOf(trace);
+  const { error, entries, complete } = trace;
   const programId = programOf(trace);
+  return {
+    ...headOf(sentId, trace, now),
+    program_id: programId === null ? null : toWireId('prog', programId),
+    caller: callerOf(trace),
+    error: error === null ? null : toInspectedErrorRecord(error),
+    ...effectsOf(trace),
+    audit_entries: entries.map(toAuditEntryRecord),
+    complete,
+  };
+}
+
+/** The same as the card program sees it: without causes and checks, and of the caller no more than errors and transfers show. */
+function toProgramRequestRecord(
+  sentId: string,
+  trace: RequestTrace,
+  programId: string,
+  now: number,
+): ProgramRequestRecord {
+  const { error, complete } = trace;
+  const keyOfError = error === null || error.keyId === null ? null : toWireId('key', error.keyId);
+  return {
+    ...headOf(sentId, trace, now),
+    program_id: toWireId('prog', programId),
+    caller: creatorOf(trace) ?? keyOfError,
+    error: error === null ? null : toLoggedErrorRecord(error),
+    ...effectsOf(trace),
+    complete,
+  };
+}
+
+function headOf(sentId: string, trace: RequestTrace, now: number) {
+  const { receivedAt, error } = trace;
+  const operation = operationOf(trace);
   const { outcome, moneyMoved, sentence } = summarize(factsOf(trace, operation), now);
   return {
     request_id: sentId,
     received_at: receivedAt.toISOString(),
     operation: operation ?? error?.operation ?? null,
-    program_id: programId === null ? null : toWireId('prog', programId),
-    caller: callerOf(trace),
     idempotency_key: keyOf(trace, operation),
     outcome,
     status: statusOf(trace, operation, outcome),
     money_moved: moneyMoved,
     summary: sentence,
-    error: error === null ? null : toInspectedErrorRecord(error),
+  };
+}
+
+function effectsOf({ transfers, transferCount, reversals, events }: RequestTrace) {
+  return {
     transfers: transfers.map(toTransferRecord),
     transfer_count: transferCount,
     reversals: reversals.map(toReversalRecord),
     events: events.slice(0, MAX_SHOWN_OF_REQUEST).map(toEvent),
-    audit_entries: entries.map(toAuditEntryRecord),
-    complete,
   };
 }
 
@@ -113,12 +218,19 @@ function programOf({ error, entries, transfers, events }: RequestTrace): string 
   return named?.programId ?? null;
 }
 
-function callerOf({ error, entries, transfers, created }: RequestTrace): string | null {
+function callerOf(trace: RequestTrace): string | null {
+  const { error, entries } = trace;
   const [entry] = entries;
   if (entry !== undefined && entry.action !== 'refuse_credential') return entry.actor;
-  const own = transfers.find(({ transferId }) => created.has(transferId));
-  if (own !== undefined) return toTransferRecord(own).created_by;
+  const own = creatorOf(trace);
+  if (own !== undefined) return own;
   return error === null || error.keyId === null ? (error?.caller ?? null) : toWireId('key', error.keyId);
+}
+
+/** Who created a transfer with the request; undefined if it created none. */
+function creatorOf({ transfers, created }: RequestTrace): string | null | undefined {
+  const own = transfers.find(({ transferId }) => created.has(transferId));
+  return own === undefined ? undefined : toTransferRecord(own).created_by;
 }
 
 function keyOf({ error, transfers, created }: RequestTrace, operation: OperationId | null): string | null {

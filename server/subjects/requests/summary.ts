@@ -41,13 +41,31 @@ export function summarize(facts: RequestFacts, now: number): RequestSummary {
       effect === null ? `${name} succeeded. It moves no money.` : `${name} succeeded: ${effect.sentence}`;
     return { outcome: 'succeeded', moneyMoved: effect?.moneyMoved ?? 'no', sentence };
   }
-  const what = `${failure.status < 500 ? 'was refused' : 'failed'} with ${failure.code}: ${ended(failure.message)}`;
+  const what = `${verdictOf(facts.operation, failure)} ${ended(failure.message)}`;
   if (facts.operation === 'create_transfer_batch' && facts.transfers.length > 0) {
     const effect = effectOf(facts, now);
-    const sentence = `${name} created ${transfersIn(facts)}, and other rows failed. One of them ${what} ${effect?.sentence ?? ''}`;
+    const sentence = `${name} created ${transfersIn(facts)}, and other rows failed, such as this one: ${what} ${effect?.sentence ?? ''}`;
     return { outcome: 'partly_failed', moneyMoved: effect?.moneyMoved ?? 'no', sentence: sentence.trim() };
   }
-  return { outcome: 'failed', ...moneyOfFailure(facts, `${name} ${what}`, now) };
+  return { outcome: 'failed', ...moneyOfFailure(facts, what, now) };
+}
+
+/** Operations that move money: what they refuse is declined, as people say of cards. */
+const MOVES_MONEY: ReadonlySet<OperationId> = new Set([
+  'create_transfer',
+  'create_transfer_batch',
+  'capture_transfer',
+  'cancel_transfer',
+  'reverse_transfer',
+  'create_deposit',
+  'create_withdrawal',
+]);
+
+/** Why it was not done, in a few words. The message of a fault of the service says it all. */
+function verdictOf(operation: OperationId | null, { status, code }: NonNullable<RequestFacts['failure']>): string {
+  if (status >= 500) return 'Failed:';
+  const why = code.endsWith('_schema') ? 'invalid request' : code.replaceAll('_', ' ');
+  return `${operation !== null && MOVES_MONEY.has(operation) ? 'Declined' : 'Refused'}: ${why}.`;
 }
 
 function moneyOfFailure(facts: RequestFacts, what: string, now: number): Omit<RequestSummary, 'outcome'> {
@@ -76,7 +94,7 @@ function effectOf(facts: RequestFacts, now: number): Effect | null {
   if (reversal !== undefined) {
     const money = formatMoney(reversal.amount, reversal.currency);
     const of = `the transfer ${toWireId('tr', reversal.transferId)}`;
-    return { moneyMoved: 'yes', sentence: `${money} of ${of} was moved back.` };
+    return { moneyMoved: 'yes', sentence: `${money} of ${of} was reversed.` };
   }
   if (movement !== null) {
     const what = operation === 'create_withdrawal' ? 'taken out of' : 'paid into';

@@ -54,26 +54,40 @@ const WHOLE = [-1, 6] as const;
 /** Time to leave for what comes after the search, in milliseconds. */
 const RESERVED_MILLISECONDS = 1500;
 
+/** Whose request is looked up, and where. */
+export type Reach = {
+  readonly database: Database;
+  /** Only what belongs to this card program, without the audit log, which is for operators; null for everything. */
+  readonly programId: string | null;
+  /** Where the moves of a sandbox's clock are read; undefined where it cannot have been moved. */
+  readonly clock: Database | undefined;
+};
+
 /** Reads everything that is stored about a request (inner UUID), in statements that take turns with other long reads. */
 export async function traceRequest(
-  database: Database,
+  reach: Reach,
   requestId: string,
   { deadline, isGone }: Pick<CallContext, 'deadline' | 'isGone'>,
 ): Promise<RequestTrace> {
   const receivedAt = timeOfId(requestId);
-  const read = (statement: Statement): Promise<readonly Row[]> =>
-    readInTurn({ programId: 'requests', deadline, isGone }, () => readRows(database, statement));
+  const turn = { programId: reach.programId ?? 'requests', deadline, isGone };
+  const readFrom = (database: Database, statement: Statement): Promise<readonly Row[]> =>
+    readInTurn(turn, () => readRows(database, statement));
+  const read = (statement: Statement): Promise<readonly Row[]> => readFrom(reach.database, statement);
   const whole = rangeOf(receivedAt, WHOLE, 0);
-  const [row] = await read(readError(requestId, null));
+  const [row] = await read(readError(requestId, reach.programId));
   const error = row === undefined ? null : toLoggedError(row);
-  const audited = await read(findAuditEntries(requestId, whole.from, whole.to, MAX_SHOWN_OF_REQUEST));
+  const audited =
+    reach.programId === null ? await read(findAuditEntries(requestId, whole.from, whole.to, MAX_SHOWN_OF_REQUEST)) : [];
   const entries = audited.map(toAuditEntry);
   const nothing = { transfers: [], transferCount: 0, created: new Set<string>(), reversals: [], events: [] };
   if (error !== null && !canHaveDoneSomething(error)) {
     return { receivedAt, error, entries, ...nothing, complete: true };
   }
-  const aheads = toAheads(await read(readClockMoves(whole)), whole);
-  const programId = error?.programId ?? entries.find((entry) => entry.programId !== null)?.programId ?? null;
+  const moves = reach.clock === undefined ? [] : await readFrom(reach.clock, readClockMoves(whole));
+  const aheads = toAheads(moves, whole);
+  const programId =
+    reach.programId ?? error?.programId ?? entries.find((entry) => entry.programId !== null)?.programId ?? null;
   const made: Made[] = [];
   const events: CausedEvent[] = [];
   let complete = true;
@@ -85,7 +99,8 @@ export async function traceRequest(
   }
   const subjects = made.map(({ id, isTransfer }) => toWireId(isTransfer ? 'tr' : 'rev', id));
   for (const ahead of complete ? aheads : []) {
-    const found = await read(findEvents(requestId, subjects, whole, ahead, MAX_BATCH_ROWS));
+    const search = { requestId, programId: reach.programId, subjects };
+    const found = await read(findEvents(search, whole, ahead, MAX_BATCH_ROWS));
     events.push(...found.map(toCausedEvent));
   }
   return { receivedAt, error, entries, complete, ...(await readSubjects(read, made, events)) };

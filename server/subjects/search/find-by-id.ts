@@ -54,7 +54,7 @@ export async function findById(sought: Sought, { prefix, inner }: NonNullable<Te
       return show(read(findPrograms(isSought ? [inner] : [], '', 1)), (row) => foundProgram(toFoundProgram(row), 'id'));
     }
     case 'key':
-      return show(read(findKey(inner, programId)), (row) => foundKey(toFoundKey(row)));
+      return show(read(findKey(inner, programId)), (row) => foundKey(toFoundKey(row), 'id'));
     case 'wh':
       return show(read(readWebhook(inner, programId)), (row) => foundWebhook(toWebhookDetails(row)));
     case 'aud':

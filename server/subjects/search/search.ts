@@ -17,14 +17,17 @@ import {
   findCardsById,
   findCardsByLastFour,
   findCardsByName,
+  findCardsByPartOfHolder,
 } from '../../store/search/find-cards.ts';
 import {
+  findKeysByName,
   findKeyUses,
   findMovementsByReference,
   findPrograms,
   findReversals,
   type KeyUse,
   listProgramIds,
+  toFoundKey,
   toFoundMovement,
   toFoundProgram,
   toFoundReversal,
@@ -43,6 +46,7 @@ import {
   type Found,
   foundCard,
   foundCode,
+  foundKey,
   foundKeyUse,
   foundMovement,
   foundProgram,
@@ -187,8 +191,18 @@ async function findCode({ term, programId, period, read }: Sought): Promise<read
 /** Shorter texts are in too many names to mean one of them. */
 const MIN_NAME_LENGTH = 3;
 
-async function findNames({ term, programIds, read }: Sought): Promise<readonly Found[]> {
-  if (term.text.length < MIN_NAME_LENGTH || term.amounts.length > 0) return [];
-  const rows = await read(findPrograms(programIds, term.text, COUNT));
-  return rows.map((row) => foundProgram(toFoundProgram(row), 'name'));
+/** Holders that are compared with a part of a name: some hundredths of a second. */
+const MAX_HOLDERS_EXAMINED = 20_000;
+
+async function findNames({ term, programId, programIds, read }: Sought): Promise<readonly Found[]> {
+  const { text } = term;
+  if (text.length < MIN_NAME_LENGTH || term.amounts.length > 0) return [];
+  const cards = await read(findCardsByPartOfHolder(programIds, text, MAX_HOLDERS_EXAMINED, COUNT));
+  const programs = await read(findPrograms(programIds, text, COUNT));
+  const keys = await read(findKeysByName(text, programId, COUNT));
+  return [
+    ...cards.map((row) => foundCard(toCardDetails(row), 'holder_reference')),
+    ...programs.map((row) => foundProgram(toFoundProgram(row), 'name')),
+    ...keys.map((row) => foundKey(toFoundKey(row), 'name')),
+  ];
 }

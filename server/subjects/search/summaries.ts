@@ -124,9 +124,9 @@ export function foundWebhook(webhook: WebhookDetails): Found {
 }
 
 /** An API key. */
-export function foundKey(key: ReturnType<typeof toFoundKey>): Found {
+export function foundKey(key: ReturnType<typeof toFoundKey>, matched: Match): Found {
   const state = key.revokedAt === null ? '' : ', revoked';
-  return found('api_key', toWireId('key', key.keyId), 'id', `API key ${key.name}${state}`, key);
+  return found('api_key', toWireId('key', key.keyId), matched, `API key ${key.name}${state}`, key);
 }
 
 /** An entry of the audit log. */

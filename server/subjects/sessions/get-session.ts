@@ -5,6 +5,7 @@ import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import type { CallContext, Caller, Reply } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
+import type { Row } from '../../store/connection/database.ts';
 import { type CallerNames, readCallerNames, readProgramName, toCallerNames } from '../../store/session.ts';
 import { endsOf } from './read-sessions.ts';
 
@@ -21,7 +22,7 @@ export async function getSession(
 ): Promise<Reply<'get_session'>> {
   if (!('keyId' in caller)) {
     const [program] = await database.read(readProgramName(DEMO_PROGRAM_ID)).catch(() => []);
-    return { record: withoutKey(mode, program === undefined ? null : String(program.program_name)) };
+    return { record: withoutKey(mode, program) };
   }
   const [row] = await readRows(database, readCallerNames(caller.keyId, caller.sessionId ?? null));
   return { record: withKey(mode, caller, row === undefined ? undefined : toCallerNames(row)) };
@@ -29,19 +30,20 @@ export async function getSession(
 
 const NO_SESSION = { session_id: null, created_at: null, idle_ends_at: null, ends_at: null } as const;
 
-function withoutKey(mode: Mode, programName: string | null): CurrentSession {
+function withoutKey(mode: Mode, program: Row | undefined): CurrentSession {
   return {
     mode,
     caller: 'sandbox',
     all_programs: true,
     program_id: toWireId('prog', DEMO_PROGRAM_ID),
-    program_name: programName,
+    program_name: program === undefined ? null : String(program.program_name),
     key_id: null,
     key_name: null,
     key_expires_at: null,
     role: 'administrator',
     scopes: [...KEY_SCOPES],
     ...NO_SESSION,
+    sandbox_seconds_ahead: program === undefined ? null : Number(program.seconds_ahead),
   };
 }
 
@@ -61,6 +63,7 @@ function withKey(mode: Mode, caller: Bearing, names: CallerNames | undefined): C
     role: roleOf(caller.scopes),
     scopes: inOrder(caller.scopes),
     ...sessionOf(caller, names),
+    sandbox_seconds_ahead: mode === 'sandbox' ? (names?.secondsAhead ?? null) : null,
   };
 }
 

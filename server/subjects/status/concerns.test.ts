@@ -50,7 +50,7 @@ const SHORT: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegExp]>
   ],
   error_spool_filling: [{ error_log: { ...WELL.error_log, spool_bytes: 26 } }, /^26 bytes of errors wait/],
   errors_dropped: [{ error_log: { ...WELL.error_log, dropped: 1 } }, /^1 error could not be recorded/],
-  relay_late: [{ relay_lag_seconds: 61 }, /the oldest for 61 seconds/],
+  relay_late: [{ relay_lag_seconds: 61 }, /the oldest has waited for 61 seconds/],
   due_transfers_late: [{ due_late_seconds: 3_600 }, /is 60 minutes late/],
   books_not_verified: [{ unverifiedSeconds: 9 * 3_600 }, /last verified 9 hours ago/],
   books_not_balanced: [{ books: { verified_at: MOMENT, balanced: false } }, /do not balance/],

@@ -96,7 +96,10 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
   errors_dropped: ({ error_log: { dropped } }) =>
     when(dropped > 0, `${counted(dropped, 'error')} could not be recorded since the process was started.`),
   relay_late: ({ relay_lag_seconds: lag }) =>
-    when((lag ?? 0) > MAX_RELAY_LAG_SECONDS, `Events wait for a position, the oldest for ${durationOf(lag ?? 0)}.`),
+    when(
+      (lag ?? 0) > MAX_RELAY_LAG_SECONDS,
+      `New events are delayed: the oldest has waited for ${durationOf(lag ?? 0)}.`,
+    ),
   due_transfers_late: ({ due_late_seconds: late }) =>
     when((late ?? 0) > MAX_LATE_SECONDS, `The oldest transfer that is due is ${durationOf(late ?? 0)} late.`),
   books_not_verified: ({ books, unverifiedSeconds, verificationSeconds }) =>

@@ -158,7 +158,7 @@ function reversalSteps(reversal: Reversal, { transfer, postings }: TimelineFacts
   const { createdAt } = reversal;
   return [
     place(order, createdAt, 'reversal', `${money} was reversed${reason}`, { amount, ...ids }),
-    place(order, createdAt, 'posting', `${money} moved back from ${destination} to ${source}.`, {
+    place(order, createdAt, 'posting', `${money} reversed: it moved from ${destination} to ${source}.`, {
       amount,
       balances: balancesOf(posting, transfer),
       ...ids,

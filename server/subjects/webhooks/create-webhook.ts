@@ -127,6 +127,7 @@ const DEFAULT_CONCURRENCY = 10;
 const NEW_STATE = {
   status: 'enabled',
   statusReason: null,
+  failures: 0,
   failingSince: null,
   lastSuccessAt: null,
   lastFailureAt: null,

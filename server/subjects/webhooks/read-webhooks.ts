@@ -3,7 +3,7 @@ import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readCursor, readPage } from '../../calls/page.ts';
 import { readProgramFilter } from '../../calls/program.ts';
 import type { Service } from '../../calls/service.ts';
-import { listAttempts, toAttempt } from '../../store/webhooks/attempt.ts';
+import { type AttemptFilter, listAttempts, toAttempt } from '../../store/webhooks/attempt.ts';
 import { listWebhooks as listStatement, toWebhookDetails, type WebhookFilter } from '../../store/webhooks/webhook.ts';
 import { loadWebhook } from './find-webhook.ts';
 import { toAttemptRecord, toWebhookRecord } from './record.ts';
@@ -41,11 +41,13 @@ async function list(service: Service, call: Call<ListId>, filter: WebhookFilter)
 
 /** list_webhook_attempts and list_operator_webhook_attempts: what was sent to a webhook, newest first. */
 export async function listWebhookAttempts(service: Service, call: Call<AttemptsId>): Promise<Reply<AttemptsId>> {
-  const { event_id: sentId, succeeded, cursor } = call.query;
+  const { event_id: sentId, succeeded, status, cursor } = call.query;
   readCursor(call, 'att', cursor);
   const filter = {
     eventId: sentId === undefined ? null : readEventId(call, sentId),
     succeeded: succeeded === undefined ? null : succeeded === 'true',
+    status: status === undefined ? null : readStatus(call, status),
+    ...readPeriod(call),
   };
   const { webhookId } = await loadWebhook(service, call);
   const record = await readPage(service, call, {
@@ -63,4 +65,26 @@ function readEventId(call: Call<AttemptsId>, sentId: string): string {
   if (eventId !== undefined) return eventId;
   const message = `'event_id' is '${sentId}', which is not an event id (evt_ and 32 hex digits).`;
   throw schemaRefusal(call, message, '/event_id');
+}
+
+/** A status, such as `404`, a class of them, such as `5xx`, or `none`. */
+function readStatus(call: Call<AttemptsId>, sent: string): AttemptFilter['status'] {
+  if (sent === 'none') return sent;
+  const [, hundreds, rest] = /^([1-5])([0-9]{2}|xx)$/.exec(sent) ?? [];
+  if (hundreds === undefined || rest === undefined) {
+    const message = `'status' is '${sent}', but it must be a status such as 404, a class such as 5xx, or none.`;
+    throw schemaRefusal(call, message, '/status');
+  }
+  if (rest !== 'xx') return { from: Number(sent), to: Number(sent) };
+  return { from: Number(hundreds) * 100, to: Number(hundreds) * 100 + 99 };
+}
+
+/** When the attempts began. Refuses a period that cannot contain anything. */
+function readPeriod(call: Call<AttemptsId>): Pick<AttemptFilter, 'from' | 'to'> {
+  const { started_from: from, started_to: to } = call.query;
+  if (from !== undefined && to !== undefined && Date.parse(from) >= Date.parse(to)) {
+    const message = `'started_to' must be later than 'started_from', but it is '${to}', and 'started_from' is '${from}'.`;
+    throw schemaRefusal(call, message, '/started_to');
+  }
+  return { from: from === undefined ? null : new Date(from), to: to === undefined ? null : new Date(to) };
 }

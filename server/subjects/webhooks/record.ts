@@ -32,6 +32,7 @@ export function toWebhookRecord(webhook: WebhookDetails): WebhookRecord {
     })),
     position: webhook.cursor,
     backlog: webhook.backlog,
+    failures: webhook.failures,
     failing_since: webhook.failingSince?.toISOString() ?? null,
     last_success_at: webhook.lastSuccessAt?.toISOString() ?? null,
     last_failure_at: webhook.lastFailureAt?.toISOString() ?? null,

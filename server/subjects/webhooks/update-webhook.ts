@@ -140,7 +140,13 @@ function changeStatus(call: UpdateCall, before: WebhookDetails, after: WebhookDe
   return { after: { ...after, nextProbeAt }, writes: [probeNow(webhookId, nextProbeAt)] };
 }
 
-const ENABLED = { status: 'enabled', statusReason: null, failingSince: null, nextProbeAt: null } as const;
+const ENABLED = {
+  status: 'enabled',
+  statusReason: null,
+  failures: 0,
+  failingSince: null,
+  nextProbeAt: null,
+} as const;
 
 /** The change for the audit log: of headers, only the names. */
 function withoutHeaderValues({ headers, ...change }: UpdateCall['body']): object {

@@ -127,6 +127,11 @@ describe('a list', () => {
   test.each([
     ['a type', () => ({ type: 'transfer.pending' }), (event: WireEvent) => event.type === 'transfer.pending'],
     ['a group of types', () => ({ type: 'transfer.*' }), (event: WireEvent) => event.type.startsWith('transfer.')],
+    [
+      'several types and groups',
+      () => ({ type: 'transfer.pending,card.*' }),
+      (event: WireEvent) => event.type === 'transfer.pending' || event.type.startsWith('card.'),
+    ],
     ['a subject', () => ({ subject_id: card }), (event: WireEvent) => event.subject_id === card],
     [
       'both',
@@ -152,6 +157,8 @@ describe('a list', () => {
     [{ after: 999_999 }, /'after' is 999999, but the last event has position \d+\./, '/after'],
     [{ type: 'transfer.complete' }, /'type' is 'transfer.complete', which is neither a type of event/, '/type'],
     [{ type: '*' }, /neither a type of event nor a group/, '/type'],
+    [{ type: 'card.*,cards.*' }, /'type' contains 'cards\.\*', which is neither a type of event/, '/type'],
+    [{ type: 'card.*,' }, /'type' contains '', which is neither a type of event/, '/type'],
     [{ cursor: 'evt_1' }, /'cursor' must be the next_cursor/, '/cursor'],
     [{ cursor: '2', after: 3 }, /'cursor' must be the next_cursor/, '/cursor'],
   ])('refuses %j', async (query, message, field) => {

@@ -1,6 +1,6 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../../sdk/client.ts';
-import { programKey, withSecret } from '../../harness/keys.ts';
+import { operatorKey, programKey, withSecret } from '../../harness/keys.ts';
 import { waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 import { held, inSeconds, newCard } from '../arrange.ts';
@@ -11,7 +11,7 @@ afterAll(() => expectBalancedBooks(running()));
 
 type Made = { readonly response: { readonly requestId?: string | undefined } };
 const requestOf = async (making: Promise<Made>): Promise<string> => (await making).response.requestId ?? '';
-const traceOf = async (making: Promise<Made>) => client().requests.get(await requestOf(making));
+const traceOf = async (making: Promise<Made>) => client().requests.inspect(await requestOf(making));
 
 /** What is found of a refused request, once its error is stored. */
 async function traceOfRefused(making: Promise<unknown>) {
@@ -21,10 +21,10 @@ async function traceOfRefused(making: Promise<unknown>) {
       .errors.inspect(requestId)
       .then(Boolean, () => false),
   );
-  return client().requests.get(requestId);
+  return client().requests.inspect(requestId);
 }
 
-describe('get_request finds', () => {
+describe('inspect_request finds', () => {
   test('a load: the transfer, its event, who sent it, and that money moved', async () => {
     const card_id = await newCard(client());
     const made = await client().transfers.create({ amount: 1250, card_id });
@@ -71,7 +71,7 @@ describe('get_request finds', () => {
       events: [{ type: 'transfer.completed', subject_id: hold.transfer_id }],
     });
     // The first request is still about its own event only; that money has moved since is said.
-    const first = await client().requests.get(hold.request_id);
+    const first = await client().requests.inspect(hold.request_id);
     expect(first).toMatchObject({
       operation: 'create_transfer',
       money_moved: 'yes',
@@ -95,7 +95,7 @@ describe('get_request finds', () => {
       transfers: [{ transfer_id, reversed_amount: 300 }],
       events: [{ type: 'reversal.completed', subject_id: reversal.reversal_id }],
     });
-    expect(trace.summary).toBe(`reverse_transfer succeeded: 3.00 USD of the transfer ${transfer_id} was moved back.`);
+    expect(trace.summary).toBe(`reverse_transfer succeeded: 3.00 USD of the transfer ${transfer_id} was reversed.`);
   });
 
   test('changes of cards, and the transfer that closing one makes', async () => {
@@ -157,7 +157,7 @@ describe('get_request finds', () => {
         .errors.inspect(requestId)
         .then(Boolean, () => false),
     );
-    expect(await client().requests.get(requestId)).toMatchObject({
+    expect(await client().requests.inspect(requestId)).toMatchObject({
       operation: 'create_transfer_batch',
       outcome: 'partly_failed',
       status: 200,
@@ -178,7 +178,7 @@ describe('get_request finds', () => {
       transfers: [],
       error: { code: 'insufficient_funds', checks: { available: '0', amount: '5' }, causes: [] },
     });
-    expect(trace.summary).toMatch(/^create_transfer was refused with insufficient_funds: .* No money moved\.$/);
+    expect(trace.summary).toMatch(/^Declined: insufficient funds\. .* No money moved\.$/);
   });
 
   test('transfers of a sandbox whose clock was moved, also after it was moved back', async () => {
@@ -191,7 +191,7 @@ describe('get_request finds', () => {
     await client().sandbox.moveClock({ seconds_ahead: 0 });
     const now = await client().transfers.create({ amount: 10, card_id, scheduled_for: inSeconds(days) });
     for (const { request_id, transfer_id } of [later, between, now]) {
-      expect(await client().requests.get(request_id)).toMatchObject({
+      expect(await client().requests.inspect(request_id)).toMatchObject({
         transfers: [{ transfer_id }],
         events: [{ subject_id: transfer_id }],
       });
@@ -199,21 +199,21 @@ describe('get_request finds', () => {
   });
 });
 
-describe('get_request finds nothing', () => {
+describe('inspect_request finds nothing', () => {
   test('of what leaves nothing, and says what does', async () => {
     const card_id = await newCard(client());
     const { requestId = '' } = (await client().cards.get(card_id)).response;
-    const refused = await refusalOf(client().requests.get(requestId));
+    const refused = await refusalOf(client().requests.inspect(requestId));
     expect(refused).toMatchObject({ Status: 404, Code: 'request_not_found' });
     expect(refused.message).toContain('reads and replays');
     const first = await client().transfers.create({ amount: 1, card_id }, { idempotencyKey: card_id });
     const replay = await client().transfers.create({ amount: 1, card_id }, { idempotencyKey: card_id });
-    const unknown = await refusalOf(client().requests.get(replay.response.requestId ?? ''));
+    const unknown = await refusalOf(client().requests.inspect(replay.response.requestId ?? ''));
     expect(unknown.Code).toBe('request_not_found');
     expect(unknown.Message).toContain("'Original-Request-Id'");
     const original = replay.response.headers.get('original-request-id') ?? '';
     expect(original).toBe(first.request_id);
-    expect(await client().requests.get(original)).toMatchObject({ transfer_count: 1 });
+    expect(await client().requests.inspect(original)).toMatchObject({ transfer_count: 1 });
   });
 
   test('for ids that no request has: a malformed one, one of 1970, one of the far future', async () => {
@@ -223,8 +223,124 @@ describe('get_request finds nothing', () => {
       'req_00000000000070008000000000000000',
       `req_${'f'.repeat(32)}`,
     ]) {
-      const refused = await refusalOf(client().requests.get(id));
+      const refused = await refusalOf(client().requests.inspect(id));
       expect(refused).toMatchObject({ Status: 404, Code: 'request_not_found' });
     }
+  });
+});
+
+describe('get_request, for a key of the card program', () => {
+  let programId: string;
+  let own: TransferService;
+  let card_id: string;
+
+  const clientOf = async (body: Parameters<TransferService['keys']['create']>[0]): Promise<TransferService> => {
+    const { key } = await withSecret(client().keys.create(body));
+    return new TransferService({ baseUrl: running().url, key, timeoutMilliseconds: 120_000 });
+  };
+  const ownTrace = async (making: Promise<Made>) => own.requests.get(await requestOf(making));
+  const notFound = async (from: TransferService, requestId: string) =>
+    expect(await refusalOf(from.requests.get(requestId))).toMatchObject({
+      Status: 404,
+      Code: 'request_not_found',
+      Message: expect.stringContaining(`Nothing is stored about a request '${requestId}' in this card program.`),
+    });
+
+  beforeAll(async () => {
+    programId = (await client().programs.create({ name: 'Looks up', currency: 'USD' })).program_id;
+    await client().deposits.create(programId, { amount: 100_000 });
+    own = await clientOf(programKey('Shop', programId));
+    card_id = await newCard(own);
+  });
+
+  test('shows a transfer as operators see it, without the audit log', async () => {
+    const made = await own.transfers.create({ amount: 1250, card_id });
+    const trace = await own.requests.get(made.request_id);
+    const { audit_entries: _, ...ofOperators } = await client().requests.inspect(made.request_id);
+    expect({ ...trace }).toEqual(ofOperators);
+    expect(trace).toMatchObject({ program_id: programId, caller: made.created_by, transfers: [{ ...made }] });
+  });
+
+  test('shows reversals, changes of cards, and batches', async () => {
+    const { transfer_id } = await own.transfers.create({ amount: 700, card_id });
+    const reversal = await own.transfers.reverse(transfer_id, { amount: 300 });
+    expect(await ownTrace(Promise.resolve(reversal))).toMatchObject({
+      operation: 'reverse_transfer',
+      money_moved: 'yes',
+      reversals: [{ ...reversal }],
+      transfers: [{ transfer_id }],
+    });
+    const changed = await ownTrace(own.cards.update(card_id, { holder_reference: 'employee 7' }));
+    expect(changed).toMatchObject({ operation: 'update_card', money_moved: 'no', events: [{ subject_id: card_id }] });
+    const rows = Array.from({ length: 3 }, (_, index) => ({
+      amount: 1,
+      card_id,
+      idempotency_key: `${card_id}-${index}`,
+    }));
+    expect(await ownTrace(own.transfers.createBatch(rows))).toMatchObject({
+      operation: 'create_transfer_batch',
+      transfer_count: 3,
+    });
+  });
+
+  test('shows a refusal without its checks, causes and kind of caller', async () => {
+    const { requestId } = await refusalOf(own.transfers.create({ amount: 99_999_999, card_id }));
+    await waitFor('the error is stored', () => own.errors.get(requestId).then(Boolean, () => false));
+    const trace = await own.requests.get(requestId);
+    expect(trace).toMatchObject({ outcome: 'failed', status: 409, money_moved: 'no', transfers: [] });
+    expect(trace.error).toEqual({ ...(await own.errors.get(requestId)) });
+    expect(JSON.stringify(trace)).not.toMatch(/"checks"|"causes"|program_key|audit_entries/);
+  });
+
+  test('finds transfers of a sandbox whose clock was moved', async () => {
+    const days = 86_400;
+    await client().sandbox.moveClock({ seconds_ahead: 30 * days });
+    const later = await own.transfers.create({ amount: 8, card_id });
+    await client().sandbox.moveClock({ seconds_ahead: 0 });
+    expect(await own.requests.get(later.request_id)).toMatchObject({
+      transfers: [{ transfer_id: later.transfer_id }],
+      events: [{ subject_id: later.transfer_id }],
+    });
+  });
+
+  test('finds nothing of operators, of another program, and of no request, and says the same of each', async () => {
+    const deposit = await requestOf(client().deposits.create(programId, { amount: 5 }));
+    const withdrawal = await requestOf(client().withdrawals.create(programId, { amount: 5 }));
+    const renamed = await requestOf(client().programs.update(programId, { name: 'Looked up' }));
+    const stopped = await requestOf(client().switch.disable({ program_id: programId, reason: 'a test' }));
+    const started = await requestOf(client().switch.enable({ program_id: programId }));
+    const key = await requestOf(client().keys.create(programKey('Another', programId)));
+    const elsewhere = await client().transfers.create({ amount: 5, card_id: await newCard(client()) });
+    const never = `req_${'0'.repeat(12)}70008${'0'.repeat(15)}`;
+    for (const requestId of [deposit, withdrawal, renamed, stopped, started, key, elsewhere.request_id, never]) {
+      await notFound(own, requestId);
+    }
+  });
+
+  test('shows what an operator did within the program with its operations, as the program can read it anyway', async () => {
+    const { key_id, key } = await withSecret(client().keys.create(operatorKey('Support')));
+    const support = new TransferService({ baseUrl: running().url, key, programId, timeoutMilliseconds: 120_000 });
+    const made = await support.transfers.create({ amount: 5, card_id });
+    expect(await own.requests.get(made.request_id)).toMatchObject({
+      caller: key_id,
+      transfers: [{ created_by: key_id }],
+    });
+    expect(await support.requests.get(made.request_id)).toMatchObject({ program_id: programId });
+  });
+
+  test('needs the scopes of all that it shows', async () => {
+    const { request_id } = await own.transfers.create({ amount: 5, card_id });
+    const scopes = ['errors:read', 'transfers:read', 'events:read'] as const;
+    const narrow = await clientOf({ name: 'Narrow', program_id: programId, scopes: [...scopes] });
+    expect((await narrow.requests.get(request_id)).transfer_count).toBe(1);
+    for (const missing of scopes) {
+      const others = scopes.filter((scope) => scope !== missing);
+      const lacking = await clientOf({ name: 'Lacking', program_id: programId, scopes: others });
+      const refused = await refusalOf(lacking.requests.get(request_id));
+      expect(refused).toMatchObject({ Status: 403, Code: 'forbidden' });
+      expect(refused.message).toContain(`'${missing}'`);
+    }
+    const refused = await refusalOf(own.requests.inspect(request_id));
+    expect(refused).toMatchObject({ Status: 403, Code: 'forbidden' });
   });
 });

@@ -101,6 +101,17 @@ describe('search', () => {
     expect(await find('gift shop')).toEqual([`program ${programs.shop} by name`]);
   });
 
+  test('finds cards and keys by a part of a name, whatever the letters, and only in the program that is named', async () => {
+    const shop = { programId: programs.shop };
+    await client().cards.create({ card_id: 'held-1', holder_reference: 'Priya Raman' }, shop);
+    await client().cards.create({ card_id: 'held-2', holder_reference: 'PRIYA' }, { programId: programs.yen });
+    expect(await find('Priya')).toEqual(['card held-2 by holder_reference', 'card held-1 by holder_reference']);
+    expect(await find('raman')).toEqual(['card held-1 by holder_reference']);
+    expect(await find('priya', { program_id: programs.yen })).toEqual(['card held-2 by holder_reference']);
+    expect(await find('pr')).toEqual([]);
+    expect(await find('Till')).toEqual([`api_key ${made.key} by name`]);
+  });
+
   test('an id is only sought in the program that is named', async () => {
     expect(await find(made.load ?? '', { program_id: programs.shop })).toHaveLength(1);
     for (const name of ['load', 'reversal', 'deposit', 'refused', 'key', 'event']) {

@@ -139,7 +139,7 @@ describe('a different request with the same key', () => {
     for (const body of [refused, LOAD]) {
       const requestId = String((await send(key, body)).headers['request-id']);
       const checks = () =>
-        client.requests.get(requestId).then(
+        client.requests.inspect(requestId).then(
           ({ error }) => error?.checks,
           () => undefined,
         );

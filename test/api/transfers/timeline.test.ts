@@ -141,7 +141,7 @@ describe('get_transfer_timeline', () => {
     ]);
     expect(ends.map(({ money }) => money.moved)).toEqual(['no', 'no', 'no', 'held']);
     expect(ends[1]?.money.sentence).toMatch(
-      /^No money moved: the transfer was refused with insufficient_funds when it/,
+      /^No money moved: the transfer was declined when it was due at \S+: insufficient funds\.$/,
     );
     expect(ends[1]?.steps[3]).toMatchObject({ code: 'insufficient_funds', status: 409 });
     expect(ends.flatMap(({ truncated }) => truncated)).toEqual([]);
@@ -189,7 +189,7 @@ describe('get_transfer_timeline', () => {
     expect(stepsOf(timeline, 'posting').at(-1)?.balances).toEqual([change(card, 48, 47)]);
     expect(stepsOf(timeline, 'posting')).toHaveLength(51);
     expect(timeline.money.moved).toBe('partly_moved_back');
-    expect(timeline.money.sentence).toMatch(/0.53 USD has been moved back, which leaves 0.47 USD\.$/);
+    expect(timeline.money.sentence).toMatch(/0.53 USD has been reversed, which leaves 0.47 USD\.$/);
     expect(timeline.truncated.map(({ kind }) => kind)).toEqual(['reversal']);
   });
 

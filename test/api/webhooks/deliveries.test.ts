@@ -176,4 +176,51 @@ describe('list_webhook_attempts', () => {
     expect(await listed({ event_id: eventIds[3], succeeded: 'true' })).toEqual([]);
     expect(await listed({ event_id: eventIds[4], succeeded: 'true' })).toEqual([4]);
   });
+
+  test('filters by status and by time', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    const now = Date.now();
+    const hoursAgo = (hours: number) => now - hours * 3_600_000;
+    const statuses = [204, 404, 500, 503, null];
+    for (const [at, status] of statuses.entries()) {
+      const startedAt = hoursAgo(statuses.length - at);
+      await admin.query(
+        `insert into webhook_attempt (attempt_id, webhook_id, program_id, event_id, event_type, kind, try, started_at,
+            milliseconds, succeeded, status, error)
+          select $1, webhook_id, program_id, $2, 'card.created', 'event', 1, $3, 12, $4, $5, $6
+          from webhook where webhook_id = $7`,
+        [
+          ...[idAt(startedAt), randomUUIDv7(), new Date(startedAt), status === 204, status],
+          ...[status === null ? 'connect_timeout' : null, innerId(id)],
+        ],
+      );
+    }
+    const listed = async (query: object) =>
+      (await client.webhooks.attempts(id, query)).data.map(({ status }) => status);
+    const at = (hours: number) => new Date(hoursAgo(hours)).toISOString();
+    expect(await listed({ status: '404' })).toEqual([404]);
+    expect(await listed({ status: '5xx', succeeded: 'false' })).toEqual([503, 500]);
+    expect(await listed({ status: 'none' })).toEqual([null]);
+    expect(await listed({ started_from: at(3) })).toEqual([null, 503, 500]);
+    expect(await listed({ started_from: at(3), started_to: at(1) })).toEqual([503, 500]);
+    expect(await listed({ started_to: at(4), limit: 5 })).toEqual([204]);
+    expect(await listed({ status: '5xx', started_from: at(2.5) })).toEqual([503]);
+    const [first] = (await client.webhooks.attempts(id, { status: '5xx', limit: 1 })).data;
+    expect(await listed({ status: '5xx', cursor: first?.attempt_id })).toEqual([500]);
+  });
+
+  test.each([
+    [{ status: '600' }, '/status', "'status' is '600', but it must be a status such as 404"],
+    [{ status: '5x' }, '/status', 'a class such as 5xx, or none.'],
+    [
+      { started_from: '2026-01-02T00:00:00Z', started_to: '2026-01-01T00:00:00Z' },
+      '/started_to',
+      "'started_to' must be later than 'started_from'",
+    ],
+  ])('refuses %j', async (query, field, message) => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    const refused = await refusalOf(client.webhooks.attempts(id, query));
+    expect(refused).toMatchObject({ Status: 400, Code: 'list_webhook_attempts_schema', field });
+    expect(refused.Message).toContain(message);
+  });
 });

@@ -48,6 +48,7 @@ describe('create_webhook', () => {
       secrets: [{ secret_id: expect.stringMatching(/^sec_/), created_at: made.created_at, expires_at: null }],
       position,
       backlog: 0,
+      failures: 0,
       failing_since: null,
       last_success_at: null,
       last_failure_at: null,

@@ -80,9 +80,9 @@ describe('the checks of an error', () => {
     expect(await outputOf('errors inspect req_1', ambiguous)).toContain('checks.amount: 98765\n');
   });
 
-  test('are the same in requests show, which shows no field twice', async () => {
+  test('are the same in requests inspect, which shows no field twice', async () => {
     const request = {
-      ...Object(exampleReply('get_request')),
+      ...Object(exampleReply('inspect_request')),
       request_id: 'req_1',
       received_at: REFUSED.created_at,
       operation: 'create_transfer',
@@ -91,14 +91,14 @@ describe('the checks of an error', () => {
       idempotency_key: REFUSED.idempotency_key,
       status: REFUSED.status,
       money_moved: 'no',
-      summary: `create_transfer was refused with ${REFUSED.code}: ${REFUSED.message} No money moved.`,
+      summary: `Declined: insufficient funds. ${REFUSED.message} No money moved.`,
       error: REFUSED,
       transfers: [],
       reversals: [],
       events: [],
       audit_entries: [],
     };
-    const output = await outputOf('requests show req_1', request);
+    const output = await outputOf('requests inspect req_1', request);
     expect(output).toContain(SHOWN);
     expect(output).toContain(`code: ${REFUSED.code}\n`);
     const names = [...output.matchAll(/^([a-z_.]+):/gm)].map(([, name]) => name);
@@ -107,7 +107,9 @@ describe('the checks of an error', () => {
     expect(names).not.toContain('message');
     // What differs is no repetition: the error log did not know yet whether money had moved.
     const settled = { ...request, money_moved: 'yes', error: { ...REFUSED, money_moved: 'unknown' } };
-    expect(await outputOf('requests show req_1', settled)).toMatch(/money_moved: yes\n[\s\S]*money_moved: unknown\n/);
+    expect(await outputOf('requests inspect req_1', settled)).toMatch(
+      /money_moved: yes\n[\s\S]*money_moved: unknown\n/,
+    );
   });
 });
 

@@ -1,5 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { whoMay } from '../../../console/format/operators/roles.ts';
+import { OPERATIONS } from '../../../contract/operations.ts';
 import { includesScope, type KeyScope, PROGRAM_SCOPES, ROLE_NAMES, ROLES } from '../../../contract/scope.ts';
 import { programKey, withSecret } from '../../harness/keys.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
@@ -26,7 +28,7 @@ const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; reado
     buttons: /^(Suspend|Activate|Close|Mark|Report|Change|Block)/,
   },
   { path: '/console/programs/:program_id', scope: 'funding:write', buttons: /^(Deposit|Withdraw|Record|Pay)/ },
-  { path: '/console/switch', scope: 'switch:write', buttons: /^(Disable|Enable)/ },
+  { path: '/console/switch', scope: 'switch:write', buttons: /^(Stop|Restart)/ },
   { path: '/console/keys', scope: 'keys:write', buttons: /^(Create|New|Roll|Revoke|End)/ },
   { path: '/console/webhooks', scope: 'webhooks:write', buttons: /^(Create|New|Add)/ },
   {
@@ -65,6 +67,15 @@ async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> 
   expect(wrong).toEqual([]);
   expect(forbidden, 'asked for what the caller may not have').toEqual([]);
 }
+
+test('whom a screen says to ask may do it, and nobody with fewer scopes', () => {
+  for (const [id, { scope, reach }] of Object.entries(OPERATIONS)) {
+    const isRead = scope === null || /:read$/.test(scope);
+    if (isRead || reach === 'sandbox') continue;
+    const first = ROLE_NAMES.find((role) => includesScope(ROLES[role], scope));
+    expect(whoMay(id as keyof typeof OPERATIONS), id).toMatch(new RegExp(`^an? ${first}$`));
+  }
+});
 
 /** The titles in the navigation, in its order. */
 const titles = (page: Page) =>

@@ -256,8 +256,8 @@ const UPDATED = [
 
 const DETAILS = [
   ...WEBHOOK,
-  ...(['status', 'status_reason', 'cursor', 'failing_since', 'last_success_at', 'last_failure_at'] as const),
-  'next_probe_at',
+  ...(['status', 'status_reason', 'cursor', 'failures', 'failing_since', 'last_success_at'] as const),
+  ...(['last_failure_at', 'next_probe_at'] as const),
 ];
 
 const DELIVERED = [

@@ -1,0 +1,109 @@
+import { useEffect } from 'preact/hooks';
+import { navigate, useLocation } from '../data/location.ts';
+import { useName } from '../data/names.ts';
+import type { ChosenProgram } from '../data/program.ts';
+import { useSession } from '../data/session.ts';
+import { findRoute, ROUTES, type Route } from './routes.ts';
+
+const NAME = 'console.program';
+
+/** Where the page was opened: only there can a link name a thing without its program, since those of the console name it. */
+const FIRST_PATH = window.location.pathname;
+
+/** The program that was chosen last: in this tab, else in this browser. */
+function remembered(): string | undefined {
+  try {
+    return window.sessionStorage.getItem(NAME) ?? window.localStorage.getItem(NAME) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function remember(programId: string | undefined): void {
+  try {
+    for (const storage of [window.sessionStorage, window.localStorage]) {
+      if (programId === undefined) storage.removeItem(NAME);
+      else storage.setItem(NAME, programId);
+    }
+  } catch {
+    // A browser that stores nothing for us: the choice is in the URL only.
+  }
+}
+
+/** Shows a program where the reader is: it is in the URL, so that links to a view name it. */
+export function chooseProgram(programId: string, options: { readonly replace?: boolean } = {}): void {
+  remember(programId);
+  const query = new URLSearchParams(window.location.search);
+  query.set('program', programId);
+  navigate(`${window.location.pathname}?${query}`, options);
+}
+
+/** Goes to another program. From a screen about one thing, which is not of that program, to the list of such things. */
+export function goToProgram(programId: string): void {
+  const { route, parameters } = findRoute(window.location.pathname) ?? {};
+  if (parameters?.program_id !== undefined) {
+    remember(programId);
+    navigate(`/console/programs/${encodeURIComponent(programId)}?program=${encodeURIComponent(programId)}`);
+    return;
+  }
+  const list = route?.ofProgram === true && isAboutOne(route) ? listOf(route) : undefined;
+  if (list === undefined) chooseProgram(programId);
+  else {
+    remember(programId);
+    navigate(`${list.path}?program=${encodeURIComponent(programId)}`);
+  }
+}
+
+/** Whether a screen is about one thing, which belongs to one program. */
+export function isAboutOne({ path }: Route): boolean {
+  return path.includes(':');
+}
+
+/** The screen with the list of what a screen shows one of. */
+function listOf({ path }: Route): Route | undefined {
+  const [, , subject = ''] = path.split('/');
+  return ROUTES.find((route) => [`/console/${subject}`, `/console/${subject}s`].includes(route.path));
+}
+
+/**
+ * The program of the key, else that of the screen if it is about a program, else that of the URL, else the last one chosen;
+ * in a sandbox without keys its own. What the URL names is remembered, and what is shown is put into the URL. A link to
+ * one thing that names no program is a guess: the thing may be of another one.
+ */
+export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean } {
+  const { allPrograms, programId: own, can } = useSession();
+  const { path, query } = useLocation();
+  const { route, parameters } = findRoute(path) ?? {};
+  const inUrl = query.get('program') || undefined;
+  const last = allPrograms ? remembered() : undefined;
+  const ofScreen = allPrograms ? parameters?.program_id : undefined;
+  const isLink = path === FIRST_PATH && inUrl === undefined && route?.ofProgram === true && isAboutOne(route);
+  const isGuess = isLink && allPrograms && can('search');
+  const chosen = allPrograms ? (ofScreen ?? inUrl ?? last) : undefined;
+  const { name, isMissing } = useName('program', chosen);
+  // Who may read no programs has no name of any.
+  const isThere = name !== undefined || !can('list_programs');
+  const isForgotten = isMissing && ofScreen === undefined && chosen === last;
+  useEffect(() => {
+    if (chosen === undefined || isGuess) return;
+    if (isForgotten) {
+      // A program of another ledger that was served here.
+      remember(undefined);
+      putIntoUrl(undefined);
+      return;
+    }
+    if (isThere && chosen !== last) remember(chosen);
+    if (inUrl !== chosen && (isThere || ofScreen === undefined)) putIntoUrl(chosen);
+  }, [chosen, last, ofScreen, inUrl, isThere, isGuess, isForgotten, path]);
+  const isNone = isMissing && (isForgotten || ofScreen !== undefined);
+  const programId = (isNone ? (isForgotten ? undefined : (inUrl ?? last)) : chosen) ?? own ?? undefined;
+  return { programId, isKnown: programId !== undefined, isGuess };
+}
+
+/** Has the URL name a program, or none, without going anywhere. */
+export function putIntoUrl(programId: string | undefined): void {
+  const next = new URLSearchParams(window.location.search);
+  if (programId === undefined) next.delete('program');
+  else next.set('program', programId);
+  navigate(next.size === 0 ? window.location.pathname : `${window.location.pathname}?${next}`, { replace: true });
+}

@@ -1,0 +1,183 @@
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import type uPlot from 'uplot';
+import { formatCount } from '../../format/amounts.ts';
+import { formatMoment } from '../../format/times.ts';
+import { axesOf, colorOf, type Series, usePlot } from './plot.ts';
+
+type ChartParts = {
+  /** What it shows: its caption. */
+  readonly title: string;
+  /** Seconds since 1970, one for each value of each series, ascending. */
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+  /** How a value is written; by default as a count. */
+  readonly format?: (value: number) => string;
+  readonly height?: number;
+};
+
+/** Points only where a value has no neighbour: a line does not show it. */
+const ALONE: uPlot.Series.Points = {
+  show: true,
+  size: 5,
+  filter: ({ data }, at) => {
+    const values = data[at] ?? [];
+    const isKnown = (place: number): boolean => typeof values[place] === 'number';
+    return [...values.keys()].filter((place) => isKnown(place) && !isKnown(place - 1) && !isKnown(place + 1));
+  },
+};
+
+/** Lines over time. */
+export function LineChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
+  const data = useMemo(
+    () => [times, ...series.map(({ values }) => values)] as unknown as uPlot.AlignedData,
+    [times, series],
+  );
+  const [cursor, setCursor] = useState<number | undefined>(undefined);
+  const { element, hasFailed } = usePlot(
+    (within) => ({
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false }, points: { size: 6 } },
+      hooks: { setCursor: [({ cursor: { idx } }) => setCursor(idx ?? undefined)] },
+      scales: { y: { range: (_, __, max) => [0, topOf(max)] } },
+      axes: axesOf(within, format),
+      series: [{}, ...series.map(({ tone }) => ({ stroke: colorOf(within, tone), width: 1.5, points: ALONE }))],
+    }),
+    data,
+    height,
+    [series.map(({ label, tone }) => label + tone).join()],
+  );
+  return (
+    <ChartFigure title={title} times={times} series={series} format={format} at={cursor} isOpen={hasFailed}>
+      {!hasFailed && <div ref={element} class={height > 120 ? 'plot' : 'plot low'} aria-hidden="true" />}
+    </ChartFigure>
+  );
+}
+
+/** Bars over time, one series upon the other. */
+export function BarChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
+  const data = useMemo(() => stacked(times, series), [times, series]);
+  const [cursor, setCursor] = useState<number | undefined>(undefined);
+  const { element, hasFailed } = usePlot(
+    (within, { paths }) => ({
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false }, points: { show: false } },
+      hooks: { setCursor: [({ cursor: { idx } }) => setCursor(idx ?? undefined)] },
+      scales: { x: { range: withHalfABar }, y: { range: (_, __, max) => [0, Math.max(topOf(max), 1)] } },
+      axes: axesOf(within, format),
+      series: [
+        {},
+        // The sums of all come first, so that the lower ones are drawn over them.
+        ...series.toReversed().map(({ tone }) => ({
+          stroke: colorOf(within, tone),
+          fill: colorOf(within, tone),
+          width: 0,
+          points: { show: false },
+          ...(paths.bars === undefined ? {} : { paths: paths.bars({ size: [0.8, 40] }) }),
+        })),
+      ],
+    }),
+    data,
+    height,
+    [series.map(({ label, tone }) => label + tone).join()],
+  );
+  return (
+    <ChartFigure title={title} times={times} series={series} format={format} at={cursor} isOpen={hasFailed}>
+      {!hasFailed && <div ref={element} class={height > 120 ? 'plot' : 'plot low'} aria-hidden="true" />}
+    </ChartFigure>
+  );
+}
+
+/** The top of an axis, with some room; one unit where there is nothing to show. */
+function topOf(max: number | null): number {
+  return max === null || max <= 0 ? 1 : max * 1.1;
+}
+
+/** The times from the beginning of the first bar to the end of the last: uPlot would cut both in halves. */
+function withHalfABar({ data: [times] }: uPlot, first: number, last: number): [number, number] {
+  const half = ((times[1] ?? 0) - (times[0] ?? 0)) / 2;
+  return [first - half, last + half];
+}
+
+/** The sums of the series up to each one, the last first. */
+function stacked(times: readonly number[], series: readonly Series[]): uPlot.AlignedData {
+  const sums: number[] = times.map(() => 0);
+  const rows = series.map(({ values }) => {
+    for (const at of sums.keys()) sums[at] = (sums[at] ?? 0) + (values[at] ?? 0);
+    return [...sums];
+  });
+  return [times, ...rows.toReversed()] as unknown as uPlot.AlignedData;
+}
+
+/** The most rows of the table below a chart. */
+const MAX_TABLE_ROWS = 60;
+
+/** What scrolls has to be reached by Tab, or it cannot be scrolled by keyboard. */
+const scrolling = (label: string) => ({ role: 'region', 'aria-label': label, tabIndex: 0 }) as const;
+
+/** What all charts have: the caption, the legend with the values under the pointer, and the numbers as a table. */
+function ChartFigure({
+  title,
+  times,
+  series,
+  format = formatCount,
+  at,
+  isOpen,
+  children,
+}: ChartParts & {
+  readonly at: number | undefined;
+  readonly isOpen: boolean;
+  readonly children: ComponentChildren;
+}) {
+  const shown = at !== undefined && at < times.length ? at : times.length - 1;
+  // Where nothing was measured there is nothing to write.
+  const textOf = (value: number | null | undefined) => (value === null || value === undefined ? '' : format(value));
+  const moment = (seconds: number | undefined) =>
+    seconds === undefined ? '' : formatMoment(new Date(seconds * 1000).toISOString());
+  const first = Math.max(times.length - MAX_TABLE_ROWS, 0);
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span class="chart-title">{title}</span>
+        <ul class="legend">
+          {series.map(({ label, tone, values }) => (
+            <li key={label}>
+              <span class={`swatch tone-${tone}`} aria-hidden="true" />
+              {label} <b>{textOf(values[shown])}</b>
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+      {children}
+      <details open={isOpen}>
+        <summary>Show data</summary>
+        <div class="numbers-scroll" {...scrolling(`Data of ${title}`)}>
+          <table class="table numbers">
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                {series.map(({ label }) => (
+                  <th key={label} scope="col" class="end">
+                    {label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {times.slice(first).map((time, row) => (
+                <tr key={time}>
+                  <td>{moment(time)}</td>
+                  {series.map(({ label, values }) => (
+                    <td key={label} class="end">
+                      {textOf(values[first + row])}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  );
+}

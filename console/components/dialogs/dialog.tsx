@@ -1,0 +1,95 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { Button } from '../button.tsx';
+import { ErrorRecord } from '../error-record.tsx';
+
+/** A dialog over the page. Escape closes it, and the focus goes back to where it was: the browser's `<dialog>` does both. */
+export function Dialog({
+  title,
+  children,
+  onClose,
+  wide = false,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  readonly onClose: () => void;
+  readonly wide?: boolean;
+}) {
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isGone = useRef(false);
+  const close = () => {
+    if (!isGone.current) onClose();
+  };
+  useEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    // The first field; where there is none, the button that changes nothing.
+    const fields = shown?.querySelectorAll<HTMLElement>('.dialog-body :is(input, select, textarea)');
+    (fields?.[0] ?? shown?.querySelector<HTMLElement>('.dialog-actions button:last-child'))?.focus();
+    return () => {
+      // Its event comes later, and must not close another dialog that has taken its place.
+      isGone.current = true;
+      shown?.close();
+    };
+  }, []);
+  return (
+    <dialog ref={dialog} class={wide ? 'dialog wide' : 'dialog'} aria-labelledby={id} onClose={close}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button class="close" type="button" aria-label="Close" onClick={() => dialog.current?.close()}>
+          <svg viewBox="0 0 16 16" aria-hidden="true">
+            <path d="m3.5 3.5 9 9m0-9-9 9" />
+          </svg>
+        </button>
+      </header>
+      <div class="dialog-body">{children}</div>
+    </dialog>
+  );
+}
+
+/** Asks before something is changed. Say in `children` what will happen: the amount, the card, what cannot be undone. */
+export function ConfirmDialog({
+  title,
+  children,
+  confirm,
+  kind = 'main',
+  pending = false,
+  disabled = false,
+  error,
+  dismiss = 'Cancel',
+  onConfirm,
+  onClose,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  /** The button's text, which names the action: "Reverse 12.34 USD". */
+  readonly confirm: string;
+  readonly kind?: 'main' | 'danger';
+  readonly pending?: boolean;
+  readonly disabled?: boolean;
+  readonly error?: Error | undefined;
+  /** The text of the button that changes nothing, where "Cancel" could be taken for the action. */
+  readonly dismiss?: string;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}) {
+  const submit = (event: Event) => {
+    event.preventDefault();
+    onConfirm();
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={submit}>
+        {children}
+        {error !== undefined && <ErrorRecord error={error} />}
+        <footer class="dialog-actions">
+          <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
+            {confirm}
+          </Button>
+          <Button onClick={onClose}>{dismiss}</Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

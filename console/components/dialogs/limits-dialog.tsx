@@ -1,0 +1,77 @@
+import { useState } from 'preact/hooks';
+import {
+  LIMIT_NAMES,
+  type Limits,
+  type LimitsChange,
+  limitText,
+  readChange,
+  toFields,
+} from '../../format/cards/limits.ts';
+import { sentenceCase } from '../../format/names.ts';
+import { TextField } from '../field.tsx';
+import { ConfirmDialog } from './dialog.tsx';
+
+/** The directions of limits, as people say them. */
+export const DIRECTIONS = { in: 'Into cards', out: 'Out of cards' } as const;
+
+/** Changes limits. Only what was changed is sent, so that a change of somebody else stays. */
+export function LimitsDialog({
+  title,
+  confirm,
+  limits,
+  currency,
+  hasBalance,
+  pending,
+  error,
+  onConfirm,
+  onClose,
+}: {
+  /** Whose limits they are. */
+  readonly title: string;
+  readonly confirm: string;
+  readonly limits: Limits | null;
+  readonly currency: string;
+  /** Whether there is a maximum balance among them: it is one of each card. */
+  readonly hasBalance: boolean;
+  readonly pending: boolean;
+  readonly error: Error | undefined;
+  readonly onConfirm: (change: LimitsChange) => void;
+  readonly onClose: () => void;
+}) {
+  // As they were when the dialog was opened: a change meanwhile is none of this form.
+  const [before] = useState(() => toFields(limits, currency, hasBalance));
+  const [fields, setFields] = useState(before);
+  const { change, problems } = readChange(before, fields, currency);
+  const field = (name: string, label: string) => (
+    <TextField
+      key={name}
+      label={label}
+      inputMode={name.endsWith('_count') ? 'numeric' : 'decimal'}
+      value={fields[name] ?? ''}
+      problem={problems[name]}
+      onInput={(value) => setFields({ ...fields, [name]: value })}
+    />
+  );
+  return (
+    <ConfirmDialog
+      title={title}
+      confirm={confirm}
+      pending={pending}
+      disabled={Object.keys(change).length === 0 || Object.keys(problems).length > 0}
+      error={error}
+      onConfirm={() => onConfirm(change)}
+      onClose={onClose}
+    >
+      <p class="quiet">
+        Amounts are in {currency}. Empty for no limit, 0 to allow nothing. The next transfer obeys them.
+      </p>
+      {(['in', 'out'] as const).map((direction) => (
+        <fieldset key={direction} class="limit-fields">
+          <legend>{DIRECTIONS[direction]}</legend>
+          {LIMIT_NAMES.map((name) => field(`${direction}.${name}`, sentenceCase(limitText(name))))}
+        </fieldset>
+      ))}
+      {hasBalance && field('maximum_balance', 'Maximum balance of a card')}
+    </ConfirmDialog>
+  );
+}

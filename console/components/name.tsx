@@ -1,0 +1,77 @@
+import { hrefTo } from '../data/location.ts';
+import type { NamedKind } from '../data/name-book.ts';
+import { useName } from '../data/names.ts';
+import { pathOf, shortId } from '../format/ids.ts';
+import { nameOfActor } from '../format/names.ts';
+import { CopyButton } from './copy-button.tsx';
+
+type NameParts = {
+  readonly id: string | null | undefined;
+  /** Of a card or webhook of another program than the chosen one. */
+  readonly programId?: string | null | undefined;
+  /** Inside of a sentence: without the button that copies the id. */
+  readonly plain?: boolean;
+};
+
+/**
+ * What people call a thing: its name as a link to its screen, with the id in the tooltip and a button that copies it. Where
+ * the name is not known, or the caller may not read it, it is the id.
+ */
+export function Name({ kind, id, programId, plain = false }: NameParts & { readonly kind: NamedKind }) {
+  const { name, isLoading } = useName(kind, id, programId);
+  if (id === null || id === undefined || id === '') return <span class="quiet">–</span>;
+  return <NameLink kind={kind} id={id} name={name} programId={programId} plain={plain} isLoading={isLoading} />;
+}
+
+/** The same for a thing whose name has been read with it, such as a row of a list of such things. */
+export function NameLink({
+  kind,
+  id,
+  name,
+  programId,
+  plain = false,
+  isLoading = false,
+}: NameParts & {
+  readonly kind: NamedKind;
+  readonly id: string;
+  /** Undefined for one that has none. */
+  readonly name: string | undefined;
+  readonly isLoading?: boolean;
+}) {
+  const path = pathOf(id, kind);
+  const program = kind === 'program' ? id : (programId ?? undefined);
+  const shown = name ?? <code>{shortId(id)}</code>;
+  return (
+    <span class={plain ? 'name plain' : 'name'} aria-busy={isLoading}>
+      {path === undefined ? (
+        <span title={id}>{shown}</span>
+      ) : (
+        <a href={hrefTo(path, { program })} title={id}>
+          {shown}
+        </a>
+      )}
+      {!plain && <CopyButton text={id} label={`Copy the ${kind}'s id`} />}
+    </span>
+  );
+}
+
+/** A card program by its name. */
+export function ProgramName(parts: Omit<NameParts, 'programId'>) {
+  return <Name kind="program" {...parts} />;
+}
+
+/** A key by its name, or in words who acted without one: whatever the API has as an `actor`. */
+export function KeyName(parts: Omit<NameParts, 'programId'>) {
+  const words = typeof parts.id === 'string' ? nameOfActor(parts.id) : undefined;
+  return words === undefined ? <Name kind="key" {...parts} /> : <span title={parts.id ?? ''}>{words}</span>;
+}
+
+/** A webhook by its description, else by where it sends. */
+export function WebhookName(parts: NameParts) {
+  return <Name kind="webhook" {...parts} />;
+}
+
+/** A card by its holder and last four digits. */
+export function CardName(parts: NameParts) {
+  return <Name kind="card" {...parts} />;
+}

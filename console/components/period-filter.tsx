@@ -1,0 +1,38 @@
+import { PERIODS, type Period } from '../format/periods.ts';
+import { toFieldValue, toIso } from '../format/times.ts';
+import { SelectField, TextField } from './field.tsx';
+
+/** When: one of the periods that people ask for, or exact times, whose fields are shown then. For a row of filters. */
+export function PeriodFilter({
+  label,
+  value,
+  onChange,
+}: {
+  /** What happened then: "Created". */
+  readonly label: string;
+  readonly value: Period;
+  readonly onChange: (changes: Period, options?: { readonly replace?: boolean }) => void;
+}) {
+  const { period, from, to } = value;
+  const isExact = !Object.hasOwn(PERIODS, period) && (period === 'exact' || from !== '' || to !== '');
+  const time = (name: 'from' | 'to', text: string) => (
+    <TextField
+      label={`${label} ${text}`}
+      type="datetime-local"
+      value={toFieldValue(value[name])}
+      onInput={(typed) => onChange({ ...value, period: 'exact', [name]: toIso(typed) ?? '' }, { replace: true })}
+    />
+  );
+  return (
+    <>
+      <SelectField
+        label={label}
+        value={isExact ? 'exact' : Object.hasOwn(PERIODS, period) ? period : ''}
+        onChange={(chosen) => onChange({ period: chosen, from: '', to: '' })}
+        options={[['', 'Any time'], ...Object.entries(PERIODS), ['exact', 'Exact times']]}
+      />
+      {isExact && time('from', 'from')}
+      {isExact && time('to', 'before')}
+    </>
+  );
+}

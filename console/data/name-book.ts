@@ -1,0 +1,244 @@
+import { type OperationId, type Page, type TransferService, TransferServiceError } from '../../sdk/client.ts';
+import { hasCardNumber } from '../format/card-numbers.ts';
+import { nameOfCard, nameOfWebhook } from '../format/names.ts';
+
+/** What has names that people gave it. */
+export type NamedKind = 'program' | 'key' | 'webhook' | 'card';
+
+/** What is to be named; the id of a card is only unique within its program. */
+export type Subject = {
+  readonly kind: NamedKind;
+  readonly id: string;
+  readonly programId?: string | undefined;
+};
+
+/** What is known of a name. */
+export type Naming = {
+  /** Undefined where it is not known (yet). */
+  readonly name: string | undefined;
+  /** Whether it is still being read. */
+  readonly isLoading: boolean;
+  /** Whether the service says that there is no such thing. */
+  readonly isMissing: boolean;
+};
+
+const LOADING: Naming = { name: undefined, isLoading: true, isMissing: false };
+const UNKNOWN: Naming = { name: undefined, isLoading: false, isMissing: false };
+const MISSING: Naming = { name: undefined, isLoading: false, isMissing: true };
+
+const PAGE_ROWS = 100;
+
+/** A thousand keys or webhooks are looked through; what is beyond them is shown by its id. */
+const MAX_PAGES = 10;
+
+/** So many cards are read one by one; for more of them, the newest of the program are read first. */
+const FEW_CARDS = 4;
+
+type Named = readonly [id: string, name: string | undefined];
+
+/** A list that is read page by page, as far as somebody asks for what is in it. */
+type List = { cursor: string | undefined; pages: number; isComplete: boolean; readonly seen: Set<string> };
+
+/**
+ * The names of programs, keys, webhooks and cards, each read once for all places that show it. Names are asked for in the
+ * background: they keep no session alive. A caller who may not read a list sees ids.
+ */
+export class NameBook {
+  readonly #may: (operation: OperationId) => boolean;
+  readonly #api: TransferService;
+  readonly #known = new Map<string, Naming>();
+  readonly #watched = new Map<string, { readonly subject: Subject; readonly listeners: Set<() => void> }>();
+  readonly #lists = new Map<string, List>();
+  /** What each kind is being read for: one reading at a time, so that no page of a list is read twice. */
+  readonly #readings = new Map<NamedKind, Promise<void>>();
+  #wanted = new Map<string, Subject>();
+
+  constructor(api: TransferService, may: (operation: OperationId) => boolean) {
+    this.#api = api;
+    this.#may = may;
+  }
+
+  /** What is known now. */
+  read(subject: Subject): Naming {
+    return this.#known.get(keyOf(subject)) ?? LOADING;
+  }
+
+  /** Notes a name that has been read anyway. */
+  note(subject: Subject, name: string | undefined): void {
+    this.#settle(subject, name === undefined ? UNKNOWN : { ...UNKNOWN, name });
+  }
+
+  /** Calls `listener` when something is learnt about a name, and asks for it; gives what ends that. */
+  watch(subject: Subject, listener: () => void): () => void {
+    const key = keyOf(subject);
+    const watched = this.#watched.get(key) ?? { subject, listeners: new Set() };
+    this.#watched.set(key, watched);
+    watched.listeners.add(listener);
+    if (!this.#known.has(key)) this.#want(subject);
+    return () => {
+      watched.listeners.delete(listener);
+      if (watched.listeners.size === 0) this.#watched.delete(key);
+    };
+  }
+
+  /** Reads again what is shown: after a change by this console, or a new session. Until then it is shown as it was. */
+  refresh(): void {
+    this.#lists.clear();
+    for (const [key, { name }] of this.#known) if (name === undefined) this.#known.delete(key);
+    for (const { subject } of this.#watched.values()) {
+      // Cards are read one by one; the screens that change one note its name.
+      if (subject.kind !== 'card' || !this.#known.has(keyOf(subject))) this.#want(subject);
+    }
+  }
+
+  #want(subject: Subject): void {
+    // All that a screen asks for as it is shown is read together.
+    if (this.#wanted.size === 0) queueMicrotask(() => this.#readWanted());
+    this.#wanted.set(keyOf(subject), subject);
+  }
+
+  #readWanted(): void {
+    const all = [...this.#wanted.values()];
+    this.#wanted = new Map();
+    const read = {
+      program: (subjects: readonly Subject[]) => this.#readPrograms(subjects),
+      key: (subjects: readonly Subject[]) => this.#readKeys(subjects),
+      webhook: (subjects: readonly Subject[]) => this.#readWebhooks(subjects),
+      card: (subjects: readonly Subject[]) => this.#readCards(subjects),
+    };
+    for (const kind of Object.keys(read) as NamedKind[]) {
+      const subjects = all.filter((subject) => subject.kind === kind);
+      if (subjects.length === 0) continue;
+      const before = this.#readings.get(kind) ?? Promise.resolve();
+      this.#readings.set(
+        kind,
+        before.then(() => this.#settleAll(subjects, read[kind])),
+      );
+    }
+  }
+
+  /** What is not known in the end is shown by its id: nobody waits for a name. */
+  async #settleAll(subjects: readonly Subject[], read: (subjects: readonly Subject[]) => Promise<void>): Promise<void> {
+    // What a screen shows says itself why it cannot be read; a name that cannot be read is only left out.
+    await read(subjects).catch(() => undefined);
+    for (const subject of subjects) if (!this.#known.has(keyOf(subject))) this.#settle(subject, UNKNOWN);
+  }
+
+  #settle(subject: Subject, naming: Naming): void {
+    const key = keyOf(subject);
+    const before = this.#known.get(key);
+    this.#known.set(key, naming);
+    if (before?.name === naming.name && before?.isMissing === naming.isMissing) return;
+    for (const listener of this.#watched.get(key)?.listeners ?? []) listener();
+  }
+
+  async #readPrograms(subjects: readonly Subject[]): Promise<void> {
+    if (!this.#may('list_programs')) return;
+    const { programs } = this.#api;
+    const load = async (cursor: string | undefined) =>
+      named(await programs.list({ limit: PAGE_ROWS, cursor }), (one): Named => [one.program_id, one.name]);
+    const left = await this.#find('program', subjects, load, 1);
+    for (const subject of left) {
+      const found = await orUndefined(programs.get(subject.id));
+      this.#settle(subject, found === undefined ? MISSING : { ...UNKNOWN, name: found.name });
+    }
+  }
+
+  async #readKeys(subjects: readonly Subject[]): Promise<void> {
+    if (!this.#may('list_keys')) return;
+    const load = async (cursor: string | undefined) =>
+      named(await this.#api.keys.list({ limit: PAGE_ROWS, cursor }), (one): Named => [one.key_id, one.name]);
+    await this.#find('key', subjects, load, MAX_PAGES);
+  }
+
+  async #readWebhooks(subjects: readonly Subject[]): Promise<void> {
+    const { webhooks, operatorWebhooks } = this.#api;
+    const nameOf = (one: Parameters<typeof nameOfWebhook>[0] & { readonly webhook_id: string }): Named => [
+      one.webhook_id,
+      nameOfWebhook(one),
+    ];
+    if (this.#may('list_operator_webhooks')) {
+      const load = async (cursor: string | undefined) =>
+        named(await operatorWebhooks.list({ limit: PAGE_ROWS, cursor }), nameOf);
+      await this.#find('webhook', subjects, load, MAX_PAGES);
+    } else if (this.#may('list_webhooks')) {
+      for (const programId of new Set(subjects.map((subject) => subject.programId))) {
+        const own = subjects.filter((subject) => subject.programId === programId);
+        const load = async (cursor: string | undefined) =>
+          named(await webhooks.list({ limit: PAGE_ROWS, cursor }, { programId }), nameOf);
+        await this.#find(`webhook ${programId}`, own, load, MAX_PAGES);
+      }
+    }
+  }
+
+  /** Reads a list on until all of these were in it, it ends, or `maxPages`; gives those that were not. */
+  async #find(
+    listName: string,
+    subjects: readonly Subject[],
+    load: (cursor: string | undefined) => Promise<{ readonly rows: readonly Named[]; readonly next: string | null }>,
+    maxPages: number,
+  ): Promise<readonly Subject[]> {
+    const list = this.#lists.get(listName) ?? { cursor: undefined, pages: 0, isComplete: false, seen: new Set() };
+    this.#lists.set(listName, list);
+    const [first] = subjects;
+    if (first === undefined) return [];
+    const { kind, programId } = first;
+    const left = () => subjects.filter(({ id }) => !list.seen.has(id));
+    while (left().length > 0 && !list.isComplete && list.pages < maxPages) {
+      const { rows, next } = await load(list.cursor);
+      for (const [id, name] of rows) {
+        list.seen.add(id);
+        this.note({ kind, id, programId }, name);
+      }
+      list.pages += 1;
+      list.cursor = next ?? undefined;
+      list.isComplete = next === null;
+    }
+    return left();
+  }
+
+  async #readCards(subjects: readonly Subject[]): Promise<void> {
+    if (!this.#may('list_cards')) return;
+    for (const programId of new Set(subjects.map((subject) => subject.programId))) {
+      const own = subjects.filter((subject) => subject.programId === programId);
+      const load = async (cursor: string | undefined) =>
+        named(
+          await this.#api.cards.list({ limit: PAGE_ROWS, cursor }, { programId }),
+          (one): Named => [one.card_id, nameOfCard(one)],
+        );
+      const isMany = programId !== undefined && own.length > FEW_CARDS;
+      const waiting = [...(isMany ? await this.#find(`card ${programId}`, own, load, 1) : own)];
+      const work = async (): Promise<void> => {
+        for (let subject = waiting.pop(); subject !== undefined; subject = waiting.pop()) await this.#readCard(subject);
+      };
+      await Promise.all(Array.from({ length: FEW_CARDS }, work));
+    }
+  }
+
+  /** By the beginning of its id, since a card that there is not is then an empty list, and no error in the log. */
+  async #readCard(subject: Subject): Promise<void> {
+    const { id, programId } = subject;
+    if (programId === undefined || hasCardNumber(id) || !/^[\x21-\x7e]+$/.test(id)) return;
+    const { data } = await this.#api.cards.list({ card_id_prefix: id, limit: 1 }, { programId });
+    const [card] = data;
+    if (card?.card_id === id) this.note(subject, nameOfCard(card));
+    else this.#settle(subject, MISSING);
+  }
+}
+
+function keyOf({ kind, id, programId }: Subject): string {
+  return kind === 'card' ? `card ${programId} ${id}` : `${kind} ${id}`;
+}
+
+function named<Row>({ data, next_cursor: next }: Page<Row>, nameOf: (row: Row) => Named) {
+  return { rows: data.map(nameOf), next };
+}
+
+async function orUndefined<Found>(reading: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof TransferServiceError && error.Status === 404) return undefined;
+    throw error;
+  }
+}

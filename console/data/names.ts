@@ -1,0 +1,64 @@
+import { createContext } from 'preact';
+import { useContext, useEffect, useMemo, useState } from 'preact/hooks';
+import { backgroundClient, onChange, onReturn } from './client.ts';
+import { NameBook, type NamedKind, type Naming } from './name-book.ts';
+import { useProgramId } from './program.ts';
+import { useSession } from './session.ts';
+
+/** The names of the shell; outside of it nothing has one. */
+export const NameContext = createContext(new NameBook(backgroundClient, () => false));
+
+/** The names that the caller may read, those of the session among them. */
+export function useNameBook(): NameBook {
+  const { can, keyId, name, programId, programName } = useSession();
+  const book = useMemo(() => {
+    const made = new NameBook(backgroundClient, can);
+    if (keyId !== null && name !== null) made.note({ kind: 'key', id: keyId }, name);
+    if (programId !== null && programName !== null) made.note({ kind: 'program', id: programId }, programName);
+    return made;
+  }, []);
+  useEffect(() => {
+    const stops = [onChange(() => book.refresh()), onReturn(() => book.refresh())];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [book]);
+  return book;
+}
+
+const NOTHING: Naming = { name: undefined, isLoading: false, isMissing: false };
+
+/**
+ * The name of a program, key, webhook or card: `useName('key', keyId).name`. Renders again when it is known, or changes.
+ * `programId` for a card or webhook of another program than the chosen one.
+ */
+export function useName(kind: NamedKind, id: string | null | undefined, programId?: string | null): Naming {
+  const book = useContext(NameContext);
+  const chosen = useProgramId();
+  const [, setCount] = useState(0);
+  const program = programId ?? chosen;
+  const subject = id === null || id === undefined || id === '' ? undefined : { kind, id, programId: program };
+  const naming = subject === undefined ? NOTHING : book.read(subject);
+  useEffect(() => {
+    if (subject === undefined) return undefined;
+    const renderAgain = () => setCount((count) => count + 1);
+    const stop = book.watch(subject, renderAgain);
+    // It may have become known since this was rendered.
+    if (book.read(subject) !== naming) renderAgain();
+    return stop;
+  }, [book, kind, id, program]);
+  return naming;
+}
+
+/** Notes a name that a screen has read anyway, as soon as there is an id. Undefined for a thing without a name. */
+export function useNoted(
+  kind: NamedKind,
+  id: string | undefined,
+  name: string | undefined,
+  programId?: string | undefined,
+): void {
+  const book = useContext(NameContext);
+  useEffect(() => {
+    if (id !== undefined) book.note({ kind, id, programId }, name);
+  }, [book, kind, id, name, programId]);
+}

@@ -1,0 +1,170 @@
+import { type AuditEntryRecord, OPERATIONS } from '../../sdk/client.ts';
+import { formatAmount } from './amounts.ts';
+import type { IdKind } from './ids.ts';
+
+/** A part of a sentence: words, something that has an id, or a moment. */
+export type Part =
+  | string
+  | { readonly id: string; readonly kind: IdKind; readonly programId: string | null }
+  | { readonly moment: string };
+
+type Entry = Pick<AuditEntryRecord, 'actor' | 'action' | 'program_id' | 'subject_id' | 'details'>;
+
+type Tell = (entry: Entry) => readonly (Part | null)[];
+
+/** What an entry was about. */
+const subject =
+  (words: string, kind: IdKind, rest = ''): Tell =>
+  ({ subject_id: id, program_id: programId }) => [
+    words,
+    id === null ? null : { id, kind, programId },
+    rest === '' ? null : rest,
+  ];
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** Money of the details, such as `12.50 USD`. */
+function money({ amount, currency }: Readonly<Record<string, unknown>>): string {
+  return typeof amount === 'number' && typeof currency === 'string' ? formatAmount(amount, currency) : 'money';
+}
+
+const inWords = (name: string): string => name.replaceAll('_', ' ');
+
+const TYPES: Readonly<Record<string, string>> = {
+  load: 'loads',
+  unload: 'unloads',
+  card_to_card: 'transfers from card to card',
+};
+
+const moved =
+  (words: string, preposition: string): Tell =>
+  ({ details, program_id: id }) => [
+    `${words} ${money(details)} ${preposition}`,
+    id === null ? null : { id, kind: 'program', programId: id },
+  ];
+
+function tellSwitch({ details, program_id: programId }: Entry): readonly (Part | null)[] {
+  const { disabled, type, reason, until } = details;
+  const what = TYPES[String(type)] ?? 'all transfers';
+  return [
+    `${disabled === true ? 'stopped' : 'restarted'} ${what}${programId === null ? '' : ' for'}`,
+    programId === null ? null : { id: programId, kind: 'program', programId },
+    ...(text(until) === undefined ? [] : ['until', { moment: String(until) }]),
+    text(reason) === undefined ? null : `: ${String(reason)}`,
+  ];
+}
+
+function tellTransfer({ details, program_id: programId, subject_id: id }: Entry): readonly (Part | null)[] {
+  const { type, card_id: cardId, destination_card_id: otherId } = details;
+  const card = (value: unknown): Part | null =>
+    typeof value === 'string' ? { id: value, kind: 'card', programId } : null;
+  const transfer: Part | null = id === null ? null : { id, kind: 'transfer', programId };
+  if (type === 'card_to_card') {
+    return [`requested a transfer of ${money(details)} from`, card(cardId), 'to', card(otherId), ':', transfer];
+  }
+  const what = type === 'unload' ? `an unload of ${money(details)} from` : `a load of ${money(details)} to`;
+  return [`requested ${what}`, card(cardId), ':', transfer];
+}
+
+function tellReversal({ details, program_id: programId }: Entry): readonly (Part | null)[] {
+  const id = text(details.transfer_id);
+  return [`reversed ${money(details)} of`, id === undefined ? null : { id, kind: 'transfer', programId }];
+}
+
+function tellCard(entry: Entry): readonly (Part | null)[] {
+  const status = text(entry.details.status);
+  return [
+    ...subject('changed the card', 'card')(entry),
+    status === undefined ? null : `, which is now ${inWords(status)}`,
+  ];
+}
+
+function tellKey({ details, subject_id: id }: Entry): readonly (Part | null)[] {
+  const role = text(details.role);
+  return [
+    'created the key',
+    id === null ? null : { id, kind: 'key', programId: null },
+    role === undefined ? null : `with the role ${role}`,
+  ];
+}
+
+function tellSessionEnd({ actor, details }: Entry): readonly (Part | null)[] {
+  const key = text(details.key_id);
+  if (key === undefined || key === actor) return ['signed out'];
+  return ['ended a session of', { id: key, kind: 'key', programId: null }];
+}
+
+function tellClock({ details }: Entry): readonly (Part | null)[] {
+  const now = text(details.now);
+  return ['moved the clock of the sandbox', ...(now === undefined ? [] : ['to', { moment: now }])];
+}
+
+function tellRefusal({ details, subject_id: shown }: Entry): readonly (Part | null)[] {
+  const { count, reason, address } = details;
+  const times = typeof count === 'number' && count > 1 ? `${count.toLocaleString('en-US')} times ` : '';
+  const what = shown === null ? 'a key' : `the key ${shown}`;
+  const from = text(address);
+  return [
+    `was refused ${times}with ${what}`,
+    text(reason) === undefined ? null : `: ${inWords(String(reason))}`,
+    from === undefined ? null : `, from ${from}`,
+  ];
+}
+
+/** What each action is called in a list of filters, and how it is told: "Maria …". */
+const DEEDS: Readonly<Record<string, readonly [label: string, tell: Tell]>> = {
+  change_switch: ['Stop or restart transfers', tellSwitch],
+  create_program: ['Create a program', subject('created the program', 'program')],
+  update_program: ['Change a program', subject('changed the settings of', 'program')],
+  create_deposit: ['Deposit', moved('deposited', 'for')],
+  create_withdrawal: ['Withdraw', moved('withdrew', 'from')],
+  create_key: ['Create a key', tellKey],
+  roll_key: ['Roll a key', subject('rolled a key: the new one is', 'key')],
+  revoke_key: ['Revoke a key', subject('revoked the key', 'key')],
+  create_session: ['Sign in', () => ['signed in to the console']],
+  delete_session: ['Sign out', tellSessionEnd],
+  revoke_session: ['End a session', tellSessionEnd],
+  refuse_credential: ['Refused keys', tellRefusal],
+  create_card: ['Create a card', subject('created the card', 'card')],
+  update_card: ['Change a card', tellCard],
+  erase_card_holder: ['Erase a holder', subject('erased the holder of the card', 'card')],
+  create_transfer: ['Create a transfer', tellTransfer],
+  capture_transfer: ['Capture a hold', subject('captured the hold of', 'transfer')],
+  cancel_transfer: ['Cancel a transfer', subject('canceled', 'transfer')],
+  reverse_transfer: ['Reverse a transfer', tellReversal],
+  update_transfer: ['Change a transfer', subject('changed the details of', 'transfer')],
+  inspect_request: ['Look up a request', subject('looked up the request', 'request')],
+  inspect_error: ['Look up an error', subject('looked up the error of', 'request')],
+  move_clock: ['Move the clock', tellClock],
+  seed_sandbox: ['Set up the sandbox', () => ['set up the sandbox with its demo program']],
+  create_webhook: ['Create a webhook', subject('created the webhook', 'webhook')],
+  update_webhook: ['Change a webhook', subject('changed the webhook', 'webhook')],
+  delete_webhook: ['Delete a webhook', subject('deleted the webhook', 'webhook')],
+  roll_webhook_secret: ['Roll a secret', subject('rolled the secret of the webhook', 'webhook')],
+  test_webhook: ['Test a webhook', subject('sent a test event to', 'webhook')],
+  replay_webhook: ['Replay events', subject('replayed events to', 'webhook')],
+  resend_event: ['Resend an event', subject('resent an event to', 'webhook')],
+};
+
+/** Operators have the same operations for webhooks, of all programs. */
+const nameOf = (action: string): string => action.replace('_operator_', '_');
+
+/** Whether an action is told in a sentence of its own. */
+export function isTold(action: string): boolean {
+  return DEEDS[nameOf(action)] !== undefined;
+}
+
+/** What the actor of an entry did, to be read after who it was: "stopped unloads for Lumen Gift Cards: OPS-311". */
+export function deedOf(entry: Entry): readonly Part[] {
+  const [, tell] = DEEDS[nameOf(entry.action)] ?? [];
+  const parts = tell?.(entry) ?? [`did ${inWords(entry.action)}`, entry.subject_id];
+  return parts.filter((part) => part !== null);
+}
+
+/** The actions of a filter with what they are called, in the order in which somebody looks for them. */
+export const ACTIONS: readonly (readonly [action: string, label: string])[] = [
+  ...Object.entries(DEEDS).map(([action, [label]]) => [action, label] as const),
+  ...Object.keys(OPERATIONS)
+    .filter((id) => nameOf(id) !== id && isTold(id))
+    .map((id) => [id, `${DEEDS[nameOf(id)]?.[0]}, any program`] as const),
+];

@@ -1,0 +1,104 @@
+import { formatDigits, parseAmount } from '../amounts.ts';
+
+/** The names of the limits of one direction, in the order of a form. */
+export const LIMIT_NAMES = [
+  'minimum_amount',
+  'maximum_amount',
+  'daily_amount',
+  'daily_count',
+  'weekly_amount',
+  'weekly_count',
+  'monthly_amount',
+  'monthly_count',
+] as const;
+
+/** One of {@link LIMIT_NAMES}. */
+export type LimitName = (typeof LIMIT_NAMES)[number];
+
+/** Limits of both directions as the API shows them. */
+export type Limits = {
+  readonly in?: Readonly<Partial<Record<LimitName, number>>>;
+  readonly out?: Readonly<Partial<Record<LimitName, number>>>;
+  readonly maximum_balance?: number;
+};
+
+/** What a form for limits says, by the name of its field: `in.daily_amount`. An empty field is no limit. */
+export type LimitFields = Readonly<Record<string, string>>;
+
+const DIRECTIONS = ['in', 'out'] as const;
+
+/** A limit in words: `daily amount`. */
+export function limitText(name: string): string {
+  return name.replaceAll('_', ' ');
+}
+
+/** A limit as it is typed: an amount in the currency, or a count. */
+export function limitValue(name: string, value: number, currency: string): string {
+  return name.endsWith('_count') ? String(value) : formatDigits(value, currency);
+}
+
+/** The fields of a form for these limits. */
+export function toFields(limits: Limits | null, currency: string, hasBalance: boolean): LimitFields {
+  const both = DIRECTIONS.flatMap((direction) =>
+    LIMIT_NAMES.map((name) => {
+      const value = limits?.[direction]?.[name];
+      return [`${direction}.${name}`, value === undefined ? '' : limitValue(name, value, currency)] as const;
+    }),
+  );
+  const balance = limits?.maximum_balance;
+  const most = balance === undefined ? '' : formatDigits(balance, currency);
+  return Object.fromEntries([...both, ...(hasBalance ? [['maximum_balance', most] as const] : [])]);
+}
+
+/** A change of limits: a number sets one, null removes one, what is missing stays. */
+export type LimitsChange = {
+  in?: Partial<Record<LimitName, number | null>>;
+  out?: Partial<Record<LimitName, number | null>>;
+  maximum_balance?: number | null;
+};
+
+/** The change from one form to another, or what is wrong with a field. */
+export function readChange(
+  before: LimitFields,
+  after: LimitFields,
+  currency: string,
+): { readonly change: LimitsChange; readonly problems: Readonly<Record<string, string>> } {
+  const change: LimitsChange = {};
+  const problems: Record<string, string> = {};
+  for (const [field, text] of Object.entries(after)) {
+    if (text.trim() === (before[field] ?? '')) continue;
+    const value = text.trim() === '' ? null : readLimit(field, text, currency);
+    if (value === undefined) {
+      problems[field] = field.endsWith('_count')
+        ? 'A whole number, such as 5. Empty for no limit.'
+        : `An amount in ${currency}, such as ${formatDigits(150_000, currency)}. Empty for no limit.`;
+      continue;
+    }
+    const [direction, name] = field.split('.');
+    if (name === undefined) change.maximum_balance = value;
+    else if (direction === 'in' || direction === 'out') {
+      change[direction] = { ...change[direction], [name as LimitName]: value };
+    }
+  }
+  return { change, problems };
+}
+
+/** Minor units or a count; undefined if it is neither. Zero is a limit: it allows nothing. */
+function readLimit(field: string, text: string, currency: string): number | undefined {
+  if (!field.endsWith('_count')) return /^0+([.,]0*)?$/.test(text.trim()) ? 0 : parseAmount(text, currency);
+  return /^\d{1,12}$/.test(text.trim()) ? Number(text.trim()) : undefined;
+}
+
+/** Every limit that is set, with its direction, as rows of a table. */
+export function rowsOf(
+  limits: Limits | null,
+): readonly { readonly direction: string; readonly name: string; readonly value: number }[] {
+  const rows = DIRECTIONS.flatMap((direction) =>
+    LIMIT_NAMES.flatMap((name) => {
+      const value = limits?.[direction]?.[name];
+      return value === undefined ? [] : [{ direction, name, value }];
+    }),
+  );
+  const balance = limits?.maximum_balance;
+  return balance === undefined ? rows : [...rows, { direction: '', name: 'maximum_balance', value: balance }];
+}

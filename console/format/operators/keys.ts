@@ -1,0 +1,23 @@
+import type { KeyRecord } from '../../../sdk/client.ts';
+
+/** A key that nobody has used for so long is one to ask about. */
+const UNUSED_DAYS = 30;
+
+type StateOfKey = 'active' | 'rolled' | 'expired' | 'revoked';
+
+/** Whether a key works at a time in milliseconds: a rolled one still does, until it expires. */
+export function stateOfKey(key: Pick<KeyRecord, 'revoked_at' | 'expires_at' | 'replaced_by'>, now: number): StateOfKey {
+  if (key.revoked_at !== null) return 'revoked';
+  if (key.expires_at !== null && Date.parse(key.expires_at) <= now) return 'expired';
+  return key.replaced_by === null ? 'active' : 'rolled';
+}
+
+/** Whether nobody has used a key for 30 days, or ever since it was created more than a day ago. */
+export function isUnused(
+  { last_used_at, created_at }: Pick<KeyRecord, 'last_used_at' | 'created_at'>,
+  now: number,
+): boolean {
+  const day = 86_400_000;
+  if (last_used_at === null) return now - Date.parse(created_at) > day;
+  return now - Date.parse(last_used_at) > UNUSED_DAYS * day;
+}

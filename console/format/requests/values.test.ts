@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { currencyOfError, shownValues } from './values.ts';
+
+const shown = (values: Readonly<Record<string, unknown>>, currency?: string) =>
+  shownValues(values, currency).map(({ name, text }) => [name, text]);
+
+test('amounts are money in the currency, and minor units without one', () => {
+  const values = { account: 'card', available: '65968', amount: 1250, card_in_daily_amount: '100 of 5000 used' };
+  expect(shown(values, 'USD')).toEqual([
+    ['account', 'card'],
+    ['available', '659.68 USD'],
+    ['amount', '12.50 USD'],
+    ['card in daily amount', '1.00 USD of 50.00 USD used'],
+  ]);
+  expect(shown({ amount: '7' }, 'JPY')).toEqual([['amount', '7 JPY']]);
+  expect(shown({ amount: '7', card_in_daily_count: '2 of 5 used' })).toEqual([
+    ['amount', '7 minor units'],
+    ['card in daily count', '2 of 5 used'],
+  ]);
+});
+
+test('what callers sent is shown as it is, what has parts as JSON, and nothing for null', () => {
+  expect(shown({ amount: 'ten', card_id: '<b>', capture: null, disabled: false, metadata: { a: [1] } }, 'USD')).toEqual(
+    [
+      ['amount', 'ten'],
+      ['card id', '<b>'],
+      ['disabled', 'no'],
+      ['metadata', '{\n "a": [\n  1\n ]\n}'],
+    ],
+  );
+  expect(shownValues({ now: '2026-01-31T09:30:00.000Z' }, undefined)).toMatchObject([{ kind: 'moment' }]);
+});
+
+test('the currency is that of the message, or of the request', () => {
+  const request = { currency: 'EUR' };
+  expect(currencyOfError({ message: "The card 'a 7 JPY' has 0.00 USD available.", request })).toBe('USD');
+  expect(currencyOfError({ message: 'It is lost.', request })).toBe('EUR');
+  expect(currencyOfError({ message: '1 JPY is not 1.00 USD', request })).toBeUndefined();
+  expect(currencyOfError({ message: 'It is lost.', request: { currency: 'euro' } })).toBeUndefined();
+});

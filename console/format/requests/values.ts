@@ -1,0 +1,62 @@
+import { formatAmount } from '../amounts.ts';
+
+/** A value of a check or of a request as a reader sees it. */
+export type ShownValue = {
+  readonly name: string;
+  readonly text: string;
+  /** A moment is shown in the time zone of the reader, and what has parts keeps its lines. */
+  readonly kind: 'text' | 'moment' | 'parts';
+};
+
+/** Values that are amounts in minor units: of the request, an account or a limit. */
+const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(available|held|incoming|captured|reversed)$/;
+
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
+
+const USED_OF_LIMIT = /^(\d+) of (\d+) used$/;
+
+/** An amount with its currency in a message, such as `7.00 USD`. */
+const MONEY_IN_TEXT = /(?<![\d.])\d+(?:\.\d+)? ([A-Z]{3})\b/g;
+
+/** The parts of an error that say in which currency its values are. */
+type Checked = {
+  readonly message: string;
+  readonly request: Readonly<Record<string, unknown>> | null;
+};
+
+/** The currency of an error's amounts: of the money in its message, or else of its request. Names in quotes are of callers. */
+export function currencyOfError({ message, request }: Checked): string | undefined {
+  const plain = message.replaceAll(/'[^']*'/g, '');
+  const named = new Set([...plain.matchAll(MONEY_IN_TEXT)].map(([, currency]) => currency));
+  if (named.size > 0) return named.size === 1 ? [...named][0] : undefined;
+  const sent = request?.currency;
+  return typeof sent === 'string' && /^[A-Z]{3}$/.test(sent) ? sent : undefined;
+}
+
+/** Values by name as people read them: amounts as money where the currency is known. What is null was not set, and is left out. */
+export function shownValues(
+  values: Readonly<Record<string, unknown>>,
+  currency: string | undefined,
+): readonly ShownValue[] {
+  return Object.entries(values)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => ({ name: name.replaceAll('_', ' '), ...shownValue(name, value, currency) }));
+}
+
+function shownValue(name: string, value: unknown, currency: string | undefined): Omit<ShownValue, 'name'> {
+  if (typeof value === 'boolean') return { text: value ? 'yes' : 'no', kind: 'text' };
+  if (typeof value === 'object') return { text: JSON.stringify(value, null, 1), kind: 'parts' };
+  const text = String(value);
+  if (MOMENT.test(text)) return { text, kind: 'moment' };
+  if (!AMOUNT_NAMES.test(name)) return { text, kind: 'text' };
+  const [, used, limit] = USED_OF_LIMIT.exec(text) ?? [];
+  if (used !== undefined && limit !== undefined) {
+    return { text: `${money(used, currency)} of ${money(limit, currency)} used`, kind: 'text' };
+  }
+  return { text: /^-?\d+$/.test(text) ? money(text, currency) : text, kind: 'text' };
+}
+
+/** Without a currency nobody knows where the decimals begin, so the number is named as what it is. */
+function money(minorUnits: string, currency: string | undefined): string {
+  return currency === undefined ? `${minorUnits} minor units` : formatAmount(minorUnits, currency);
+}

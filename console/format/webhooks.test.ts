@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import type { AttemptRecord } from '../../sdk/client.ts';
+import { isStatusFilter, kindText, reasonOf, resultText, statusOf, typesIn } from './webhooks.ts';
+
+const NOW = Date.parse('2026-01-31T09:30:00.000Z');
+const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
+const WORKING = {
+  status: 'enabled',
+  status_reason: null,
+  failures: 0,
+  failing_since: null,
+  last_failure_at: at(-7_200),
+  next_attempt_at: null,
+} as const;
+const FAILING = { ...WORKING, failures: 4, failing_since: at(-9), last_failure_at: at(-3), next_attempt_at: at(25) };
+const PAUSED = { ...FAILING, status: 'paused', status_reason: 'failing' } as const;
+const DISABLED = { ...PAUSED, status: 'disabled', next_attempt_at: null } as const;
+
+test.each([
+  [WORKING, 'enabled', undefined],
+  [FAILING, 'failing', '4 failures in 6 s, next try in 25 s'],
+  [PAUSED, 'paused', 'after 4 failures in 6 s, next try in 25 s'],
+  [{ ...PAUSED, failures: 1, last_failure_at: at(-9) }, 'paused', 'after 1 failure, next try in 25 s'],
+  [{ ...PAUSED, next_attempt_at: at(-1) }, 'paused', 'after 4 failures in 6 s, next try now'],
+  [{ ...DISABLED, status_reason: 'requested' }, 'disabled', 'on request'],
+  [{ ...DISABLED, status_reason: 'gone' }, 'disabled', 'because the URL responded with 410 Gone'],
+  [DISABLED, 'disabled', 'after 120 hours of failures'],
+] as const)('%j is %s %s', (webhook, status, reason) => {
+  expect(statusOf(webhook)).toBe(status);
+  expect(reasonOf(webhook, NOW)).toBe(reason);
+});
+
+test('why an event was sent, in words', () => {
+  const kinds: readonly (readonly [AttemptRecord['kind'], number])[] = [
+    ['event', 1],
+    ['retry', 3],
+    ['probe', 2],
+    ['replay', 1],
+    ['resend', 1],
+    ['test', 1],
+  ];
+  expect(kinds.map(([kind, count]) => kindText({ kind, try: count }))).toEqual([
+    'First try',
+    'Retry 2',
+    'Health check 2',
+    'Replay',
+    'Resent',
+    'Test',
+  ]);
+});
+
+test('what came of it: the status, or what failed', () => {
+  expect(resultText({ status: 503, error: null })).toBe('503');
+  expect(resultText({ status: null, error: 'connection_refused' })).toBe('connection refused');
+  expect(resultText({ status: null, error: 'answer_timeout' })).toBe('response timeout');
+});
+
+test('types in a field, and what is a status to filter by', () => {
+  expect(typesIn(' transfer.*, card.created\nkey.* ')).toEqual(['transfer.*', 'card.created', 'key.*']);
+  expect(typesIn('')).toEqual([]);
+  expect(['404', '5xx', 'none', '', '40', '600', 'xx'].map(isStatusFilter)).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
+});

@@ -1,0 +1,81 @@
+import type { AttemptRecord, WebhookRecord } from '../../sdk/client.ts';
+import { formatCount } from './amounts.ts';
+import { formatDuration } from './times.ts';
+
+type State = Pick<
+  WebhookRecord,
+  'status' | 'status_reason' | 'failures' | 'failing_since' | 'last_failure_at' | 'next_attempt_at'
+>;
+
+/**
+ * Why a webhook stands as it does, after its status: `paused after 10 failures in 6 s, next try in 25 s`; undefined for one
+ * that works. `now` is the actual time, in milliseconds since 1970.
+ */
+export function reasonOf(webhook: State, now: number): string | undefined {
+  const { status, status_reason: reason, failures } = webhook;
+  if (status === 'disabled') return DISABLED[reason ?? 'requested'];
+  if (failures === 0 && status === 'enabled') return undefined;
+  const failed = `${counted(failures, 'failure')}${durationOf(webhook)}${nextTryOf(webhook.next_attempt_at, now)}`;
+  return status === 'paused' ? `after ${failed}` : failed;
+}
+
+const DISABLED = {
+  requested: 'on request',
+  gone: 'because the URL responded with 410 Gone',
+  failing: 'after 120 hours of failures',
+} as const;
+
+/** How long the failures in a row have taken so far. */
+function durationOf({ failing_since: since, last_failure_at: last }: State): string {
+  if (since === null || last === null) return '';
+  const milliseconds = Date.parse(last) - Date.parse(since);
+  return milliseconds < 1000 ? '' : ` in ${formatDuration(milliseconds)}`;
+}
+
+function nextTryOf(at: string | null, now: number): string {
+  if (at === null) return '';
+  const wait = Date.parse(at) - now;
+  return wait < 1000 ? ', next try now' : `, next try in ${formatDuration(wait)}`;
+}
+
+/** The status of a webhook as its badge has it: one that is enabled and fails says so. */
+export function statusOf({ status, failures }: Pick<WebhookRecord, 'status' | 'failures'>): string {
+  return status === 'enabled' && failures > 0 ? 'failing' : status;
+}
+
+/** Why an event was sent, in words. */
+export function kindText({ kind, try: count }: Pick<AttemptRecord, 'kind' | 'try'>): string {
+  switch (kind) {
+    case 'event':
+      return 'First try';
+    case 'retry':
+      return `Retry ${count - 1}`;
+    case 'probe':
+      return `Health check ${count}`;
+    case 'replay':
+      return 'Replay';
+    case 'resend':
+      return 'Resent';
+    case 'test':
+      return 'Test';
+  }
+}
+
+/** What failed where there was no response, in words. */
+export function resultText({ status, error }: Pick<AttemptRecord, 'status' | 'error'>): string {
+  return status === null ? (error ?? 'no response').replaceAll('_', ' ').replace('answer', 'response') : String(status);
+}
+
+/** The types in a field: separated by spaces or commas. */
+export function typesIn(field: string): readonly string[] {
+  return field.split(/[\s,]+/).filter((type) => type !== '');
+}
+
+/** Whether a text is what the list of attempts takes as a status: 404, 5xx, or none. */
+export function isStatusFilter(text: string): boolean {
+  return /^(?:[1-5](?:[0-9]{2}|xx)|none)$/.test(text);
+}
+
+function counted(count: number, what: string): string {
+  return `${formatCount(count)} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,131 @@
+import { useState } from 'preact/hooks';
+import type { CardRecord, UpdateCardBody } from '../../../sdk/client.ts';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
+import { LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
+import { AreaField, TextField } from '../../components/field.tsx';
+import { useAction } from '../../data/use-action.ts';
+import { hasCardNumber } from '../../format/card-numbers.ts';
+import { metadataText, readMetadataChange } from '../../format/cards/metadata.ts';
+
+/** What every dialog about a card gets. */
+export type CardDialogParts = {
+  readonly card: CardRecord;
+  /** What people call it. */
+  readonly name: string;
+  /** Gets what was done, in words. */
+  readonly onDone: (text: string) => void;
+  readonly onClose: () => void;
+};
+
+type Input = { readonly cardId: string; readonly body: UpdateCardBody };
+
+/** The change of a card, in the chosen program. */
+export function useUpdateCard() {
+  return useAction(({ cardId, body }: Input, api, { programId }) => api.cards.update(cardId, body, { programId }));
+}
+
+/** Changes the limits of the card itself; those of its program stay. */
+export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogParts) {
+  const update = useUpdateCard();
+  return (
+    <LimitsDialog
+      title={`Limits of ${name}`}
+      confirm={`Save the limits of ${name}`}
+      limits={card.limits}
+      currency={card.currency}
+      hasBalance
+      pending={update.pending}
+      error={update.error}
+      onConfirm={async (change) => {
+        const updated = await update.run({ cardId: card.card_id, body: { limits: change } });
+        if (updated !== undefined) onDone(`The limits of ${name} were changed.`);
+      }}
+      onClose={onClose}
+    />
+  );
+}
+
+/** What the form says of a card. */
+type Fields = {
+  readonly holder_reference: string;
+  readonly last_four: string;
+  readonly expires_on: string;
+  readonly metadata: string;
+};
+
+const TEXTS = ['holder_reference', 'last_four', 'expires_on'] as const;
+
+/** Changes whose card it is, its digits, its last day and its metadata. Only what was changed is sent. */
+export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogParts) {
+  const update = useUpdateCard();
+  const [before] = useState<Fields>(() => ({
+    holder_reference: card.holder_reference ?? '',
+    last_four: card.last_four ?? '',
+    expires_on: card.expires_on ?? '',
+    metadata: metadataText(card.metadata),
+  }));
+  const [fields, setFields] = useState(before);
+  const metadata = readMetadataChange(card.metadata, fields.metadata);
+  const problems = problemsOf(fields, metadata);
+  const changed = TEXTS.filter((field) => fields[field].trim() !== before[field]);
+  const body: UpdateCardBody = {
+    ...Object.fromEntries(changed.map((field) => [field, fields[field].trim() === '' ? null : fields[field].trim()])),
+    ...(metadata !== undefined && Object.keys(metadata).length > 0 && { metadata }),
+  };
+  const confirm = async () => {
+    const updated = await update.run({ cardId: card.card_id, body });
+    if (updated !== undefined) onDone(`The details of ${name} were changed.`);
+  };
+  const text = (field: (typeof TEXTS)[number], label: string, hint: string, isDate = false) => (
+    <TextField
+      label={label}
+      hint={hint}
+      type={isDate ? 'date' : 'text'}
+      value={fields[field]}
+      problem={problems[field]}
+      onInput={(value) => setFields({ ...fields, [field]: value })}
+    />
+  );
+  return (
+    <ConfirmDialog
+      title={`Details of ${name}`}
+      confirm={`Save the details of ${name}`}
+      pending={update.pending}
+      disabled={Object.keys(body).length === 0 || Object.keys(problems).length > 0}
+      error={update.error}
+      onConfirm={() => void confirm()}
+      onClose={onClose}
+    >
+      {text(
+        'holder_reference',
+        'Holder reference',
+        'Your name for the holder, such as “employee 7”. Never a card number.',
+      )}
+      {text('last_four', 'Last four digits', 'Of the card number.')}
+      {text(
+        'expires_on',
+        'Expires',
+        'The last day on which it can be used. Empty for a card that does not expire.',
+        true,
+      )}
+      <AreaField
+        label="Metadata"
+        hint="A line for each pair: name = value."
+        rows={3}
+        value={fields.metadata}
+        problem={problems.metadata}
+        onInput={(value) => setFields({ ...fields, metadata: value })}
+      />
+    </ConfirmDialog>
+  );
+}
+
+function problemsOf(fields: Fields, metadata: object | undefined): Partial<Record<keyof Fields, string>> {
+  const problems: Partial<Record<keyof Fields, string>> = {};
+  if (!/^([0-9]{4})?$/.test(fields.last_four.trim())) problems.last_four = 'Four digits.';
+  if (metadata === undefined) problems.metadata = 'Each line needs a name, an equals sign and a value.';
+  for (const field of ['holder_reference', 'metadata'] as const) {
+    if (hasCardNumber(fields[field])) problems[field] = 'This looks like a card number: it is not stored.';
+  }
+  return problems;
+}

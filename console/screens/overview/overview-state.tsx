@@ -1,0 +1,83 @@
+import type { ComponentChildren } from 'preact';
+import type { Overview } from '../../../sdk/client.ts';
+import { Details } from '../../components/details.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { hrefTo } from '../../data/location.ts';
+import { formatCount } from '../../format/amounts.ts';
+import { formatBytes, formatDelay, UNAVAILABLE } from '../../format/overview.ts';
+import { formatDuration } from '../../format/times.ts';
+
+type Status = Overview['status'];
+
+/** What the parts of the service say, in words: what somebody looks at when the first line is not enough. */
+export function State({ status }: { readonly status: Status }) {
+  const { database, webhooks, backups, error_log: errors, connections, version, mode } = status;
+  return (
+    <Details
+      facts={[
+        ['Transfers', <a href={hrefTo('/console/switch')}>{switchText(status.switch)}</a>],
+        ['Scheduled transfers and holds', formatDelay(status.due_late_seconds)],
+        ['Events', formatDelay(status.relay_lag_seconds, 'up to date')],
+        ['Webhooks', webhookText(webhooks)],
+        ['Books', booksText(status.books)],
+        (status.funding_low ?? 0) > 0 && ['Programs low on funds', formatCount(status.funding_low ?? 0)],
+        ['Database', databaseText(database)],
+        ['Connections', `${connections.in_use} of ${connections.max} in use`],
+        connections.waiting > 0 && ['Waiting for a connection', formatCount(connections.waiting)],
+        (database.standbys ?? 0) > 0 && ['Standbys', standbyText(database)],
+        [
+          'Last backup',
+          backups.last_copy_at === null ? 'None taken here' : <Moment at={backups.last_copy_at} distance actual />,
+        ],
+        backups.restorable_until !== null && [
+          'Restorable until',
+          <Moment at={backups.restorable_until} distance actual />,
+        ],
+        errors.spool_bytes > 0 && [
+          'Errors waiting on disk',
+          `${formatBytes(errors.spool_bytes)} of ${formatBytes(errors.max_spool_bytes)}`,
+        ],
+        errors.dropped > 0 && ['Errors not recorded', formatCount(errors.dropped)],
+        status.schema.state !== null &&
+          status.schema.state !== 'current' && ['Schema', status.schema.state.replaceAll('_', ' ')],
+        [
+          'Version',
+          `${version}, ${mode} mode, running for ${formatDuration(status.uptime_seconds * 1000)} on ${status.host} (process ${status.process_id})`,
+        ],
+      ]}
+    />
+  );
+}
+
+function switchText({ service_disabled: all, programs_disabled: count }: Status['switch']): string {
+  if (all === null) return UNAVAILABLE;
+  if (all) return 'All stopped';
+  if (count === null || count === 0) return 'All enabled';
+  return `Stopped in ${count} ${count === 1 ? 'program' : 'programs'}`;
+}
+
+function booksText({ verified_at: at, balanced }: Status['books']): ComponentChildren {
+  if (at === null) return 'Not verified yet';
+  return (
+    <>
+      {balanced === true ? 'Balanced' : <b class="failed">DIFFERENT</b>}, checked <Moment at={at} distance actual />
+    </>
+  );
+}
+
+function databaseText({ kind, state, version, size_bytes: bytes }: Status['database']): string {
+  const parts = [kind, state, version, bytes === null ? null : formatBytes(bytes)];
+  return parts.filter((part) => part !== null).join(', ');
+}
+
+function standbyText({ standbys, replication_lag_bytes: lag, waits_for_standby: waits }: Status['database']): string {
+  return `${standbys}, ${formatBytes(lag ?? 0)} behind${waits === true ? ', commits wait' : ''}`;
+}
+
+function webhookText({ delivery, enabled, paused, failing }: Status['webhooks']): string {
+  const state = delivery.replaceAll('_', ' ');
+  if (enabled === null) return state;
+  if (enabled + (paused ?? 0) === 0) return 'None';
+  const some = [[enabled, 'enabled'] as const, [paused ?? 0, 'paused'] as const, [failing ?? 0, 'failing'] as const];
+  return `${state}: ${some.flatMap(([count, word]) => (count > 0 ? [`${count} ${word}`] : [])).join(', ')}`;
+}

@@ -1,0 +1,37 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { SearchQuery, SearchResults } from '../../../sdk/client.ts';
+import { useSession } from '../../data/session.ts';
+import { type OperationState, useOperation } from '../../data/use-operation.ts';
+import { searchOwnProgram } from './search-own-program.ts';
+
+/** What a text names: in every card program for operators, in their own for everybody else. Without a query nothing is sent. */
+export function useFound(query: SearchQuery | undefined): OperationState<SearchResults> {
+  const { has } = useSession();
+  const isOperator = has('operator:read');
+  const scopes = {
+    transfers: has('transfers:read'),
+    cards: has('cards:read'),
+    errors: has('errors:read'),
+    events: has('events:read'),
+  };
+  return useOperation(
+    query === undefined
+      ? undefined
+      : (api, options) =>
+          isOperator ? api.search.find(query, options) : searchOwnProgram(api, options, query.q, scopes),
+    { deps: [JSON.stringify(query), isOperator] },
+  );
+}
+
+/** How long somebody pauses when a word is written: nothing is searched for with every letter. */
+const PAUSE_MILLISECONDS = 300;
+
+/** A text once nothing has been typed for a moment. */
+export function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setSettled(text), PAUSE_MILLISECONDS);
+    return () => window.clearTimeout(timer);
+  }, [text]);
+  return settled;
+}

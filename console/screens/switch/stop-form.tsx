@@ -1,0 +1,229 @@
+import { useState } from 'preact/hooks';
+import {
+  type ChangeSwitchBody,
+  type PreviewSwitchQuery,
+  type SwitchPreview,
+  TRANSFER_TYPES,
+} from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
+import { SelectField, TextField } from '../../components/field.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { useName } from '../../data/names.ts';
+import { useProgramId } from '../../data/program.ts';
+import { useAction } from '../../data/use-action.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { useUrlState } from '../../data/use-url-state.ts';
+import { sentenceCase } from '../../format/names.ts';
+import { formatNumber, kindText, scopeText } from '../../format/operators/switch.ts';
+import { formatMoment, toIso } from '../../format/times.ts';
+import { Preview, usePreview } from './preview.tsx';
+
+const SCOPES = [
+  ['service', 'Everything'],
+  ['program', 'All transfers of a card program'],
+  ['transfer_type', 'One type of transfer of a card program'],
+] as const;
+
+const CHOICE = { scope: 'service', of: '', type: 'load' };
+
+const MAX_PROGRAMS = 100;
+
+/** What the form says besides the scope. */
+type Wish = { readonly reason: string; readonly until: string };
+
+const NO_WISH: Wish = { reason: '', until: '' };
+
+/** Chooses a scope and shows what stopping it does, before there is a button to do so. */
+export function StopForm({ mayChange }: { readonly mayChange: boolean }) {
+  const [choice, setChoice] = useUrlState(CHOICE);
+  const chosen = useProgramId();
+  const of = choice.of === '' ? (chosen ?? '') : choice.of;
+  const scope = scopeOf({ ...choice, of });
+  const what = useWords({ ...choice, of });
+  const preview = usePreview(scope);
+  const [problem, setProblem] = useState<string | undefined>(undefined);
+  const [wish, setWish] = useState(NO_WISH);
+  const [isAsking, setAsking] = useState(false);
+  const ask = (event: Event) => {
+    event.preventDefault();
+    const isMissing = wish.reason.trim() === '';
+    setProblem(isMissing ? 'Say why: whoever is refused will ask.' : undefined);
+    if (!isMissing) setAsking(true);
+  };
+  const onStopped = () => {
+    setAsking(false);
+    setWish(NO_WISH);
+    preview.reload();
+  };
+  return (
+    <div class="two-parts">
+      <form class="form" onSubmit={ask}>
+        <ScopeFields choice={{ ...choice, of }} onChoose={(changes) => setChoice(changes, { replace: true })} />
+        {mayChange && (
+          <>
+            <TextField
+              label="Reason"
+              value={wish.reason}
+              onInput={(reason) => setWish({ ...wish, reason })}
+              problem={problem}
+              hint="Shown to operators, and kept in the audit log."
+            />
+            <TextField
+              label="Until"
+              type="datetime-local"
+              value={wish.until}
+              onInput={(until) => setWish({ ...wish, until })}
+              hint="Optional. Transfers restart automatically then."
+            />
+            <p>
+              <Button type="submit" kind="danger" disabled={preview.data === undefined}>
+                Stop {what}…
+              </Button>
+            </p>
+          </>
+        )}
+      </form>
+      <div class="loaded" aria-live="polite">
+        {scope === undefined ? (
+          <p class="quiet">Choose a card program to see what this would stop.</p>
+        ) : (
+          <Loaded state={preview}>{(found) => <Preview preview={found} />}</Loaded>
+        )}
+      </div>
+      {isAsking && scope !== undefined && preview.data !== undefined && (
+        <ConfirmStop
+          scope={scope}
+          what={what}
+          wish={wish}
+          preview={preview.data}
+          onStopped={onStopped}
+          onClose={() => setAsking(false)}
+        />
+      )}
+    </div>
+  );
+}
+
+function ScopeFields({
+  choice,
+  onChoose,
+}: {
+  readonly choice: typeof CHOICE;
+  readonly onChoose: (changes: Partial<typeof CHOICE>) => void;
+}) {
+  return (
+    <>
+      <SelectField
+        label="What to stop"
+        value={choice.scope}
+        options={SCOPES}
+        onChange={(scope) => onChoose({ scope })}
+      />
+      {choice.scope !== 'service' && <ProgramField value={choice.of} onChange={(of) => onChoose({ of })} />}
+      {choice.scope === 'transfer_type' && (
+        <SelectField
+          label="Type of transfer"
+          value={choice.type}
+          options={TRANSFER_TYPES.map((type) => [type, sentenceCase(kindText(type))] as const)}
+          onChange={(type) => onChoose({ type })}
+        />
+      )}
+    </>
+  );
+}
+
+/** Names once more what will be refused, and stops it. */
+function ConfirmStop({
+  scope,
+  what,
+  wish: { reason, until },
+  preview,
+  onStopped,
+  onClose,
+}: {
+  readonly scope: PreviewSwitchQuery;
+  /** What will be stopped: `loads for Lumen Gift Cards`. */
+  readonly what: string;
+  readonly wish: Wish;
+  readonly preview: SwitchPreview;
+  readonly onStopped: () => void;
+  readonly onClose: () => void;
+}) {
+  const change = useAction((body: ChangeSwitchBody, api, options) => api.switch.change(body, options));
+  const end = toIso(until);
+  const stop = async () => {
+    const { program_id: programId, type } = scope;
+    const body: ChangeSwitchBody = {
+      disabled: true,
+      reason: reason.trim(),
+      ...(programId !== undefined && { program_id: programId }),
+      ...(type !== undefined && { type }),
+      ...(end !== undefined && { until: end }),
+    };
+    if ((await change.run(body)) !== undefined) onStopped();
+  };
+  return (
+    <ConfirmDialog
+      title={`Stop ${what}`}
+      confirm={`Stop ${what}`}
+      kind="danger"
+      pending={change.pending}
+      error={change.error}
+      onConfirm={stop}
+      onClose={onClose}
+    >
+      <p>
+        {formatNumber(preview.programs.count, 'card program')}, {formatNumber(preview.last_hour.transfers, 'transfer')}{' '}
+        in the last hour. New transfers, captures and reversals are refused{' '}
+        {end === undefined ? 'until somebody restarts them.' : `until ${formatMoment(end)}.`}
+      </p>
+      <p>
+        Reason: <b>{reason}</b>
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+/** What the form would stop, in words. */
+function useWords({ scope, of, type }: typeof CHOICE): string {
+  const { name } = useName('program', scope === 'service' ? undefined : of);
+  const known = TRANSFER_TYPES.find((one) => one === type) ?? null;
+  return scopeText(
+    { scope: scope === 'service' ? 'service' : 'program', type: scope === 'transfer_type' ? known : null },
+    name ?? (of === '' ? 'a card program' : of),
+  );
+}
+
+/** The scope as the API takes it; undefined while its program is not chosen. */
+function scopeOf({ scope, of, type }: typeof CHOICE): PreviewSwitchQuery | undefined {
+  if (scope === 'service') return {};
+  if (of === '') return undefined;
+  const known = TRANSFER_TYPES.find((one) => one === type);
+  return scope === 'transfer_type' && known !== undefined ? { program_id: of, type: known } : { program_id: of };
+}
+
+/** A card program by its name; of more than a hundred, the others by their id. */
+function ProgramField({ value, onChange }: { readonly value: string; readonly onChange: (programId: string) => void }) {
+  const { data } = useOperation((api, options) => api.programs.list({ limit: MAX_PROGRAMS }, options));
+  const programs = data?.data ?? [];
+  const isListed = programs.some(({ program_id: id }) => id === value);
+  const options: (readonly [string, string])[] = [
+    ['', 'Choose a program'],
+    ...programs.map(({ program_id: id, name }) => [id, name] as const),
+    ...(value === '' || isListed ? [] : [[value, value] as const]),
+  ];
+  return (
+    <>
+      <SelectField label="Card program" value={value} options={options} onChange={onChange} />
+      {data !== undefined && data.next_cursor !== null && (
+        <TextField
+          label="Or its id"
+          value={value}
+          onInput={(id) => onChange(id.trim())}
+          hint={`The newest ${MAX_PROGRAMS} programs are listed.`}
+        />
+      )}
+    </>
+  );
+}

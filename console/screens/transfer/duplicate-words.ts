@@ -1,0 +1,61 @@
+import type { TransferRecord } from '../../../sdk/client.ts';
+import { formatDuration } from '../../format/times.ts';
+
+/** Two transfers of the same card, type and amount, and what that probably means. */
+export type Verdict = {
+  /** Whether somebody should look at it: an order that was charged twice, not two orders or one that was settled. */
+  readonly isLikely: boolean;
+  readonly sentence: string;
+};
+
+/** The parts of a transfer that tell a repetition from another order. */
+type Compared = Pick<
+  TransferRecord,
+  | 'status'
+  | 'captured_amount'
+  | 'reversed_amount'
+  | 'reference'
+  | 'metadata'
+  | 'created_by'
+  | 'created_at'
+  | 'idempotency_key'
+>;
+
+/** What two transfers that are alike probably are, by what callers have written on them. */
+export function verdictOf(earlier: Compared, later: Compared): Verdict {
+  const settled = [earlier, later].find(isReversed);
+  if (settled !== undefined) {
+    return { isLikely: false, sentence: `Settled: the ${settled === later ? 'later' : 'earlier'} one was reversed.` };
+  }
+  const different = differenceOf(earlier, later);
+  if (different !== undefined) {
+    return { isLikely: false, sentence: `Probably two orders: their ${different}.` };
+  }
+  const apart = apartOf(earlier, later);
+  if (earlier.created_by !== later.created_by) {
+    return { isLikely: true, sentence: `Possibly charged twice: two callers requested it, ${apart} apart.` };
+  }
+  const key = later.idempotency_key === null ? 'without an idempotency key' : 'with another idempotency key';
+  return { isLikely: true, sentence: `Probably charged twice: the same caller sent it again ${apart} later, ${key}.` };
+}
+
+function isReversed({ captured_amount: captured, reversed_amount: reversed }: Compared): boolean {
+  return captured > 0 && reversed === captured;
+}
+
+/** What says that the two are for different things. */
+function differenceOf(earlier: Compared, later: Compared): string | undefined {
+  if (earlier.reference !== null && later.reference !== null) {
+    return `references differ, ${earlier.reference} and ${later.reference}`;
+  }
+  const name = Object.keys(earlier.metadata).find((one) => {
+    const other = later.metadata[one];
+    return other !== undefined && other !== earlier.metadata[one];
+  });
+  return name === undefined ? undefined : `metadata differs in ${name}`;
+}
+
+function apartOf(earlier: Compared, later: Compared): string {
+  const milliseconds = Math.abs(Date.parse(later.created_at) - Date.parse(earlier.created_at));
+  return milliseconds < 1_000 ? 'less than a second' : formatDuration(milliseconds);
+}

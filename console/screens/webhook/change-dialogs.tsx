@@ -1,0 +1,124 @@
+import { useState } from 'preact/hooks';
+import type { RollWebhookSecretBody, UpdateWebhookBody, WebhookRecord } from '../../../sdk/client.ts';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
+import { SecretDialog } from '../../components/dialogs/secret-dialog.tsx';
+import { SelectField } from '../../components/field.tsx';
+import { hrefTo, navigate } from '../../data/location.ts';
+import { useAction } from '../../data/use-action.ts';
+import { nameOfWebhook } from '../../format/names.ts';
+import { typesIn } from '../../format/webhooks.ts';
+import { WebhookFields, type WebhookForm } from '../webhooks/webhook-fields.tsx';
+
+type Parts = { readonly record: WebhookRecord; readonly onClose: () => void };
+
+/** Asks what to change: where events are sent, and which. */
+export function EditDialog({ record, onClose }: Parts) {
+  const before: WebhookForm = {
+    url: record.url,
+    description: record.description ?? '',
+    types: (record.types ?? []).join(' '),
+    order: record.order,
+  };
+  const [fields, setFields] = useState(before);
+  // A change of a webhook takes no idempotency key: sent twice, it changes nothing more.
+  const change = useAction((body: UpdateWebhookBody, api, { idempotencyKey: _, ...options }) =>
+    api.webhooks.update(record.webhook_id, body, options),
+  );
+  const changes = changesOf(before, fields);
+  const submit = async () => {
+    if ((await change.run(changes)) === undefined) return;
+    onClose();
+  };
+  return (
+    <ConfirmDialog
+      title={`Edit ${nameOfWebhook(record)}`}
+      confirm="Save"
+      pending={change.pending}
+      disabled={fields.url === '' || Object.keys(changes).length === 0}
+      error={change.error}
+      onConfirm={submit}
+      onClose={onClose}
+    >
+      <WebhookFields value={fields} onChange={setFields} />
+    </ConfirmDialog>
+  );
+}
+
+/** What differs; an empty description or list of types is removed. */
+function changesOf(before: WebhookForm, after: WebhookForm): UpdateWebhookBody {
+  const types = typesIn(after.types);
+  return {
+    ...(after.url === before.url ? {} : { url: after.url }),
+    ...(after.description === before.description ? {} : { description: after.description || null }),
+    ...(types.join(' ') === before.types ? {} : { types: types.length === 0 ? null : [...types] }),
+    ...(after.order === before.order ? {} : { order: after.order }),
+  };
+}
+
+const HOUR_MILLISECONDS = 3_600_000;
+
+/** How long the old secret also signs, by the value of the field. */
+const OVERLAPS = [
+  ['24', 'For 24 hours'],
+  ['1', 'For 1 hour'],
+  ['0', 'Not at all: it was leaked'],
+] as const;
+
+/** Asks how long the old secret still signs, and shows the new one once. */
+export function RollSecretDialog({ record, onClose }: Parts) {
+  const [hours, setHours] = useState('24');
+  // The same whenever it is sent, so that a second click after a lost response is the same request.
+  const [openedAt] = useState(() => Date.now());
+  const name = nameOfWebhook(record);
+  const roll = useAction((body: RollWebhookSecretBody, api, options) =>
+    api.webhooks.rollSecret(record.webhook_id, body, options),
+  );
+  const submit = () =>
+    void roll.run({ previous_until: new Date(openedAt + Number(hours) * HOUR_MILLISECONDS).toISOString() });
+  if (roll.result !== undefined) {
+    const { secret, secret_omitted: omitted } = roll.result;
+    const title = `New secret of ${name}`;
+    return <SecretDialog title={title} label="Signs every event" secret={secret} omitted={omitted} onClose={onClose} />;
+  }
+  return (
+    <ConfirmDialog
+      title={`Roll the secret of ${name}`}
+      confirm="Roll secret"
+      pending={roll.pending}
+      error={roll.error}
+      onConfirm={submit}
+      onClose={onClose}
+    >
+      <p>You get a new secret, shown once. Give it to the receiver while the old one still signs, too.</p>
+      <SelectField label="Keep signing with the old secret" value={hours} onChange={setHours} options={OVERLAPS} />
+    </ConfirmDialog>
+  );
+}
+
+/** Asks before a webhook is deleted for good. */
+export function DeleteDialog({ record, onClose }: Parts) {
+  const name = nameOfWebhook(record);
+  const remove = useAction((webhookId: string, api, { idempotencyKey: _, ...options }) =>
+    api.webhooks.delete(webhookId, options),
+  );
+  const submit = async () => {
+    if ((await remove.run(record.webhook_id)) === undefined) return;
+    navigate(hrefTo('/console/webhooks'));
+  };
+  return (
+    <ConfirmDialog
+      title={`Delete ${name}`}
+      confirm="Delete webhook"
+      kind="danger"
+      pending={remove.pending}
+      error={remove.error}
+      onConfirm={submit}
+      onClose={onClose}
+    >
+      <p>
+        Nothing is sent to <span class="url">{record.url}</span> any more, and events that wait for it are not
+        delivered. This cannot be undone. To stop it for a while, disable it instead.
+      </p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,137 @@
+import { exampleOf, examplePath } from '../examples.ts';
+import { parametersOf } from '../operation.ts';
+import { OPERATIONS, type OperationId } from '../operations.ts';
+import { sampleOf, sampleOfParameter } from '../samples.ts';
+import { METHODS } from './sdk-methods.ts';
+
+// Invariant: Every example of the API reference runs as it is shown, in curl, TypeScript and Python
+// Kept by: `contract/examples.ts`, `contract/clients/example-code.ts`
+// Tested by: `test/pages/example-programs.test.ts`
+
+/** Where the code of an example runs. */
+export type CodePlace = {
+  /** Address of the service, such as http://localhost:8080. */
+  readonly base: string;
+  /** Whether it takes only requests with a key. */
+  readonly needsKey: boolean;
+};
+
+/** A line of code is not longer than this. */
+const MAX_LINE = 60;
+
+/** How a language writes values. */
+type Language = {
+  readonly text: (value: string) => string;
+  readonly name: (name: string) => string;
+  readonly nothing: string;
+  readonly yes: string;
+  readonly no: string;
+  /** What is between braces and their content in one line. */
+  readonly gap: string;
+  readonly indent: string;
+};
+
+const inPython = (value: string): string => JSON.stringify(value);
+const inScript = (value: string): string => `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+
+const PYTHON: Language = {
+  text: inPython,
+  name: inPython,
+  nothing: 'None',
+  yes: 'True',
+  no: 'False',
+  gap: '',
+  indent: '    ',
+};
+const SCRIPT: Language = {
+  text: inScript,
+  name: (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : inScript(name)),
+  nothing: 'null',
+  yes: 'true',
+  no: 'false',
+  gap: ' ',
+  indent: '  ',
+};
+
+/** The example of an operation as a program in Python, with `requests`. */
+export function pythonOf(id: OperationId, { base, needsKey }: CodePlace): string {
+  const { method, csv } = OPERATIONS[id];
+  const { headers, body } = exampleOf(id);
+  const query = queryOf(id);
+  const key = needsKey ? [`"Authorization": f"Bearer {os.environ['TRANSFER_SERVICE_KEY']}"`] : [];
+  const sent = [...key, ...Object.entries(headers).map(([name, value]) => `${inPython(name)}: ${inPython(value)}`)];
+  const parts = [
+    inPython(base + examplePath(id)),
+    ...(sent.length === 0 ? [] : [`headers=${wrapped(PYTHON, '{}', sent, 1)}`]),
+    ...(query === undefined ? [] : [`params=${literal(PYTHON, query, 1)}`]),
+    ...(body === undefined ? [] : [`json=${literal(PYTHON, JSON.parse(body), 1)}`]),
+    'timeout=30',
+  ];
+  return `${needsKey ? 'import os\n' : ''}import requests
+
+response = requests.${method.toLowerCase()}${wrapped(PYTHON, '()', parts, 0)}
+response.raise_for_status()
+print(response.${csv ? 'text' : 'json()'})`;
+}
+
+/** The example of an operation as a program in TypeScript, with the SDK. */
+export function typescriptOf(id: OperationId, { base, needsKey }: CodePlace): string {
+  const { path, query: schema, body: bodySchema, csv } = OPERATIONS[id];
+  const { headers, body } = exampleOf(id);
+  const query = queryOf(id);
+  const key = headers['Idempotency-Key'];
+  const parts = [
+    ...parametersOf(path).map((name) => inScript(sampleOfParameter(name))),
+    ...(bodySchema === undefined || body === undefined ? [] : [literal(SCRIPT, onlyRows(JSON.parse(body)), 1)]),
+    ...(schema === undefined || (query === undefined && key === undefined) ? [] : [literal(SCRIPT, query ?? {}, 1)]),
+    ...(key === undefined ? [] : [literal(SCRIPT, { idempotencyKey: key }, 1)]),
+  ];
+  const settings = [`baseUrl: ${inScript(base)}`, ...(needsKey ? ['key: process.env.TRANSFER_SERVICE_KEY'] : [])];
+  const call = `await service.${METHODS[id]}${wrapped(SCRIPT, '()', parts, 0)}`;
+  const use = csv
+    ? `for await (const text of ${call}) process.stdout.write(text);`
+    : `const result = ${call};\nconsole.log(result);`;
+  return `import { TransferService } from '@transfer-service/sdk';
+
+const service = new TransferService(${wrapped(SCRIPT, '{}', settings, 0)});
+${use}`;
+}
+
+/** The query parameters that an operation requires; undefined if it requires none. */
+function queryOf(id: OperationId): unknown {
+  const { query } = OPERATIONS[id];
+  const required: object = Object(query === undefined ? {} : sampleOf(query, true));
+  return Object.keys(required).length === 0 ? undefined : required;
+}
+
+/** The method for a body that has nothing but an array takes the array. */
+function onlyRows(body: unknown): unknown {
+  const [first, ...others] = Object.values(Object(body));
+  return Array.isArray(first) && others.length === 0 ? first : body;
+}
+
+function literal(language: Language, value: unknown, depth: number): string {
+  if (value === null || value === undefined) return language.nothing;
+  if (typeof value === 'boolean') return value ? language.yes : language.no;
+  if (typeof value === 'string') return language.text(value);
+  if (typeof value !== 'object') return String(value);
+  const inner = (one: unknown): string => literal(language, one, depth + 1);
+  if (Array.isArray(value)) return wrapped(language, '[]', value.map(inner), depth);
+  const members = Object.entries(value).map(([name, one]) => `${language.name(name)}: ${inner(one)}`);
+  return wrapped(language, '{}', members, depth);
+}
+
+/** Parts between brackets: in one line if that is short, else each in a line of its own. */
+function wrapped(
+  { gap, indent }: Language,
+  brackets: '()' | '[]' | '{}',
+  parts: readonly string[],
+  depth: number,
+): string {
+  const [open = '', close = ''] = brackets;
+  const space = open === '{' && parts.length > 0 ? gap : '';
+  const line = `${open}${space}${parts.join(', ')}${space}${close}`;
+  if (line.length <= MAX_LINE && !line.includes('\n')) return line;
+  const lines = parts.map((part) => `${indent.repeat(depth + 1)}${part},\n`);
+  return `${open}\n${lines.join('')}${indent.repeat(depth)}${close}`;
+}

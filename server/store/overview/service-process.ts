@@ -1,0 +1,82 @@
+import type { Row, Statement } from '../connection/database.ts';
+import { columns, DATE, json, NUMBER, type RowOf, statement, TEXT, UUID } from '../sql.ts';
+
+/** What a process did in a period, so that those of several can be added up. */
+export type StoredMinute = {
+  readonly milliseconds: number;
+  readonly transfers: number;
+  readonly succeeded: number;
+  readonly refused: number;
+  readonly invalid: number;
+  readonly failed: number;
+  /** How many requests were in which bucket of latencies. */
+  readonly latencies: readonly (readonly [bucket: number, count: number])[];
+};
+
+const PROCESS = columns({
+  /** A UUID that a process gives itself. */
+  processId: UUID,
+  host: TEXT,
+  pid: NUMBER,
+  version: TEXT,
+  startedAt: DATE,
+  minute: json<StoredMinute>('json'),
+});
+
+const LISTED = columns({ ...PROCESS.columns, seenAt: DATE, secondsAgo: NUMBER });
+
+/** A process as it stores itself. */
+export type StoredProcess = RowOf<typeof PROCESS.columns>;
+
+/** A process as others see it. */
+export type ListedProcess = RowOf<typeof LISTED.columns>;
+
+/** A process that was not seen for so long is of no interest any more. */
+const KEPT_SECONDS = 3_600;
+
+const STORE_PROCESS = statement(
+  'store_service_process',
+  PROCESS.columns,
+  `with gone as (
+      delete from service_process
+      where seen_at < clock_timestamp() - make_interval(secs => ${KEPT_SECONDS}) and process_id <> :processId
+    )
+    insert into service_process (${PROCESS.names}, seen_at)
+      values (:processId, :host, :pid, :version, :startedAt, :minute, clock_timestamp())
+      on conflict (process_id) do update set seen_at = excluded.seen_at, minute = excluded.minute`,
+);
+
+/** Stores what a process did lately, and that it lives; forgets those that have not been seen for an hour. */
+export function storeProcess(process: StoredProcess): Statement {
+  return STORE_PROCESS(process);
+}
+
+const DELETE_PROCESS = statement(
+  'delete_service_process',
+  { processId: UUID },
+  'delete from service_process where process_id = :processId',
+);
+
+/** Forgets a process that stops as it should. */
+export function deleteProcess(processId: string): Statement {
+  return DELETE_PROCESS({ processId });
+}
+
+const LIST_PROCESSES = statement(
+  'list_service_processes',
+  { most: NUMBER },
+  `select ${PROCESS.names}, seen_at,
+      greatest(floor(extract(epoch from clock_timestamp() - seen_at)), 0)::bigint as seconds_ago
+    from service_process where seen_at >= clock_timestamp() - make_interval(secs => ${KEPT_SECONDS})
+    order by started_at, process_id limit :most`,
+);
+
+/** Reads the processes that were seen in the last hour, the oldest first, and at most so many. */
+export function listProcesses(most: number): Statement {
+  return LIST_PROCESSES({ most });
+}
+
+/** A process from a row of {@link listProcesses}. */
+export function toListedProcess(row: Row): ListedProcess {
+  return LISTED.read(row);
+}

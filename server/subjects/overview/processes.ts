@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { ProcessRecord } from '../../../contract/service/overview.ts';
+import type { Database } from '../../store/connection/database.ts';
+import {
+  deleteProcess,
+  type ListedProcess,
+  listProcesses,
+  type StoredMinute,
+  storeProcess,
+  toListedProcess,
+} from '../../store/overview/service-process.ts';
+import { figuresOf } from './minute.ts';
+
+/** Three times the interval at which a process stores itself, and some seconds for a busy database. */
+const ALIVE_SECONDS = 35;
+
+/** More than anybody runs on one database. */
+const MAX_PROCESSES = 100;
+
+/** All processes of the service on one database: this one tells the others that it lives, and what it did in its last minute. */
+export class Processes {
+  readonly #own = {
+    processId: randomUUID(),
+    host: hostname(),
+    pid: process.pid,
+    startedAt: new Date(Date.now() - process.uptime() * 1000),
+  };
+  readonly #version: string;
+
+  constructor(version: string) {
+    this.#version = version;
+  }
+
+  async store(database: Pick<Database, 'read'>, minute: StoredMinute): Promise<void> {
+    await database.read(storeProcess({ ...this.#own, version: this.#version, minute }));
+  }
+
+  /** Takes this process away, because it stops. */
+  async leave(database: Pick<Database, 'read'>): Promise<void> {
+    await database.read(deleteProcess(this.#own.processId));
+  }
+
+  /** The processes that were seen lately, the oldest first. */
+  async list(database: Pick<Database, 'read'>): Promise<readonly ListedProcess[]> {
+    return (await database.read(listProcesses(MAX_PROCESSES))).map(toListedProcess);
+  }
+
+  /** The figures of all that are alive, and each of them. What this process did is known here, up to now. */
+  show(
+    listed: readonly ListedProcess[],
+    minute: StoredMinute,
+  ): { readonly all: ReturnType<typeof figuresOf>; readonly processes: ProcessRecord[] } {
+    const { processId } = this.#own;
+    const others = listed.filter((one) => one.processId !== processId);
+    const own: ListedProcess = { ...this.#own, version: this.#version, minute, seenAt: new Date(), secondsAgo: 0 };
+    const all = [...others, own].toSorted((left, right) => left.startedAt.getTime() - right.startedAt.getTime());
+    const isAlive = ({ secondsAgo }: ListedProcess): boolean => secondsAgo <= ALIVE_SECONDS;
+    return {
+      all: figuresOf(all.filter(isAlive).map((one) => one.minute)),
+      processes: all.map((one) => ({
+        host: one.host,
+        process_id: one.pid,
+        version: one.version,
+        started_at: one.startedAt.toISOString(),
+        seen_at: one.seenAt.toISOString(),
+        alive: isAlive(one),
+        current: one.processId === processId,
+        figures: figuresOf([one.minute]),
+      })),
+    };
+  }
+}
