@@ -44,13 +44,9 @@ const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]
   'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
 };
 
-/** What `npm run verify` begins with the first suite: it takes what they leave of the cores, at the lowest priority. */
-const BESIDE_SUITES: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+/** What only `npm run verify` runs beside tests, one after the other: some of them measure. */
+const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   schedules: ['test/simulation/main.ts', '--schedules', '100000'],
-};
-
-/** What it runs after the suites, one after the other: some of them measure. */
-const AFTER_SUITES: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
   'stock-postgres': ['tools/verify-stock.ts'],
   pgbackrest: ['tools/verify-pgbackrest.ts'],
@@ -63,8 +59,6 @@ const AFTER_SUITES: Readonly<Record<string, readonly [script: string, ...rest: s
   'newest-release': ['test/upgrade/newest-release.ts'],
   'long-fuzz': ['test/fuzz/main.ts', '--count', '100000'],
 };
-
-const PROGRAMS = { ...BESIDE_SUITES, ...AFTER_SUITES };
 
 /** In `npm run verify` a test of a fault goes through every kind of request, and the search for card numbers through more. */
 const VERIFY = { FAULTS: 'all', PLANTED: '10000' } as const;
@@ -143,11 +137,9 @@ async function check({ steps, suites, part, programs }: Choice): Promise<void> {
   // Beside the first suites, so that those that need the tarballs do not all wait for them at once.
   const needsTarballs = part !== 'fast' && ableSuites.some((name) => NEED_TARBALLS.includes(name));
   const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
-  const beside = Object.entries(programs).filter(([name]) => name in BESIDE_SUITES);
-  const running = beside.map(([name, program]) => runStep(name, program));
   if (ableSuites.length > 0) await runSuites(ableSuites, part);
-  await Promise.all([packing, ...running]);
-  for (const [name, program] of Object.entries(programs)) if (name in AFTER_SUITES) await runStep(name, program);
+  await packing;
+  for (const [name, program] of Object.entries(programs)) await runStep(name, program);
   close();
 }
 

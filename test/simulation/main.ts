@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { availableParallelism, constants, setPriority } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
 
-// node tools/run.mjs test/simulation/main.ts [--schedules 100000] [--seed 1]: runs schedules on all cores until one fails. At the
-// lowest priority: time is simulated, so whatever else runs may have the cores.
+// node tools/run.mjs test/simulation/main.ts [--schedules 100000] [--seed 1]: runs schedules on all cores until one fails.
 
 /** What a thread runs before it reports: few enough that all threads end at about the same time. */
 const PORTION = 250;
@@ -13,8 +12,6 @@ const PORTION = 250;
 type Portion = { readonly firstSeed: number; readonly schedules: number };
 
 async function main(): Promise<void> {
-  // Threads have the priority of the one that starts them.
-  setPriority(constants.priority.PRIORITY_LOW);
   const { values } = parseArgs({
     options: { schedules: { type: 'string', default: '100000' }, seed: { type: 'string', default: '1' } },
   });
