@@ -1,4 +1,4 @@
--- Needs: 0034
+-- Needs: 0021
 -- What each process of the service did in its last minute, so that the overview of any of them shows all together, and which
 -- have stopped. A row for each process, which it stores again every few seconds and deletes when it stops.
 
