@@ -11,7 +11,7 @@ export type Column<Row> = {
   readonly wideOnly?: boolean;
   /**
    * Where a phone shows it. If one column has a place, a row has two lines there: the title and the value beside each other,
-   * and the notes below; columns without a place are left out.
+   * and the notes below; columns that have no place in them are not shown.
    */
   readonly onPhone?: 'title' | 'value' | 'note';
 };

@@ -1,5 +1,12 @@
 import type { ComponentChildren } from 'preact';
-import type { Fact } from './facts.tsx';
+
+/** A name and its value; `null` is left out, so that a list can have conditions in it. */
+export type Fact = readonly [name: string, value: ComponentChildren] | null | false | undefined;
+
+/** The metadata of one thing, a fact for each pair. */
+export function metadataFacts(metadata: Readonly<Record<string, string>>): readonly Fact[] {
+  return Object.entries(metadata).map(([name, value]) => [`Metadata: ${name}`, value]);
+}
 
 /** The one or two facts for which somebody opens a screen, large. The note below one says what it is about. */
 export function Highlights({

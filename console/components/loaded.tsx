@@ -7,7 +7,7 @@ import { Progress } from './progress.tsx';
 
 /**
  * What an operation has come to: its failure, with the data of before below it; that it is loading; or what `children`
- * makes of the data. `<Loaded state={card}>{(found) => <Facts … />}</Loaded>`
+ * makes of the data. `<Loaded state={card}>{(found) => <Details … />}</Loaded>`
  */
 export function Loaded<Result>({
   state: { data, error, stale, loading, reload },

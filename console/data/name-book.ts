@@ -119,7 +119,7 @@ export class NameBook {
 
   /** What is not known in the end is shown by its id: nobody waits for a name. */
   async #settleAll(subjects: readonly Subject[], read: (subjects: readonly Subject[]) => Promise<void>): Promise<void> {
-    // What a screen shows says itself why it cannot be read; a name that cannot be read is only left out.
+    // A screen reports why its own data cannot be read; a name that cannot be read is shown as an id.
     await read(subjects).catch(() => undefined);
     for (const subject of subjects) if (!this.#known.has(keyOf(subject))) this.#settle(subject, UNKNOWN);
   }

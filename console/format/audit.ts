@@ -149,7 +149,7 @@ const DEEDS: Readonly<Record<string, readonly [label: string, tell: Tell]>> = {
 /** Operators have the same operations for webhooks, of all programs. */
 const nameOf = (action: string): string => action.replace('_operator_', '_');
 
-/** Whether an action is told in a sentence of its own. */
+/** Whether there is a sentence for an action. */
 export function isTold(action: string): boolean {
   return DEEDS[nameOf(action)] !== undefined;
 }

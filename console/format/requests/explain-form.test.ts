@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { EMPTY_FORM, problemsOf, toExplainBody, typedAmountOf } from './explain-form.ts';
 
-test('what is left out is not sent, and the amount is in the currency of the card', () => {
+test('empty fields are not sent, and the amount is in the currency of the card', () => {
   const form = { ...EMPTY_FORM, card_id: ' card_1 ', amount: '12.5' };
   expect(toExplainBody(form, 'USD')).toEqual({ card_id: 'card_1', amount: 1250 });
   expect(toExplainBody(form, 'KWD')).toEqual({ card_id: 'card_1', amount: 12_500 });

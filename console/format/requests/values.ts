@@ -33,7 +33,7 @@ export function currencyOfError({ message, request }: Checked): string | undefin
   return typeof sent === 'string' && /^[A-Z]{3}$/.test(sent) ? sent : undefined;
 }
 
-/** Values by name as people read them: amounts as money where the currency is known. What is null was not set, and is left out. */
+/** Names and values for people: amounts as money if the currency is known. Null values, which were not set, are omitted. */
 export function shownValues(
   values: Readonly<Record<string, unknown>>,
   currency: string | undefined,

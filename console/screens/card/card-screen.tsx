@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CardLimitsRecord, CardRecord } from '../../../sdk/client.ts';
-import { Details, Highlights } from '../../components/details.tsx';
-import { metadataFacts } from '../../components/facts.tsx';
+import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';

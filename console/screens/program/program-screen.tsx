@@ -3,10 +3,9 @@ import type { FundingMovementRecord, ProgramRecord } from '../../../sdk/client.t
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Details, Highlights } from '../../components/details.tsx';
+import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
-import { metadataFacts } from '../../components/facts.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded, Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';

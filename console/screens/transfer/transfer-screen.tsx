@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { TransferRecord, TransferTimeline } from '../../../sdk/client.ts';
-import { Details, Highlights } from '../../components/details.tsx';
+import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
-import { metadataFacts } from '../../components/facts.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
