@@ -7,8 +7,10 @@ import { toWireId } from '../../../domain/identifier.ts';
 /** Columns of an event: the inner UUID of its program, and the id of its subject on the wire. */
 export type PayloadOrigin = { readonly programId: string | null; readonly subjectId: string };
 
-/** The values that differ in nearly every transfer, in the order of the compact form; `at` is when it was created. */
+/** The values that differ in nearly every transfer; all others usually follow from them. */
 type Own = {
+  readonly transfer_id: unknown;
+  readonly program_id: unknown;
   readonly type: unknown;
   readonly amount: unknown;
   readonly currency: unknown;
@@ -16,15 +18,16 @@ type Own = {
   readonly request_id: unknown;
   readonly idempotency_key: unknown;
   readonly created_by: unknown;
-  readonly at: string;
+  readonly created_at: string;
 };
 
 /**
  * The usual transfer at the time of its event: completed at once, without texts. The fields are in the order of a
  * record, in which they are sent.
  */
-function usualTransfer(transfer_id: unknown, program_id: unknown, own: Own) {
-  const { type, amount, currency, card_id, request_id, idempotency_key, created_by, at } = own;
+function usualTransfer(own: Own) {
+  const { transfer_id, program_id, card_id, type, amount, currency, request_id } = own;
+  const { idempotency_key, created_by, created_at } = own;
   return {
     transfer_id,
     program_id,
@@ -47,16 +50,14 @@ function usualTransfer(transfer_id: unknown, program_id: unknown, own: Own) {
     idempotency_key,
     created_by,
     error: null,
-    created_at: at,
-    updated_at: at,
-    completed_at: at,
+    created_at,
+    updated_at: created_at,
+    completed_at: created_at,
   };
 }
 
 /** The record of a transfer, as in the contract: these fields in this order; others may be added at the end. */
-export type TransferPayload = { readonly [Field in keyof ReturnType<typeof usualTransfer>]: unknown } & {
-  readonly created_at: string;
-};
+export type TransferPayload = Own & { readonly [Field in keyof ReturnType<typeof usualTransfer>]: unknown };
 
 /**
  * The number at the start of the compact form. Another form gets another number, and this one stays readable for ever.
@@ -69,14 +70,13 @@ const COMPACT = `[${FORM},`;
 /**
  * The record of a transfer as the payload of its event, without field names and without what the event's columns say: a
  * third of the bytes, and payloads are the largest part of what a transfer writes. It is a JSON array of the number of
- * the form, the values of {@link Own}, and, if there are any, an object with the fields that differ from the usual. It
- * does not depend on the row of the transfer, which changes later: the event stays what it was.
+ * the form, the values that differ in nearly every transfer, and, if there are any, an object with the fields that are
+ * unlike the usual. It does not depend on the row of the transfer, which changes later: the event stays what it was.
  */
 export function compactPayload(record: TransferPayload): string {
-  const { type, amount, currency, card_id, request_id, idempotency_key, created_by, created_at: at } = record;
-  const own = { type, amount, currency, card_id, request_id, idempotency_key, created_by, at };
-  const usual = usualTransfer(record.transfer_id, record.program_id, own);
-  const compact = [FORM, type, amount, currency, card_id, request_id, idempotency_key, created_by, timeOf(at)];
+  const usual = usualTransfer(record);
+  const { type, amount, currency, card_id, request_id, idempotency_key, created_by, created_at } = record;
+  const compact = [FORM, type, amount, currency, card_id, request_id, idempotency_key, created_by, timeOf(created_at)];
   let unusual: Record<string, unknown> | undefined;
   for (const field in record) {
     const value = record[field as keyof TransferPayload];
@@ -108,7 +108,12 @@ export function fullPayload(stored: string, { programId, subjectId }: PayloadOri
   if (!stored.startsWith(COMPACT)) throw new Error(`this version does not know the form of the event of ${subjectId}`);
   const [, type, amount, currency, card_id, request_id, idempotency_key, created_by, time, unusual] =
     JSON.parse(stored);
-  const at = new Date(time).toISOString();
-  const own = { type, amount, currency, card_id, request_id, idempotency_key, created_by, at };
-  return JSON.stringify({ ...usualTransfer(subjectId, toWireId('prog', programId ?? ''), own), ...unusual });
+  const own = { type, amount, currency, card_id, request_id, idempotency_key, created_by };
+  const usual = usualTransfer({
+    ...own,
+    transfer_id: subjectId,
+    program_id: toWireId('prog', programId ?? ''),
+    created_at: new Date(time).toISOString(),
+  });
+  return JSON.stringify({ ...usual, ...unusual });
 }

@@ -61,25 +61,13 @@ const transfer: fc.Arbitrary<Transfer> = fc
       { requiredKeys: [] },
     ),
   })
-  .map(({ now, amount: whole, own, other }) => ({
-    ...own,
-    amount: whole,
-    capturedAmount: whole,
-    reversedAmount: 0n,
-    status: 'completed',
-    outcome: 'final',
-    capture: 'automatic',
-    expiresAt: null,
-    scheduledFor: null,
-    description: null,
-    reference: null,
-    metadata: {},
-    error: null,
-    createdAt: now,
-    updatedAt: now,
-    completedAt: now,
-    ...(other as Partial<Transfer>),
-  }));
+  .map(({ now, amount: whole, own, other }) =>
+    aTransfer({
+      ...own,
+      ...{ amount: whole, capturedAmount: whole, createdAt: now, updatedAt: now, completedAt: now },
+      ...(other as Partial<Transfer>),
+    }),
+  );
 
 const originOf = ({ programId, transferId }: Transfer) => ({ programId, subjectId: toWireId('tr', transferId) });
 
