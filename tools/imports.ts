@@ -21,10 +21,10 @@ type Level = {
 /**
  * The arrow, from the programs down. Type-only imports count.
  *
- *     main -> service -> handlers -> subjects
+ *     main, service, handlers -> everything in server/
  *     host -> observe -> { background -> subjects -> commit, http -> pages } -> calls -> { store, contract }
- *     { host, observe } -> postgres;  contract -> domain;  everything in server/ -> foundation -> domain
- *     cli -> { sdk, contract, domain };  console -> sdk
+ *     { service, host, observe } -> postgres;  contract -> domain;  everything in server/ -> foundation -> domain
+ *     cli -> { sdk, contract, domain };  console -> sdk;  { test, bench, tools } -> everything
  */
 const levels: readonly Level[] = [
   {

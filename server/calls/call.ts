@@ -216,7 +216,7 @@ export class CallerGone extends OperationFailure {
   }
 }
 
-/** What http needs from the rest of the service. `main.ts` builds it. */
+/** What http needs from the rest of the service. `service.ts` builds it. */
 export type Gateway = {
   readonly mode: 'sandbox' | 'live';
   /** Whether requests without a key are accepted (a sandbox that listens on loopback only). */
