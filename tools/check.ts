@@ -44,7 +44,7 @@ const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]
   'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
 };
 
-/** What only `npm run verify` runs beside tests, one after the other: some of them measure. */
+/** What only `npm run verify` runs beside tests. */
 const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   schedules: ['test/simulation/main.ts', '--schedules', '100000'],
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
@@ -59,6 +59,9 @@ const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: strin
   'newest-release': ['test/upgrade/newest-release.ts'],
   'long-fuzz': ['test/fuzz/main.ts', '--count', '100000'],
 };
+
+/** Programs that mostly wait or use one core: two of them run at a time. The others measure, or use all cores, and run alone. */
+const TOGETHER: readonly string[] = ['seeded-mistakes', 'generated-clients', 'newest-release', 'long-fuzz'];
 
 /** In `npm run verify` a test of a fault goes through every kind of request, and the search for card numbers through more. */
 const VERIFY = { FAULTS: 'all', PLANTED: '10000' } as const;
@@ -77,6 +80,17 @@ async function runStep(name: string, [script, ...rest]: readonly [string, ...str
   count(isRight ? 0 : 1, succeeded ? 1 : 0, `${name.padEnd(18)} ${seconds.toFixed(1)} s`);
   for (const line of output.split('\n')) if (line.startsWith(MISSING)) note(`${name}: ${line.slice(MISSING.length)}`);
   if (!isRight) console.log(`\n${output.trim()}\n`);
+}
+
+async function runPrograms(programs: Checks): Promise<void> {
+  const isShared = ([name]: readonly [string, unknown]) => TOGETHER.includes(name);
+  for (const [name, program] of Object.entries(programs).filter((entry) => !isShared(entry)))
+    await runStep(name, program);
+  const rest = Object.entries(programs).filter(isShared).values();
+  const work = async () => {
+    for (const [name, program] of rest) await runStep(name, program);
+  };
+  await Promise.all([work(), work()]);
 }
 
 /** The tests of the console need it; without it they count as one failure, and all others run. */
@@ -139,7 +153,7 @@ async function check({ steps, suites, part, programs }: Choice): Promise<void> {
   const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
   if (ableSuites.length > 0) await runSuites(ableSuites, part);
   await packing;
-  for (const [name, program] of Object.entries(programs)) await runStep(name, program);
+  await runPrograms(programs);
   close();
 }
 
