@@ -68,13 +68,13 @@ import { testWebhook } from './subjects/webhooks/test-webhook.ts';
 import type { WebhookService } from './subjects/webhooks/tools.ts';
 import { updateWebhook } from './subjects/webhooks/update-webhook.ts';
 
-// Invariant: A statement with a missing or wrong program reaches only rows of the request's program; in a group
-//   commit, of the programs in the group
-// Kept by: row-level security; the reach of each operation is in its definition and applied here,
-//   `server/commit/group-commit.ts` sets that of a group
+// Invariant: Even a statement with a missing or wrong program can access only rows of the request's program; in a
+//   group commit, of the programs in the group
+// Kept by: row-level security; the reach of each operation is in its definition and applied here, that of a group in
+//   `server/commit/locking-path.ts`
 // Tested by: `test/security/row-level-security.test.ts`
 
-/** What the handlers of all subjects together work with. */
+/** What the handlers of all subjects need. */
 export type AnyService = TransferService & EventService & WebhookService;
 
 /** The function behind each operation of the contract, with the types of its definition. */
@@ -82,10 +82,10 @@ type OperationHandlers = {
   readonly [Id in OperationId]: (service: AnyService, call: Call<Id>) => Promise<Reply<Id>>;
 };
 
-/** What all operations share. */
+/** What all handlers share; each gets the database that its operation may access. */
 export type Foundation = Omit<AnyService, 'database'> & { readonly databases: Databases };
 
-/** The handlers that need nothing but the service. */
+/** The handlers that need only the service. */
 const HANDLERS = {
   create_transfer: createTransfer,
   get_transfer: getTransfer,
@@ -169,7 +169,7 @@ function operationHandlers(
   overview: OverviewMaker,
   background: Database,
 ): OperationHandlers {
-  // How far the clock of a sandbox was ahead is in the audit log, and belongs to no card program.
+  // The moves of a sandbox's clock are in the audit log, which a card program cannot access.
   const clock = status.mode === 'sandbox' ? background : undefined;
   return {
     ...HANDLERS,
@@ -185,8 +185,8 @@ function operationHandlers(
 }
 
 /**
- * The handlers as http calls them. An operation of a card program reaches the rows of that program only, whatever its
- * statements say; an operator's reaches all.
+ * The handlers as http calls them. An operation of a card program can access only the rows of that program, whatever its
+ * statements say; an operation of operators can access all.
  */
 export function handlersOf(
   { databases, ...shared }: Foundation,
@@ -194,7 +194,7 @@ export function handlersOf(
   status: StatusSources,
   overview: OverviewMaker,
 ): Readonly<Record<OperationId, Handler>> {
-  // http has read every call against the definition of the same operation, which is what the types of its handler say.
+  // http has validated every call by the definition of its operation, from which the types of its handler are derived.
   const handlers = operationHandlers(sandbox, status, overview, databases.background) as unknown as Readonly<
     Record<OperationId, (service: AnyService, call: AnyCall) => ReturnType<Handler>>
   >;

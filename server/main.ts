@@ -13,8 +13,8 @@ import { chooseLogFormat, openLog, STANDARD_ERROR } from './observe/log/log.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 
 /**
- * How long a stop waits for the embedded PostgreSQL that is being opened, which may recover for minutes; then it is stopped by
- * the end of this process. Connections to another database just end.
+ * How long a stop waits for an embedded PostgreSQL that is still starting, because its recovery may take minutes. After that
+ * it stops with this process. Connections to an external database are not waited for.
  */
 const OPENING_MILLISECONDS = 5_000;
 
@@ -28,7 +28,7 @@ const signals = stopOnSignal((signal) => lifecycle.stop(signal, () => stop()));
 try {
   await start(readConfiguration());
 } catch (error) {
-  // A signal during the start: the failure is a consequence of stopping.
+  // The failure is a consequence of a signal to stop.
   if (signals.isStopping) await new Promise(() => undefined);
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
@@ -36,7 +36,7 @@ try {
   process.stderr.write(
     `\nThe service cannot start: ${withoutSecrets(problem.message)}\n${runbookLine(problem.page)}\n`,
   );
-  // Everything is closed. If something were not, the process must not stay and look like a service.
+  // Everything should be closed. If something is not, it must not keep a process running that serves nothing.
   process.exit(1);
 }
 
@@ -51,11 +51,11 @@ async function start(configuration: Configuration): Promise<void> {
     onWarning: (sentence) => log.warn({ event: 'few_connections' }, sentence),
   });
   const closing = async (): Promise<void> => (await opening).close();
-  const patience = configuration.databaseUrl === null ? OPENING_MILLISECONDS : 0;
-  stop = () => Promise.race([closing(), sleep(patience)]);
+  const maxWaitMilliseconds = configuration.databaseUrl === null ? OPENING_MILLISECONDS : 0;
+  stop = () => Promise.race([closing(), sleep(maxWaitMilliseconds)]);
   const opened = await opening;
-  // Loaded late, because a start that is refused needs none of it; and not while the database is opened, because nothing
-  // else happens meanwhile and a connection would time out on a busy machine.
+  // Loaded late, because a refused start does not need it, and not while the database is being opened, because loading blocks
+  // the event loop and a connection would time out on a busy machine.
   const { runService } = await import('./service.ts');
   const service = await runService(configuration, opened, log, {
     onProgress: say,

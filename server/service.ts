@@ -50,7 +50,7 @@ import { openTransferLane, type TransferLane } from './subjects/transfers/lane.t
 import { openWebhookTools } from './subjects/webhooks/tools.ts';
 import type { WebhookKeys } from './subjects/webhooks/webhook-keys.ts';
 
-// Invariant: A start that fails closes what it has opened, its port included, and ends
+// Invariant: A start that fails closes everything it has opened, including its port, and ends the process
 // Kept by: `runService`, `server/host/start/ending.ts`
 // Tested by: `test/start/failed-start.test.ts`
 
@@ -65,20 +65,19 @@ const BOOKS_DIFFER =
   'the books do not balance: balances differ from their postings or holds, or a currency does not sum to zero; ' +
   runbookLine('books-not-balanced');
 
-/** A service that takes requests. */
+/** A service that accepts requests. */
 export type RunningService = {
   readonly port: number;
-  /** The page of its metrics; undefined where it has none. */
+  /** The URL of its metrics; undefined if it has none. */
   readonly metricsUrl: string | undefined;
-  /** Ends it: requests in progress are answered, and what waits is written. Then the database is closed. */
+  /** Stops it: requests in progress are answered, what waits to be written is written, and the database is closed. */
   readonly stop: () => Promise<void>;
 };
 
-/** Told how a start goes. */
 export type StartReports = {
-  /** What it waits for, in sentences for people. */
+  /** Called with a sentence about what the start waits for. */
   readonly onProgress: (line: string) => void;
-  /** Called when nothing prevents it any more. */
+  /** Called when the port is open. */
   readonly onListening: (about: {
     readonly mode: string;
     readonly port: number;
@@ -87,9 +86,8 @@ export type StartReports = {
 };
 
 /**
- * Runs the service over an open database: brings the schema up to date, connects the parts with each other, and listens.
- * Rejects where the start must be refused; everything that had begun by then, the port and the database included, is
- * ended first.
+ * Runs the service on an open database: migrates the schema, connects the parts with each other, and listens. Rejects if the
+ * start must be refused, after everything that was opened by then, including the port and the database, is closed.
  */
 export async function runService(
   configuration: Configuration,
@@ -103,7 +101,7 @@ export async function runService(
     const { port, metricsUrl } = await startParts(configuration, opened, log, reports, ending);
     return { port, metricsUrl, stop: () => ending.run() };
   } catch (error) {
-    // What prevents the start is the reason that counts.
+    // A failure to close something must not hide what prevented the start.
     await ending.run().catch(() => undefined);
     throw error;
   }
@@ -174,7 +172,7 @@ async function startParts(
   ending.add(() => Promise.all([metrics?.stop(), traces?.stop()]));
   const server = openHttp(configuration, gateway, { log, errors, responses, traces });
   let jobs: ReturnType<typeof startJobs> | undefined;
-  // Together: requests in progress and jobs do not need each other.
+  // Concurrently, because requests in progress and jobs are independent.
   ending.add(() => Promise.all([jobs?.stop(), server.close()]));
   const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
   const report = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
@@ -188,7 +186,7 @@ async function startParts(
   return { port, metricsUrl };
 }
 
-/** What http asks about credentials, and what is written of their uses. */
+/** The authentication for http, and the job that writes the uses of credentials. */
 function openCredentials({ authentication, background }: Databases) {
   const keys = openKeyUses(background);
   const sessions = openSessionUses(background);
@@ -205,7 +203,7 @@ function openCredentials({ authentication, background }: Databases) {
   };
 }
 
-/** Who is told of requests and their errors. */
+/** The parts that are notified of requests and their errors. */
 type Listeners = {
   readonly log: Log;
   readonly errors: ErrorRecorder;
@@ -238,7 +236,7 @@ function endTrace(entry: ResponseEntry): void {
   entry.trace?.end(entry);
 }
 
-/** What logs a failure that is tried again. */
+/** A function that logs a failure. */
 function failureOf(log: Log, event: LogEvent, sentence: string): (error: unknown) => void {
   return (error) => log.error({ event, cause: String(error) }, sentence);
 }
@@ -250,7 +248,7 @@ function followClock(database: Database, aheadMilliseconds: number, log: Log): R
   });
 }
 
-/** What logs a failure of a job and counts it. */
+/** Creates functions that log a failure of a job and count it. */
 function reporterOf(log: Log, metrics: ServiceMetrics | undefined) {
   return (job: Job, sentence: string) =>
     (error: unknown): void => {
@@ -284,7 +282,7 @@ type JobParts = {
   readonly delivery: Delivery;
 };
 
-/** What the service does by itself. */
+/** Starts the work that the service does without a request. */
 function startJobs(
   configuration: Configuration,
   { databases }: OpenDatabase,
@@ -311,8 +309,8 @@ function startJobs(
     startRelayingEvents(
       databases,
       (programIds) => {
-        news.tell(programIds);
-        delivery.tell(programIds);
+        news.announce(programIds);
+        delivery.announce(programIds);
       },
       report('relay', 'cannot give positions to events; retrying'),
     ),
@@ -322,7 +320,7 @@ function startJobs(
   return { stop: () => Promise.all(jobs.map((job) => job.stop())) };
 }
 
-/** Publishes the settings for the command `config`. Failing to do so does not stop the service. */
+/** Publishes the settings for the command `config`. A failure does not stop the service. */
 async function publishSettings(configuration: Configuration, port: number, log: Log): Promise<() => Promise<void>> {
   const settings = showConfiguration(configuration).split('\n');
   const onFailure = (error: unknown): void =>

@@ -118,7 +118,7 @@ function viewOf(scene: Scene): CardLimitsView {
 /** The outcome of one load or unload. */
 function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): string {
   const card = cardOf(scene);
-  const birth = {
+  const creation = {
     programId: 'program',
     transferId: 'transfer',
     requestId: 'requested',
@@ -128,7 +128,7 @@ function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): strin
   };
   const terms = plainTerms(type, amount, card.name);
   const view = { ...viewOf(scene), card, destinationCard: undefined, referenceTakenBy: undefined };
-  const plan = decideTransfer({ birth, terms, notes: {} }, view);
+  const plan = decideTransfer({ creation, terms, notes: {} }, view);
   return plan instanceof Refusal ? plan.code : 'made';
 }
 

@@ -121,7 +121,7 @@ function viewOf(scene: Scene): CardView {
 }
 
 function decide(scene: Scene) {
-  const birth = {
+  const creation = {
     programId: 'program',
     transferId: 'transfer',
     requestId: 'request',
@@ -129,7 +129,7 @@ function decide(scene: Scene) {
     createdBy: null,
     now: NOW,
   };
-  const request = { cardName: 'card_x', change: changeOf(scene), birth };
+  const request = { cardName: 'card_x', change: changeOf(scene), creation };
   return decideCardUpdate(request, profileOf(scene), viewOf(scene));
 }
 
@@ -233,7 +233,7 @@ test('a change of a card is decided as the rules say, whatever the card and the 
 test('a card that is not there', () => {
   fc.assert(
     fc.property(anyScene, (scene) => {
-      const birth = {
+      const creation = {
         programId: 'program',
         transferId: 'transfer',
         requestId: 'request',
@@ -242,7 +242,7 @@ test('a card that is not there', () => {
         now: NOW,
       };
       const change = changeOf(scene);
-      const plan = decideCardUpdate({ cardName: 'nobody', change, birth }, undefined, viewOf(scene));
+      const plan = decideCardUpdate({ cardName: 'nobody', change, creation }, undefined, viewOf(scene));
       const expected = scene.disabled && change.balanceTo !== undefined ? 'service_disabled' : 'card_not_found';
       expect(plan).toMatchObject({ code: expected });
     }),

@@ -4,7 +4,7 @@ import { formatMoney, MAXIMUM_AMOUNT } from '../ledger/money.ts';
 import { changeMetadata, type Metadata, type MetadataChange, sameMetadata } from '../metadata.ts';
 import { Refusal } from '../refusal.ts';
 import { begin, type TransferPlan } from '../transfers/create-transfer.ts';
-import { newTransfer, plainTerms, type TransferBirth } from '../transfers/transfer.ts';
+import { newTransfer, plainTerms, type TransferCreation } from '../transfers/transfer.ts';
 import { examineReceivingAccount, examineSwitch, type TransferView } from '../transfers/transfer-checks.ts';
 import { CARD_MOVES, CARD_RULES, type Card, type CardStatus, cardStatusOn } from './card.ts';
 
@@ -33,7 +33,7 @@ export type CardChange = {
 export type CardChangeRequest = {
   readonly cardName: string;
   readonly change: CardChange;
-  readonly birth: TransferBirth;
+  readonly creation: TransferCreation;
 };
 
 /** What the rules use, all of it read after the locks were taken. */
@@ -139,7 +139,7 @@ function empty(request: CardChangeRequest, card: Card, view: CardView): Transfer
   if (tooMuch !== undefined) return tooMuch;
   const terms = plainTerms('unload', source.balance, card.name);
   const notes = { description: SWEEP_DESCRIPTION };
-  const transfer = newTransfer(request.birth, terms, notes, { card, destinationCard: undefined });
+  const transfer = newTransfer(request.creation, terms, notes, { card, destinationCard: undefined });
   return begin(transfer, { source, destination }, []);
 }
 

@@ -30,7 +30,7 @@ const LOAD = plainTerms('load', 1n, '0');
 /** Decides on a transfer with fixed ids. */
 function decide(terms: TransferTerms, view: TransferView): ReturnType<typeof decideTransfer> {
   const transferId = '00000000-0000-7000-8000-000000000001';
-  const birth = {
+  const creation = {
     programId: PROGRAM,
     transferId,
     requestId: transferId,
@@ -38,7 +38,7 @@ function decide(terms: TransferTerms, view: TransferView): ReturnType<typeof dec
     createdBy: null,
     now: view.now,
   };
-  return decideTransfer({ birth, terms, notes: {} }, view);
+  return decideTransfer({ creation, terms, notes: {} }, view);
 }
 
 /** A small program as one value, so that decisions can be applied one after the other. */

@@ -18,8 +18,8 @@ import {
   type TransferView,
 } from './transfer-checks.ts';
 
-/** A transfer to be changed, and its hold while that is open. */
-export type StandingTransfer = { readonly transfer: Transfer; readonly hold: Hold | undefined };
+/** An existing transfer, and its hold while that is open. */
+export type TransferWithHold = { readonly transfer: Transfer; readonly hold: Hold | undefined };
 
 /** The result of each command, for messages. */
 const RESULTS: Readonly<Record<TransferCommand, string>> = {
@@ -65,11 +65,11 @@ function momentOf(time: number | null): string | null {
  * was counted on. The status of the cards and the maximum balance are checked again, since they may have changed.
  */
 export function decideCapture(
-  standing: StandingTransfer,
+  existing: TransferWithHold,
   amount: bigint | null,
   view: TransferView,
 ): TransferPlan | Refusal {
-  const { transfer, hold } = standing;
+  const { transfer, hold } = existing;
   const refusal = refuseMove(transfer, 'capture', view.now);
   if (refusal !== undefined) return refusal;
   if (hold === undefined) throw new Error('a pending transfer has no hold');
@@ -112,12 +112,12 @@ function refuseStates(transfer: Transfer, view: TransferView): Refusal | undefin
 }
 
 /** Cancels a scheduled or pending transfer: releases its hold and reduces the usage of its limits. */
-export function decideCancel(standing: StandingTransfer, view: TransferView): TransferPlan | Refusal {
-  const { transfer } = standing;
+export function decideCancel(existing: TransferWithHold, view: TransferView): TransferPlan | Refusal {
+  const { transfer } = existing;
   const refusal = refuseMove(transfer, 'cancel', view.now);
   if (refusal !== undefined) return refusal;
   return transfer.status === 'pending'
-    ? release(standing, 'canceled', view)
+    ? release(existing, 'canceled', view)
     : endUnheld(transfer, 'canceled', view.now);
 }
 
@@ -126,7 +126,7 @@ export function decideCancel(standing: StandingTransfer, view: TransferView): Tr
  * Refused after the holder of one of its cards was erased (`erasedCard`, the card's id on the wire).
  */
 export function decideUpdate(
-  { transfer, hold }: StandingTransfer,
+  { transfer, hold }: TransferWithHold,
   change: MetadataChange | null,
   erasedCard: string | undefined,
   now: number,
@@ -153,15 +153,15 @@ function endUnheld(transfer: Transfer, to: 'canceled' | 'expired', now: number):
 }
 
 /** Records that a hold has expired and releases it. Refused if it has not expired or is no longer pending. */
-export function decideExpiry(standing: StandingTransfer, view: TransferView): TransferPlan | Refusal {
-  const { transfer } = standing;
+export function decideExpiry(existing: TransferWithHold, view: TransferView): TransferPlan | Refusal {
+  const { transfer } = existing;
   const isOver = transfer.status === 'pending' && statusAt(transfer, view.now) === 'expired';
-  if (isOver) return release(standing, 'expired', view);
+  if (isOver) return release(existing, 'expired', view);
   const message = `The transfer ${toWireId('tr', transfer.transferId)} has not expired or is no longer pending.`;
   return new Refusal('invalid_transfer_status', message);
 }
 
-function release({ transfer, hold }: StandingTransfer, to: 'canceled' | 'expired', view: TransferView): TransferPlan {
+function release({ transfer, hold }: TransferWithHold, to: 'canceled' | 'expired', view: TransferView): TransferPlan {
   if (hold === undefined) throw new Error('a pending transfer has no hold');
   const { source, destination } = releaseHold(endsFor(transfer, view), hold.amount);
   return {

@@ -4,7 +4,13 @@ import { type Account, type Ends, type Posting, placeHold, post } from '../ledge
 import type { CounterChange } from '../ledger/limits.ts';
 import type { Refusal } from '../refusal.ts';
 import { DEFAULT_HOLD_MILLISECONDS, type Hold } from './hold.ts';
-import { newTransfer, type Transfer, type TransferBirth, type TransferNotes, type TransferTerms } from './transfer.ts';
+import {
+  newTransfer,
+  type Transfer,
+  type TransferCreation,
+  type TransferNotes,
+  type TransferTerms,
+} from './transfer.ts';
 import { endsOf, limitedSides, TRANSFER_CHECKS, type TransferView } from './transfer-checks.ts';
 
 /** The result of a decision about a transfer: everything that changes, as it is afterwards. */
@@ -21,9 +27,9 @@ export type TransferPlan = {
   readonly failure?: Refusal;
 };
 
-/** A requested transfer: its ids, its terms, and what the caller attached to it. */
+/** A requested transfer: its ids and time, its terms, and what the caller attached to it. */
 export type TransferInput = {
-  readonly birth: TransferBirth;
+  readonly creation: TransferCreation;
   readonly terms: TransferTerms;
   readonly notes: TransferNotes;
 };
@@ -33,8 +39,8 @@ export type TransferInput = {
  * yet, so current balances and usage do not matter.
  */
 export function decideTransfer(request: TransferInput, view: TransferView): TransferPlan | Refusal {
-  const { birth, notes } = request;
-  const terms = withHoldEnd(request.terms, birth.now);
+  const { creation, notes } = request;
+  const terms = withHoldEnd(request.terms, creation.now);
   const isScheduled = terms.scheduledFor !== null;
   for (const check of TRANSFER_CHECKS) {
     if (isScheduled && check.whenDue === true) continue;
@@ -44,7 +50,7 @@ export function decideTransfer(request: TransferInput, view: TransferView): Tran
   const { card, destinationCard } = view;
   const ends = endsOf(terms, view);
   if (ends === undefined || card === undefined) throw new Error('the checks let through a transfer without a card');
-  const transfer = newTransfer(birth, terms, notes, { card, destinationCard });
+  const transfer = newTransfer(creation, terms, notes, { card, destinationCard });
   if (isScheduled) {
     return { transfer, event: 'transfer.scheduled', postings: [], accounts: [], hold: null, counts: [] };
   }

@@ -126,8 +126,8 @@ export type TransferNotes = Partial<Pick<Transfer, 'description' | 'metadata'>>;
 /** The API key of a caller without one, as in a keyless sandbox. */
 export const NO_API_KEY = '00000000-0000-0000-0000-000000000000';
 
-/** The ids of a new transfer, generated before the decision, its creator, and the time of the decision. */
-export type TransferBirth = Pick<
+/** What a new transfer has besides its terms: ids, which are generated before the decision, its creator, and its time. */
+export type TransferCreation = Pick<
   Transfer,
   'programId' | 'transferId' | 'requestId' | 'idempotencyKey' | 'createdBy'
 > & {
@@ -136,7 +136,7 @@ export type TransferBirth = Pick<
 
 /** The record of a new transfer, with the status that its decision gave it. */
 export function newTransfer(
-  birth: TransferBirth,
+  creation: TransferCreation,
   terms: TransferTerms,
   notes: TransferNotes,
   cards: { readonly card: Card; readonly destinationCard: Card | undefined },
@@ -145,8 +145,8 @@ export function newTransfer(
   const status = statusOf(terms);
   const isDone = status === 'completed';
   return {
-    programId: birth.programId,
-    transferId: birth.transferId,
+    programId: creation.programId,
+    transferId: creation.transferId,
     type: terms.type,
     cardId: cards.card.cardId,
     cardName: cards.card.name,
@@ -165,12 +165,12 @@ export function newTransfer(
     reference: terms.reference,
     metadata: notes.metadata ?? {},
     error: null,
-    requestId: birth.requestId,
-    idempotencyKey: birth.idempotencyKey,
-    createdBy: birth.createdBy,
-    createdAt: birth.now,
-    updatedAt: birth.now,
-    completedAt: isDone ? birth.now : null,
+    requestId: creation.requestId,
+    idempotencyKey: creation.idempotencyKey,
+    createdBy: creation.createdBy,
+    createdAt: creation.now,
+    updatedAt: creation.now,
+    completedAt: isDone ? creation.now : null,
   };
 }
 

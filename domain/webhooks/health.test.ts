@@ -5,7 +5,7 @@ import {
   type Failure,
   findNotice,
   type Health,
-  takeOver,
+  mergeHealth,
   withLastSuccess,
 } from './health.ts';
 import { narrowWindow, widenWindow } from './pace.ts';
@@ -76,20 +76,23 @@ describe('pausing', () => {
     }
   });
 
-  test('what is read again is not older than what is known: a success ends the pause, and a probe that is due stays so', () => {
+  test('stored health that is merged with newer facts: a success ends the pause, and a due probe stays due', () => {
     const paused = failing(10, 10);
     const succeeded = afterSuccess(paused, (paused.lastFailureAt ?? 0) + 1);
-    expect(takeOver(paused, succeeded)).toEqual(succeeded);
+    expect(mergeHealth(paused, succeeded)).toEqual(succeeded);
     const probed = afterFailure(paused, failureAt(START + HOUR));
-    expect(takeOver(probed, succeeded)).toEqual(probed);
-    expect(takeOver(succeeded, probed)).toEqual(succeeded);
-    // As it was read before the success, and its delivery has failed since.
+    expect(mergeHealth(probed, succeeded)).toEqual(probed);
+    expect(mergeHealth(succeeded, probed)).toEqual(succeeded);
+    // Stored before the success, while delivery has failed again since.
     const failedAgain = { ...probed, lastSuccessAt: START + MINUTE };
-    expect(takeOver(paused, failedAgain)).toEqual(paused);
-    expect(takeOver({ ...paused, status: 'disabled' }, succeeded)).toMatchObject({ status: 'disabled', failures: 0 });
+    expect(mergeHealth(paused, failedAgain)).toEqual(paused);
+    expect(mergeHealth({ ...paused, status: 'disabled' }, succeeded)).toMatchObject({
+      status: 'disabled',
+      failures: 0,
+    });
     const due = { ...paused, nextProbeAt: START };
-    expect(takeOver(paused, due)).toEqual(due);
-    expect(takeOver(due, paused)).toEqual(due);
+    expect(mergeHealth(paused, due)).toEqual(due);
+    expect(mergeHealth(due, paused)).toEqual(due);
   });
 
   test('a minute of nothing but failures pauses, and one failure alone does not', () => {

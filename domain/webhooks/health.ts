@@ -63,8 +63,8 @@ export function afterSuccess(health: Health, endedAt: number): Health {
 }
 
 /**
- * The stored health, completed with a success of which only the time was stored: if it is later than the last failure,
- * it clears the failures. What else follows from a success is not stored if a request changed the webhook meanwhile.
+ * The stored health after a success of which only the time was stored, because a request changed the webhook meanwhile:
+ * a success later than the last failure clears the failures.
  */
 export function withLastSuccess(health: Health): Health {
   const { failures, lastSuccessAt, lastFailureAt } = health;
@@ -73,11 +73,10 @@ export function withLastSuccess(health: Health): Health {
 }
 
 /**
- * The health of a webhook that was read again, completed with what its delivery knows and the row may not have: a
- * success after the last failure, and a probe that has become due since. Neither is stored if a request changed the
- * webhook meanwhile.
+ * The stored health of a webhook, merged with what this process knows and the row may lack: a success after the last
+ * failure, and a probe that has become due since. Neither is stored if a request changed the webhook meanwhile.
  */
-export function takeOver(stored: Health, known: Health): Health {
+export function mergeHealth(stored: Health, known: Health): Health {
   const lastSuccessAt = latest(stored.lastSuccessAt, known.lastSuccessAt);
   const lastFailureAt = latest(stored.lastFailureAt, known.lastFailureAt);
   const read = { ...stored, lastSuccessAt, lastFailureAt };

@@ -13,7 +13,7 @@ const superuser = await useConnection({ ...server.connection, user: 'postgres' }
 const watcher = await useConnection({ ...server.connection, user: 'postgres' });
 
 /** Looks all the time, and an hour after the last verification is due. */
-const TIMES = { lookMilliseconds: 10, pauseMilliseconds: 3_600_000 };
+const TIMES = { checkMilliseconds: 10, pauseMilliseconds: 3_600_000 };
 
 type Found = {
   readonly verified: BooksVerification[];

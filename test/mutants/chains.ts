@@ -57,14 +57,14 @@ export const CHAINS: readonly Mutant[] = [
     name: 'version-read-last',
     mistake: 'the versions of accounts are read after the cards, so a change between the two is hidden',
     file: LOAD,
-    find: '    accounts: isKnown || isOneRead ? null : accountsFor(cards, standing, mode),\n',
+    find: '    accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),\n',
     replace: '',
     also: [
       {
         file: LOAD,
         find: '    references: references.length === 0 ? null : readReferences(references),\n',
         replace:
-          '    references: references.length === 0 ? null : readReferences(references),\n    accounts: isKnown || isOneRead ? null : accountsFor(cards, standing, mode),\n',
+          '    references: references.length === 0 ? null : readReferences(references),\n    accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),\n',
       },
     ],
     witnesses: [chain('suspended between the reads of one group')],

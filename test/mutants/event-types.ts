@@ -29,8 +29,9 @@ export const EVENTS_SENT: readonly Mutant[] = [
     name: 'holds-not-counted-as-funds',
     mistake: 'the balance is compared with the threshold, with what is on hold',
     file: DECIDE,
-    find: 'if (!getsLow(before, available(after), threshold)) return undefined;',
-    replace: 'if (!getsLow(this.#accounts.get(after.accountId).balance, after.balance, threshold)) return undefined;',
+    find: 'if (!fallsBelowThreshold(before, available(after), threshold)) return undefined;',
+    replace:
+      'if (!fallsBelowThreshold(this.#accounts.get(after.accountId).balance, after.balance, threshold)) return undefined;',
     witnesses: [FUNDING],
   },
   {

@@ -17,7 +17,7 @@ export const READING: readonly Mutant[] = [
     name: 'wait-without-look',
     mistake: 'an event that comes between the read and the wait is not seen before the next one',
     file: 'server/subjects/events/event-news.ts',
-    find: '      void this.#look();\n',
+    find: '      void this.#poll();\n',
     replace: '',
     witnesses: [NEWS],
   },

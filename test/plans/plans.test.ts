@@ -25,7 +25,7 @@ import { listProcesses } from '../../server/store/overview/service-process.ts';
 import { countScheduled } from '../../server/store/overview/switch-preview.ts';
 import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
-import { findEvents, findMade, readClockMoves } from '../../server/store/requests/find-request.ts';
+import { findCreated, findEvents, readClockMoves } from '../../server/store/requests/find-request.ts';
 import {
   findCardsByHolder,
   findCardsById,
@@ -144,8 +144,8 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['the processes', listProcesses(100)],
   ['the scheduled transfers', countScheduled({ programId: null, type: 'load' })],
   ['the scheduled transfers of a program', countScheduled({ programId: PROGRAM, type: null })],
-  ['what a request has created', findMade(after, null, WITHIN_SECONDS, 20)],
-  ['what a request has created in a program', findMade(after, PROGRAM, WITHIN_SECONDS, 20)],
+  ['what a request has created', findCreated(after, null, WITHIN_SECONDS, 20)],
+  ['what a request has created in a program', findCreated(after, PROGRAM, WITHIN_SECONDS, 20)],
   ['the events of a request', findEvents({ ...OF_REQUEST, programId: null }, WITHIN_SECONDS, 0, 20)],
   ['the events of a request in a program', findEvents({ ...OF_REQUEST, programId: PROGRAM }, WITHIN_SECONDS, 0, 20)],
   ['the audit entries of a request', findAuditEntries(after, WITHIN_SECONDS.from, WITHIN_SECONDS.to, 20)],

@@ -94,17 +94,17 @@ function spoil<Plan extends object>(plan: Plan | Refusal, changed: (plan: Plan) 
 /** Decisions with one mistake each, of the kind that one makes. */
 const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
   'forgets to give back to limits on cancel': {
-    cancel: (standing, view) => spoil(DOMAIN.cancel(standing, view), () => ({ counts: [] })),
+    cancel: (existing, view) => spoil(DOMAIN.cancel(existing, view), () => ({ counts: [] })),
   },
   'gives back on cancel to today, not to the day of the hold': {
-    cancel: (standing, view) =>
-      spoil(DOMAIN.cancel(standing, view), ({ counts }) => ({
+    cancel: (existing, view) =>
+      spoil(DOMAIN.cancel(existing, view), ({ counts }) => ({
         counts: counts.map((change) => ({ ...change, dayStart: view.rules.calendar.day.start })),
       })),
   },
   'gives back the amount of an expired hold, but not that it was one transfer': {
-    expire: (standing, view) =>
-      spoil(DOMAIN.expire(standing, view), ({ counts }) => ({
+    expire: (existing, view) =>
+      spoil(DOMAIN.expire(existing, view), ({ counts }) => ({
         counts: counts.map((change) => ({ ...change, count: 0n })),
       })),
   },
@@ -112,10 +112,10 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
     capture: (...asked) => spoil(DOMAIN.capture(...asked), () => ({ counts: [] })),
   },
   'keeps holding what a capture in part should release': {
-    capture: (standing, amount, view) =>
-      spoil(DOMAIN.capture(standing, amount, view), ({ accounts, transfer }) => ({
+    capture: (existing, amount, view) =>
+      spoil(DOMAIN.capture(existing, amount, view), ({ accounts, transfer }) => ({
         accounts: accounts.map((account) =>
-          account.accountId === standing.hold?.sourceAccountId
+          account.accountId === existing.hold?.sourceAccountId
             ? { ...account, held: account.held + transfer.amount - transfer.capturedAmount }
             : account,
         ),
@@ -142,22 +142,22 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
       })),
   },
   'lets an expired hold be captured while the loop has not come by': {
-    capture: (standing, amount, view) => {
-      const inTime = Math.min(view.now, (standing.transfer.expiresAt ?? view.now + 1) - 1);
-      return DOMAIN.capture(standing, amount, { ...view, now: inTime });
+    capture: (existing, amount, view) => {
+      const inTime = Math.min(view.now, (existing.transfer.expiresAt ?? view.now + 1) - 1);
+      return DOMAIN.capture(existing, amount, { ...view, now: inTime });
     },
   },
   'lets a hold end a second early': {
-    expire: (standing, view) => DOMAIN.expire(standing, { ...view, now: view.now + 1000 }),
+    expire: (existing, view) => DOMAIN.expire(existing, { ...view, now: view.now + 1000 }),
   },
   'does not look at the state of the cards again when it captures': {
-    capture: (standing, amount, view) => DOMAIN.capture(standing, amount, everyCardActive(view)),
+    capture: (existing, amount, view) => DOMAIN.capture(existing, amount, everyCardActive(view)),
   },
   'finds no room for a part of a hold where there is none for all of it': {
-    capture: (standing, amount, view) => {
-      const whole = DOMAIN.capture(standing, null, view);
+    capture: (existing, amount, view) => {
+      const whole = DOMAIN.capture(existing, null, view);
       const isFull = whole instanceof Refusal && whole.code === 'limit_exceeded';
-      return isFull ? whole : DOMAIN.capture(standing, amount, view);
+      return isFull ? whole : DOMAIN.capture(existing, amount, view);
     },
   },
   'makes what is due although the service is disabled': {

@@ -21,15 +21,15 @@ import {
   decideExecution,
   decideExpiry,
   refuseDisabled,
-  type StandingTransfer,
+  type TransferWithHold,
 } from '../../domain/transfers/change-transfer.ts';
 import { decideTransfer, type TransferPlan } from '../../domain/transfers/create-transfer.ts';
 import { decideReversal } from '../../domain/transfers/reverse-transfer.ts';
 import {
   statusAt,
   type Transfer,
-  type TransferBirth,
   type TransferCommand,
+  type TransferCreation,
   transferAt,
 } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
@@ -114,18 +114,18 @@ export class World implements Side {
     const transfer = this.books.transfers[step.transfer];
     if (transfer === undefined) throw new Error(`there is no transfer ${step.transfer}`);
     const view = this.#view(transfer.cardName, transfer.destinationCardName, null);
-    const standing = { transfer, hold: this.books.holdOf(transfer) };
-    return this.#response(step.does, transfer, this.#decide(step, standing, view));
+    const existing = { transfer, hold: this.books.holdOf(transfer) };
+    return this.#response(step.does, transfer, this.#decide(step, existing, view));
   }
 
   #create({ asked }: Extract<Step, { does: 'create' }>): Refused | null {
     const { card: cardName, destination: destinationCardName, ...terms } = asked;
-    const request = { birth: this.#birth(), terms: { ...terms, cardName, destinationCardName }, notes: NO_NOTES };
+    const request = { creation: this.#creation(), terms: { ...terms, cardName, destinationCardName }, notes: NO_NOTES };
     const view = this.#view(cardName, destinationCardName, asked.reference);
     return this.#response('create', undefined, this.#decisions.create(request, view));
   }
 
-  #birth(): TransferBirth {
+  #creation(): TransferCreation {
     const transferId = `00000000-0000-7000-8000-${this.books.transfers.length.toString(16).padStart(12, '0')}`;
     return {
       programId: PROGRAM,
@@ -137,15 +137,15 @@ export class World implements Side {
     };
   }
 
-  #decide(step: Extract<Step, { transfer: number }>, standing: StandingTransfer, view: TransferView) {
-    const { transfer } = standing;
+  #decide(step: Extract<Step, { transfer: number }>, existing: TransferWithHold, view: TransferView) {
+    const { transfer } = existing;
     switch (step.does) {
       case 'capture':
-        return refuseDisabled(transfer, view) ?? this.#decisions.capture(standing, step.amount, view);
+        return refuseDisabled(transfer, view) ?? this.#decisions.capture(existing, step.amount, view);
       case 'cancel':
-        return this.#decisions.cancel(standing, view);
+        return this.#decisions.cancel(existing, view);
       case 'expire':
-        return this.#decisions.expire(standing, view);
+        return this.#decisions.expire(existing, view);
       case 'execute':
         return this.#decisions.execute(transfer, view);
       case 'reverse': {
@@ -174,7 +174,7 @@ export class World implements Side {
       lastFour: undefined,
       metadata: undefined,
     };
-    const asked = { cardName: name, change, birth: this.#birth() };
+    const asked = { cardName: name, change, creation: this.#creation() };
     const plan = this.#decisions.updateCard(asked, profile, this.#view(name, null, null));
     if (plan instanceof Refusal) return { code: plan.code, about: plan.message };
     this.#cards.set(name, plan.profile.card);

@@ -1,4 +1,4 @@
-import { afterFailure, afterSuccess, type Health, takeOver, withLastSuccess } from '../../domain/webhooks/health.ts';
+import { afterFailure, afterSuccess, type Health, mergeHealth, withLastSuccess } from '../../domain/webhooks/health.ts';
 import { type Definition, toDefinition } from '../../server/background/delivery/endpoint/definition.ts';
 import type { Endpoint } from '../../server/background/delivery/endpoint/endpoint.ts';
 import { type Place, Places } from '../../server/background/delivery/endpoint/places.ts';
@@ -126,7 +126,7 @@ export class Delivering {
       return;
     }
     sending.definition = definition;
-    sending.health = takeOver(definition.health, sending.health);
+    sending.health = mergeHealth(definition.health, sending.health);
     sending.storedHealth = definition.health;
     if (definition.cursor > sending.cursor.places.passed) {
       sending.again.length = 0;

@@ -104,7 +104,7 @@ describe('without WEBHOOK_KEY', () => {
       const processes = Array.from({ length: 3 }, () => openWebhookKeys(null, join(path, 'data')));
       // Each has seen that there is none.
       for (const { read } of processes) expect(read()).toEqual([]);
-      const made = processes.map(({ readOrMake }) => readOrMake()[0]?.toString('base64'));
+      const made = processes.map(({ readOrCreate }) => readOrCreate()[0]?.toString('base64'));
       expect(new Set(made).size).toBe(1);
     } finally {
       await remove();

@@ -98,7 +98,14 @@ export function terms(type: TransferType, changes: Partial<TransferTerms> = {}):
 export function asked(type: TransferType, changes: Partial<TransferTerms> = {}): TransferInput {
   const transferId = '00000000-0000-7000-8000-000000000001';
   return {
-    birth: { programId: PROGRAM, transferId, requestId: transferId, idempotencyKey: null, createdBy: null, now: NOW },
+    creation: {
+      programId: PROGRAM,
+      transferId,
+      requestId: transferId,
+      idempotencyKey: null,
+      createdBy: null,
+      now: NOW,
+    },
     terms: terms(type, changes),
     notes: {},
   };

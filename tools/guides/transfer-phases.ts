@@ -32,14 +32,14 @@ function create(type: TransferType, changes: Partial<TransferTerms> = {}): Deed 
 function afterwards(
   { plan: { transfer, hold, ...plan } }: Deed,
   days: number,
-  decide: (standing: Standing, view: ReturnType<typeof viewOf>) => ReturnType<typeof decideCancel>,
+  decide: (existing: Existing, view: ReturnType<typeof viewOf>) => ReturnType<typeof decideCancel>,
 ): Deed {
   const before = accountsAfter({ transfer, hold, ...plan });
   const seen = viewOf(before, days);
   return { plan: requirePlan(decide({ transfer, hold: hold ?? undefined }, seen)), before };
 }
 
-type Standing = Parameters<typeof decideCancel>[0];
+type Existing = Parameters<typeof decideCancel>[0];
 
 function viewOf(accounts: readonly Account[], days: number) {
   return view({ now: inDays(days) }, accounts);
@@ -47,7 +47,7 @@ function viewOf(accounts: readonly Account[], days: number) {
 
 function reversalOf(amount: bigint | null) {
   const requestId = '00000000-0000-7000-8000-000000000002';
-  return ({ transfer }: Standing, seen: ReturnType<typeof viewOf>) =>
+  return ({ transfer }: Existing, seen: ReturnType<typeof viewOf>) =>
     decideReversal(transfer, { reversalId: requestId, requestId, description: null, amount }, seen);
 }
 
@@ -71,11 +71,11 @@ const PHASES: readonly Phase[] = [
   },
   {
     name: 'capture, whole',
-    play: (type) => afterwards(create(type, MANUAL), 1, (standing, seen) => decideCapture(standing, null, seen)),
+    play: (type) => afterwards(create(type, MANUAL), 1, (existing, seen) => decideCapture(existing, null, seen)),
   },
   {
     name: 'capture, a part',
-    play: (type) => afterwards(create(type, MANUAL), 1, (standing, seen) => decideCapture(standing, PART, seen)),
+    play: (type) => afterwards(create(type, MANUAL), 1, (existing, seen) => decideCapture(existing, PART, seen)),
   },
   { name: 'cancel, while scheduled', play: (type) => afterwards(create(type, LATER), 0, decideCancel) },
   { name: 'cancel, while pending', play: (type) => afterwards(create(type, MANUAL), 1, decideCancel) },

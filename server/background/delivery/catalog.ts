@@ -15,19 +15,19 @@ import { type DeliveryContext, Endpoint } from './endpoint/endpoint.ts';
 import { EventFeed } from './endpoint/event-feed.ts';
 import { FeedReader } from './endpoint/feed-reader.ts';
 
-/** Webhooks that are read at once. */
+/** Maximum number of webhooks that are read at once. */
 const COUNT = 500;
 
-/** The webhooks that a process delivers to, as the database has them. */
+/** The webhooks to which a process delivers, as they are stored. */
 export class Catalog {
   readonly #database: Database;
   readonly #vault: Vault;
   readonly #context: DeliveryContext;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #reader: FeedReader;
-  /** By program; null for the events of all. */
+  /** By program; the feed of all events under null. */
   readonly #feeds = new Map<string | null, EventFeed>();
-  /** Versions of webhooks that could not be decrypted: each is reported once. */
+  /** The revisions of webhooks that could not be decrypted, each of which is reported once. */
   readonly #unreadable = new Map<string, number>();
 
   constructor(vault: Vault, context: DeliveryContext) {
@@ -53,7 +53,7 @@ export class Catalog {
     return this.#feeds.get(programId);
   }
 
-  /** Reads what has changed of the webhooks in some shards, and drops all others. */
+  /** Reads the changed webhooks of the held shards, and drops all others. */
   async refresh(held: readonly HeldShard[]): Promise<void> {
     const epochs = new Map(held.map(({ shard, epoch }) => [shard, epoch]));
     for (const endpoint of [...this.#endpoints.values()]) {
@@ -89,7 +89,7 @@ export class Catalog {
 
   async #load(webhookIds: readonly string[]): Promise<readonly Definition[]> {
     const webhooks = toDeliveredWebhooks(await this.#database.read(readDeliveredWebhooks({ webhookIds })));
-    // After the revision: secrets that change in between raise it, and are read again.
+    // Read after the revision: secrets that change in between raise it, so they are read again.
     const secrets = toSigningSecrets(await this.#database.read(readSigningSecrets({ webhookIds })));
     const definitions: Definition[] = [];
     for (const webhook of webhooks) {

@@ -19,34 +19,33 @@ import { OutcomeWriter } from './outcome-writer.ts';
 import type { Sender } from './send.ts';
 import type { Deliveries } from './worker-messages.ts';
 
-/** How often leases are renewed, and changed webhooks and what is due are looked for. */
+/** How often leases are renewed, and changed webhooks and due events are read. */
 const POLL_MILLISECONDS = 1_000;
 
-/** How often other processes are asked for new events, where there are any. */
+/** How often a process checks for events that others have numbered, if there are other processes. */
 const HEAD_POLL_MILLISECONDS = 100;
 
-/** Tests and resends that are read at once: few enough that the leases are renewed in time. */
-const ASKED_COUNT = 50;
+/** Maximum number of tests and resends that are read at once: few enough that the leases are renewed in time. */
+const REQUESTED_COUNT = 50;
 
-/** Of a webhook with so many of them no more are read: it could be one that does not respond. */
-const MAX_ASKED_COUNT = 20;
+/** No more of them are read for a webhook with so many in memory: its receiver may not respond. */
+const MAX_REQUESTED = 20;
 
-/** Time for what is in flight when the service stops; the rest is aborted, and sent again later. */
+/** Time limit for requests in flight when the service stops; others are aborted, and sent again later. */
 const MAX_DRAIN_MILLISECONDS = 3_000;
 
-/** The pause between two checks whether everything has ended. */
+/** The pause between two checks whether all requests have ended. */
 const DRAIN_POLL_MILLISECONDS = 10;
 
-/** What a deliverer works with. */
 export type DelivererParts = {
   readonly database: Database;
   readonly sender: Sender;
   readonly vault: Vault;
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
-  /** Told once a second how attempts have ended, where that or the number in flight has changed. */
+  /** Called once a second with the results of attempts, if there were any or the number in flight has changed. */
   readonly onDeliveries?: (deliveries: Deliveries) => void;
-  /** A sentence about a webhook, for the log. */
+  /** Called with a sentence about a webhook, for the log. */
   readonly onNotice: (sentence: string, webhookId: string) => void;
 };
 
@@ -63,10 +62,10 @@ export class Deliverer {
   #pollAgain = false;
   #pollTimer: NodeJS.Timeout | undefined;
   readonly #headTimer: NodeJS.Timeout;
-  #isLookingAtHead = false;
+  #isPollingHead = false;
   #lastNumber = 0;
   #isFailing = false;
-  /** Webhooks could not go on since the last poll. */
+  /** Whether a failure may have stopped webhooks since the last poll. */
   #mustWake = false;
   #isStopping = false;
   #ended = { succeeded: 0, failed: 0, timedOut: 0 };
@@ -99,29 +98,29 @@ export class Deliverer {
       onDeleted: (endpoint, oldest) => this.#noteDeleted(endpoint, oldest),
     };
     this.#catalog = new Catalog(vault, this.#context);
-    this.#headTimer = setInterval(() => void this.#lookAtHead(), HEAD_POLL_MILLISECONDS);
+    this.#headTimer = setInterval(() => void this.#pollHead(), HEAD_POLL_MILLISECONDS);
     this.poll();
   }
 
-  /** Looks for changed webhooks, and for what somebody has asked for, at once. */
+  /** Reads changed webhooks, and requested tests and resends, at once. */
   poll(): void {
     if (this.#isStopping) return;
     this.#pollAgain = true;
     if (this.#polling !== undefined) return;
     clearTimeout(this.#pollTimer);
-    this.#polling = this.#pollWhileAsked().finally(() => {
+    this.#polling = this.#pollWhileRequested().finally(() => {
       this.#polling = undefined;
       if (!this.#isStopping) this.#pollTimer = setTimeout(() => this.poll(), POLL_MILLISECONDS);
     });
   }
 
-  /** The relay of this process has given positions to events of these programs. */
-  tell(programIds: readonly string[]): void {
+  /** Called when the relay of this process has given positions to events of these programs. */
+  announce(programIds: readonly string[]): void {
     for (const programId of programIds) this.#catalog.findFeed(programId)?.noteNews();
     this.#catalog.findFeed(null)?.noteNews();
   }
 
-  /** Ends deliveries, stores what became of them, and leaves the webhooks to other processes. */
+  /** Ends deliveries, stores their outcomes, and releases the shards to other processes. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#pollTimer);
@@ -134,12 +133,12 @@ export class Deliverer {
     while (this.#dispatcher.flights > 0) await sleep(DRAIN_POLL_MILLISECONDS);
     for (const endpoint of this.#catalog.endpoints) this.#touchIfMoved(endpoint);
     await this.#writer.close();
-    this.#tellDeliveries();
-    // Without it, others take the shards when the leases have expired.
+    this.#reportDeliveries();
+    // If this fails, other processes take the shards when the leases have expired.
     await this.#leases.close().catch((error: unknown) => this.#noteFailure(error));
   }
 
-  async #pollWhileAsked(): Promise<void> {
+  async #pollWhileRequested(): Promise<void> {
     while (this.#pollAgain && !this.#isStopping) {
       this.#pollAgain = false;
       try {
@@ -153,12 +152,12 @@ export class Deliverer {
   }
 
   async #pollOnce(): Promise<void> {
-    this.#tellDeliveries();
+    this.#reportDeliveries();
     const wereValid = this.#leases.areValid;
     await this.#leases.renew();
     await this.#catalog.refresh(this.#leases.held);
-    await this.#shareOut();
-    await this.#readAsked();
+    await this.#releaseExcess();
+    await this.#readRequested();
     await this.#readHeads();
     const wakesAll = this.#mustWake || !wereValid;
     this.#mustWake = false;
@@ -168,8 +167,8 @@ export class Deliverer {
     }
   }
 
-  /** Gives shards to other processes when this one has more than its share, and nothing of them is in flight. */
-  async #shareOut(): Promise<void> {
+  /** Releases the shards beyond the share of this process, as soon as none of their requests is in flight. */
+  async #releaseExcess(): Promise<void> {
     const { excess, held } = this.#leases;
     const leaving = new Set(held.slice(held.length - excess).map(({ shard }) => shard));
     const busy = new Set<number>();
@@ -189,30 +188,30 @@ export class Deliverer {
     await this.#leases.release(free);
   }
 
-  async #readAsked(): Promise<void> {
+  async #readRequested(): Promise<void> {
     const { database } = this.#parts;
     const shards = this.#leases.held.map(({ shard }) => shard);
     const except = [...this.#catalog.endpoints]
-      .filter(({ askedCount }) => askedCount >= MAX_ASKED_COUNT)
+      .filter(({ requestedCount }) => requestedCount >= MAX_REQUESTED)
       .map(({ webhookId }) => webhookId);
-    const rows = toDeliveries(await database.read(readRequestedDeliveries({ shards, except, count: ASKED_COUNT })));
+    const rows = toDeliveries(await database.read(readRequestedDeliveries({ shards, except, count: REQUESTED_COUNT })));
     for (const row of rows) {
       const endpoint = this.#catalog.find(row.webhookId);
-      if (endpoint?.noteAsked(row) !== true) continue;
+      if (endpoint?.noteRequested(row) !== true) continue;
       try {
-        await this.#ask(endpoint, row);
+        await this.#queueRequested(endpoint, row);
       } catch (error) {
-        endpoint.forgetAsked(row);
+        endpoint.forgetRequested(row);
         throw error;
       }
     }
   }
 
-  async #ask(endpoint: Endpoint, row: StoredDelivery): Promise<void> {
+  async #queueRequested(endpoint: Endpoint, row: StoredDelivery): Promise<void> {
     const { eventId, position, tries, nextAt: dueAt, createdAt: storedAt, body } = row;
     const common = { tries, dueAt, storedAt, place: null, replay: null } as const;
     if (row.kind === 'test' && body !== null) {
-      endpoint.ask({
+      endpoint.queueRequested({
         ...common,
         kind: 'test',
         eventId,
@@ -230,10 +229,10 @@ export class Deliverer {
       ...fromEvent(found, endpoint.definition.payload),
     };
     if (item === undefined) this.#forgetDelivery(endpoint, row);
-    else endpoint.ask(item);
+    else endpoint.queueRequested(item);
   }
 
-  /** Looks for events that other processes have given positions. */
+  /** Finds new events, which other processes may have given positions. */
   async #readHeads(): Promise<void> {
     const feeds = [...this.#catalog.feeds];
     if (feeds.length === 0) return;
@@ -242,19 +241,19 @@ export class Deliverer {
     for (const feed of feeds) feed.noteHead(heads.get(feed.headId) ?? 0);
   }
 
-  /** The same between two polls, where there are other processes. */
-  async #lookAtHead(): Promise<void> {
-    if (this.#leases.workers < 2 || this.#isLookingAtHead || this.#isStopping || this.#isFailing) return;
-    this.#isLookingAtHead = true;
+  /** The same between two polls, if there are other processes. */
+  async #pollHead(): Promise<void> {
+    if (this.#leases.workers < 2 || this.#isPollingHead || this.#isStopping || this.#isFailing) return;
+    this.#isPollingHead = true;
     try {
       const heads = toHeads(await this.#parts.database.read(readHeads({ programIds: [ALL_EVENTS] })));
       const number = heads.get(ALL_EVENTS) ?? 0;
       if (number !== this.#lastNumber) await this.#readHeads();
       this.#lastNumber = number;
     } catch {
-      // The next poll reports it.
+      // The next poll reports the failure.
     } finally {
-      this.#isLookingAtHead = false;
+      this.#isPollingHead = false;
     }
   }
 
@@ -262,8 +261,8 @@ export class Deliverer {
     if (!endpoint.isDropped && endpoint.hasMoved) this.#writer.touch(endpoint);
   }
 
-  /** Before anything that can fail. */
-  #tellDeliveries(): void {
+  /** Called at the beginning of a poll, before anything can fail. */
+  #reportDeliveries(): void {
     const inFlight = this.#dispatcher.flights;
     const { succeeded, failed, timedOut } = this.#ended;
     if (succeeded + failed + timedOut === 0 && inFlight === this.#lastInFlight) return;
@@ -307,7 +306,7 @@ export class Deliverer {
   #forgetDelivery(endpoint: Endpoint, { webhookId, kind, eventId, nextAt }: StoredDelivery): void {
     const dueAt = kind === 'event' ? null : nextAt;
     this.#writer.forget({ webhookId, ...endpoint.held, kind, eventId, dueAt }, endpoint);
-    endpoint.forgetAsked({ kind, eventId });
+    endpoint.forgetRequested({ kind, eventId });
   }
 
   #noteDeleted(endpoint: Endpoint, oldest: number): void {

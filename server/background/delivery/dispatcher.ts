@@ -8,46 +8,45 @@ import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 import type { Answer, Sender } from './send.ts';
 import { signMessage } from './signature.ts';
 
-// Invariant: In strict order no event is sent before the one before it was delivered and that is stored, whatever
-//   stops or freezes a process
-// Kept by: one in flight; leases with epochs, asked again before a request is written
+// Invariant: In strict order, an event is sent only after the delivery of the one before it is stored, even if a
+//   process is stopped or frozen
+// Kept by: one in flight; leases with epochs, which are checked again before a request is written
 // Tested by: `test/delivery/order.test.ts`, `test/delivery/processes.test.ts`
 
-// Invariant: Receivers that hang or refuse hold up no others
-// Kept by: windows, turns, and half of the places for slow ones
+// Invariant: Receivers that hang or fail do not delay others
+// Kept by: windows, turns, and a limit for slow ones
 // Tested by: `test/delivery/order.test.ts`, `test/outbound`
 
-/** Requests of a process that are in flight at most. */
+/** Maximum number of requests in flight in a process. */
 const MAX_FLIGHTS = 512;
 
-/** Those of slow receivers at most, so that others always have room. */
+/** Maximum number of requests in flight to slow receivers, so that others always have room. */
 const MAX_SLOW_FLIGHTS = 256;
 
-/** What a webhook may send before it is the turn of the next. */
+/** Maximum number of requests to one webhook before it is the turn of the next. */
 const MAX_SENT_PER_TURN = 8;
 
-/** How often requests are looked for that have become slow. */
-const LOOK_MILLISECONDS = 250;
+/** How often requests in flight are checked for having become slow. */
+const CHECK_MILLISECONDS = 250;
 
 const USER_AGENT = 'Transfer-Service-Webhooks/0.1';
 
 type Flight = { readonly endpoint: Endpoint; readonly startedAt: number; isSlow: boolean };
 
-/** How the dispatcher is connected. */
 export type DispatcherParts = {
   readonly sender: Pick<Sender, 'send'>;
-  /** Whether this process may send: not while its lease is not renewed. */
+  /** Whether this process may send: only while its leases are valid. */
   readonly maySend: () => boolean;
   readonly onOutcome: (outcome: Outcome) => void;
 };
 
-/** Sends what the webhooks of a process have, in turns, so that none holds up the others. */
+/** Sends the events of the webhooks of a process, in turns, so that none of them delays the others. */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   #queue: Endpoint[] = [];
-  /** Slow webhooks that wait for one of their places. */
+  /** Slow webhooks that wait until fewer requests to slow ones are in flight. */
   #slowQueue: Endpoint[] = [];
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #flights = new Set<Flight>();
   #slow = 0;
   #isScheduled = false;
@@ -55,7 +54,7 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
-    this.#timer = setInterval(() => this.#findSlow(), LOOK_MILLISECONDS);
+    this.#timer = setInterval(() => this.#findSlow(), CHECK_MILLISECONDS);
   }
 
   /** Requests in flight. */
@@ -63,7 +62,7 @@ export class Dispatcher {
     return this.#flights.size;
   }
 
-  /** Gives a webhook a turn. */
+  /** Queues a webhook for a turn. */
   queue(endpoint: Endpoint): void {
     if (!endpoint.isQueued) {
       endpoint.isQueued = true;
@@ -72,7 +71,7 @@ export class Dispatcher {
     this.#schedule();
   }
 
-  /** Sends no more. */
+  /** Starts no more requests. */
   stop(): void {
     clearInterval(this.#timer);
     this.#queue = [];
@@ -134,15 +133,15 @@ export class Dispatcher {
     const { url, revision } = endpoint.definition;
     const { body } = item;
     const headers = headersOf(endpoint.definition, item, startedAt);
-    // A connection may be opened while the process is frozen, and another one has gone on since.
+    // The process may have been frozen while the connection was opened, and another process has continued meanwhile.
     const isWanted = (): boolean => this.#parts.maySend() && !endpoint.isDropped;
     this.#parts.sender.send({ url, headers, body, signal: endpoint.signal, isWanted }).then((answer) => {
-      this.#land(flight);
+      this.#finish(flight);
       this.#judge(endpoint, item, answer, { startedAt, revision });
     });
   }
 
-  #land(flight: Flight): void {
+  #finish(flight: Flight): void {
     this.#flights.delete(flight);
     if (flight.isSlow) this.#slow -= 1;
     this.#continue();
@@ -150,14 +149,14 @@ export class Dispatcher {
 
   #judge(endpoint: Endpoint, item: Item, answer: Answer, sent: Sent): void {
     if (answer.error === 'aborted') {
-      // It is sent again: by this process, or by the one that goes on.
+      // It is sent again, by this process or by the one that takes the shard.
       endpoint.giveBack(item);
       return;
     }
     this.#parts.onOutcome(judge(endpoint, item, answer, sent));
   }
 
-  /** Counts requests that take long among the slow ones before they have an answer. */
+  /** Counts requests that take long as slow before they have an answer. */
   #findSlow(): void {
     const since = performance.now() - SLOW_MILLISECONDS;
     for (const flight of this.#flights) {
@@ -170,7 +169,7 @@ export class Dispatcher {
     this.#continue();
   }
 
-  /** Gives turns to those that have waited for room. */
+  /** Gives turns to webhooks that have waited for room. */
   #continue(): void {
     for (const endpoint of this.#slowQueue.splice(0, Math.max(0, MAX_SLOW_FLIGHTS - this.#slow))) {
       endpoint.isQueued = false;

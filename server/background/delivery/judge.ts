@@ -10,41 +10,42 @@ import type { Item } from './endpoint/item.ts';
 import { redactAnswer } from './redact-answer.ts';
 import type { Answer } from './send.ts';
 
-/** What others are told about a webhook. */
+/** What is reported about a webhook, by an event and in the log. */
 export type Notice = 'failing' | 'disabled' | 'gone';
 
-/** What came of an attempt, to be stored. */
+/** The outcome of an attempt, to be stored. */
 export type Outcome = {
   readonly endpoint: Endpoint;
   readonly item: Item;
   readonly attempt: Attempt | null;
-  /** The event failed and has a row of its own from now on. */
+  /** The row of an event that failed. */
   readonly failed: FailedDelivery | null;
   readonly finished: readonly FinishedDelivery[];
   /** Whether the cursor may move past the event. */
   readonly isPassed: boolean;
   readonly notice: Notice | null;
-  /** The version of the webhook to which it was sent. */
+  /** The revision of the webhook to which it was sent. */
   readonly revision: number;
 };
 
-/** A receiver that took this long leaves half of the room to others. */
+/** A receiver that takes longer than this counts as slow, and slow ones share half of the requests in flight. */
 export const SLOW_MILLISECONDS = 2_000;
 
-/** When a request was sent, in milliseconds since 1970, and to which version of the webhook. */
+/** When a request was sent, in milliseconds since 1970, and to which revision of the webhook. */
 export type Sent = { readonly startedAt: number; readonly revision: number };
 
-/** Judges an answer, and changes how the webhook goes on. */
+/** Determines the outcome of an attempt, and updates the window and the health of the webhook. */
 export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedAt, revision }: Sent): Outcome {
   const succeeded = answer.error === null && answer.status >= 200 && answer.status < 300;
   const attempt = toAttempt(endpoint, item, answer, { startedAt, succeeded });
   endpoint.isSlow = answer.milliseconds > SLOW_MILLISECONDS;
-  const isAsked = item.kind === 'test' || item.kind === 'resend';
+  const isRequested = item.kind === 'test' || item.kind === 'resend';
   if (item.replay !== null) item.replay.sent += 1;
   const common = { endpoint, item, attempt, revision } as const;
-  if (isAsked) {
+  if (isRequested) {
     if (succeeded) endpoint.probeSoon();
-    return { ...common, failed: null, finished: finishAsked(endpoint, item, succeeded), isPassed: false, notice: null };
+    const finished = finishRequested(endpoint, item, succeeded);
+    return { ...common, failed: null, finished, isPassed: false, notice: null };
   }
   if (succeeded) {
     endpoint.window = widenWindow(endpoint.window, endpoint.definition.concurrency);
@@ -67,7 +68,7 @@ export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedA
   const failed = storeFailure(endpoint, item, failure);
   const isPutBack = failed === null && item.place !== null && item.storedAt === null;
   if (isPutBack) endpoint.putBack(item, revision !== endpoint.definition.revision);
-  // What an earlier URL has answered does not disable the webhook.
+  // An answer of an earlier URL does not disable the webhook.
   const notice = revision === endpoint.definition.revision ? noticeOf(endpoint, answer) : null;
   return { ...common, failed, finished: [], isPassed: !isPutBack, notice };
 }
@@ -84,10 +85,10 @@ function noticeOf(endpoint: Endpoint, answer: Answer): Notice | null {
   return notice === 'failing' && endpoint.isFailingTold ? null : notice;
 }
 
-/** What is stored of an event that failed; null where the event is sent again as the next, or its row stays as it is. */
+/** The row of an event that failed; null if the event is sent again next without a row, or its row does not change. */
 function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): FailedDelivery | null {
   const isNew = item.storedAt === null || item.kind === 'replay';
-  // A probe says something about the webhook, not about the event.
+  // A probe is not a retry of the event: it only tests the webhook.
   if (item.kind === 'probe' || (isNew && endpoint.isStrict)) return null;
   const tries = isNew ? 1 : item.tries + 1;
   const pause = retryPause(tries, failure);
@@ -97,8 +98,8 @@ function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): F
   return { webhookId, ...held, programId, eventId: item.eventId, position: item.position ?? 0, tries, nextAt };
 }
 
-/** The row of a resend or a test; an event that was delivered by a resend is not tried again. */
-function finishAsked(endpoint: Endpoint, item: Item, succeeded: boolean): readonly FinishedDelivery[] {
+/** The row of a resend or a test. After a successful resend, also that of the event, which then needs no retry. */
+function finishRequested(endpoint: Endpoint, item: Item, succeeded: boolean): readonly FinishedDelivery[] {
   const own = { ...finish(endpoint, item, item.kind === 'test' ? 'test' : 'resend'), dueAt: item.dueAt };
   return item.kind === 'resend' && succeeded ? [own, finish(endpoint, item, 'event')] : [own];
 }
@@ -135,17 +136,17 @@ function toAttempt(
   };
 }
 
-/** Longer than any pause that Retry-After can lengthen. */
+/** Longer than Retry-After can lengthen any pause. */
 const MAX_SECONDS = 1_000_000;
 
 /**
- * The milliseconds that a Retry-After header asks to wait: seconds, or a date of HTTP compared with `now` (milliseconds
- * since 1970). Null for anything else.
+ * The pause that a Retry-After header requests, in milliseconds: it has seconds, or an HTTP date, which is compared with
+ * `now` (milliseconds since 1970). Null for anything else.
  */
 export function readRetryAfter(text: string | null, now: number): number | null {
   const trimmed = text?.trim() ?? '';
   if (/^[0-9]{1,10}$/.test(trimmed)) return Math.min(Number(trimmed), MAX_SECONDS) * 1000;
-  // Date.parse also takes forms that are no dates of HTTP, such as a number.
+  // Date.parse also accepts texts that are not HTTP dates, such as a number.
   if (!/^[A-Za-z]{3,9},? /.test(trimmed)) return null;
   const moment = Date.parse(trimmed);
   return Number.isNaN(moment) ? null : Math.max(0, moment - now);

@@ -15,7 +15,7 @@ import {
   toWorkers,
 } from '../../store/webhooks/shard.ts';
 
-/** Without a renewal of this age nothing is sent: before the database lets another process take the shards. */
+/** Nothing is sent when the last renewal is older than this, which is before another process can take the shards. */
 const MAX_AGE_MILLISECONDS = (LEASE_SECONDS - 3) * 1000;
 
 /** Which shards a process holds, and how many other processes there are. */
@@ -43,8 +43,8 @@ export class Leases {
   }
 
   /**
-   * Whether the leases were renewed lately. The monotonic clock of a machine that was suspended has stood still meanwhile,
-   * and the time of day may have been set back: so both have to agree.
+   * Whether the leases were renewed recently, by both clocks: the monotonic one stops while the machine is suspended, and the
+   * time of day may be set back.
    */
   get areValid(): boolean {
     const isRecent = performance.now() - this.#renewedAt < MAX_AGE_MILLISECONDS;
@@ -65,12 +65,12 @@ export class Leases {
     const owner = this.#owner;
     const sentAt = performance.now();
     const sentOn = Date.now();
-    const [, renewed = [], looked = []] = await this.#database.inOnePacket([
+    const [, renewed = [], workerRows = []] = await this.#database.inOnePacket([
       noteWorker({ owner }),
       renewShards({ owner, seconds: LEASE_SECONDS }),
       READ_WORKERS,
     ]);
-    const { now, workers } = toWorkers(looked);
+    const { now, workers } = toWorkers(workerRows);
     setDatabaseTime(now, (sentAt + performance.now()) / 2);
     this.#workers = workers;
     this.#held = toHeldShards(renewed);
@@ -82,13 +82,13 @@ export class Leases {
     this.#held = [...this.#held, ...toHeldShards(claimed)];
   }
 
-  /** Gives shards back. */
+  /** Releases shards. */
   async release(shards: readonly number[]): Promise<void> {
     await this.#database.inOnePacket([releaseShards({ owner: this.#owner, shards })]);
     this.#held = this.#held.filter(({ shard }) => !shards.includes(shard));
   }
 
-  /** Gives everything back. */
+  /** Releases all shards, and removes this process from the list of those that deliver. */
   async close(): Promise<void> {
     const owner = this.#owner;
     const shards = this.#held.map(({ shard }) => shard);

@@ -10,11 +10,11 @@ import { lockWebhook, readWebhook, toWebhookDetails } from '../../store/webhooks
 import { toWebhookRecord } from '../../subjects/webhooks/record.ts';
 import type { Notice } from './judge.ts';
 
-/** Time for one transaction. */
+/** Time limit of one transaction. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** What a notice is about: a version of a webhook, and who delivers to it. */
-export type Noticed = {
+/** The revision of a webhook that a notice is about, and the process that delivers to it. */
+export type NoticeTarget = {
   readonly webhookId: string;
   readonly revision: number;
   readonly held: HeldShard;
@@ -22,12 +22,12 @@ export type Noticed = {
 };
 
 /**
- * Writes webhook.failing, or disables a webhook with webhook.disabled, in a transaction of its own. Nothing is done where
- * a request was first, or another process has the webhook by now. To do it twice changes nothing. Returns whether it was done.
+ * Writes webhook.failing, or disables a webhook and writes webhook.disabled, in a transaction of its own. Does nothing if a
+ * request has changed the webhook, another process delivers to it by now, or it was done before. Returns whether it was done.
  */
 export async function giveNotice(
   database: Database,
-  { webhookId, revision, held, owner }: Noticed,
+  { webhookId, revision, held, owner }: NoticeTarget,
   notice: Notice,
 ): Promise<boolean> {
   const deadline = performance.now() + TIMEOUT_MILLISECONDS;

@@ -16,42 +16,41 @@ import { lockRevisions, moveCursors, storeHealth } from '../../store/webhooks/st
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Outcome } from './judge.ts';
 
-// Invariant: Every event that a webhook asks for is sent to it at least once, and none before its commit
+// Invariant: Every event that matches a webhook's types is sent to it at least once, and not before its commit
 // Kept by: the cursor moves in the transaction that stores the outcome; events have positions only after the commit
 // Tested by: `test/delivery/processes.test.ts`, `test/torture/rows/webhooks.ts`
 
-/** Outcomes of this time are stored together. At 1,000 deliveries a second that is a commit for ten of them. */
+/** Outcomes of this time are stored together. At 1,000 deliveries a second that is one commit for ten of them. */
 const INTERVAL_MILLISECONDS = 10;
 
 /** The pause after a failure, such as a database that is down. */
 const RETRY_MILLISECONDS = 500;
 
-/** Time-outs of a lock that others hold, in a row, that count as a failure. */
+/** Lock timeouts and conflicts in a row that are not reported as failures. */
 const MAX_QUIET_ATTEMPTS = 10;
 
-/** Outcomes that are stored by one transaction at most. */
+/** Maximum number of outcomes in one transaction. */
 const MAX_OUTCOMES = 1_000;
 
-/** What the writer reports. */
 export type WriterReports = {
-  /** What was decided with an outcome can be done now. */
+  /** Called when an outcome is stored. */
   readonly onStored: (outcome: Outcome) => void;
   readonly onFailure: (error: unknown) => void;
-  /** Another process has the webhook, or it is deleted. */
+  /** Called for a webhook that is deleted, or to which another process delivers now. */
   readonly onLost: (endpoint: Endpoint) => void;
 };
 
-/** Outcomes that are stored together, and the webhooks whose cursors are. */
+/** Outcomes that are stored together, and the webhooks whose cursors are stored with them. */
 type Batch = {
   readonly outcomes: readonly Outcome[];
   readonly endpoints: ReadonlySet<Endpoint>;
-  /** Rows to delete: their delivery has ended. */
+  /** Rows of deliveries that have ended, to be deleted. */
   readonly forgotten: readonly FinishedDelivery[];
 };
 
 /**
- * Stores outcomes in groups. Each statement compares the owner and the epoch of the shard: what a process sent that has
- * lost its lease is no longer counted. To store a group twice changes nothing, so after any failure it is stored again.
+ * Stores outcomes in batches. Each statement compares the owner and the epoch of the shard, so that a process that has lost
+ * its lease changes nothing. A batch can be stored twice without harm, so it is stored again after any failure.
  */
 export class OutcomeWriter {
   readonly #database: Database;
@@ -75,13 +74,13 @@ export class OutcomeWriter {
     this.#start();
   }
 
-  /** Has the cursors of a webhook stored. */
+  /** Stores the cursors of a webhook with the next batch. */
   touch(endpoint: Endpoint): void {
     this.#touched.add(endpoint);
     this.#start();
   }
 
-  /** Has the row of a delivery deleted that has ended. */
+  /** Deletes the row of a delivery that has ended, with the next batch. */
   forget(row: FinishedDelivery, endpoint: Endpoint): void {
     this.#forgotten.push(row);
     this.touch(endpoint);
@@ -93,7 +92,7 @@ export class OutcomeWriter {
     await this.#running;
   }
 
-  /** Stores what there is; what the database refuses from now on is given up. */
+  /** Stores what is left. From now on, a batch that cannot be stored is given up. */
   async close(): Promise<void> {
     this.#isClosing = true;
     while (this.#running !== undefined) await this.#running;
@@ -113,7 +112,7 @@ export class OutcomeWriter {
   async #run(): Promise<void> {
     const waitMilliseconds = this.#startedAt + INTERVAL_MILLISECONDS - performance.now();
     if (waitMilliseconds > 0) await sleep(waitMilliseconds);
-    // What is ready in the same turn of the event loop is stored together.
+    // Outcomes of the same turn of the event loop are stored together.
     else await new Promise((resolve) => setImmediate(resolve));
     this.#startedAt = performance.now();
     const outcomes = this.#outcomes.splice(0, MAX_OUTCOMES);
@@ -123,14 +122,14 @@ export class OutcomeWriter {
     await this.#store({ outcomes, endpoints, forgotten: this.#forgotten.splice(0) });
   }
 
-  /** Stores a batch, whatever it takes. A webhook whose rows the database refuses does not hold up the others. */
+  /** Stores a batch, with retries. A webhook whose rows the database refuses does not delay the others. */
   async #store(batch: Batch): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return this.#finish(batch, await this.#write(batch));
       } catch (error) {
         const isLocked = error instanceof StoreFailure && (error.lockTimeout || error.conflict);
-        // Somebody changes one of the webhooks, which does not take long.
+        // A request that changes one of the webhooks holds the lock only briefly.
         if (!isLocked || attempt > MAX_QUIET_ATTEMPTS) this.#reports.onFailure(error);
         if (this.#isClosing) return;
         const isRowAtFault = !isLocked && error instanceof StoreFailure && error.rowAtFault;
@@ -147,7 +146,7 @@ export class OutcomeWriter {
     }
   }
 
-  /** Writes a batch; gives the ids of the webhooks that this process still holds. */
+  /** Writes a batch. Returns the ids of the webhooks whose shards this process still holds. */
   async #write({ outcomes, endpoints, forgotten }: Batch): Promise<ReadonlySet<string>> {
     const owner = this.#owner;
     const held = [...endpoints].filter(({ isDropped }) => !isDropped);
@@ -174,7 +173,7 @@ export class OutcomeWriter {
     };
     const stored = new Set([...unchanged.map(({ webhookId }) => webhookId), ...idsOf('store_webhook_health')]);
     for (const { endpoint, health, definition } of written) {
-      // Not where the webhook was changed: what is stored then is what was read with the change.
+      // If the webhook was changed meanwhile, the stored health is the one that was read with the change.
       const isCurrent = endpoint.definition === definition && stored.has(endpoint.webhookId);
       if (isCurrent) endpoint.storedHealth = health;
     }
@@ -208,7 +207,7 @@ function toProgress(endpoint: Endpoint): Parameters<typeof moveCursors>[0]['sent
   return { webhookId: endpoint.webhookId, ...endpoint.held, cursor, ahead, lastSuccessAt, lastFailureAt };
 }
 
-/** Whether only the times have changed that are stored with the cursor, as after every success. */
+/** Whether the health is stored, apart from its times, which are stored with the cursor after every attempt. */
 function isStored(health: Health, stored: Health): boolean {
   return (
     health.status === stored.status &&
@@ -232,7 +231,7 @@ function toMovedReplay({ held, replay }: Endpoint) {
   return [{ replayId, ...held, cursor, sentCount, state }];
 }
 
-/** Of several outcomes of one event the last counts: a statement changes a row once. */
+/** Only the last of several outcomes of an event is written, because a statement can change a row only once. */
 function writeDeliveries(
   outcomes: readonly Outcome[],
   forgotten: readonly FinishedDelivery[],

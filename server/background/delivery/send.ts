@@ -1,5 +1,5 @@
-// The only file of the service that opens connections to other hosts, and so the only one that must not be talked into
-// calling the wrong one. Whoever may create a webhook chooses the URL, the names in it and what those names resolve to.
+// The only file of the service that connects to other hosts, so the protection against requests to forbidden addresses is
+// here. Whoever may create a webhook chooses its URL, the name in it and what that name resolves to.
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import {
@@ -52,11 +52,11 @@ export type Outgoing = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly signal?: AbortSignal;
-  /** Asked right before the request is written, which may be long after the call; false aborts it. */
+  /** Called right before the request is written, which may be long after the call of `send`; false aborts it. */
   readonly isWanted?: () => boolean;
 };
 
-/** What came of a request: an answer, whatever its status, or why there is none. */
+/** The result of a request: an answer, whatever its status, or why there is none. */
 export type Answer = { readonly milliseconds: number; readonly address: string | null } & (
   | { readonly status: number; readonly retryAfter: string | null; readonly bodyStart: string; readonly error: null }
   | { readonly error: SendError; readonly message: string }
@@ -69,17 +69,17 @@ export type Sender = {
   close(): void;
 };
 
-/** As many as one webhook may use at a time. */
+/** As many as one webhook may use at the same time. */
 const MAX_IDLE_CONNECTIONS_PER_HOST = 100;
 
-/** Far more than any server needs; more is an attempt to fill the memory. */
+/** Far more than servers need; a larger header may be an attack on the memory. */
 const MAX_HEADER_BYTES = 16_384;
 
-/** A name server that does not respond is asked again after a second, then another one. */
+/** After a timeout the query is sent again, to the same or another name server. */
 const NAME_SERVER_TIMEOUT_MILLISECONDS = 1_000;
 const NAME_SERVER_TRIES = 3;
 
-/** Opens a sender of requests to other hosts. The limits differ from the usual ones only in tests. */
+/** Opens a sender of requests to other hosts. Only tests set other limits. */
 export function openSender(settings: SenderSettings, limits: SendLimits = SEND_LIMITS): Sender {
   const connector = new Connector(settings, limits);
   const agents = {
@@ -118,8 +118,8 @@ type Reply = {
 };
 
 /**
- * Sends a request, once more if the connection was an idle one that the other side had just ended. It ends, because each
- * such connection is gone afterwards, and new ones are not stale.
+ * Sends a request; sends it again if it used an idle connection that the other side had just closed. The loop ends, because
+ * each stale connection is used once, and new connections are not stale.
  */
 async function sendFresh(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, endsAt: number): Promise<Reply> {
   for (;;) {
@@ -138,7 +138,7 @@ function sendOnce(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, 
     let address: string | null = null;
     let isAnswered = false;
     const request = httpRequest(toOptions(agent, outgoing));
-    /** Rejects at once: a request that still waits for its connection reports nothing. */
+    /** Rejects at once, because a request that still waits for its connection emits no error when it is destroyed. */
     const stop = (failure: SendFailure): void => {
       end();
       reject(failure);
@@ -174,7 +174,7 @@ function sendOnce(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, 
       isAnswered = true;
     });
     request.on('response', (response) => void answer(response).catch(onError));
-    // 101: whatever follows is no answer.
+    // After status 101, what follows is not an HTTP response.
     request.on('upgrade', (response, socket) => {
       socket.destroy();
       void answer(response).catch(onError);
@@ -198,7 +198,7 @@ function toOptions(agent: OutboundAgent, { url: text, headers, body }: Outgoing)
   };
 }
 
-/** Keeps connections and has new ones opened, for one protocol. Proxies of the environment are not used. */
+/** The connections for one protocol: reuses idle ones, and opens new ones. Ignores the proxy settings of the environment. */
 class OutboundAgent extends Agent {
   readonly protocol: string;
   readonly #connector: Connector;
@@ -223,7 +223,7 @@ class OutboundAgent extends Agent {
         socket.once('close', () => this.#idle.delete(socket));
         done(null, socket);
       },
-      // The agent does not look at the socket if there is an error.
+      // The agent ignores the socket if there is an error.
       (error: Error) => done(error, new Socket()),
     );
   }
@@ -231,11 +231,11 @@ class OutboundAgent extends Agent {
   override keepSocketAlive(socket: Socket): boolean {
     const age = performance.now() - (this.#openedAt.get(socket) ?? 0);
     const left = Math.floor(this.#limits.maxConnectionMilliseconds - age);
-    // The server may have announced that it ends the connection too soon.
+    // Node returns false if the server has announced that it will close the connection too soon.
     const isKept: unknown = super.keepSocketAlive(socket);
     if (left <= 0 || isKept === false || this.#idle.size >= this.#limits.maxIdleConnections) return false;
     this.#idle.add(socket);
-    // An idle connection is ended by its time-out.
+    // The timeout closes an idle connection.
     if (socket.timeout === undefined || socket.timeout > left) socket.setTimeout(left);
     return true;
   }
@@ -246,10 +246,10 @@ class OutboundAgent extends Agent {
   }
 }
 
-/** What a connection is for. */
+/** The destination of a connection. */
 type Target = { readonly protocol: string; readonly host: string; readonly port: number };
 
-/** Opens connections, each to an address that is allowed. */
+/** Opens connections to allowed addresses only. */
 class Connector {
   readonly #rules: AddressRules;
   readonly #limits: SendLimits;
@@ -293,14 +293,14 @@ class Connector {
     for (const stopping of this.#pending) stopping.abort(aborted());
   }
 
-  /** The addresses are those of one look-up, all checked, and no others are connected to. */
+  /** Connects to one of the addresses, which were all checked, without another look-up. */
   async #open(target: Target, addresses: readonly string[], signal: AbortSignal): Promise<Socket> {
     const { host, port, protocol } = target;
     const socket = connectTcp({
       host,
       port,
       noDelay: true,
-      // Not called if the host is an address.
+      // Not called if the host is itself an address.
       lookup: (_name, _options, done) =>
         done(
           null,
@@ -316,7 +316,7 @@ class Connector {
     try {
       await once(socket, 'connect', { signal });
       address = socket.remoteAddress ?? null;
-      // Before anything is written, should the connection not have gone where it was to go.
+      // Checked before anything is written, in case the connection went to another address.
       if (address === null || !this.#isAllowed(address, target)) throw addressRefused();
       if (protocol !== 'https:') return socket;
       phase = 'tls';
@@ -326,7 +326,7 @@ class Connector {
         servername: isIP(host) === 0 ? host : '',
         secureContext: this.#trust(),
         ALPNProtocols: ['http/1.1'],
-        // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+        // Overrides NODE_TLS_REJECT_UNAUTHORIZED.
         rejectUnauthorized: true,
       });
       opened.on('error', () => undefined);
@@ -339,7 +339,7 @@ class Connector {
     }
   }
 
-  /** Built once, when it is needed: it takes some 20 ms. */
+  /** Created once, when it is first needed, because that takes some 20 ms. */
   #trust(): SecureContext {
     const added = this.#ca === null ? [] : [this.#ca];
     this.#trusted ??= createSecureContext({ ca: [...getCACertificates('default'), ...added] });
@@ -351,9 +351,9 @@ class Connector {
   }
 
   /**
-   * It waits for name servers beside the event loop. dns.lookup would wait in one of the four threads that the process
-   * has for files too, so four names whose servers do not respond would stop everybody else. A resolver reads once which
-   * name servers the system has, so a new one takes its place from time to time.
+   * A resolver does not block a thread. dns.lookup would wait in one of the four threads that the process also has for
+   * files, so four names whose servers do not respond would stop everything else. A resolver reads the system's name servers
+   * only once, so it is replaced from time to time.
    */
   #openResolver(): Resolver {
     const { nameServers, maxResolverMilliseconds } = this.#limits;

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto';
 // Kept by: this file, `server/background/delivery/dispatcher.ts`
 // Tested by: `test/outbound/signature.test.ts`, `test/delivery/secrets.test.ts`
 
-/** What is signed: the text of the body exactly as it is sent. */
+/** What is signed. The body is the text exactly as it is sent. */
 export type SignedMessage = { readonly eventId: string; readonly sentAt: Date; readonly body: string };
 
 /** The headers of Standard Webhooks. */

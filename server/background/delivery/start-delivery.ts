@@ -7,50 +7,49 @@ import { READ_WHETHER_WEBHOOKS_EXIST } from '../../store/webhooks/shard.ts';
 import type { Deliveries, FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
 
 /** How often the service checks whether another process has created the first webhook. */
-const LOOK_MILLISECONDS = 5_000;
+const CHECK_MILLISECONDS = 5_000;
 
-/** The pause before the thread is started again after it has ended by itself. */
+/** The pause before the thread is started again after an unexpected end. */
 const RESTART_MILLISECONDS = 1_000;
 
-/** Time for the thread to end; longer than it needs even if the database does not respond. */
+/** Time limit for the thread to end; longer than it needs even if the database does not respond. */
 const MAX_STOP_MILLISECONDS = 8_000;
 
-/** What delivery works with. */
 export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {
   readonly databases: Pick<Databases, 'background' | 'settings' | 'giveUpConnections'>;
-  /** The keys of the secrets; there are some when a webhook exists. */
+  /** The keys that encrypt the secrets of webhooks; there is at least one if a webhook exists. */
   readonly keys: () => readonly Uint8Array[];
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
-  /** Told once a second how attempts have ended, where there were any. */
+  /** Called once a second with the results of attempts, if there were any. */
   readonly onDeliveries?: ((deliveries: Deliveries) => void) | undefined;
-  /** Something about a webhook for the log. */
+  /** Called with a sentence about a webhook, for the log. */
   readonly onNotice: (sentence: string, webhookId: string) => void;
 };
 
 /** The delivery of events to webhooks. */
 export type Delivery = {
   readonly start: () => void;
-  /** Whether it runs, has nothing to do, or cannot. */
+  /** Whether it is running, has no webhooks, or is off. */
   readonly state: () => DeliveryState;
-  /** The relay of this process has given positions to events of these programs. */
-  readonly tell: (programIds: readonly string[]) => void;
-  /** A webhook was created, changed or deleted, or something is to be sent. */
+  /** Called when the relay of this process has given positions to events of these programs. */
+  readonly announce: (programIds: readonly string[]) => void;
+  /** Called when a webhook was created, changed or deleted, or something is to be sent. */
   readonly changed: () => void;
-  /** Ends it, and stores what became of what was in flight. */
+  /** Ends delivery, and stores the outcomes of requests in flight. */
   readonly stop: () => Promise<void>;
 };
 
 /**
- * Prepares delivery by a thread of its own, which is started only when there is a webhook: a service without any pays
- * nothing but a query at intervals.
+ * Prepares delivery in a separate thread, which is started only when there is a webhook. Without one it costs only a query
+ * at intervals.
  */
 export function prepareDelivery(parts: DeliveryParts): Delivery {
   const delivery = new DeliveryThread(parts);
   return {
-    start: () => delivery.look(),
+    start: () => delivery.check(),
     state: () => delivery.state,
-    tell: (programIds) => delivery.send({ kind: 'news', programIds }),
+    announce: (programIds) => delivery.send({ kind: 'news', programIds }),
     changed: () => delivery.noteChange(),
     stop: () => delivery.stop(),
   };
@@ -61,8 +60,8 @@ class DeliveryThread {
   #worker: Worker | undefined;
   #connections: number | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #isLooking = false;
-  #lookAgain = false;
+  #isChecking = false;
+  #checkAgain = false;
   #isFailing = false;
   #isStopping = false;
 
@@ -80,20 +79,20 @@ class DeliveryThread {
   }
 
   noteChange(): void {
-    if (this.#worker === undefined) this.look();
+    if (this.#worker === undefined) this.check();
     else this.send({ kind: 'changed' });
   }
 
-  /** Starts the thread if there is a webhook; otherwise looks again later. */
-  look(): void {
+  /** Starts the thread if there is a webhook; otherwise checks again later. */
+  check(): void {
     if (this.#isStopping || this.#worker !== undefined) return;
-    this.#lookAgain = true;
-    if (this.#isLooking) return;
-    this.#isLooking = true;
+    this.#checkAgain = true;
+    if (this.#isChecking) return;
+    this.#isChecking = true;
     clearTimeout(this.#timer);
-    void this.#lookWhileAsked().finally(() => {
-      this.#isLooking = false;
-      if (this.#worker === undefined) this.#lookLater(LOOK_MILLISECONDS);
+    void this.#checkWhileRequested().finally(() => {
+      this.#isChecking = false;
+      if (this.#worker === undefined) this.#checkLater(CHECK_MILLISECONDS);
     });
   }
 
@@ -109,9 +108,9 @@ class DeliveryThread {
     await worker.terminate();
   }
 
-  async #lookWhileAsked(): Promise<void> {
-    while (this.#lookAgain && this.#worker === undefined && !this.#isStopping) {
-      this.#lookAgain = false;
+  async #checkWhileRequested(): Promise<void> {
+    while (this.#checkAgain && this.#worker === undefined && !this.#isStopping) {
+      this.#checkAgain = false;
       try {
         const [row] = await this.#parts.databases.background.read(READ_WHETHER_WEBHOOKS_EXIST);
         this.#isFailing = false;
@@ -123,8 +122,8 @@ class DeliveryThread {
     }
   }
 
-  #lookLater(milliseconds: number): void {
-    if (!this.#isStopping) this.#timer = setTimeout(() => this.look(), milliseconds).unref();
+  #checkLater(milliseconds: number): void {
+    if (!this.#isStopping) this.#timer = setTimeout(() => this.check(), milliseconds).unref();
   }
 
   #start(): void {
@@ -155,7 +154,7 @@ class DeliveryThread {
     worker.on('error', onFailure);
     worker.on('exit', () => {
       this.#worker = undefined;
-      this.#lookLater(RESTART_MILLISECONDS);
+      this.#checkLater(RESTART_MILLISECONDS);
     });
   }
 }

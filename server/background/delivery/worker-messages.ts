@@ -1,7 +1,7 @@
 import type { ConnectionSettings } from '../../store/connection/connections.ts';
 import type { AddressSettings } from '../../subjects/webhooks/addresses.ts';
 
-/** What the thread that delivers is given when it starts. */
+/** What the delivery thread gets when it is started. */
 export type WorkerSettings = {
   readonly connection: ConnectionSettings;
   /** How many connections it may open. */
@@ -9,26 +9,26 @@ export type WorkerSettings = {
   readonly addresses: AddressSettings;
   /** Certificates in PEM. */
   readonly ca: string | null;
-  /** The keys of the secrets. */
+  /** The keys that encrypt the secrets of webhooks. */
   readonly keys: readonly Uint8Array[];
 };
 
-/** What the thread is told. */
+/** Messages to the thread. */
 export type ToWorker =
   | { readonly kind: 'news'; readonly programIds: readonly string[] }
   | { readonly kind: 'changed' }
   | { readonly kind: 'stop' };
 
-/** How attempts to deliver have ended since the last message, and how many are in flight. */
+/** The results of attempts since the last message, and how many requests are in flight. */
 export type Deliveries = {
   readonly succeeded: number;
-  /** Refused, or not connected. */
+  /** Failed for another reason than a timeout. */
   readonly failed: number;
   readonly timedOut: number;
   readonly inFlight: number;
 };
 
-/** What the thread tells. */
+/** Messages from the thread. */
 export type FromWorker =
   | { readonly kind: 'deliveries'; readonly deliveries: Deliveries }
   | { readonly kind: 'failure'; readonly cause: string }

@@ -1,5 +1,5 @@
-// The thread that delivers events to webhooks: a request to a webhook costs about as much as a transfer, and transfers are
-// not to wait for it.
+// The thread that delivers events to webhooks. A request to a webhook costs about as much processor time as a transfer, and
+// transfers must not wait for it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { openOwnDatabase } from '../../store/connection/databases.ts';
 import { openAddressRules } from '../../subjects/webhooks/addresses.ts';
@@ -21,7 +21,7 @@ const deliverer = new Deliverer({
 });
 
 parentPort?.on('message', (message: ToWorker) => {
-  if (message.kind === 'news') deliverer.tell(message.programIds);
+  if (message.kind === 'news') deliverer.announce(message.programIds);
   else if (message.kind === 'changed') deliverer.poll();
   else void stop();
 });

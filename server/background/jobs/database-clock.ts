@@ -4,22 +4,21 @@ import { READ_TIME_OF_DAY } from '../../store/sandbox-clock.ts';
 
 const INTERVAL_MILLISECONDS = 60_000;
 
-/** Difference between the clocks from which on it is reported. */
+/** A larger difference between the clocks is reported. */
 const TOLERANCE_MILLISECONDS = 2_000;
 
-/** Queries per reading: the one with the shortest round trip is the most exact. */
+/** Queries per reading: the one with the shortest round trip is the most accurate. */
 const QUERIES = 5;
 
-/** How the job reports. */
 export type ClockReports = {
-  /** Called when this machine's clock is off: by how much it is ahead of the database's. */
+  /** Called when this machine's clock begins to differ: by how much it is ahead of the database's (negative if behind). */
   readonly onDifference: (aheadMilliseconds: number) => void;
   readonly onFailure: (error: unknown) => void;
 };
 
 /**
- * Reads the database's clock every minute while the service runs. The start has read it, and found this machine's clock
- * `aheadMilliseconds` ahead.
+ * Reads the database's clock every minute while the service runs. By the first reading, at the start of the service, this
+ * machine's clock was `aheadMilliseconds` ahead.
  */
 export function followDatabaseClock(
   database: Database,

@@ -10,7 +10,7 @@ import { type RunningJob, startRounds } from './rounds.ts';
 /** Often enough that the rows of a day are deleted in small batches. */
 const INTERVAL_MILLISECONDS = 60 * 60 * 1000;
 
-/** The first round comes after the busy time of a start. */
+/** The first round waits until the busy time of a start is over. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
 /** Rows per statement: few enough to stay well within the statement timeout. */
@@ -40,9 +40,9 @@ export function startDeletingExpired(
 }
 
 /**
- * Deletes refused idempotency keys, stored request bodies, limit counters, reports of errors and sessions that are no
- * longer read. It works in small batches, one transaction each, so that no request waits for it; several processes may run it
- * at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
+ * Deletes refused idempotency keys, bodies of stored responses, limit counters, reports of errors and sessions that are no
+ * longer needed. Each small batch is a transaction, so that no request waits for it; several processes may do
+ * this at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
  */
 export async function deleteExpired(
   database: Database,

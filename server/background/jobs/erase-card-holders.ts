@@ -3,7 +3,7 @@ import type { Database } from '../../store/connection/database.ts';
 import { eraseInBatches } from '../../subjects/cards/erase-in-batches.ts';
 import { type RunningJob, startRounds } from './rounds.ts';
 
-/** How soon an erasure begins, whichever process was asked for it. */
+/** Maximum delay before an erasure begins, whichever process received the request. */
 const INTERVAL_MILLISECONDS = 1_000;
 
 /** The pause after a batch, as a multiple of its duration: the job uses one connection for half of the time. */
@@ -11,7 +11,7 @@ const PAUSE_FACTOR = 1;
 
 /**
  * Erases what is stored about the holders of cards while the service runs. `onFailure` is called for the first of several
- * failed rounds in a row. `stop` waits for the batch in progress; the next process goes on from there.
+ * failed rounds in a row. `stop` waits for the batch in progress; another process continues after it.
  */
 export function startErasingCardHolders(database: Database, onFailure: (error: unknown) => void): RunningJob {
   return startRounds({
@@ -21,7 +21,7 @@ export function startErasingCardHolders(database: Database, onFailure: (error: u
     run: async (signal) => {
       let failure: { readonly error: unknown } | undefined;
       await eraseInBatches(database, {
-        // The other erasures go on.
+        // Noted and thrown later, so that the other erasures continue.
         onFailure: (error) => {
           failure ??= { error };
         },

@@ -8,12 +8,12 @@ import { type RunningJob, startRounds } from './rounds.ts';
 /** Twice a day: partitions are created a week or more ahead, so a failed round has many retries. */
 const INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 
-/** The first round comes after the busy time of a start. */
+/** The first round waits until the busy time of a start is over. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
 /**
- * Creates the partitions of the coming days and months while the service runs, and removes errors and events that are
- * older than is configured. Several processes may run it at once.
+ * Creates the partitions of the coming days and months while the service runs, and removes errors, events and attempts that
+ * are older than configured. Several processes may do this at once.
  */
 export function startPartitionMaintenance(
   database: Database,
@@ -43,6 +43,6 @@ export function startPartitionMaintenance(
       return INTERVAL_MILLISECONDS;
     },
   });
-  // Not waited for: a round has no time limit, and what is cut off is done by the next one.
+  // A stop does not wait for the round in progress, which has no time limit: the next round does what is left.
   return { stop: async () => void job.stop() };
 }

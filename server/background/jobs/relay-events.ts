@@ -4,35 +4,35 @@ import { QUERY_CANCELED, StoreFailure } from '../../store/connection/failure.ts'
 import { HOLD_RELAY, MAX_RELAYED, relayEvents, toRelayed } from '../../store/events/relay.ts';
 
 /**
- * The pause after every round: a busy service has twenty of them a second, each with a commit, and not a thousand. With 25
- * ms instead, transfers were 7 % slower, and on a machine that is full the last readers got their events later.
+ * The pause after every round limits a busy service to twenty rounds, and commits, a second. With 25 ms instead, transfers
+ * were 7 % slower, and on a saturated machine the slowest reads of events took longer.
  */
 const PAUSE_MILLISECONDS = 50;
 
-/** The pause after a round that found nothing, unless this process commits: other processes may have committed. */
+/** The maximum pause after a round that found nothing, because other processes may have committed. A commit ends it. */
 const IDLE_MILLISECONDS = 250;
 
 /** The pause after a failure, such as a database that is down. */
 const RETRY_MILLISECONDS = 1_000;
 
 /**
- * How far back a round looks, which is longer than transactions take. One that committed later all the same, such as after
- * its standby was away, is found by the next search without this limit.
+ * How far back a round searches, which is longer than transactions take. One that committed even later, such as after its
+ * standby was unreachable, is found by the next search without this limit.
  */
 const SEARCH_BACK_SECONDS = 300;
 
-/** The interval of the searches without a limit. */
+/** Interval of the searches without that limit. */
 const FULL_SEARCH_MILLISECONDS = 60_000;
 
-/** For how long other processes may hold the relay's lock before that is a failure. */
+/** Lock timeouts of the relay count as a failure once no round has succeeded for this time. */
 const MAX_WAIT_MILLISECONDS = 10_000;
 
 /** Called with the programs that have new positions; the nil UUID is the service itself. */
 type Announce = (programIds: readonly string[]) => void;
 
 /**
- * Gives positions to committed events while the service runs; server/subjects/events/README.md says how. Every process does
- * it, one at a time. A round begins when this process has committed, and at intervals for what others have. `onFailure` is
+ * Gives positions to committed events while the service runs: see server/subjects/events/README.md. All processes do this,
+ * one at a time. A round begins when this process has committed, and at intervals for commits of others. `onFailure` is
  * called for the first of several failed rounds in a row; `stop` waits for the round in progress.
  */
 export function startRelayingEvents(
@@ -60,7 +60,7 @@ export function startRelayingEvents(
   });
   const run = async (): Promise<void> => {
     while (!stopped) {
-      // What is committed from here on, the round may not see.
+      // The round may miss what is committed from here on.
       hasCommitted = false;
       const outcome = await relay.round();
       if (outcome === 'failed') await rest(RETRY_MILLISECONDS, false);
@@ -79,7 +79,7 @@ export function startRelayingEvents(
   };
 }
 
-/** How a round of the relay ended: it found no events, all that there were, or more than it takes at once. */
+/** The result of a round: it found no events, numbered all of them, or found as many as it takes at once. */
 type Outcome = 'none' | 'some' | 'more' | 'failed';
 
 class Relay {
@@ -88,9 +88,9 @@ class Relay {
   readonly #onFailure: (error: unknown) => void;
   #isFailing = false;
   #succeededAt = performance.now();
-  /** How many transactions a round takes: fewer after one that had too little time. */
+  /** How many transactions a round takes: fewer after one that timed out. */
   #count = MAX_RELAYED;
-  /** When everything was last searched; at first, and while there is a backlog, everything is. */
+  /** When the last search without a limit began; minus infinity at first and while there is a backlog, to search everything. */
   #searchedAllAt = Number.NEGATIVE_INFINITY;
 
   constructor(database: Database, announce: Announce, onFailure: (error: unknown) => void) {
@@ -108,7 +108,7 @@ class Relay {
       return outcome;
     } catch (error) {
       this.#searchedAllAt = Number.NEGATIVE_INFINITY;
-      // Of transactions with events of very many programs, fewer are numbered at once.
+      // Transactions with events of very many programs take long, so fewer are numbered at once.
       if (error instanceof StoreFailure && error.sqlState === QUERY_CANCELED) this.#count = Math.ceil(this.#count / 4);
       const isLocked = error instanceof StoreFailure && error.lockTimeout;
       if (isLocked && performance.now() - this.#succeededAt < MAX_WAIT_MILLISECONDS) return 'some';

@@ -1,24 +1,23 @@
-/** Work that is done again and again. */
+/** Work that is repeated. */
 export type Rounds = {
-  /** One round. Resolves to the pause before the next one, in milliseconds; when the signal aborts, it ends soon. */
+  /** One round. Resolves to the pause before the next one, in milliseconds. It must end soon after the signal aborts. */
   readonly run: (signal: AbortSignal) => Promise<number>;
   /** Called for the first of several failed rounds in a row. */
   readonly onFailure: (error: unknown) => void;
   /** The pause before the first round. */
   readonly firstPauseMilliseconds: number;
-  /** The pause after a failed round, or what makes it of the time that the round took. */
+  /** The pause after a failed round, or a function that computes it from the duration of the round. */
   readonly retryMilliseconds: number | ((tookMilliseconds: number) => number);
 };
 
-/** Work in progress that can be ended. */
 export type RunningJob = {
-  /** Ends it; resolves when the round in progress has ended. */
+  /** Ends the job; resolves when the round in progress has ended. */
   readonly stop: () => Promise<void>;
   /** Begins the next round at once, or right after the one in progress. */
   readonly wake: () => void;
 };
 
-/** Runs rounds, one after the other, until it is stopped. It does not keep the process alive. */
+/** Runs rounds, one after the other, until it is stopped. It does not keep the process running. */
 export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilliseconds }: Rounds): RunningJob {
   const end = new AbortController();
   let isFailing = false;
@@ -45,7 +44,7 @@ export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilli
       isFailing = false;
       return pauseMilliseconds;
     } catch (error) {
-      // What is ended in the middle has not failed.
+      // A round that is aborted by `stop` has not failed.
       if (!isFailing && !end.signal.aborted) onFailure(error);
       isFailing = true;
       return typeof retryMilliseconds === 'number'

@@ -2,13 +2,13 @@ import type { Database } from '../../store/connection/database.ts';
 import type { OverviewMaker } from '../../subjects/overview/overview.ts';
 import { type RunningJob, startRounds } from './rounds.ts';
 
-/** What a killed process loses at most, and one statement for all transfers of this time. */
+/** A killed process loses the counts of this time at most; one statement stores all of them. */
 const INTERVAL_MILLISECONDS = 10_000;
 
-/** What a process stores of itself: its transfers, and what it did in the last minute. */
+/** The counts that a process stores: its transfers, and its figures of the last minute. */
 type Counted = Pick<OverviewMaker, 'store' | 'leave'>;
 
-/** Stores what the process counts, at intervals and once more when it is stopped. */
+/** Stores the counts of the process at intervals, and once more when it is stopped. */
 export function startStoringTransferCounts(
   database: Database,
   counted: Counted,
@@ -31,7 +31,7 @@ export function startStoringTransferCounts(
   };
 }
 
-/** Begins to follow what the process does, second by second, and to store how many transfers it makes. */
+/** Starts to collect the figures of the process, second by second, and to store them. */
 export function startCounting(
   database: Database,
   overview: Pick<OverviewMaker, 'start' | 'stop'> & Counted,

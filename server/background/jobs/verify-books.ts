@@ -8,12 +8,12 @@ import {
 } from '../../store/ledger/books-verification.ts';
 import { type RunningJob, startRounds } from './rounds.ts';
 
-/** How often this process checks whether a verification is due; the first time after the busy time of a start. */
-const LOOK_MILLISECONDS = 60_000;
+/** How often this process checks whether a verification is due. The first check waits until the busy time of a start is over. */
+const CHECK_MILLISECONDS = 60_000;
 
 /**
- * From the end of a verification to the next one. The books are verified within an hour, the time of a verification and of
- * the check included.
+ * The pause from the end of a verification to the next one: short enough that the books are verified every hour, including
+ * the time of the verification and of the check.
  */
 const PAUSE_MILLISECONDS = 50 * 60_000;
 
@@ -24,43 +24,42 @@ const PAUSE_MILLISECONDS = 50 * 60_000;
 const PAUSE_FACTOR = 19;
 
 /** Times of the job. Tests set shorter ones. */
-export type VerificationTimes = { readonly lookMilliseconds: number; readonly pauseMilliseconds: number };
+export type VerificationTimes = { readonly checkMilliseconds: number; readonly pauseMilliseconds: number };
 
-const TIMES: VerificationTimes = { lookMilliseconds: LOOK_MILLISECONDS, pauseMilliseconds: PAUSE_MILLISECONDS };
+const TIMES: VerificationTimes = { checkMilliseconds: CHECK_MILLISECONDS, pauseMilliseconds: PAUSE_MILLISECONDS };
 
-/** How the job reports. */
 export type VerificationReports = {
-  /** The books were verified by this process. */
+  /** Called after a verification by this process. */
   readonly onVerified?: (verification: BooksVerification) => void;
-  /** They do not balance. */
+  /** Called if the books do not balance. */
   readonly onMismatch: (verification: BooksVerification) => void;
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
 };
 
 /**
- * Verifies the books while the service runs, one process at a time: every balance against its postings and holds. `stop`
- * ends a verification in progress.
+ * Verifies the books while the service runs, in one process at a time: compares every balance with its postings and holds.
+ * `stop` ends a verification in progress.
  */
 export function startVerifyingBooks(
   database: Database,
   { onVerified, onMismatch, onFailure }: VerificationReports,
-  { lookMilliseconds, pauseMilliseconds }: VerificationTimes = TIMES,
+  { checkMilliseconds, pauseMilliseconds }: VerificationTimes = TIMES,
 ): RunningJob {
   const isDue = (last: LastVerification | undefined): boolean =>
     last === undefined || last.ageMilliseconds >= pauseAfter(last, pauseMilliseconds);
   return startRounds({
-    firstPauseMilliseconds: lookMilliseconds,
-    // What failed late must not be repeated at once.
-    retryMilliseconds: (tookMilliseconds) => Math.max(lookMilliseconds, tookMilliseconds * PAUSE_FACTOR),
+    firstPauseMilliseconds: checkMilliseconds,
+    // A verification that failed after a long time must not be repeated at once.
+    retryMilliseconds: (tookMilliseconds) => Math.max(checkMilliseconds, tookMilliseconds * PAUSE_FACTOR),
     onFailure,
     run: async (signal) => {
-      if (!isDue(toLastVerification(await database.read(READ_LAST_VERIFICATION)))) return lookMilliseconds;
+      if (!isDue(toLastVerification(await database.read(READ_LAST_VERIFICATION)))) return checkMilliseconds;
       const verification = await verifyAndStore(database, isDue, signal);
-      if (verification === undefined) return lookMilliseconds;
+      if (verification === undefined) return checkMilliseconds;
       onVerified?.(verification);
       if (!verification.balanced) onMismatch(verification);
-      return lookMilliseconds;
+      return checkMilliseconds;
     },
   });
 }

@@ -2,13 +2,13 @@ import type { RefusedCredentials } from '../../subjects/audit/note-refused-crede
 import type { KeyUses } from '../../subjects/keys/note-key-uses.ts';
 import type { SessionUseNotes } from '../../subjects/sessions/note-session-uses.ts';
 
-/** Interval of the writes of uses; each key is written at most once a minute. */
+/** Interval at which uses are written; that of a key at most once a minute. */
 const USES_INTERVAL_MILLISECONDS = 5_000;
 
-/** Interval of the writes of refused credentials, which are summed up in one row. */
+/** Interval at which refused credentials are written, summed up. */
 const REFUSALS_INTERVAL_MILLISECONDS = 60_000;
 
-/** Writes when API keys and sessions were used and which credentials were refused, outside the requests. */
+/** Writes when API keys and sessions were used, and which credentials were refused, so that requests need not. */
 export function startWritingCredentialUses(
   {
     keys,

@@ -27,8 +27,8 @@ export class Latencies {
     this.#count += other.#count;
   }
 
-  /** Sets this to the difference between `total` and `known`, and then `known` to `total`. */
-  takeOver(total: Latencies, known: Latencies): void {
+  /** Sets this to the increase from `known` to `total`, and then `known` to `total`. */
+  takeIncrease(total: Latencies, known: Latencies): void {
     this.#count = total.#count - known.#count;
     if (this.#count === 0) return;
     for (let bucket = 0; bucket < BUCKETS; bucket += 1) {

@@ -9,7 +9,7 @@ const orZero = (value: number | null): number => value ?? 0;
 /** Shows the figures of the database, and measures what else changes from round to round. */
 export type ShownFigures = {
   readonly onFigures: <Part extends keyof Figures>(part: Part, figures: Figures[Part]) => void;
-  readonly lookAround: () => Promise<void>;
+  readonly readOthers: () => Promise<void>;
 };
 
 /**
@@ -35,7 +35,7 @@ export function showFigures(metrics: Metrics, directories: Readonly<Record<strin
       shown[part](figures as never);
       levels[part].set(Date.now() / 1000);
     },
-    lookAround: showDisks(metrics, directories),
+    readOthers: showDisks(metrics, directories),
   };
 }
 

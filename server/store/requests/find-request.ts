@@ -13,10 +13,10 @@ const MAX_EXAMINED = 50_000;
 /** A range of time: `from` is included, `to` is not. */
 export type TimeRange = { readonly from: Date; readonly to: Date };
 
-/** The columns of the rows of {@link findMade}. */
-const MADE = columns({ programId: UUID, id: UUID, isTransfer: TEXT });
+/** The columns of the rows of {@link findCreated}. */
+const CREATED_RECORD = columns({ programId: UUID, id: UUID, isTransfer: TEXT });
 
-const FIND_MADE = statement(
+const FIND_CREATED = statement(
   'find_made_by_request',
   { requestId: UUID, programId: nullable(UUID), low: UUID, high: UUID, maxExamined: NUMBER, count: NUMBER },
   `select program.program_id, made.id, made.is_transfer
@@ -34,13 +34,13 @@ const FIND_MADE = statement(
 );
 
 /** Finds the transfers and reversals that a request created, by ids of a range of time, at most `count`. */
-export function findMade(
+export function findCreated(
   requestId: string,
   programId: string | null,
   { from, to }: TimeRange,
   count: number,
 ): Statement {
-  return FIND_MADE({
+  return FIND_CREATED({
     requestId,
     programId,
     low: lowestIdAt(from),
@@ -51,11 +51,11 @@ export function findMade(
 }
 
 /** A transfer or a reversal that a request created; ids are inner UUIDs. */
-export type Made = { readonly programId: string; readonly id: string; readonly isTransfer: boolean };
+export type CreatedRecord = { readonly programId: string; readonly id: string; readonly isTransfer: boolean };
 
-/** From a row of {@link findMade}. */
-export function toMade(row: Row): Made {
-  const { isTransfer, ...ids } = MADE.read(row);
+/** From a row of {@link findCreated}. */
+export function toCreated(row: Row): CreatedRecord {
+  const { isTransfer, ...ids } = CREATED_RECORD.read(row);
   return { ...ids, isTransfer: isTransfer === 'yes' };
 }
 

@@ -180,7 +180,7 @@ const HOLD_OF_TRANSFER = columns({
 });
 
 /** A transfer and its hold from a row of {@link readTransfersForChange}. */
-export function toStandingTransfer(row: Row): { readonly transfer: Transfer; readonly hold: Hold | undefined } {
+export function toTransferWithHold(row: Row): { readonly transfer: Transfer; readonly hold: Hold | undefined } {
   const transfer = TRANSFER_WITH_CARDS.read(row);
   if (row.hold_amount === null) return { transfer, hold: undefined };
   const { programId, transferId } = transfer;

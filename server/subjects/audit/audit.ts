@@ -23,13 +23,13 @@ export type Audited = {
   readonly details: string;
 };
 
-/** Actions in the audit log that are no operations. */
+/** Actions in the audit log that are not operations. */
 export const OTHER_ACTIONS = ['refuse_credential', 'seed_sandbox'] as const;
 
 /** Operations that write an entry to the audit log, in the same transaction. */
 export const AUDITED_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'always');
 
-/** Operations of card programs, which write an entry when an operator calls them; a batch writes one for each transfer. */
+/** Operations of card programs that write an entry if an operator calls them; a batch writes one for each transfer. */
 export const AUDITED_OF_OPERATORS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'operator');
 
 /** The actor of an entry: `sandbox`, `host`, or the id of the key. */
@@ -38,8 +38,8 @@ export function actorOf(caller: Caller): string {
 }
 
 /**
- * The entry for an action, if the definition of its operation asks for one: always, or only for an operator. It must be
- * the last of the writes: it locks the head of the chain, and that lock comes after all others.
+ * The entry for an action, if its operation is audited: always, or only if an operator calls it. It must be the last of the
+ * writes, because it locks the head of the chain, and that lock comes after all others.
  */
 export function auditOf({ operation, caller, requestId }: CallContext, audited: Audited): readonly Statement[] {
   const { audit } = OPERATIONS[operation];
@@ -48,14 +48,14 @@ export function auditOf({ operation, caller, requestId }: CallContext, audited: 
 }
 
 /**
- * A card, a transfer or a reversal, or a change of one, for the audit log. The log is kept for ever, so it says which fields
- * about the holder of a card had a value (`omitted`), and not which value.
+ * A card, a transfer or a reversal, or a change of one, for the audit log. The log is kept forever, so it only names the
+ * fields about the holder of a card that had a value (`omitted`), without the values.
  */
 export function withoutHolderValues(record: object): object {
   return withoutValues(record, HOLDER_FIELDS);
 }
 
-/** A card program, a deposit or a withdrawal for the audit log: what callers attach as metadata is not kept for ever there. */
+/** A card program, a deposit or a withdrawal for the audit log, which is kept forever: without the metadata of callers. */
 export function withoutMetadata(record: object): object {
   return withoutValues(record, ['metadata']);
 }

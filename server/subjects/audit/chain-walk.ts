@@ -1,18 +1,18 @@
 import { toWireId } from '../../../domain/identifier.ts';
 import { type AuditEntry, type AuditHead, hashOfEntry, NO_HASH } from '../../store/audit.ts';
 
-/** Something that is wrong with the chain, in a sentence, and the position where it shows. */
+/** A fault in the chain, as a sentence, and the position at which it was found. */
 export type ChainProblem = { readonly position: bigint; readonly message: string };
 
-/** Where a walk begins, and what it looks for. */
+/** Where a walk begins, and which hash it must find. */
 type Beginning = {
-  /** A hash that was noted elsewhere before, in 64 hex digits. */
+  /** A hash that was recorded elsewhere earlier, in 64 hex digits. */
   readonly expected?: string | undefined;
-  /** The entry that the walk goes on after; the walk begins with the first entry of the log without one. */
+  /** The entry after which the walk begins; without it, the walk begins with the first entry of the log. */
   readonly base?: AuditEntry | undefined;
 };
 
-/** Goes through entries in their order, and notes what does not fit. */
+/** Checks entries in their order, and collects the faults. */
 export class ChainWalk {
   readonly problems: ChainProblem[] = [];
   readonly #expected: string | undefined;
@@ -42,7 +42,7 @@ export class ChainWalk {
       return;
     }
     const isGap = position !== this.next;
-    if (isGap) this.#miss(position);
+    if (isGap) this.#noteMissing(position);
     const recomputed = hashOfEntry(entry);
     if (!recomputed.equals(entry.hash)) {
       this.#note(position, `${name} was changed: its hash does not match its content.`);
@@ -62,7 +62,7 @@ export class ChainWalk {
 
   /** `head` as read before the walk, `positionAfter` as read after it. */
   end({ position, hash }: AuditHead, positionAfter: bigint): void {
-    if (position >= this.next) this.#miss(position + 1n);
+    if (position >= this.next) this.#noteMissing(position + 1n);
     else if (!this.#hashAtHead.equals(hash)) {
       const message = `The hash in the head of the log differs from the hash of entry ${position}: one of them was changed.`;
       this.#note(position, message);
@@ -73,12 +73,12 @@ export class ChainWalk {
     }
   }
 
-  /** The row of the head is not there. */
-  missHead(): void {
+  /** Notes that the row of the head is missing. */
+  noteMissingHead(): void {
     this.#note(this.next, 'The head of the log is missing, so the end of the log is unknown.');
   }
 
-  #miss(upTo: bigint): void {
+  #noteMissing(upTo: bigint): void {
     const last = upTo - 1n;
     const many = last > this.next;
     this.#note(this.next, many ? `Entries ${this.next} to ${last} are missing.` : `Entry ${this.next} is missing.`);

@@ -4,12 +4,12 @@ import type { Database } from '../../store/connection/database.ts';
 import { auditOther } from './audit.ts';
 
 /**
- * Maximum number of entries that one process writes a minute, beside one for all the rest: however many credentials are
- * tried from however many addresses, the log grows by some kilobytes a minute.
+ * Maximum number of entries that one process writes in a minute, besides one that sums up all others. So the log grows by a
+ * few kilobytes a minute, however many credentials are tried from however many addresses.
  */
 const MAX_ENTRIES = 20;
 
-/** Time to write them. */
+/** Time limit of a write. */
 const WRITE_MILLISECONDS = 5000;
 
 type Sum = { readonly address: string | null; readonly shownAs: string | null; readonly reason: string; count: number };

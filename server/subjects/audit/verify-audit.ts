@@ -9,10 +9,10 @@ import { ChainWalk } from './chain-walk.ts';
 /** Entries read with one statement. */
 const PORTION = 1000;
 
-/** The result of a verification: the length of the chain, its last entry, and every deviation. */
+/** The result of a verification: the length of the chain, its last entry, and every fault. */
 export type AuditVerdict = {
   readonly entries: number;
-  /** The number of the last entry; 0 if there is none. To be noted elsewhere, with its hash. */
+  /** The number of the last entry; 0 if there is none. To be recorded elsewhere, with its hash. */
   readonly position: bigint;
   /** 64 hex digits: the hash of the last entry, by which a later verification finds it again. */
   readonly head: string;
@@ -21,10 +21,10 @@ export type AuditVerdict = {
 };
 
 /**
- * Reads the whole chain and recomputes every hash. Entries can be added meanwhile: the head is read first, and later
- * entries are checked against each other.
+ * Reads the whole chain and recomputes every hash. Entries may be added meanwhile: the head is read first, and entries after
+ * it are only checked against each other.
  *
- * `expected` is a hash that was noted elsewhere before. A chain that was rewritten as a whole, or truncated before that
+ * `expected` is a hash that was recorded elsewhere earlier. A chain that was rewritten as a whole, or truncated before that
  * entry, does not contain it. Without `expected`, a chain that was truncated together with its head passes.
  */
 export async function verifyAudit(database: Database, expected?: string): Promise<AuditVerdict> {
@@ -41,7 +41,7 @@ export async function verifyAudit(database: Database, expected?: string): Promis
   }
   const headAfter = toAuditHead((await database.read(READ_AUDIT_HEAD))[0]);
   if (head === undefined || headAfter === undefined) {
-    walk.missHead();
+    walk.noteMissingHead();
   } else {
     walk.end(head, headAfter.position);
   }
@@ -52,12 +52,12 @@ export async function verifyAudit(database: Database, expected?: string): Promis
   return { entries: walk.count, position: walk.next - 1n, head: walk.last.toString('hex'), problems };
 }
 
-/** How many entries one request verifies: some 20 ms of reading and hashing, between which other requests have their turn. */
+/** How many entries one request verifies: some 20 ms of reading and hashing, so that other requests are not held up. */
 const ENTRIES_PER_REQUEST = 1000;
 
 /**
- * verify_audit: a portion of the chain, from the entry after `after` on. Whoever begins without `after` and goes on with
- * `next_after` has verified the whole log.
+ * verify_audit: verifies a portion of the chain, from the entry after `after` on. A client that begins without `after` and
+ * continues with each `next_after` verifies the whole log.
  */
 export async function verifyAuditPortion(service: Service, call: Call<'verify_audit'>): Promise<Reply<'verify_audit'>> {
   const { after = 0 } = call.query;
@@ -80,12 +80,12 @@ export async function verifyPortion(database: Database, after: number, count: nu
   const entries = rows.map(toAuditEntry);
   const base = after > 0 && entries[0]?.position === from ? entries.shift() : undefined;
   const walk = new ChainWalk({ base });
-  // The entry that was the last one of the portion before is missing now.
+  // The last entry of the previous portion is missing now.
   if (after > 0 && base === undefined) walk.next = from;
   for (const entry of entries) walk.take(entry, head?.position);
   const isLast = rows.length <= count;
   const headAfter = isLast ? await readHead(database) : head;
-  if (head === undefined || headAfter === undefined) walk.missHead();
+  if (head === undefined || headAfter === undefined) walk.noteMissingHead();
   else if (isLast) walk.end(head, headAfter.position);
   const [broken] = walk.problems;
   const position = Number(walk.next - 1n);

@@ -39,7 +39,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
     expiresOn: body.expires_on ?? null,
     limits,
   };
-  // A name that the service gives is never taken.
+  // A generated id is never taken, so only the caller's own is looked up.
   const own = ownName === undefined ? undefined : { programId, name: ownName };
   return transactUnderKey(service, call, {
     programId,
@@ -75,7 +75,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
   });
 }
 
-/** The caller's own id for the card. Ids in the form of the service's own are reserved. */
+/** The caller's own id for the card. Ids in the form of generated ones are reserved. */
 function readOwnId(call: CreateCall): string | undefined {
   const { card_id: own } = call.body;
   if (own === undefined || fromWireId('card', own) === undefined) return own;

@@ -20,8 +20,8 @@ import { auditOf } from '../audit/audit.ts';
 import { toCardRecord } from './record.ts';
 
 /**
- * erase_card_holder: how far the erasure is. The first request erases the fields of the card and notes the erasure; a job
- * does the rest (erase-in-batches.ts). Later requests change nothing.
+ * erase_card_holder: the progress of the erasure. The first request erases the fields of the card and records the erasure;
+ * a job does the rest (erase-in-batches.ts). Later requests change nothing.
  */
 export async function eraseCardHolder(
   service: Service,

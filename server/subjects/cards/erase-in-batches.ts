@@ -33,51 +33,49 @@ import { eventIdOf } from '../../store/events/read-events.ts';
 // Kept by: this file, the trigger of `error`
 // Tested by: `test/api/erasure`, `test/store/erasure`, `test/delivery/erasure.test.ts`
 
-/** How an erasure goes on. Tests set other values. */
+/** Limits and pauses of the job. Tests set other values. */
 export type ErasureSettings = {
-  /** Rows that one transaction goes through at most: few enough to stay well within the statement timeout. */
+  /** Maximum number of rows that one transaction processes: few enough to stay well within the statement timeout. */
   readonly maxTransfers: number;
   readonly maxEvents: number;
   readonly maxErrors: number;
   /**
-   * From the first round to the second one: in between ends what had read the texts before they were erased, such as a
-   * request to a webhook that is waiting for its response, or an error on its way to the database.
+   * Pause between the two rounds. It is long enough for everything to end that had read the texts before they were erased,
+   * such as a request to a webhook, or an error that is about to be stored.
    */
   readonly settleMilliseconds: number;
-  /** How long an erasure waits after a failure. */
+  /** Pause of an erasure after a failure. */
   readonly retryMilliseconds: number;
 };
 
-/** The defaults. */
 export const ERASURE_SETTINGS: ErasureSettings = {
   maxTransfers: 500,
-  // All of them can be about the card: on a busy machine, 4,000 took up to 1.9 s.
+  // All of them may be about the card: on a busy machine, 4,000 took up to 1.9 s.
   maxEvents: 1500,
   maxErrors: 1000,
   settleMilliseconds: 60_000,
   retryMilliseconds: 60_000,
 };
 
-/** Erasures that take turns. */
+/** Maximum number of erasures that are processed by turns. */
 const MAX_ERASURES = 10;
 
-/** Time for one transaction. */
+/** Time limit of one transaction. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** What a batch came to: undefined where another process is at this erasure. */
+/** The result of a batch; undefined if another process is working on this erasure. */
 type Batch = { readonly isComplete: boolean } | undefined;
 
-/** What happens around the batches. */
 export type ErasureReports = {
   readonly onFailure: (error: unknown) => void;
-  /** Called after each batch with its duration; false ends the work. */
+  /** Called after each batch with its duration; resolves to false when the job must stop. */
   readonly pause: (milliseconds: number) => Promise<boolean>;
 };
 
 /**
- * Goes on with every erasure that is due, batch by batch, each in a transaction of its own, until none is. A process that
- * is killed leaves the erasure where its last batch has ended. Several processes may do this at once: each batch is done
- * by one of them.
+ * Processes all erasures that are due, batch by batch, until none is left. Each batch is a transaction of its own, so an
+ * erasure continues after its last committed batch if a process is killed. Several processes may do this at once: each
+ * batch is done by one of them.
  */
 export async function eraseInBatches(
   database: Database,
@@ -86,18 +84,18 @@ export async function eraseInBatches(
 ): Promise<void> {
   for (;;) {
     const due = (await database.read(readDueErasures({ count: MAX_ERASURES }))).map(toErasure);
-    let hasGoneOn = false;
+    let hasProgressed = false;
     for (const erasure of due) {
       const startedAt = performance.now();
       try {
-        hasGoneOn = (await eraseBatch(database, erasure, settings)) !== undefined || hasGoneOn;
+        hasProgressed = (await eraseBatch(database, erasure, settings)) !== undefined || hasProgressed;
       } catch (error) {
         onFailure(error);
         await database.read(postponeErasure(erasure, settings.retryMilliseconds));
       }
       if (!(await pause(performance.now() - startedAt))) return;
     }
-    if (!hasGoneOn) return;
+    if (!hasProgressed) return;
   }
 }
 
@@ -115,8 +113,8 @@ function eraseBatch(database: Database, erasure: CardErasure, settings: ErasureS
 }
 
 /**
- * Runs a batch in a transaction that has locked the erasure where it was read, and does nothing if another process has
- * gone on with it.
+ * Runs a batch in a transaction that locks the row of the erasure. It does nothing if another process has locked the row,
+ * or has continued the erasure since it was read.
  */
 async function run<Name extends string>(
   database: Database,
@@ -137,7 +135,10 @@ async function run<Name extends string>(
   );
 }
 
-/** Transfers and their reversals. The account of the card is locked first, so nothing is in flight that has read them. */
+/**
+ * Erases the texts of transfers and their reversals. The account of the card is locked first, so no group that has read the
+ * old texts can commit them.
+ */
 function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const { programId } = erasure;
   const load = {
@@ -154,12 +155,12 @@ function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureS
         ? []
         : [eraseTransfers(named), eraseMetadata(named), eraseReversals(named), raiseVersionOfCard(erasure)];
     return {
-      writes: [...erasing, goOn(erasure, { cursor: last.transfer_id as string, transfers: ids.length })],
+      writes: [...erasing, advance(erasure, { cursor: last.transfer_id as string, transfers: ids.length })],
     };
   });
 }
 
-/** Events, whose payloads are also the responses to idempotency keys, and what receivers of webhooks answered to them. */
+/** Erases the payloads of events, which are also the stored responses, and the answers of webhook receivers to them. */
 function eraseEvents(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const { programId, cardName } = erasure;
   return run(database, erasure, { events: readEventsOfCard(erasure, settings.maxEvents) }, ({ events: found }) => {
@@ -171,13 +172,13 @@ function eraseEvents(database: Database, erasure: CardErasure, settings: Erasure
       writes: [
         ...(changed.length === 0 ? [] : [writePayloads({ events: changed })]),
         ...(about.length === 0 ? [] : [eraseAnswers({ eventIds: about.map(({ event }) => eventIdOf(event)) })]),
-        goOn(erasure, { cursor: lastBatchId, events: changed.length }),
+        advance(erasure, { cursor: lastBatchId, events: changed.length }),
       ],
     };
   });
 }
 
-/** An event about the card without texts; undefined for one that is about something else. */
+/** The event without texts about the holder; undefined if it is not about the card. */
 function rewritten(
   event: FoundEvent,
   cardName: string,
@@ -188,24 +189,24 @@ function rewritten(
   return { event: { ...event, payload }, isChanged: payload !== event.payload };
 }
 
-/** Errors of the log; those that are stored later are erased when they are (migration 0021). */
+/** Erases the texts of stored errors. A trigger erases those of errors that are stored later (migration 0021). */
 function eraseErrorTexts(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const load = { errors: eraseErrors(erasure, settings.maxErrors) };
   return run(database, erasure, load, ({ errors: found }) => {
     const { erased: errors, lastRequestId } = toErasedErrors(found);
-    if (lastRequestId !== null) return { writes: [goOn(erasure, { cursor: lastRequestId, errors })] };
+    if (lastRequestId !== null) return { writes: [advance(erasure, { cursor: lastRequestId, errors })] };
     return { writes: [endStep(erasure, settings)] };
   });
 }
 
-function goOn(erasure: CardErasure, done: Partial<ErasureProgress>): Statement {
+function advance(erasure: CardErasure, done: Partial<ErasureProgress>): Statement {
   const { round, step, cursor } = erasure;
   return moveErasure(erasure, { ...NOTHING, round, step, cursor, ...done });
 }
 
 const NOTHING = { transfers: 0, events: 0, errors: 0, pauseMilliseconds: 0 } as const;
 
-/** To the next step, to the second round, or to the end. */
+/** Moves on to the next step or to the second round, or completes the erasure. */
 function endStep(erasure: CardErasure, { settleMilliseconds }: ErasureSettings): Statement {
   const { round } = erasure;
   const next = ERASURE_STEPS[ERASURE_STEPS.indexOf(erasure.step) + 1];

@@ -20,8 +20,8 @@ import { ONE_SNAPSHOT } from '../../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../../store/program.ts';
 
 /**
- * get_card_limits: what the card could do at one moment, by the rules of create_transfer; or `card_not_found`. It reads
- * what create_transfer reads, from one snapshot instead of under locks.
+ * get_card_limits: which transfers of the card create_transfer would allow now; or `card_not_found`. It reads the same rows
+ * as create_transfer, in one snapshot instead of under locks.
  */
 export async function getCardLimits(
   service: Service,
@@ -77,7 +77,7 @@ function viewOf({ card, days }: LoadedCard, loaded: Loaded<'rules' | 'accounts'>
       if (account === undefined) throw new Error('an account of a card does not exist');
       return account;
     },
-    // The program's counters are those of its funding account.
+    // The counters of the program are stored under its funding account.
     usage: (accountId, direction) =>
       usageOf((accountId === card.accountId ? days : program.days)?.[direction] ?? [], program.rules.calendar),
   };

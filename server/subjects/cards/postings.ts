@@ -22,9 +22,9 @@ import {
 type StatementCall = Call<'list_postings'> | Call<'export_postings'>;
 
 /**
- * list_postings: a page of a card's statement, newest line first, with the balance before the first line and after the
- * last, or `card_not_found`. The cursor holds the number of the last line when the first page was read, so that all pages
- * show the same balances. What is posted later belongs to the next statement.
+ * list_postings: a page of a card's statement, newest line first, with the opening and the closing balance, or
+ * `card_not_found`. The cursor contains the number of the last line when the first page was read, so all pages show the
+ * same balances. Later postings are not part of the statement.
  */
 export async function listPostings(service: Service, call: Call<'list_postings'>): Promise<Reply<'list_postings'>> {
   const { limit = DEFAULT_LIMIT } = call.query;
@@ -87,7 +87,7 @@ async function loadStatement(
 function readLineCursor(call: Call<'list_postings'>): Pick<StatementPageRequest, 'upTo' | 'below'> {
   const { cursor } = call.query;
   if (cursor === undefined) return { upTo: null, below: null };
-  // Fifteen digits are more lines than a card will ever have, and fit into a bigint of PostgreSQL.
+  // A card never has more than 15 digits of lines, and they fit into a bigint of PostgreSQL.
   const [, upTo, below] = /^pst_([1-9][0-9]{0,14})_([1-9][0-9]{0,14})$/.exec(cursor) ?? [];
   if (upTo === undefined || below === undefined) throw cursorFault(call);
   return { upTo: BigInt(upTo), below: BigInt(below) };

@@ -24,8 +24,8 @@ export async function getCard(service: Service, call: Call<'get_card'>): Promise
 }
 
 /**
- * list_cards: a page, newest first; in the order of their ids where they are looked up by the beginning of one. A page of
- * something very rare can be short, or empty, with a cursor to continue from.
+ * list_cards: a page, newest first, or in the order of their ids if they are looked up by a prefix. If few cards match the
+ * filter, a page can be short or empty and still have a cursor.
  */
 export async function listCards(service: Service, call: Call<'list_cards'>): Promise<Reply<'list_cards'>> {
   const { programId, query } = call;

@@ -6,7 +6,7 @@ import { toWire } from '../../../domain/ledger/money.ts';
 import type { CardDetails } from '../../store/card.ts';
 import { fromLimits } from '../../store/ledger/limits.ts';
 
-/** A card as the contract shows it, in its status of today. */
+/** A card as the contract shows it, with its status of today. */
 export function toCardRecord(details: CardDetails): CardRecord {
   const { card, account } = details;
   return {

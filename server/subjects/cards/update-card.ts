@@ -43,8 +43,8 @@ type UpdateCall = Call<'update_card'>;
 type Updated = { readonly reply: RecordReply<CardRecord>; readonly sweptBy: string | undefined };
 
 /**
- * update_card: the card. It changes under the lock of its account, so no transfer is decided on its old status. Closing
- * it can move its balance to another card in the same transaction.
+ * update_card: the card. It is changed under the lock of its account, so no transfer is decided by the old status. Closing
+ * it can move its balance to another card in the same transaction (a sweep).
  */
 export async function updateCard(service: Service, call: UpdateCall): Promise<Reply<'update_card'>> {
   const change = readChange(call);
@@ -82,7 +82,7 @@ function readChange(call: UpdateCall): CardChange {
   };
 }
 
-/** Locks in their global order, then the reads. Funding takes part only when money may move. */
+/** The locks in their global order, then the reads. The funding account is needed only if the balance may be moved. */
 function loadFor(programId: string, name: string, { balanceTo }: CardChange): Record<LoadName, Statement> {
   return {
     lockSwitch: shareSwitchAndLockNames([], 'wait'),
@@ -107,8 +107,8 @@ function decide(
   const { programId, requestId } = call;
   const { now } = view;
   const transferId = idAt(now);
-  const birth = { programId, transferId, requestId, idempotencyKey: null, createdBy: creatorOf(call.caller), now };
-  const plan = decideCardUpdate({ cardName, change, birth }, before, view);
+  const creation = { programId, transferId, requestId, idempotencyKey: null, createdBy: creatorOf(call.caller), now };
+  const plan = decideCardUpdate({ cardName, change, creation }, before, view);
   if (plan instanceof Refusal) throw plan;
   if (before === undefined) throw new Error('a card that does not exist was updated');
   const { profile, isChanged, sweep } = plan;
@@ -173,7 +173,7 @@ function viewOf(programId: string, loaded: Loaded<LoadName>): CardView {
   };
 }
 
-/** The card; none if it was created between the locks and the reads, since its account is not locked. */
+/** The card; undefined also if it was created between the locks and the reads, because its account is not locked. */
 function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefined {
   const [row] = loaded.card;
   if (row === undefined || loaded.lockAccounts.length === 0) return undefined;
@@ -181,12 +181,12 @@ function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefi
 }
 
 /**
- * An ambiguous commit leaves the outcome unknown only if money was to move. The error then names the transfer, so that the
- * caller can look it up.
+ * After an ambiguous commit it is unknown whether money moved only if the balance was to be moved. The error then names
+ * the transfer, so that the caller can look it up.
  */
 function withSweep(thrown: unknown): unknown {
   if (!(thrown instanceof OperationFailure && thrown.cause instanceof CommitUnknown)) return thrown;
-  // The card was found as requested: if its balance was moved, an earlier request did it.
+  // The card already was as requested: if its balance was moved, an earlier request did it.
   if (thrown.cause.doubt === 'unconfirmed') return thrown;
   const { sweptBy } = thrown.cause.result as Updated;
   if (sweptBy !== undefined) return toOperationFailure(thrown.cause, sweptBy);

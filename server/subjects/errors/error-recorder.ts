@@ -5,19 +5,19 @@ import { UnauthenticatedBudget, type UnauthenticatedSettings } from './unauthent
 
 /** Limits and intervals of the recorder. Tests set smaller ones. */
 export type RecorderSettings = UnauthenticatedSettings & {
-  /** Maximum number of errors in memory: about a second of heavy failure. */
+  /** Maximum number of errors in memory: about a second of a mass failure. */
   readonly maxQueuedErrors: number;
   /** Maximum memory of these errors. */
   readonly maxQueuedBytes: number;
   /** Errors per statement. */
   readonly batchSize: number;
-  /** Queued errors above which they go to the spool instead of the database. */
+  /** With more queued errors than this, they are written to the spool instead of the database. */
   readonly spoolFirstAbove: number;
   /** Time for which the first error of a batch waits for others. */
   readonly gatherMilliseconds: number;
-  /** Interval of loading the spool. */
+  /** Interval at which the spool is loaded into the database. */
   readonly loadIntervalMilliseconds: number;
-  /** Interval of looking for spools of dead processes. */
+  /** Interval at which spools of dead processes are looked for. */
   readonly adoptIntervalMilliseconds: number;
   /**
    * The pause after a statement, as a multiple of its duration. With 4, the recorder uses one connection for a fifth of
@@ -28,7 +28,6 @@ export type RecorderSettings = UnauthenticatedSettings & {
   readonly maxStacksPerSecond: number;
 };
 
-/** The defaults. */
 export const RECORDER_SETTINGS: RecorderSettings = {
   maxQueuedErrors: 10_000,
   maxQueuedBytes: 16_777_216,
@@ -48,20 +47,20 @@ export const RECORDER_SETTINGS: RecorderSettings = {
 /** Maximum size of the error spool on this machine while the database is unavailable: some fifty thousand errors. */
 export const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 
-/** Time after which the recorder, when it stops, uses the spool before the database. */
+/** A recorder that has been stopping for this long writes to the spool instead of the database. */
 const STOP_TIMEOUT_MILLISECONDS = 1_000;
 
 /** A recorded error, without card numbers and keys: safe to log. */
 export type RecordedError = ReturnType<typeof redactedEntryOf>['error'];
 
-/** What waits to be stored, and what was dropped since the process started. */
+/** Errors that wait to be stored, and errors that were dropped since the process started. */
 export type RecorderFigures = {
   readonly queued: number;
   readonly spoolBytes: number;
   readonly dropped: ReadonlyMap<DropReason, number>;
 };
 
-/** Records error responses outside the requests. */
+/** Records error responses, without making requests wait. */
 export type ErrorRecorder = {
   /**
    * Queues a report. Takes some microseconds and never throws. Returns undefined for an unauthenticated error above the
@@ -99,7 +98,7 @@ class Recorder {
   #bytes = 0;
   #isStopping = false;
   #loops: readonly Promise<void>[] = [];
-  /** Wake the sleeping loops when the recorder stops. */
+  /** End the pauses of the loops when the recorder stops. */
   #wakers = new Set<() => void>();
   #onFirst: (() => void) | undefined = undefined;
   #second = 0;
@@ -219,7 +218,7 @@ class Recorder {
     return count;
   }
 
-  /** Limits the number of stacks per second: in a mass failure they are all alike. */
+  /** Limits the stacks per second: in a mass failure they are all alike. */
   #shouldFormatStack(): boolean {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) {
@@ -240,11 +239,11 @@ class Recorder {
   }
 
   #pause(milliseconds: number): Promise<void> {
-    // Bounded, because a statement that timed out has taken long and used little.
+    // Bounded, because a statement that timed out took long, but used few resources.
     return this.#sleep(Math.min(milliseconds * this.#settings.pauseFactor, this.#settings.loadIntervalMilliseconds));
   }
 
-  /** Returns early when the recorder stops. */
+  /** Resolves early when the recorder stops. */
   #sleep(milliseconds: number): Promise<void> {
     if (this.#isStopping) return Promise.resolve();
     return new Promise((resolve) => {

@@ -7,23 +7,23 @@ import {
   makeDirectories,
 } from '../../foundation/data-directory.ts';
 
-/** Some lines of a spool, and the offset of the next; `torn` counts lines that a killed process left incomplete. */
+/** Some lines of a spool, and the offset after them; `torn` counts lines that a killed process left incomplete. */
 export type SpoolPart = { readonly values: readonly unknown[]; readonly torn: number; readonly next: number };
 
 const FILE = 'error-spool.jsonl';
 
-/** Maximum bytes per read. Lines are shorter: the longest error is a third of this. */
+/** Maximum bytes per read. The longest error has a third of this, so every line fits. */
 const MAX_READ_BYTES = 262_144;
 
 const NEW_LINE = 0x0a;
 
 /**
- * A file of JSON lines that stores errors while the database is unavailable. Lines are appended, read from the beginning,
- * and the file is emptied when all were read. It survives a crash of the process, but is not synced to disk: a power
- * failure can lose the last seconds.
+ * A file of JSON lines that stores errors while the database is unavailable. Lines are appended and read from the beginning;
+ * the file is truncated when all are stored in the database. It survives a crash of the process, but it is not synced to
+ * disk, so a power failure can lose the last seconds.
  *
- * Each process has its own spool in a numbered directory, which the kernel locks while the process lives. So a new process
- * finds the spools of dead processes, and never touches that of a living one.
+ * Each process has its own spool in a numbered directory, with a lock that the kernel releases when the process ends. So
+ * a new process finds the spools of dead processes, and never touches that of a running one.
  */
 export class ErrorSpool {
   readonly directory: string;
@@ -97,7 +97,7 @@ export class ErrorSpool {
       const length = Math.min(MAX_READ_BYTES, this.#size - this.#read);
       const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(length), 0, length, this.#read);
       const end = buffer.lastIndexOf(NEW_LINE, bytesRead - 1) + 1;
-      // Not one complete line: this part was not written by the service and is skipped.
+      // Without a single complete line, this part was not written by the service, and is skipped.
       if (end === 0) return { values: [], torn: length === 0 ? 0 : 1, next: this.#read + length };
       const values: unknown[] = [];
       let torn = 0;
@@ -112,7 +112,7 @@ export class ErrorSpool {
     });
   }
 
-  /** Marks everything before `next` as stored in the database. The file is emptied when that is all of it. */
+  /** Marks everything before `next` as stored in the database. Truncates the file when that is all of it. */
   advance(next: number): Promise<void> {
     return this.#inTurn(async () => {
       this.#read = next;
@@ -137,11 +137,11 @@ export class ErrorSpool {
 }
 
 /**
- * Opens the first spool below a directory that no other process has locked, as this process's own. It may contain errors
- * of a dead process. Rejects when the directory cannot be used.
+ * Opens this process's own spool: the first one below a directory that no other process has locked. It may contain errors of
+ * a dead process. Rejects when the directory cannot be used.
  */
 export async function openOwnSpool(directory: string, maxBytes: number): Promise<ErrorSpool> {
-  // This may create the data directory, and PostgreSQL's user must be able to traverse it.
+  // This may create the data directory, which PostgreSQL's user must be able to traverse.
   await makeDirectories(directory, 0o711);
   for (let number = 1; ; number += 1) {
     const spool = await ErrorSpool.open(join(directory, String(number)), maxBytes);
@@ -172,7 +172,7 @@ async function lockOrUndefined(directory: string): Promise<DataDirectoryLock | u
   try {
     return await lockDataDirectory(directory, directory);
   } catch (error) {
-    // Only a lock of another process leads to the next number; other errors would repeat there.
+    // Only after a lock by another process is the next number tried; any other error would occur there too.
     if (error instanceof DataDirectoryInUse) return undefined;
     throw error;
   }

@@ -9,10 +9,9 @@ import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts'
 /** Bytes of a spool reserved for the counts of dropped errors. */
 const RESERVED_BYTES = 4_096;
 
-/** Pauses between two reads of a spool, in proportion to the duration of the last; false when it is time to stop. */
+/** Pauses between two reads of a spool, given the duration of the last one; resolves to false when it is time to stop. */
 export type Pause = (milliseconds: number) => Promise<boolean>;
 
-/** Where the errors of this process are stored. */
 export type ErrorStorageOptions = {
   readonly database: Database;
   /** The directory of the spools of all processes; created when missing. */
@@ -21,14 +20,14 @@ export type ErrorStorageOptions = {
   readonly maxSpoolBytes: number;
   /** Called with a sentence when storing errors starts to fail, or works again. */
   readonly onProblem: (sentence: string, cause?: unknown) => void;
-  /** Called when errors were stored that events report. */
+  /** Called when errors were stored about which events are written. */
   readonly onReportable?: () => void;
 };
 
 /**
  * Stores errors in the database or, while it is unavailable, in a spool on this machine, which is loaded into the database
- * later. A statement with an unknown outcome is sent again: the database stores each error, and each count of dropped
- * errors, once.
+ * later. A statement with an unknown outcome is sent again, because the database stores each error, and each count of
+ * dropped errors, only once.
  *
  * It uses one connection at a time; the others are for transfers.
  */
@@ -69,21 +68,21 @@ export class ErrorStorage {
     return this.#spool?.bytes ?? 0;
   }
 
-  /** Whether the spool or counts of dropped errors are to be loaded into the database. */
+  /** Whether there are spooled errors or counts of dropped errors to store in the database. */
   get hasPending(): boolean {
     return this.#spool?.isEmpty === false || this.#drops.size > 0 || this.#sending.length > 0;
   }
 
   /**
-   * Keeps errors somewhere; false when nothing takes them now. `isCrowded` says that more are waiting than the database
-   * takes in time: then the spool is the better place.
+   * Stores errors in the database or the spool; false if neither is possible now. `isCrowded` says that more errors wait
+   * than the database can store in time: then the spool is tried first.
    */
   async keep(errors: readonly LoggedError[], isCrowded: boolean): Promise<boolean> {
     if (this.#isDown || isCrowded) return (await this.#write(errors)) || this.#store(errors);
     return (await this.#store(errors)) || this.#write(errors);
   }
 
-  /** Counts errors that cannot be stored; the count itself is stored when that is possible. */
+  /** Counts errors that cannot be stored. The count is stored as soon as the database is available. */
   drop(reason: DropReason, count: number, now = databaseTime()): void {
     this.#dropped.set(reason, count + (this.#dropped.get(reason) ?? 0));
     const before = this.#drops.get(reason);
@@ -116,7 +115,7 @@ export class ErrorStorage {
     }
   }
 
-  /** Stores the counts of dropped errors and closes the spool. Returns the number of dropped errors that were not counted. */
+  /** Stores the counts of dropped errors and closes the spool. Returns how many dropped errors no stored count includes. */
   async close(): Promise<number> {
     const lost = (): number => [...this.#sending, ...this.#drops.values()].reduce((sum, { count }) => sum + count, 0);
     const isStored = !this.#isDown && (await this.#storeDrops());
@@ -164,7 +163,7 @@ export class ErrorStorage {
     return true;
   }
 
-  /** Stores errors in the database. An error that it refuses is dropped; the others of the batch are stored. */
+  /** Stores errors in the database. An error that the database refuses is dropped; the others of the batch are stored. */
   async #store(errors: readonly LoggedError[]): Promise<boolean> {
     if (errors.length === 0) return true;
     try {
@@ -193,7 +192,7 @@ export class ErrorStorage {
       return true;
     } catch (error) {
       if (!(error instanceof StoreFailure) || (error.rowAtFault && !error.lockTimeout)) throw error;
-      // A lock or a slow moment is temporary and does not count as unavailable.
+      // A database that responds, such as with a lock timeout, does not count as unavailable.
       const isPassing = error.sqlState !== undefined && !error.connectionLost;
       if (!this.#isDown && !isPassing)
         this.#options.onProblem('the database is unavailable for errors: they are spooled', error);

@@ -14,7 +14,7 @@ export async function getError(service: Service, call: Call<'get_error'>): Promi
   return { record: toLoggedErrorRecord(error) };
 }
 
-/** The error in the path, of one card program or, with null, of any. Throws `error_not_found`. */
+/** The error that the path names, in one card program or, if `programId` is null, in any. Throws `error_not_found`. */
 export async function findError(
   service: Service,
   call: CallContext & { readonly params: { readonly request_id: string } },
@@ -32,7 +32,7 @@ export async function findError(
 
 /**
  * inspect_error: any error with all stored details, including causes, or `error_not_found`. It shows more than a card
- * program may see, so the request is in the audit log before the response is sent.
+ * program may see, so the request is recorded in the audit log before the response is sent.
  */
 export async function inspectError(service: Service, call: Call<'inspect_error'>): Promise<Reply<'inspect_error'>> {
   const error = await findError(service, call, null);

@@ -21,8 +21,8 @@ export async function listErrors(service: Service, call: Call<'list_errors'>): P
 }
 
 /**
- * search_errors: a page of the errors of all card programs, and of none, newest first. `dropped` is the number of errors
- * in the requested period that could not be recorded; the other filters do not apply to it.
+ * search_errors: a page of all errors, with or without a card program, newest first. `dropped` is the number of errors in
+ * the requested period that could not be recorded; the other filters do not apply to it.
  */
 export async function searchErrors(service: Service, call: Call<'search_errors'>): Promise<Reply<'search_errors'>> {
   const programId = readProgramFilter(call, call.query.program_id);

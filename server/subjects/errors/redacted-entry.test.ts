@@ -16,7 +16,7 @@ import {
 import { toOperatorErrorRecord } from '../../calls/records/error.ts';
 import { type ReportedError, redactedEntryOf } from './redacted-entry.ts';
 
-/** Valid by Luhn, and as long as the largest balance, the milliseconds since 1970, or in between. */
+/** Valid by Luhn, with as many digits as the largest balance, a time in milliseconds since 1970, or a number in between. */
 const CARD_NUMBERS = ['4111111111111111', '4222222222222', '378282246310005'];
 
 const balances = fc.oneof(
@@ -56,8 +56,8 @@ function refusalOf(finding: Finding): Refusal {
   return finding.refusal;
 }
 
-describe('what the service writes itself is not redacted by chance', () => {
-  test('any amount and any use of a limit in checks', () => {
+describe('texts of the service that look like a card number are not redacted', () => {
+  test('amounts and the use of a limit, in checks', () => {
     fc.assert(
       fc.property(balances, balances, (balance, limit) => {
         const saw: Seen = { balance, card_in_daily_amount: { used: balance, limit } };
@@ -69,7 +69,7 @@ describe('what the service writes itself is not redacted by chance', () => {
     );
   });
 
-  test('any amount in a message', () => {
+  test('amounts, in a message', () => {
     fc.assert(
       fc.property(balances, balances, currencies, (balance, amount, currency) => {
         const message = `The card 'c' has ${formatMoney(balance, currency)} available; the transfer is for ${formatMoney(amount, currency)}.`;
@@ -98,7 +98,7 @@ describe('what the service writes itself is not redacted by chance', () => {
     );
   });
 
-  test('any end of a disabled scope, which is a time in ISO 8601', () => {
+  test('the end of a disabled scope, a time in ISO 8601', () => {
     fc.assert(
       fc.property(times, (until) => {
         const setting = {
@@ -123,7 +123,7 @@ describe('what the service writes itself is not redacted by chance', () => {
   });
 });
 
-test.each(CARD_NUMBERS)('the card number %s in a text of a caller is redacted, whatever the balance is', (number) => {
+test.each(CARD_NUMBERS)('the card number %s is redacted in the texts of a caller, but not as a balance', (number) => {
   const saw = { reference: number, card_id: `card ${number}`, taken_by: null, balance: BigInt(number) };
   const entry = entryOf({
     saw,
@@ -145,7 +145,7 @@ test.each([
   ['a time', '2025-11-22T19:53:54.567Z', '2025-11-22T19:53:54.567Z'],
   ['what was redacted', '[redacted]', '[redacted]'],
   ['no end', null, null],
-])('the end of a disabled scope that is stored as %s is shown', (_, until, shown) => {
+])('the end of a disabled scope is shown, stored as %s', (_, until, shown) => {
   const stored = { ...entryOf({}), checks: { disabled: true, until } };
   expect(toOperatorErrorRecord(stored).checks).toEqual({ disabled: true, until: shown });
 });
@@ -154,7 +154,7 @@ test.each([
   'https://a.example/4532%200151%201283%200366',
   'https://a.example/?card=%22453201511283%2530366%22',
   'https://a.example/?card=4532+0151+1283+0366',
-])('a card number in the encoding of a URL is not stored: %s', (url) => {
+])('a percent-encoded card number is not stored: %s', (url) => {
   const entry = entryOf({
     operation: 'create_webhook',
     fields: { url },
@@ -164,7 +164,7 @@ test.each([
   expect(withoutUrlEncoding(JSON.stringify(entry))).not.toMatch(/4532[ +]?0151/);
 });
 
-test('the pair of metadata that a list is searched by is not kept, whatever the list', () => {
+test('the metadata by which a list is filtered is redacted, in every list', () => {
   const lists = OPERATION_IDS.filter((id) => 'metadata_name' in (OPERATIONS[id].query?.properties ?? {}));
   expect(lists).toEqual(expect.arrayContaining(['list_transfers', 'list_cards', 'list_programs']));
   for (const operation of lists) {

@@ -6,7 +6,7 @@ import { isOfLedger, type Seen, shownSeen } from '../../../domain/seen.ts';
 import { type Cause, causesOf, type Json, jsonWithoutSecrets, withoutSecrets } from '../../foundation/redaction.ts';
 import type { LoggedError } from '../../store/error.ts';
 
-/** An error response as reported to the error log, with what is known about its request. */
+/** An error response as it is reported to the error log, with the known facts about its request. */
 export type ReportedError = {
   /** Inner UUID of the request. */
   readonly requestId: string;
@@ -44,7 +44,7 @@ export type LogEntry = { readonly error: LoggedError; readonly bytes: number };
 /** Maximum characters of the request fields together; the rest is replaced by a marker. */
 const MAX_REQUEST_LENGTH = 16_000;
 
-/** Memory of an entry without its texts. */
+/** Approximate memory of an entry, besides its texts. */
 const FIXED_BYTES = 600;
 
 /**
@@ -87,7 +87,7 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
   return { error, bytes: FIXED_BYTES + texts };
 }
 
-/** What the check used. Numbers of the ledger are shown as they are: a balance can have the digits of a card number. */
+/** The values that the check used. Numbers of the ledger are not redacted: a balance may have the digits of a card number. */
 function checksOf(saw: Seen, budget: { left: number }): Json {
   return Object.fromEntries(
     Object.entries(saw).map(([name, value]): [string, Json] => {
@@ -97,7 +97,7 @@ function checksOf(saw: Seen, budget: { left: number }): Json {
   );
 }
 
-/** The headers of a webhook are secrets, whatever they look like. */
+/** Redacts the headers of a webhook: any value may be a secret. */
 function withoutHeaderValues(fields: ReportedError['fields']): ReportedError['fields'] {
   if (typeof fields?.headers !== 'object' || fields.headers === null) return fields;
   return { ...fields, headers: Object.fromEntries(Object.keys(fields.headers).map((name) => [name, REDACTED])) };
@@ -105,14 +105,14 @@ function withoutHeaderValues(fields: ReportedError['fields']): ReportedError['fi
 
 const PAIR = ['metadata_name', 'metadata_value'];
 
-/** What is searched by may be about the holder of a card, by operation; `''` for all others. */
+/** The query parameters, by operation, that may contain data about the holder of a card; `''` for all other operations. */
 const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   search: ['q'],
   list_cards: ['holder_reference', 'last_four', ...PAIR],
   '': PAIR,
 };
 
-/** A search names no card, so when the holder of a card is erased, nobody could find what was searched by. */
+/** Redacts the terms of a search. It names no card, so the erasure of a card holder could not find them. */
 function withoutSearchedTexts(operation = '', fields: ReportedError['fields']): ReportedError['fields'] {
   if (fields === undefined) return undefined;
   const searched = (SEARCHED[operation] ?? SEARCHED[''] ?? []).filter((name) => Object.hasOwn(fields, name));
@@ -123,7 +123,7 @@ function cleanOrNull(text: string | undefined): string | null {
   return text === undefined ? null : withoutSecrets(text);
 }
 
-/** Percent-encoded secrets are redacted as well. */
+/** Redacts percent-encoded secrets, too. */
 function cleanPath(path: string): string {
   if (!path.includes('%')) return withoutSecrets(path);
   try {

@@ -17,13 +17,13 @@ import { insertEvents } from '../../store/events/insert-events.ts';
 /** Events per transaction. */
 const MAX_REPORTS = 100;
 
-/** Time for one transaction. */
+/** Time limit of one transaction. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
 /**
- * Writes error.recorded for the errors that are due. What is to be told is counted in the database by the statement that
- * stores the errors, and told here, in a transaction of its own: so an event that cannot be written never keeps an error
- * from being stored, and is written later. Several processes may do this at once: each event is written by one of them.
+ * Writes the events error.recorded that are due. The statement that stores errors also counts them; the events are written
+ * here, in a separate transaction, so that an event that cannot be written never prevents an error from being stored. It is
+ * written later. Several processes may do this at once: each event is written by one of them.
  */
 export async function reportErrors(database: Database): Promise<void> {
   const [row] = await readRows(database, READ_WHETHER_ERRORS_ARE_DUE);

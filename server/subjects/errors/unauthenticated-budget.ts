@@ -1,4 +1,4 @@
-/** How many unauthenticated errors are recorded. */
+/** Limits on how many unauthenticated errors are recorded. */
 export type UnauthenticatedSettings = {
   /** Maximum number at once, over all addresses. */
   readonly maxUnauthenticatedBurst: number;
@@ -10,12 +10,12 @@ export type UnauthenticatedSettings = {
 
 const MINUTE_MILLISECONDS = 60_000;
 
-/** Addresses counted separately per minute. Further addresses share one budget. */
+/** Maximum number of addresses that are counted separately in a minute. Further addresses share one budget. */
 const MAX_ADDRESSES = 10_000;
 
 /**
- * Limits the recording of unauthenticated errors: those with neither caller nor card program. They need no key, so
- * without a limit anyone on the network could fill the disk of the ledger.
+ * Limits the recording of unauthenticated errors: those with neither caller nor card program. Anyone on the network can
+ * cause them without a key, and could fill the disk of the ledger.
  */
 export class UnauthenticatedBudget {
   readonly #settings: UnauthenticatedSettings;

@@ -3,31 +3,31 @@ import type { Service } from '../../calls/service.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readHeads, toHeads } from '../../store/events/event-positions.ts';
 
-// Invariant: Whoever waits for events holds no database connection, and is neither load nor late
+// Invariant: A request that waits for events holds no database connection, and counts neither as load nor as late
 // Kept by: this file, `server/http/admission/watchers.ts`
 // Tested by: `test/http/waits.test.ts`, `test/api/events/waits.test.ts`
 
-/** Events of every program and of the service itself: its head is the last number. */
+/** Stands for the events of every program and of the service itself: its last position is the last number. */
 export const ALL_EVENTS = EVERY_PROGRAM;
 
-/** Pause between two looks, while somebody waits: how late an event is that another process has numbered. */
+/** Interval of the polls while a request waits: the maximum delay of an event that another process has numbered. */
 const POLL_MILLISECONDS = 100;
 
-/** The pause after a look that failed. */
+/** Pause after a poll that failed. */
 const RETRY_MILLISECONDS = 1_000;
 
-/** Somebody who waits for an event after a position. */
+/** A request that waits for an event after a position. */
 type Waiter = { readonly programId: string; readonly position: number; readonly wake: () => void };
 
 /**
- * Wakes those who wait for events. All of a process share one look at the last positions, at intervals and when somebody
- * begins to wait, so that nothing that came before is missed. They hold no database connection.
+ * Wakes requests that wait for events. All waiters of a process share one poll of the last positions. It runs at intervals
+ * and whenever one begins to wait, so that no earlier event is missed. Waiters hold no database connection.
  */
 export class EventNews {
   readonly #database: Database;
   readonly #waiters = new Set<Waiter>();
-  #isLooking = false;
-  #lookAgain = false;
+  #isPolling = false;
+  #pollAgain = false;
   #timer: NodeJS.Timeout | undefined;
 
   /** `database` must see all programs. */
@@ -35,7 +35,7 @@ export class EventNews {
     this.#database = database;
   }
 
-  /** How many wait. */
+  /** The number of waiters. */
   get waiting(): number {
     return this.#waiters.size;
   }
@@ -57,37 +57,37 @@ export class EventNews {
       const timer = setTimeout(end, milliseconds);
       signal.addEventListener('abort', end);
       this.#waiters.add(waiter);
-      void this.#look();
+      void this.#poll();
     });
   }
 
-  /** Wakes those who wait for these programs: the relay of this process has just numbered events of theirs. */
-  tell(programIds: readonly string[]): void {
+  /** Wakes the waiters of these programs, after the relay of this process has numbered events of theirs. */
+  announce(programIds: readonly string[]): void {
     if (this.#waiters.size === 0 || programIds.length === 0) return;
     const changed = new Set([...programIds, ALL_EVENTS]);
     for (const { programId, wake } of [...this.#waiters]) if (changed.has(programId)) wake();
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     clearTimeout(this.#timer);
-    this.#lookAgain = true;
-    if (this.#isLooking) return;
-    this.#isLooking = true;
+    this.#pollAgain = true;
+    if (this.#isPolling) return;
+    this.#isPolling = true;
     let pauseMilliseconds = POLL_MILLISECONDS;
     try {
-      while (this.#lookAgain && this.#waiters.size > 0) {
-        this.#lookAgain = false;
-        await this.#lookOnce();
+      while (this.#pollAgain && this.#waiters.size > 0) {
+        this.#pollAgain = false;
+        await this.#pollOnce();
       }
     } catch {
-      // Whoever reads next has the failure in its response.
+      // The next request that reads events reports the failure.
       pauseMilliseconds = RETRY_MILLISECONDS;
     }
-    this.#isLooking = false;
-    if (this.#waiters.size > 0) this.#timer = setTimeout(() => void this.#look(), pauseMilliseconds).unref();
+    this.#isPolling = false;
+    if (this.#waiters.size > 0) this.#timer = setTimeout(() => void this.#poll(), pauseMilliseconds).unref();
   }
 
-  async #lookOnce(): Promise<void> {
+  async #pollOnce(): Promise<void> {
     const programIds = [...new Set([...this.#waiters].map(({ programId }) => programId))];
     const heads = toHeads(await this.#database.read(readHeads({ programIds })));
     for (const { programId, position, wake } of [...this.#waiters]) {
@@ -96,5 +96,4 @@ export class EventNews {
   }
 }
 
-/** What handlers of events work with. */
 export type EventService = Service & { readonly news: EventNews };

@@ -9,20 +9,20 @@ import type { EventSource } from './event-source.ts';
 /** A call that lists events. */
 export type ListCall = Call<'list_events'> | Call<'search_events'>;
 
-/** How a list is read. `after` is a position, or for operators a number. */
+/** The query of a list. `after` is a position, or for operators a number. */
 export type EventQuery = {
   readonly source: EventSource;
   readonly limit: number;
-  /** Null: newest first. */
+  /** Null for a list with the newest event first. */
   readonly after: number | null;
-  /** The cursor of the page before: in the order of the list, where to go on. */
+  /** Where the previous page ended, in the order of the list; null for the first page. */
   readonly cursor: number | null;
   readonly waitMilliseconds: number;
 };
 
 /**
- * Reads the query of a list. A combination that means nothing and a filter that nothing can match are refused: ignoring the
- * one, and the empty list of the other, would hide the mistake.
+ * Reads the query of a list. Refuses a meaningless combination of parameters and a filter that nothing can match: to ignore
+ * it, or to return an empty list, would hide the mistake.
  */
 export function readEventQuery(call: ListCall): EventQuery {
   const { limit = DEFAULT_LIMIT, cursor, after, wait } = call.query;
@@ -45,7 +45,7 @@ export function readEventQuery(call: ListCall): EventQuery {
   };
 }
 
-/** Where a stream begins: after its last event, or `after`; null for the next event. */
+/** Where a stream begins: after Last-Event-ID, or else after `after`; null to begin with the next event. */
 export function readStart(call: ListCall): number | null {
   const lastEventId = call.stream?.lastEventId;
   if (lastEventId === undefined) return call.query.after ?? null;
@@ -66,7 +66,7 @@ function readSource(call: ListCall): EventSource {
   return { ...filter, programId: undefined, headOf: ALL_EVENTS, onlyOf, write: writeOperatorEvent };
 }
 
-/** Types, separated by commas; each can also be all types of a subject, such as `transfer.*`. */
+/** Reads types separated by commas; each can be a group of types, such as `transfer.*`. */
 function readTypes(call: ListCall, sent: string): readonly string[] {
   const types = sent.split(',');
   const unknown = types.find((type) => !isTypeOrGroup(type));

@@ -6,13 +6,13 @@ import { readHeads, readOldestPosition, toHeads } from '../../store/events/event
 import { readEventPage, type StoredEvent } from '../../store/events/read-events.ts';
 import { ALL_EVENTS } from './event-news.ts';
 
-/** Which events are read, and in which order they are counted. */
+/** Which events are read, and in which order. */
 export type EventSource = {
-  /** Of a card program, by position; undefined for all programs and the service itself, by number. */
+  /** The card program, whose events are in the order of their positions; undefined for all events, ordered by number. */
   readonly programId: string | undefined;
-  /** Whose last position is the end: the program, or {@link ALL_EVENTS}. */
+  /** The id under which the last position is stored: the program, or {@link ALL_EVENTS}. */
   readonly headOf: string;
-  /** Of all, only those of this program. */
+  /** Limits all events to those of this program. */
   readonly onlyOf: string | undefined;
   /** Types, or groups of types such as `transfer.*`. */
   readonly types: readonly string[] | undefined;
@@ -24,7 +24,7 @@ export type EventSource = {
 /** Events in the order in which they were read. */
 export type EventsRead = {
   readonly events: readonly StoredEvent[];
-  /** Where to go on: the position (or number) of the last event that was read, whether the filters let it through or not. */
+  /** Where to continue: the position (or number) of the last event that was read, even if the filters excluded it. */
   readonly end: number;
   /** Whether there is more. */
   readonly hasMore: boolean;
@@ -33,10 +33,10 @@ export type EventsRead = {
 /** Where to begin: after a position (or number), oldest first, or before it, newest first. */
 export type From = { readonly after: number } | { readonly before: number };
 
-/** Time to fill a page, in milliseconds. After that the page is sent as short as it is. */
+/** Time limit for filling a page, in milliseconds. After it, the page is sent with the events found so far. */
 const SEARCH_MILLISECONDS = 1000;
 
-/** Time for a standby to confirm that it has what was read, where commits wait for one. */
+/** Time limit for a standby to confirm what was read, if commits wait for a standby. */
 const PROOF_MILLISECONDS = 3000;
 
 /** The position (or number) of an event in the order of a source. */
@@ -50,10 +50,11 @@ export async function readHead(database: Database, { headOf }: EventSource): Pro
 }
 
 /**
- * Reads up to `limit` events. Filters are applied while reading, for a second at most: events that are very rare can make
- * fewer, or none, and `end` is where to go on.
+ * Reads up to `limit` events. Filters are applied while reading, for a second at most. If few events match, the result may
+ * have fewer or none; `end` says where to continue.
  *
- * Where commits wait for a standby, it has what is read: a failover would give the positions of the rest to other events.
+ * If commits wait for a standby, only events that it has are returned: a failover would give the positions of others to
+ * different events.
  *
  * @throws {Refusal} events_expired
  */
@@ -69,7 +70,7 @@ export async function readEvents(
   return read;
 }
 
-/** Reads events, and adds to `places` where they are. */
+/** Reads events, and adds their rows of `event_position` to `places`. */
 async function searchEvents(
   database: Database,
   source: EventSource,
@@ -84,14 +85,14 @@ async function searchEvents(
     const range = { programId, onlyOf, types, subjectId, limit: limit - events.length, ...next };
     const page = await readEventPage(database, range).catch((error) => Promise.reject(toOperationFailure(error)));
     if ('oldest' in page) {
-      // Whoever has some of a page gets it; the next one is refused.
+      // A page with some events is returned; the next one is refused.
       if (events.length > 0) break;
       throw eventsExpired(source.headOf, 'after' in next ? next.after : 0, page.oldest);
     }
     events.push(...page.events);
     places.push(...page.places);
     next = 'after' in next ? { after: page.end } : { before: page.end };
-    // Nothing is before the first position.
+    // The first position is 1.
     if (!page.isFull || ('before' in next && page.end === 1)) return { events, end: page.end, hasMore: false };
     if (events.length >= limit || performance.now() > giveUpAt) break;
   }

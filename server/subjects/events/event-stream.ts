@@ -6,18 +6,18 @@ import { type EventQuery, type ListCall, readStart } from './event-query.ts';
 import { type EventsRead, placeOf, readEvents, readHead } from './event-source.ts';
 import { inLiveTurn, readAfter } from './read-after.ts';
 
-/** Events that are read and sent at once: some hundred kilobytes, of which a slow reader keeps one part in memory. */
+/** Events that are read and sent at once: a few hundred kilobytes, the most that a slow reader keeps in memory. */
 const STREAM_LIMIT = 100;
 
-/** Time after which browsers connect again when a stream has ended. */
+/** Time after which a browser reconnects when a stream has ended. */
 const RECONNECT_MILLISECONDS = 1_000;
 
-/** Opens a stream. What is wrong with its beginning is refused here, with an error record. */
+/** Opens a stream. An invalid start is refused before the stream begins, with an error record. */
 export async function openStream(service: EventService, call: ListCall, query: EventQuery): Promise<StreamReply> {
   const start = readStart(call);
   if (start === null) {
     const head = await readHead(service.database, query.source);
-    // For its proof: the position is sent.
+    // The position is sent, so a standby must have it: readEvents waits for that.
     await readEvents(service.database, query.source, { before: head + 1 }, 1);
     return { stream: streamFrom(service, call, query, head) };
   }
@@ -26,8 +26,8 @@ export async function openStream(service: EventService, call: ListCall, query: E
 }
 
 /**
- * A stream after a position (or number), beginning with what was read already. It begins by sending that position as `id`,
- * without an event: a reader that is disconnected before its first event resumes there, and not with the next event.
+ * A stream of the events after a position (or number), beginning with those that were already read. First it sends the
+ * position as an `id` without an event, so that a reader that is disconnected before its first event resumes there.
  */
 function streamFrom(
   { database, news }: EventService,
@@ -38,7 +38,7 @@ function streamFrom(
 ): LiveStream {
   const turns = forEachPiece(call);
   let position = start;
-  /** The last position that the reader knows of. */
+  /** The last position that was sent to the reader. */
   let sent = start;
   const take = ({ events, end }: EventsRead): string => {
     position = end;
@@ -53,7 +53,7 @@ function streamFrom(
     forNews: (milliseconds, signal) => news.wait(source.headOf, position, milliseconds, signal),
     pulse: () => {
       if (position === sent) return ':\n\n';
-      // What the filters left out need not be read again.
+      // After a reconnection, events that the filters excluded need not be read again.
       sent = position;
       return `:\nid: ${position}\n\n`;
     },

@@ -5,15 +5,15 @@ import { type TurnCall, Turns } from '../../calls/turns.ts';
 import type { ListCall } from './event-query.ts';
 import { type EventSource, type EventsRead, readEvents, readHead, refuseDeleted } from './event-source.ts';
 
-// Invariant: A reader of events misses none and gets none twice, whatever ends its connection
-// Kept by: positions; this file refuses one after which events are missing
+// Invariant: A reader of events misses none and gets none twice, even if it is disconnected
+// Kept by: positions; this file refuses a position after which events are missing
 // Tested by: `test/api/events`
 
 /**
- * Reads events after a position (or number) that a caller has sent. Where there are none, the position must be the last one.
+ * Reads events after a position (or number) that a caller has sent. If there are none, the position must be the last one.
  *
- * A later one is of another service, or of a database that was since restored from a backup: whoever went on to wait for
- * the next position would miss the events until then. After an earlier one, everything up to the last was deleted.
+ * A later position is one of another service, or of a database that was restored from a backup: a caller that waited for
+ * the next position would miss all events until then. After an earlier position, the events were deleted.
  *
  * @throws {Refusal} `<operation>_schema`, events_expired
  */
@@ -30,7 +30,7 @@ export async function readAfter(
   const head = await readHead(database, source);
   if (after === head) return first;
   if (after > head) throw notYet(call, after, head);
-  // The next event may have come after the first look.
+  // The next event may have appeared after the first read.
   const second = await read();
   if (second.end === after) await refuseDeleted(database, source, after);
   return second;
@@ -44,12 +44,12 @@ function notYet(call: ListCall, after: number, head: number): Refusal {
 }
 
 /**
- * How many waits and streams may read at the same time. An event of a busy program wakes many of them at once, and they must
- * leave database connections to requests. More cannot wait than there may be waits and streams, of one card program and of all.
+ * Limits how many waits and streams read at the same time: one event can wake many of them, and they must leave database
+ * connections to requests. The queues hold the maximum number of waits and streams, of one card program and of all.
  */
 const liveReaders = new Turns({ atOnce: 3, waitingOfOne: 128, waitingOfAll: 8192 });
 
-/** Reads for a wait or a stream when it is the card program's turn; operators are one program. */
+/** Reads for a wait or a stream when it is the card program's turn; operators count as one program. */
 export function inLiveTurn<Value>(call: TurnCall, read: () => Promise<Value>): Promise<Value> {
   return liveReaders.take(call, read);
 }

@@ -9,12 +9,12 @@ import { type EventsRead, readEvents, readHead } from './event-source.ts';
 import { openStream } from './event-stream.ts';
 import { inLiveTurn, readAfter } from './read-after.ts';
 
-/** list_events: a page of the card program's events, the wait for the next one, or a stream of them. */
+/** list_events: a page of the card program's events, a wait for the next event, or a stream of events. */
 export function listEvents(service: EventService, call: Call<'list_events'>): Promise<Reply<'list_events'>> {
   return readList(service, call);
 }
 
-/** search_events: the same of all card programs and of the service itself, in the order of their numbers. */
+/** search_events: the same for all card programs and the service itself, in the order of their numbers. */
 export function searchEvents(service: EventService, call: Call<'search_events'>): Promise<Reply<'search_events'>> {
   return readList(service, call);
 }
@@ -29,13 +29,13 @@ export async function inspectEvent(service: Service, call: Call<'inspect_event'>
   return { json: writeOperatorEvent(await loadEvent(service, call.params.event_id)) };
 }
 
-/** A page of events, or with `wait` or as a stream those that come. */
+/** A page of events; with `wait`, or as a stream, also future ones. */
 async function readList(service: EventService, call: ListCall): Promise<TextReply | LiveReply> {
   const query = readEventQuery(call);
   if (call.stream !== undefined) return openStream(service, call, query);
   const { after, cursor } = query;
   if (after === null) return readNewest(service, query);
-  return new Following(service, call, query).read(cursor ?? after, performance.now() + query.waitMilliseconds);
+  return new ForwardList(service, call, query).read(cursor ?? after, performance.now() + query.waitMilliseconds);
 }
 
 /** A page, newest first. */
@@ -45,8 +45,8 @@ async function readNewest({ database }: EventService, { source, cursor, limit }:
   return writePage({ source, read, position: last });
 }
 
-/** A list oldest first, which can wait for the next event. */
-class Following {
+/** A list with the oldest event first, which can wait for the next event. */
+class ForwardList {
   readonly #service: EventService;
   readonly #call: ListCall;
   readonly #query: EventQuery;
@@ -59,7 +59,7 @@ class Following {
     this.#turns = forEachPiece(call);
   }
 
-  /** The page after a position, or if it is empty the wait for it. */
+  /** The page after a position. If it is empty, the reply is a wait for the next event, until `until`. */
   async read(after: number, until: number): Promise<TextReply | LiveReply> {
     const { source, limit } = this.#query;
     const read = await readAfter(this.#service, this.#call, source, after, limit);

@@ -2,12 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`: a public part to find it by, a secret of 256 random
- * bits, and a checksum that tells a mistyped key from an unknown one without a query.
+ * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`: a public part by which it is found, a secret of 256 random
+ * bits, and a checksum, so that a mistyped key is detected without a query.
  */
 const FORM = /^ts_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 
-/** The two parts of a key that is well formed. */
+/** The two parts of a well-formed key. */
 export type KeyParts = { readonly publicPart: string; readonly secretHash: Buffer };
 
 /** A new key, shown once, and what is stored of it. */

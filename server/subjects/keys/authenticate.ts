@@ -7,15 +7,15 @@ import { type ApiKey, readKey, toApiKey } from '../../store/key.ts';
 import { type KeyParts, readKeyParts } from './api-key.ts';
 
 // Invariant: A revoked key is refused in every process within a second
-// Kept by: this file (the status of a service whose database fails is the exception: `docs/health.md`)
+// Kept by: this file (except for reading the status while the database does not respond: `docs/health.md`)
 // Tested by: `test/security/keys.test.ts`, `test/start/status.test.ts`
 
 /** How long a key is accepted from the cache, in milliseconds: a revoked key is refused everywhere after it. */
 const CACHED_MILLISECONDS = 1000;
 
 /**
- * How long a key of an operator is accepted, from its last look-up, for reading the status of a service whose database does
- * not respond: when it matters most, the status would otherwise be refused for want of a look-up.
+ * How long after its last look-up a key of an operator is accepted for reading the status while the database does not
+ * respond. Otherwise the status could not be read when it matters most, because no key can be looked up.
  */
 const OUTAGE_MILLISECONDS = 3_600_000;
 
@@ -23,21 +23,21 @@ const OUTAGE_MILLISECONDS = 3_600_000;
 const MAX_CACHED = 10_000;
 
 /** `lastUntil` is when an operator's key is last accepted for the status while the database does not respond. */
-type Known = { readonly caller: Bearing; readonly until: number; readonly lastUntil: number };
+type Known = { readonly caller: KeyCaller; readonly until: number; readonly lastUntil: number };
 
-/** The bearer of a key. */
-type Bearing = Extract<Caller, { readonly keyId: string }>;
+/** The caller that a key identifies. */
+type KeyCaller = Extract<Caller, { readonly keyId: string }>;
 
 /** A look-up in progress. */
-type LookUp = { readonly startedAt: number; readonly caller: Promise<Bearing> };
+type LookUp = { readonly startedAt: number; readonly caller: Promise<KeyCaller> };
 
 /**
- * Creates the check of Bearer keys: it gives the caller of a key, or throws a Refusal `unauthenticated`. A failure of the
+ * Creates the check of Bearer keys: it returns the caller of a key, or throws a Refusal `unauthenticated`. A failure of the
  * database is a failure of the operation, never a 401.
  *
- * A valid key is cached by its hash. Concurrent requests share one look-up, so the key of a busy caller is looked up once
- * a second. The result counts from the start of the look-up, for the cache and for those who share it: however slow the
- * database is, a key is refused a second after its revocation.
+ * A valid key is cached by its hash, and concurrent requests share one look-up, so a key is looked up at most once a second.
+ * A result is used for a second from the start of its look-up, by the cache and by requests that share it. So a key is
+ * refused a second after its revocation, however slow the database is.
  *
  * With `readsStatus`, the key of an operator that was valid within the last hour is accepted if the database fails.
  *
@@ -50,9 +50,9 @@ export function openAuthentication(
 ): (key: string, deadline?: number, readsStatus?: boolean) => Caller | Promise<Caller> {
   const cache = new Map<string, Known>();
   const lookUps = new Map<string, LookUp>();
-  const lookUp = async (parts: KeyParts, digest: string, startedAt: number): Promise<Bearing> => {
+  const lookUp = async (parts: KeyParts, digest: string, startedAt: number): Promise<KeyCaller> => {
     const [row] = await readRows(database, readKey(parts.publicPart, parts.secretHash));
-    // A key that is refused from now on is not accepted during an outage either.
+    // A key that is now refused must not be accepted during an outage either.
     cache.delete(digest);
     const left = row?.left_ms as bigint | null | undefined;
     const caller = toCaller(row === undefined ? undefined : toApiKey(row), left);
@@ -65,7 +65,7 @@ export function openAuthentication(
     });
     return caller;
   };
-  const find = (sent: string): Bearing | Promise<Bearing> => {
+  const find = (sent: string): KeyCaller | Promise<KeyCaller> => {
     const digest = hash('sha256', sent, 'base64');
     const now = performance.now();
     const known = cache.get(digest);
@@ -81,12 +81,12 @@ export function openAuthentication(
     lookUps.set(digest, { startedAt: now, caller });
     return caller;
   };
-  const use = (caller: Bearing): Bearing => {
+  const use = (caller: KeyCaller): KeyCaller => {
     onUse(caller.keyId);
     return caller;
   };
-  /** The operator of a key that cannot be looked up; a key that is refused is not one of them. */
-  const findLast = (sent: string, failure: unknown): Bearing => {
+  /** The operator of a key that cannot be looked up now. Rethrows the failure for any other key, and for a refused one. */
+  const findLast = (sent: string, failure: unknown): KeyCaller => {
     const known = cache.get(hash('sha256', sent, 'base64'));
     const isOperator = known?.caller.kind === 'operator_key' && known.lastUntil > performance.now();
     if (failure instanceof Refusal || !isOperator) throw failure;
@@ -99,7 +99,7 @@ export function openAuthentication(
   };
 }
 
-function toCaller(key: ApiKey | undefined, left: bigint | null | undefined): Bearing {
+function toCaller(key: ApiKey | undefined, left: bigint | null | undefined): KeyCaller {
   if (key === undefined) throw refuse('The API key is unknown.', 'unknown');
   const { keyId, programId, scopes } = key;
   if (key.revokedAt !== null) throw refuse('The API key was revoked.', 'revoked', keyId);

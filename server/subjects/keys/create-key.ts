@@ -14,7 +14,7 @@ import { toKeyRecord, toNewKeyRecord } from './read-keys.ts';
 
 type CreateCall = Call<'create_key'>;
 
-/** create_key: the key. Its secret is in this response only, so a replay is without it. */
+/** create_key: the key. Only this response contains its secret; a replay does not. */
 export async function createKey(service: Pick<Service, 'database'>, call: CreateCall): Promise<Reply<'create_key'>> {
   const { body } = call;
   const sentId = readProgramId(call);

@@ -6,10 +6,9 @@ import type { Caller } from '../../calls/call.ts';
 // Tested by: `test/security/roles.test.ts`
 
 /**
- * Refuses a key whose bearer could do as an operator what the caller cannot: otherwise `keys:write`, alone, would be
- * every scope of operators. Whoever gets the secret of a rolled key can use it, too, so rolling one counts as much as
- * making one. Scopes of card programs can be given without having them: whoever makes keys for the servers of a program
- * needs none that moves its money.
+ * Refuses a key with scopes of operators that the caller lacks: otherwise `keys:write` alone would amount to all of them.
+ * Rolling a key counts like creating one, because the caller gets a secret that works. Scopes of card programs can be given
+ * without having them: an operator who creates keys for the servers of a program need not be able to move its money.
  *
  * @throws {Refusal} forbidden
  */

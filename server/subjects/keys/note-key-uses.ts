@@ -1,17 +1,17 @@
 import type { Database } from '../../store/connection/database.ts';
 import { noteKeyUses } from '../../store/key.ts';
 
-/** After a use of a key was written, its further uses are not written for this time. */
+/** For this time after a use of a key was written, no other use of it is written. */
 const WRITTEN_MILLISECONDS = 60_000;
 
 /** Maximum number of keys in one statement, which keeps it well within its time limit. */
 const PORTION = 1000;
 
-/** Uses of keys that are written by a job, not by the requests. */
+/** Uses of keys, which a job writes, so that requests need not. */
 export type KeyUses = {
-  /** Notes a use; costs the request a map look-up. */
+  /** Notes a use, at the cost of a map look-up. */
   readonly note: (keyId: string) => void;
-  /** Writes the uses of keys of which none was written within the last minute. */
+  /** Writes the noted uses: at most one for each key and minute. */
   readonly write: () => Promise<void>;
 };
 

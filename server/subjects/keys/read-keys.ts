@@ -40,7 +40,7 @@ const KEY_OMITTED =
   'The secret is in the first response only and is not stored. If that response was lost, roll this key with a new ' +
   'Idempotency-Key to get a new secret, or revoke it.';
 
-/** A new key as the contract shows it: with its secret once, and without (`secret` null) when the response is replayed. */
+/** A new key as the contract shows it: with its secret in the first response, and without (`secret` null) in a replay. */
 export function toNewKeyRecord(key: ApiKey, secret: string | null): NewKeyRecord {
   return { ...toKeyRecord(key), key: secret, key_omitted: secret === null ? KEY_OMITTED : null };
 }

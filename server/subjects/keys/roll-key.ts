@@ -13,12 +13,12 @@ import { refuseFurtherScopes } from './further-scopes.ts';
 import { toKeyRecord, toNewKeyRecord } from './read-keys.ts';
 import { keyMissing } from './revoke-key.ts';
 
-/** How long the old key remains valid by default: a day, in which its bearers can be changed. */
+/** How long the old key remains valid by default: a day in which clients can switch to the new one. */
 const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
 
 /**
- * roll_key: a new key with the scopes of the old one. Both work until the old one expires. The caller sets how long each
- * key works, but no roll extends the life of the old key. A replay rolls nothing and is without the secret.
+ * roll_key: a new key with the scopes of the old one. Both work until the old one expires. The caller sets when each of
+ * them expires, but a roll never extends the old key. A replay rolls nothing and does not contain the secret.
  */
 export async function rollKey(service: Service, call: Call<'roll_key'>): Promise<Reply<'roll_key'>> {
   const { body } = call;
@@ -69,7 +69,7 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
   });
 }
 
-/** An unusable key cannot be replaced without a gap, and for a rolled key its successor has to be rolled. */
+/** Refuses to roll a key that no longer works, since that could not avoid a gap, or one that was already rolled. */
 function checkUsable(call: Call<'roll_key'>, key: ApiKey, now: Date): void {
   const { key_id: sentId } = call.params;
   if (key.revokedAt !== null) {

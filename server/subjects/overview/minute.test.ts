@@ -10,7 +10,7 @@ function minuteOf(members: Partial<StoredMinute>, milliseconds: readonly number[
   return { milliseconds: 60_000, ...counts, ...members, latencies: latencies.counts() };
 }
 
-test('of several processes: rates are added up, and latencies are those of all requests', () => {
+test('several processes: rates are added up, and percentiles are those of all requests', () => {
   const busy = minuteOf({ transfers: 600, succeeded: 8, refused: 2 }, Array<number>(98).fill(4));
   const young = minuteOf({ transfers: 10, succeeded: 9, failed: 1, milliseconds: 10_000 }, [500, 500]);
   expect(figuresOf([busy, young])).toEqual({
@@ -27,7 +27,7 @@ test('of several processes: rates are added up, and latencies are those of all r
   });
 });
 
-test('of none, and of one that has just started', () => {
+test('no process, and one that has just started', () => {
   const nothing = { seconds: 0, transfers_per_second: 0, requests: 0, success_ratio: null, p99_milliseconds: null };
   expect(figuresOf([])).toMatchObject(nothing);
   expect(figuresOf([minuteOf({ milliseconds: 0 })])).toMatchObject(nothing);

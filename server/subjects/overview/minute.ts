@@ -3,7 +3,7 @@ import { Latencies } from '../../calls/responses/latencies.ts';
 import { OUTCOMES, type Outcomes } from '../../calls/responses/response-counter.ts';
 import type { StoredMinute } from '../../store/overview/service-process.ts';
 
-/** The figures of one process, or of several together: rates and counts are added up, latencies are those of all requests. */
+/** The figures of one or several processes: rates and counts are added up, and percentiles are those of all requests. */
 export function figuresOf(minutes: readonly StoredMinute[]): RequestFigures {
   const outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   const latencies = new Latencies();

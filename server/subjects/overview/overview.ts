@@ -13,13 +13,13 @@ import { TransferCounts } from './transfer-counts.ts';
 
 const SECOND_MILLISECONDS = 1_000;
 
-/** Everybody who asks within a second gets the same bytes: ten consoles cost what one does. */
-const MADE_MILLISECONDS = 1_000;
+/** Requests within a second get the same bytes, so that ten consoles cost as much as one. */
+const CACHED_MILLISECONDS = 1_000;
 
-/** How often the database is asked while somebody looks. */
+/** How often the database is read while the overview is requested. */
 const READ_MILLISECONDS = 5_000;
 
-/** What was read longer ago, because nobody has looked, is read again before it is shown. */
+/** An older reading is not shown: a request then waits for a new one. */
 const MAX_READ_AGE_MILLISECONDS = 10_000;
 
 const DAY_MILLISECONDS = 86_400_000;
@@ -29,26 +29,26 @@ const EVERYTHING = { programId: null, type: null } as const;
 /** Reads the status of this process. */
 type ReadStatus = (service: Service) => Promise<ServiceStatus>;
 
-/** What the database says, and the time by `performance.now()` at which it was asked. */
+/** What was read from the database, and when the reading began, by `performance.now()`. */
 type Reading = {
   readonly status: ServiceStatus;
   readonly hours: Overview['hours'];
-  /** Null where the database does not respond. */
+  /** Null if the database does not respond. */
   readonly processes: readonly ListedProcess[] | null;
   readonly at: number;
 };
 
-/** What an operator looks at first. The charts are those of this process; the figures are also those of all together. */
+/** The overview for operators. Its charts are those of this process; figures are also given for all processes together. */
 export class OverviewMaker {
-  /** Counts the transfers that this process makes. */
+  /** Counts the transfers that this process creates. */
   readonly counts = new TransferCounts();
   readonly #requests: RecentRequests;
   readonly #processes: Processes;
   readonly #readStatus: ReadStatus;
   readonly #lane: { readonly waiting: () => number };
-  #turnedAt = new Date(databaseTime());
+  #tickedAt = new Date(databaseTime());
   #timer: NodeJS.Timeout | undefined;
-  #made: { readonly json: string; readonly at: number } | undefined;
+  #cached: { readonly json: string; readonly at: number } | undefined;
   #making: Promise<string> | undefined;
   #reading: Reading | undefined;
   #read: Promise<Reading> | undefined;
@@ -64,38 +64,38 @@ export class OverviewMaker {
     this.#lane = lane;
   }
 
-  /** Begins to end seconds; the process may end all the same. */
   start(): void {
-    this.#timer ??= setInterval(() => this.turn(), SECOND_MILLISECONDS).unref();
+    // Does not keep the process running.
+    this.#timer ??= setInterval(() => this.tick(), SECOND_MILLISECONDS).unref();
   }
 
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  /** Stores what this process did, for all of them. */
+  /** Stores the figures of this process, for the overviews of all processes. */
   async store(database: Pick<Database, 'read'>): Promise<void> {
     await this.counts.store(database);
     await this.#processes.store(database, this.#requests.minute());
   }
 
-  /** Stores it once more, and takes this process away from those that are alive. */
+  /** Stores the counts a last time, and removes this process from the list of processes. */
   async leave(database: Pick<Database, 'read'>): Promise<void> {
     await this.counts.store(database);
     await this.#processes.leave(database);
   }
 
   /** Ends a second. */
-  turn(): void {
-    this.counts.turn();
-    this.#requests.turn({ transfers: this.counts.total, laneWaiting: this.#lane.waiting() });
-    this.#turnedAt = new Date(databaseTime());
+  tick(): void {
+    this.counts.tick();
+    this.#requests.tick({ transfers: this.counts.total, laneWaiting: this.#lane.waiting() });
+    this.#tickedAt = new Date(databaseTime());
   }
 
-  /** get_overview: made once a second, however many ask. */
+  /** get_overview: computed at most once a second. */
   async get(service: Service): Promise<Reply<'get_overview'>> {
-    if (this.#made !== undefined && performance.now() - this.#made.at < MADE_MILLISECONDS)
-      return { json: this.#made.json };
+    if (this.#cached !== undefined && performance.now() - this.#cached.at < CACHED_MILLISECONDS)
+      return { json: this.#cached.json };
     this.#making ??= this.#make(service).finally(() => {
       this.#making = undefined;
     });
@@ -111,16 +111,16 @@ export class OverviewMaker {
       processes: shown?.processes ?? null,
       now: this.#requests.now(),
       lane_waiting: this.#lane.waiting(),
-      recent: this.#requests.recent(this.#turnedAt),
+      recent: this.#requests.recent(this.#tickedAt),
       hours,
       status,
     };
     const json = JSON.stringify(overview);
-    this.#made = { json, at: performance.now() };
+    this.#cached = { json, at: performance.now() };
     return json;
   }
 
-  /** What the database said last. Whoever looks again does not wait for the next reading. */
+  /** The last reading. Starts a new one when it is due, but waits for it only if the last one is too old to be shown. */
   async #readings(service: Service): Promise<Reading> {
     const age = this.#reading === undefined ? Number.POSITIVE_INFINITY : performance.now() - this.#reading.at;
     if (this.#reading !== undefined && age < READ_MILLISECONDS) return this.#reading;
@@ -138,7 +138,7 @@ export class OverviewMaker {
     const [status, hours, processes] = await Promise.all([
       this.#readStatus(service),
       readHours(database),
-      // Null where the database does not respond, as for the hours.
+      // Null if the database does not respond, as for the hours.
       this.#processes.list(database).catch(() => null),
     ]);
     const reading = { status, hours, processes, at };
@@ -147,7 +147,7 @@ export class OverviewMaker {
   }
 }
 
-/** Null where the database does not respond; the statement ends by the limits of its connection. */
+/** Null if the database does not respond; the limits of its connection then end the statement. */
 async function readHours(database: Database): Promise<Overview['hours']> {
   const from = new Date(hourOf(databaseTime() - DAY_MILLISECONDS));
   const rows = await database.read(readTransferCounts(from, EVERYTHING)).catch(() => undefined);

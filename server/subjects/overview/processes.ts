@@ -12,13 +12,13 @@ import {
 } from '../../store/overview/service-process.ts';
 import { figuresOf } from './minute.ts';
 
-/** Three times the interval at which a process stores itself, and some seconds for a busy database. */
+/** Three times the interval at which a process stores its row, and some seconds for a busy database. */
 const ALIVE_SECONDS = 35;
 
-/** More than anybody runs on one database. */
+/** More than run on one database. */
 const MAX_PROCESSES = 100;
 
-/** All processes of the service on one database: this one tells the others that it lives, and what it did in its last minute. */
+/** The processes of the service on one database: each stores a row with its figures of the last minute, and when it did so. */
 export class Processes {
   readonly #own = {
     processId: randomUUID(),
@@ -36,7 +36,7 @@ export class Processes {
     await database.read(storeProcess({ ...this.#own, version: this.#version, minute }));
   }
 
-  /** Takes this process away, because it stops. */
+  /** Deletes the row of this process when it stops. */
   async leave(database: Pick<Database, 'read'>): Promise<void> {
     await database.read(deleteProcess(this.#own.processId));
   }
@@ -46,7 +46,7 @@ export class Processes {
     return (await database.read(listProcesses(MAX_PROCESSES))).map(toListedProcess);
   }
 
-  /** The figures of all that are alive, and each of them. What this process did is known here, up to now. */
+  /** The figures of all running processes together, and of each process. Those of this process are current (`minute`). */
   show(
     listed: readonly ListedProcess[],
     minute: StoredMinute,

@@ -14,7 +14,7 @@ const transfer = (status: number | undefined, code?: ErrorCode, milliseconds = 4
   milliseconds,
 });
 
-/** Requests and the time that passes, second by second. */
+/** `pass` ends seconds; `skip` lets time pass without a tick. */
 function open() {
   const counter = new ResponseCounter();
   const requests = new RecentRequests(counter);
@@ -24,7 +24,7 @@ function open() {
     for (let second = 0; second < seconds; second += 1) {
       at += 1000;
       transfers += made;
-      requests.turn({ transfers, laneWaiting }, at);
+      requests.tick({ transfers, laneWaiting }, at);
     }
   };
   const skip = (seconds: number): void => {
@@ -39,7 +39,7 @@ test('a process that has just started', () => {
   expect(requests.recent(END)).toMatchObject({ transfers: [], errors: [], ends_at: END.toISOString() });
 });
 
-test('refusals by rules, other errors of callers and faults of the service are told apart', () => {
+test('refusals by rules, other errors of callers and faults of the service are counted separately', () => {
   const { requests, note, pass } = open();
   for (let count = 0; count < 5; count += 1) note(transfer(201));
   note(transfer(409, 'insufficient_funds'));
@@ -62,7 +62,7 @@ test('refusals by rules, other errors of callers and faults of the service are t
   });
 });
 
-test('of reads, pages and disconnected callers only the codes are counted; of guesses nothing', () => {
+test('only the codes of reads and pages are counted, and nothing of strays and disconnected callers', () => {
   const { requests, note, pass } = open();
   const seen = { ...transfer(404), milliseconds: 1 };
   note({ ...seen, operation: 'get_card', code: 'card_not_found' });
@@ -79,7 +79,7 @@ test('of reads, pages and disconnected callers only the codes are counted; of gu
   ]);
 });
 
-test('a minute later it is forgotten for now, and stays in the chart for a quarter of an hour', () => {
+test('a request is in the current figures for a minute, and in the chart for a quarter of an hour', () => {
   const { requests, note, pass } = open();
   note(transfer(201));
   pass(60, 1);
@@ -95,7 +95,7 @@ test('a minute later it is forgotten for now, and stays in the chart for a quart
   expect(requests.recent(END).succeeded).toEqual(Array<number>(180).fill(0));
 });
 
-test('a point has the longest lane', () => {
+test('a point shows the maximum of the waiting requests', () => {
   const { requests, pass } = open();
   pass(2, 0, 7);
   pass(3, 0, 1);
@@ -125,7 +125,7 @@ test('the most frequent codes have a line each, and the others one together', ()
   expect(errors.at(-1)?.counts).toEqual([12 + 11]);
 });
 
-test('a process that was stopped for some time shows a gap', () => {
+test('a process that was suspended shows a gap', () => {
   const { requests, pass, skip } = open();
   pass(5, 1);
   skip(20);

@@ -4,23 +4,23 @@ import { OUTCOMES, type Outcomes, type ResponseCounter, type Series } from '../.
 import type { StoredMinute } from '../../store/overview/service-process.ts';
 import { figuresOf } from './minute.ts';
 
-/** What the process has counted since it was started, and what waits now. */
+/** The number of transfers since the process was started, and of requests that now wait in the lane. */
 export type Gauges = { readonly transfers: number; readonly laneWaiting: number };
 
-/** The figures of now are about the last minute: fewer seconds have too few requests for a 99th percentile. */
+/** Current figures are those of the last minute: fewer seconds have too few requests for a 99th percentile. */
 const NOW_SECONDS = 60;
 
 /** A quarter of an hour in points of five seconds is as much as a chart can show, and six kilobytes of JSON. */
 const POINT_SECONDS = 5;
 const MAX_POINTS = 180;
 
-/** Codes that get a line of their own in the chart; the others are added up. */
+/** Maximum number of codes with a line of their own in the chart; the others are added up. */
 const MAX_CODES = 8;
 
 const OTHER_CODES = 'other';
 
-/** One second, or the seconds of a point. Each is used again when it is too old. */
-class Stretch {
+/** The counts of one second, or of several. Those of a second are reused when they are older than a minute. */
+class Interval {
   readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   readonly latencies = new Latencies();
   readonly codes = new Map<string, number>();
@@ -37,7 +37,7 @@ class Stretch {
     this.milliseconds = 0;
   }
 
-  add(other: Stretch): void {
+  add(other: Interval): void {
     for (const name of OUTCOMES) this.outcomes[name] += other.outcomes[name];
     this.latencies.add(other.latencies);
     for (const [code, count] of other.codes) this.codes.set(code, count + (this.codes.get(code) ?? 0));
@@ -68,18 +68,17 @@ const NOTHING: Point = {
 };
 
 /**
- * Remembers what this process has responded lately: the last minute by seconds, and the last quarter of an hour by points.
- * Outcomes and latencies are those of requests that move money; codes are those of all
- * responses but those to guesses.
+ * Keeps statistics of the recent responses of this process: the last minute by seconds, and the last quarter of an hour by
+ * points. Outcomes and latencies are those of requests that move money; codes are those of all responses except strays.
  */
 export class RecentRequests {
   readonly #counter: ResponseCounter;
-  /** What was counted up to the last second. */
+  /** The totals at the end of the last second. */
   readonly #outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   readonly #latencies = new Latencies();
   readonly #counts = new Map<Series, number>();
-  readonly #seconds = Array.from({ length: NOW_SECONDS + 1 }, () => new Stretch());
-  /** Seconds that have ended; the one in progress has this place. */
+  readonly #seconds = Array.from({ length: NOW_SECONDS + 1 }, () => new Interval());
+  /** Number of seconds that have ended. */
   #ended = 0;
   #points: Point[] = [];
   #endedAt = performance.now();
@@ -91,9 +90,9 @@ export class RecentRequests {
   }
 
   /** Ends a second; called once in each. */
-  turn({ transfers, laneWaiting }: Gauges, now = performance.now()): void {
+  tick({ transfers, laneWaiting }: Gauges, now = performance.now()): void {
     const second = this.#second(0);
-    this.#takeOver(second);
+    this.#collect(second);
     second.transfers = transfers - this.#transfers;
     second.laneWaiting = laneWaiting;
     second.milliseconds = now - this.#endedAt;
@@ -104,14 +103,14 @@ export class RecentRequests {
     if (this.#ended % POINT_SECONDS === 0) this.#addPoint(now);
   }
 
-  /** What was counted since the last second. */
-  #takeOver(second: Stretch): void {
+  /** Sets a second to what was counted since the end of the last one. */
+  #collect(second: Interval): void {
     const { series, outcomes, latencies } = this.#counter;
     for (const name of OUTCOMES) {
       second.outcomes[name] = outcomes[name] - this.#outcomes[name];
       this.#outcomes[name] = outcomes[name];
     }
-    second.latencies.takeOver(latencies, this.#latencies);
+    second.latencies.takeIncrease(latencies, this.#latencies);
     for (const one of series) {
       const { kind, code, count } = one;
       if (code === undefined || kind === 'stray') continue;
@@ -122,20 +121,20 @@ export class RecentRequests {
     }
   }
 
-  /** What happened in the last minute; in fewer seconds in a young process. */
+  /** The counts of the last minute, or since the start of the process if that is more recent. */
   minute(): StoredMinute {
-    const sum = new Stretch();
+    const sum = new Interval();
     for (let age = 1; age <= Math.min(this.#ended, NOW_SECONDS); age += 1) sum.add(this.#second(age));
     const { milliseconds, transfers, outcomes, latencies } = sum;
     return { milliseconds, transfers, ...outcomes, latencies: latencies.counts() };
   }
 
-  /** The figures of that. */
+  /** The figures of the last minute. */
   now(): RequestFigures {
     return figuresOf([this.minute()]);
   }
 
-  /** The points of the last quarter of an hour, oldest first. `endedAt` is the moment of the last turn. */
+  /** The points of the last quarter of an hour, oldest first. `endedAt` is the time of the last tick. */
   recent(endedAt: Date): RecentFigures {
     const of = <Value>(value: (point: Point) => Value): Value[] => this.#points.map(value);
     return {
@@ -168,18 +167,18 @@ export class RecentRequests {
     return [...errors, { code: OTHER_CODES, counts: others }];
   }
 
-  /** A second by its age: 0 is in progress. */
-  #second(age: number): Stretch {
+  /** A second by its age: 0 is the one in progress. */
+  #second(age: number): Interval {
     const place = (this.#ended - age) % (NOW_SECONDS + 1);
-    return this.#seconds[place] as Stretch;
+    return this.#seconds[place] as Interval;
   }
 
   #addPoint(now: number): void {
-    // While the process was stopped there were no points, and a chart has to show that.
+    // A suspended process has added no points, which the chart shows as a gap.
     const missed = Math.min(Math.round((now - this.#pointEndedAt) / 1000 / POINT_SECONDS) - 1, MAX_POINTS);
     for (let count = 0; count < missed; count += 1) this.#points.push(NOTHING);
     this.#pointEndedAt = now;
-    const sum = new Stretch();
+    const sum = new Interval();
     for (let age = 1; age <= POINT_SECONDS; age += 1) sum.add(this.#second(age));
     this.#points.push({
       ...sum.outcomes,

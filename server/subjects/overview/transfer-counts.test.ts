@@ -9,7 +9,7 @@ const PROGRAMS = Array.from(
   (_, index) => `00000000-0000-0000-0000-${String(index).padStart(12, '0')}`,
 );
 
-/** A database that notes how many statements it gets, and fails if told to. */
+/** A database that records its statements, and fails if `isFailing` is set. */
 function openStore() {
   const sent: Statement[] = [];
   const store = {
@@ -26,7 +26,7 @@ function openStore() {
   return store;
 }
 
-test('nothing is sent where nothing happened', async () => {
+test('no statement is sent if nothing has changed', async () => {
   const { database, sent } = openStore();
   const counts = new TransferCounts();
   await counts.store(database);
@@ -37,7 +37,7 @@ test('nothing is sent where nothing happened', async () => {
   expect(counts.total).toBe(1);
 });
 
-test('many programs are stored in several statements', async () => {
+test('the counts of many programs are stored in several statements', async () => {
   const { database, sent } = openStore();
   const counts = new TransferCounts();
   for (const program of PROGRAMS) counts.note(program, 'unload');
@@ -45,13 +45,13 @@ test('many programs are stored in several statements', async () => {
   expect(sent).toHaveLength(3);
 });
 
-test('what fails is sent again, also when its hour is over, and is then forgotten', async () => {
+test('counts that could not be stored are sent again, also after their hour, and then no more', async () => {
   const store = openStore();
   const counts = new TransferCounts();
   counts.note(PROGRAMS[0] ?? '', 'load');
   store.isFailing = true;
   await expect(counts.store(store.database)).rejects.toThrow('no database');
-  counts.turn(databaseTime() + HOUR);
+  counts.tick(databaseTime() + HOUR);
   counts.note(PROGRAMS[0] ?? '', 'load');
   store.isFailing = false;
   await counts.store(store.database);

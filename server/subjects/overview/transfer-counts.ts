@@ -4,22 +4,22 @@ import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { storeTransferCounts, type TransferCount } from '../../store/overview/transfer-count.ts';
 
-// Invariant: A transfer is counted once in the hour in which it was created, whatever is stored twice
-// Kept by: each process stores its own totals
+// Invariant: A transfer is counted once in the hour in which it was created, even if counts are stored twice
+// Kept by: each process stores its own totals, not increments
 // Tested by: `test/api/overview.test.ts`
 
-/** Rows of one statement: some milliseconds, also where thousands of card programs are busy. */
+/** Maximum number of rows in a statement, so that it takes a few milliseconds, even with thousands of busy card programs. */
 const MAX_ROWS = 1_000;
 
 type OfProgram = { readonly counts: Record<TransferType, number>; readonly stored: Record<TransferType, number> };
 
 /**
- * Counts the transfers that this process makes, in memory, until a job stores them. To count a transfer costs one look-up, so
- * that it may be done for each of them. What a killed process has not stored is lost: ten seconds at most.
+ * Counts the transfers that this process creates, in memory, until a job stores the counts. A transfer costs one look-up. A
+ * killed process loses what it has not stored: the counts of ten seconds at most.
  */
 export class TransferCounts {
   readonly #processId = randomUUID();
-  /** By hour and inner UUID of the program; only hours of which something is not stored yet, and this one. */
+  /** By hour and inner UUID of the program: the current hour, and earlier ones that are not stored completely. */
   readonly #hours = new Map<number, Map<string, OfProgram>>();
   #hour: number;
   #programs: Map<string, OfProgram>;
@@ -43,8 +43,8 @@ export class TransferCounts {
     program.counts[type] += 1;
   };
 
-  /** Looks whether another hour has begun; called every second. */
-  turn(now = databaseTime()): void {
+  /** Begins the next hour when it is time; called every second. */
+  tick(now = databaseTime()): void {
     const hour = hourOf(now);
     if (hour === this.#hour) return;
     this.#hour = hour;
@@ -52,7 +52,7 @@ export class TransferCounts {
     this.#hours.set(hour, this.#programs);
   }
 
-  /** Stores what has changed. What fails is stored by the next call. */
+  /** Stores the changed counts. After a failure, the next call stores them. */
   async store(database: Pick<Database, 'read'>): Promise<void> {
     for (const [hour, programs] of [...this.#hours]) {
       const changed = this.#changed(hour, programs);

@@ -13,13 +13,13 @@ import {
   toKindSum,
 } from '../../store/ledger/trial-balance.ts';
 
-/** Time for each of the three reads of a trial balance within a request: together they fit in the request's time. */
+/** Time limit for each of the three reads of a trial balance, which together must fit in the time of a request. */
 const READ_MILLISECONDS = 1500;
 
 /**
- * get_trial_balance: sums of all balances by currency and kind, and the accounts that differ from their postings. A large
- * ledger is not compared with all its postings within a request; then `postings_compared` is false, and
- * "transfer-service verify-books" does it on the host, without a limit.
+ * get_trial_balance: sums of all balances by currency and kind, and the accounts that differ from their postings. The
+ * postings of a large ledger cannot be compared within a request. Then `postings_compared` is false, and
+ * "transfer-service verify-books" compares them on the host, without a time limit.
  */
 export async function getTrialBalance(service: Service): Promise<Reply<'get_trial_balance'>> {
   return { record: await drawUpTrialBalance(service.database, READ_MILLISECONDS) };

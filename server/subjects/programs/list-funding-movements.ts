@@ -18,10 +18,10 @@ export async function listFundingMovements(
   const { reference = null } = call.query;
   const filter = { reference, metadata: readPair(call) };
   const record = await readPage(service, call, {
-    // Of every cursor of this list, also where the last movement is a withdrawal.
+    // All cursors of this list have this prefix, also if the last movement is a withdrawal.
     prefix: 'dep',
     statement: (after, count) => listStatement(programId, filter, after, count),
-    // A look-up tells whether a request has moved the money.
+    // A client decides by a look-up whether to send a request again, so what it finds must survive a failover.
     isProof: reference !== null,
     read: toFundingMovement,
     idOf: ({ movement }) => movement.movementId,

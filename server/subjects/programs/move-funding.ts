@@ -1,6 +1,6 @@
 import type { FundingMovementRecord } from '../../../contract/programs.ts';
 import type { DomainEvent } from '../../../domain/event.ts';
-import { getsLow } from '../../../domain/ledger/funding-low.ts';
+import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE, readAmount } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -28,12 +28,12 @@ import { movementIdOf, toMovementRecord } from './list-funding-movements.ts';
 
 type MovementCall = Call<'create_deposit' | 'create_withdrawal'>;
 
-/** create_deposit: money from outside to a program's funding. Always under an idempotency key. */
+/** create_deposit: moves money from outside to a program's funding. Requires an idempotency key. */
 export function createDeposit(service: Service, call: Call<'create_deposit'>): Promise<Reply<'create_deposit'>> {
   return moveFunding(service, call, 'deposit');
 }
 
-/** create_withdrawal: money from a program's funding back to the outside. Always under an idempotency key. */
+/** create_withdrawal: moves money from a program's funding to the outside. Requires an idempotency key. */
 export function createWithdrawal(
   service: Service,
   call: Call<'create_withdrawal'>,
@@ -70,7 +70,7 @@ async function moveFunding(
     load: {
       reference: reference === null ? null : readMovementReference(programId, reference),
       lockAccounts: lockFundingAccounts(programId, currency),
-      // Only the funds in the program's own currency are compared, and a deposit never takes them below anything.
+      // The threshold is for the funding in the program's own currency, and a deposit cannot take it below the threshold.
       threshold: kind === 'withdrawal' && currency === program.currency ? readFundingThreshold(programId) : null,
     },
     decide: ({ lockAccounts, threshold, reference: taken }, moment) => {
@@ -129,7 +129,7 @@ function lowFunding(
   threshold: bigint | null,
   movementId: string,
 ): readonly DomainEvent[] {
-  if (threshold === null || !getsLow(available(before), available(after), threshold)) return [];
+  if (threshold === null || !fallsBelowThreshold(available(before), available(after), threshold)) return [];
   const { programId, currency } = after;
   return [fundingLowEvent({ programId, currency, available: available(after), threshold, movementId })];
 }

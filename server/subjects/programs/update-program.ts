@@ -23,7 +23,7 @@ import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { auditOf, withoutMetadata } from '../audit/audit.ts';
 import { toProgramRecord } from './read-programs.ts';
 
-// Invariant: funding.low is sent exactly when a program's funds become low
+// Invariant: funding.low is sent exactly when a program's available funding falls below its threshold
 // Kept by: the decision, and this file where a threshold changes
 // Tested by: `test/store/funding`
 
@@ -39,10 +39,10 @@ type ProgramChange = {
 /**
  * update_program: the program. The body is a merge patch: omitted fields stay as they are.
  *
- * A change of limits or of the threshold holds the switch, so that it falls between decisions: once it has returned,
- * nothing that was decided by the old rules can still complete. Concurrent changes are serialized by the lock on the
- * program. The funds are locked and their versions raised, because the event shows them: what moves them is decided, and
- * its event written, either before this change or after it.
+ * A change of limits or of the threshold holds the switch, so that nothing decided by the old rules can complete after the
+ * response. Concurrent changes are serialized by the lock on the program. The event shows the funding, so the funding
+ * accounts are locked and their versions raised: a transfer that moves them is decided, and its event written, either
+ * before this change or after it.
  */
 export async function updateProgram(service: Service, call: Call<'update_program'>): Promise<Reply<'update_program'>> {
   const { body } = call;
@@ -103,7 +103,7 @@ function readThreshold(sent: number | null | undefined): bigint | null | undefin
   return typeof sent === 'number' ? BigInt(sent) : sent;
 }
 
-/** funding.low, when the new threshold is the first that the funds are below. */
+/** The event funding.low, if the funding is below the new threshold and was not below the old one. */
 function lowFunding(before: Program, after: Program): readonly DomainEvent[] {
   const { programId, currency, funding, fundingLowThreshold: threshold } = after;
   const account = funding.find((one) => one.currency === currency);

@@ -23,13 +23,13 @@ import { toAuditEntryRecord } from '../audit/list-audit-entries.ts';
 import { type RequestFacts, type RequestSummary, summarize } from './summary.ts';
 import { operationOf, type Reach, type RequestTrace, traceRequest } from './trace.ts';
 
-/** Besides the scope of get_request: with it the operation shows no more than the key can read elsewhere. */
+/** Required besides the scope of get_request, so that it shows no more than the key can read by other operations. */
 const FURTHER_SCOPES = ['transfers:read', 'events:read'] as const;
 
 /**
- * get_request: what a request did in the card program, or `request_not_found`, whether the request was another program's or
- * there was none. Like the other reads of a program it is not in the audit log. `clock` is where the moves of a sandbox's
- * clock are read.
+ * get_request: what a request did in the card program, or `request_not_found`, also if it was a request of another program.
+ * Like the other reads of a program it is not recorded in the audit log. `clock` is the database that has the moves of a
+ * sandbox's clock.
  */
 export async function getRequest(
   clock: Database | undefined,
@@ -47,8 +47,8 @@ export async function getRequest(
 }
 
 /**
- * inspect_request: everything that is stored about a request, or `request_not_found`. It shows the causes of errors and what
- * all card programs do, so the look-up is in the audit log before the response is sent.
+ * inspect_request: everything that is stored about a request, or `request_not_found`. It shows causes of errors and data of
+ * all card programs, so the look-up is recorded in the audit log before the response is sent.
  */
 export async function inspectRequest(
   service: Service,
@@ -68,7 +68,7 @@ export async function inspectRequest(
   return { record };
 }
 
-/** What is stored about a request, for a look-up that shows no more than its summary; undefined for nothing. */
+/** What is stored about a request; undefined if nothing is. Not audited: the caller shows no more than the summary. */
 export async function findRequest(
   service: Service,
   requestId: string,
@@ -78,7 +78,7 @@ export async function findRequest(
   return isEmpty(trace) ? undefined : toRequestRecord(toWireId('req', requestId), trace, databaseTime());
 }
 
-/** What operators look for: everything there is, with a database that reaches it. */
+/** The reach of operators: everything. */
 function everywhere({ database }: Service): Reach {
   return { database, programId: null, clock: database };
 }
@@ -100,15 +100,15 @@ function requireFurtherScopes(caller: Caller): void {
   });
 }
 
-/** What only operators do in a card program, such as a deposit, causes events of other types there. */
+/** The events that requests of a card program cause. What only operators can do, such as a deposit, has other types. */
 const OWN_EVENTS = /^(?:transfer|reversal|card|webhook)\./;
 
-/** Whether a request failed in the card program, or did there what its own keys can do. */
+/** Whether a request failed in the card program, or did something in it that the program's own keys can do. */
 function hasEffectOfProgram({ error, transferCount, reversals, events }: RequestTrace): boolean {
   return error !== null || transferCount + reversals.length > 0 || events.some(({ type }) => OWN_EVENTS.test(type));
 }
 
-/** Holds the transfers back until they are known to last: whoever looks a request up decides by them what to do. */
+/** Waits until a failover cannot lose the transfers: a client decides by this look-up whether to send the request again. */
 async function confirmTransfers(database: Database, deadline: number, transfers: readonly Transfer[]): Promise<void> {
   const [latest] = transfers.toSorted((one, other) => other.updatedAt - one.updatedAt);
   if (latest === undefined) return;
@@ -161,7 +161,7 @@ function toRequestRecord(sentId: string, trace: RequestTrace, now: number): Requ
   };
 }
 
-/** The same as the card program sees it: without causes and checks, and of the caller no more than errors and transfers show. */
+/** The same as the card program sees it: without causes and checks, with the caller as errors and transfers show it. */
 function toProgramRequestRecord(
   sentId: string,
   trace: RequestTrace,
@@ -227,7 +227,7 @@ function callerOf(trace: RequestTrace): string | null {
   return error === null || error.keyId === null ? (error?.caller ?? null) : toWireId('key', error.keyId);
 }
 
-/** Who created a transfer with the request; undefined if it created none. */
+/** The creator of the request's transfers; undefined if it created none. */
 function creatorOf({ transfers, created }: RequestTrace): string | null | undefined {
   const own = transfers.find(({ transferId }) => created.has(transferId));
   return own === undefined ? undefined : toTransferRecord(own).created_by;
@@ -245,7 +245,7 @@ function statusOf(
   operation: OperationId | null,
   outcome: RequestSummary['outcome'],
 ): number | null {
-  // A batch succeeds whatever becomes of its rows, and the error is that of one of them.
+  // A batch succeeds even if rows fail. Its error is that of one of the rows.
   const isOfRow = operation === 'create_transfer_batch' && error?.operation === 'create_transfer';
   if (outcome === 'failed' && error !== null && !isOfRow) return error.status;
   return operation === null ? null : OPERATIONS[operation].status;

@@ -63,7 +63,7 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     'update_card succeeded. It moves no money.',
   ],
   [
-    'nothing is known of the operation',
+    'an unknown operation',
     { ...NONE, operation: null },
     'succeeded',
     'no',
@@ -77,7 +77,7 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     "create_withdrawal succeeded: 2.50 EUR was taken out of the program's funding.",
   ],
   [
-    'a batch of two currencies, and a hold',
+    'a batch of two currencies with a hold',
     batch([LOAD, { ...LOAD, currency: 'JPY', amount: 7n, capturedAmount: 7n }, HELD]),
     'succeeded',
     'yes',
@@ -91,14 +91,14 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     'create_transfer_batch succeeded: No money has moved with 2 transfers.',
   ],
   [
-    'a batch of which a row was refused',
+    'a batch with a refused row',
     batch([LOAD], { failure: REFUSED }),
     'partly_failed',
     'yes',
     `create_transfer_batch created 1 transfer, and other rows failed, such as this one: Declined: card lost. The card 'card_1' is lost. ${MOVED}`,
   ],
   [
-    'a batch of which every row was refused',
+    'a batch with only refused rows',
     batch([], { failure: REFUSED }),
     'failed',
     'no',
@@ -112,14 +112,14 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     "Declined: card lost. The card 'card_1' is lost. No money moved.",
   ],
   [
-    'a message that says so itself',
+    'a message that already says that no money moved',
     { ...NONE, failure: { ...FAILED, message: 'It failed. No money was moved.', moneyMoved: 'no' } },
     'failed',
     'no',
     'Failed: It failed. No money was moved.',
   ],
   [
-    'an unknown outcome that is not found',
+    'an unknown outcome without an effect so far',
     { ...NONE, failure: FAILED },
     'failed',
     'unknown',

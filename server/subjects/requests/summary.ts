@@ -6,17 +6,17 @@ import { moneySentence } from '../../../domain/transfers/money-sentence.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 
-/** What a summary is made of. */
+/** The facts on which a summary is based. */
 export type RequestFacts = {
   readonly operation: OperationId | null;
-  /** What failed: of a batch, the most serious of its rows. */
+  /** The error of the request; that of a batch is the most severe one of its rows. */
   readonly failure: {
     readonly code: string;
     readonly status: number;
     readonly message: string;
     readonly moneyMoved: MoneyMoved | null;
   } | null;
-  /** The transfers that it created or changed, or the first of them. */
+  /** The transfers that it created or changed, up to a maximum. */
   readonly transfers: readonly Transfer[];
   readonly transferCount: number;
   readonly reversals: readonly Reversal[];
@@ -24,7 +24,7 @@ export type RequestFacts = {
   readonly movement: { readonly amount: bigint; readonly currency: string } | null;
 };
 
-/** What became of a request. */
+/** The outcome of a request. */
 export type RequestSummary = {
   readonly outcome: 'succeeded' | 'partly_failed' | 'failed';
   readonly moneyMoved: MoneyMoved;
@@ -50,7 +50,7 @@ export function summarize(facts: RequestFacts, now: number): RequestSummary {
   return { outcome: 'failed', ...moneyOfFailure(facts, what, now) };
 }
 
-/** Operations that move money: what they refuse is declined, as people say of cards. */
+/** Operations that move money: their refusals are called declines, as is usual for cards. */
 const MOVES_MONEY: ReadonlySet<OperationId> = new Set([
   'create_transfer',
   'create_transfer_batch',
@@ -61,7 +61,7 @@ const MOVES_MONEY: ReadonlySet<OperationId> = new Set([
   'create_withdrawal',
 ]);
 
-/** Why it was not done, in a few words. The message of a fault of the service says it all. */
+/** The reason in a few words. For a fault of the service, the message is enough. */
 function verdictOf(operation: OperationId | null, { status, code }: NonNullable<RequestFacts['failure']>): string {
   if (status >= 500) return 'Failed:';
   const why = code.endsWith('_schema') ? 'invalid request' : code.replaceAll('_', ' ');
@@ -87,7 +87,7 @@ function moneyOfFailure(facts: RequestFacts, what: string, now: number): Omit<Re
 
 type Effect = Omit<RequestSummary, 'outcome'>;
 
-/** What a request did to money; null where it is about none. */
+/** How the request moved money; null if it does not concern money. */
 function effectOf(facts: RequestFacts, now: number): Effect | null {
   const { operation, transfers, reversals, movement } = facts;
   const [reversal] = reversals;
@@ -102,7 +102,7 @@ function effectOf(facts: RequestFacts, now: number): Effect | null {
     return { moneyMoved: 'yes', sentence: `${money} was ${what} the program's funding.` };
   }
   const [transfer] = transfers;
-  // A change of metadata is about a transfer, and not about its money.
+  // A change of metadata does not concern the money of the transfer.
   if (transfer === undefined || operation === 'update_transfer') return null;
   if (facts.transferCount > 1) return effectOfMany(facts, now);
   const { moved, sentence } = moneyOf(transfer, now);

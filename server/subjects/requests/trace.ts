@@ -13,13 +13,13 @@ import type { Database, Row, Statement } from '../../store/connection/database.t
 import { type LoggedError, readError, timeOfId, toLoggedError } from '../../store/error.ts';
 import {
   type CausedEvent,
+  type CreatedRecord,
+  findCreated,
   findEvents,
-  findMade,
-  type Made,
   readClockMoves,
   type TimeRange,
   toCausedEvent,
-  toMade,
+  toCreated,
 } from '../../store/requests/find-request.ts';
 import { readReversal, toReversal } from '../../store/transfers/reversal.ts';
 import { readTransfersForChange, toTransfer } from '../../store/transfers/transfer.ts';
@@ -29,20 +29,20 @@ export type RequestTrace = {
   readonly receivedAt: Date;
   readonly error: LoggedError | null;
   readonly entries: readonly AuditEntry[];
-  /** The transfers that it created or changed, the first of them. */
+  /** The first of the transfers that it created or changed. */
   readonly transfers: readonly Transfer[];
   readonly transferCount: number;
   /** Inner UUIDs of the transfers that it created. */
   readonly created: ReadonlySet<string>;
   readonly reversals: readonly Reversal[];
   readonly events: readonly CausedEvent[];
-  /** Whether everything was searched. */
+  /** Whether the search was completed in time. */
   readonly complete: boolean;
 };
 
 /**
- * The ranges of time, in seconds from the request, in which it can have done something: it has its response after 5 s.
- * Clocks may differ by a second. The first is where nearly everything is.
+ * The ranges of time, in seconds from the request, in which it may have taken effect: a request ends after 5 s at most, and
+ * clocks may differ by a second. Nearly everything is in the first range.
  */
 const TIME_RANGES = [
   [-1, 1],
@@ -51,19 +51,19 @@ const TIME_RANGES = [
 ] as const;
 const WHOLE = [-1, 6] as const;
 
-/** Time to leave for what comes after the search, in milliseconds. */
+/** Time to reserve for what follows the search, in milliseconds. */
 const RESERVED_MILLISECONDS = 1500;
 
-/** Whose request is looked up, and where. */
+/** Where a request is looked up. */
 export type Reach = {
   readonly database: Database;
-  /** Only what belongs to this card program, without the audit log, which is for operators; null for everything. */
+  /** Limits the search to this card program, without the audit log, which is for operators; null for everything. */
   readonly programId: string | null;
-  /** Where the moves of a sandbox's clock are read; undefined where it cannot have been moved. */
+  /** The database that has the moves of a sandbox's clock; undefined if the clock cannot have been moved. */
   readonly clock: Database | undefined;
 };
 
-/** Reads everything that is stored about a request (inner UUID), in statements that take turns with other long reads. */
+/** Reads everything that is stored about a request (inner UUID). Its statements take turns with other long reads. */
 export async function traceRequest(
   reach: Reach,
   requestId: string,
@@ -81,37 +81,37 @@ export async function traceRequest(
     reach.programId === null ? await read(findAuditEntries(requestId, whole.from, whole.to, MAX_SHOWN_OF_REQUEST)) : [];
   const entries = audited.map(toAuditEntry);
   const nothing = { transfers: [], transferCount: 0, created: new Set<string>(), reversals: [], events: [] };
-  if (error !== null && !canHaveDoneSomething(error)) {
+  if (error !== null && !mayHaveTakenEffect(error)) {
     return { receivedAt, error, entries, ...nothing, complete: true };
   }
   const moves = reach.clock === undefined ? [] : await readFrom(reach.clock, readClockMoves(whole));
-  const aheads = toAheads(moves, whole);
+  const clockOffsets = toClockOffsets(moves, whole);
   const programId =
     reach.programId ?? error?.programId ?? entries.find((entry) => entry.programId !== null)?.programId ?? null;
-  const made: Made[] = [];
+  const records: CreatedRecord[] = [];
   const events: CausedEvent[] = [];
   let complete = true;
-  for (const [ahead, range] of aheads.flatMap((one) => TIME_RANGES.map((seconds) => [one, seconds] as const))) {
+  for (const [ahead, range] of clockOffsets.flatMap((one) => TIME_RANGES.map((seconds) => [one, seconds] as const))) {
     if (performance.now() > deadline - RESERVED_MILLISECONDS) complete = false;
-    if (!complete || made.length > MAX_BATCH_ROWS) break;
-    const found = await read(findMade(requestId, programId, rangeOf(receivedAt, range, ahead), MAX_BATCH_ROWS + 1));
-    made.push(...found.map(toMade));
+    if (!complete || records.length > MAX_BATCH_ROWS) break;
+    const found = await read(findCreated(requestId, programId, rangeOf(receivedAt, range, ahead), MAX_BATCH_ROWS + 1));
+    records.push(...found.map(toCreated));
   }
-  const subjects = made.map(({ id, isTransfer }) => toWireId(isTransfer ? 'tr' : 'rev', id));
-  for (const ahead of complete ? aheads : []) {
+  const subjects = records.map(({ id, isTransfer }) => toWireId(isTransfer ? 'tr' : 'rev', id));
+  for (const ahead of complete ? clockOffsets : []) {
     const search = { requestId, programId: reach.programId, subjects };
     const found = await read(findEvents(search, whole, ahead, MAX_BATCH_ROWS));
     events.push(...found.map(toCausedEvent));
   }
-  return { receivedAt, error, entries, complete, ...(await readSubjects(read, made, events)) };
+  return { receivedAt, error, entries, complete, ...(await readSubjects(read, records, events)) };
 }
 
-/** Whether a request that failed may have created or changed something: its commit is unknown, or only a row was refused. */
-function canHaveDoneSomething(error: LoggedError): boolean {
+/** Whether a failed request may have taken effect: its commit is ambiguous, or only some rows of a batch were refused. */
+function mayHaveTakenEffect(error: LoggedError): boolean {
   return isOfBatch(error) || error.moneyMoved === 'unknown' || error.moneyMoved === 'yes';
 }
 
-/** Whether an error is that of a batch, or of a row of one, whose operation is create_transfer. */
+/** Whether an error is that of a batch or of a row of one. A row's own operation is create_transfer. */
 function isOfBatch({ path }: LoggedError): boolean {
   return path === OPERATIONS.create_transfer_batch.path;
 }
@@ -121,26 +121,26 @@ function rangeOf(receivedAt: Date, [from, to]: readonly [number, number], aheadM
   return { from: new Date(base + from * 1000), to: new Date(base + to * 1000) };
 }
 
-/** How far the clock of a sandbox was ahead at the time of a request, in milliseconds: once, unless it was moved then. */
-function toAheads(moves: readonly Row[], { from }: TimeRange): readonly number[] {
-  const aheads = moves.map((move) => Number(JSON.parse(String(move.details)).seconds_ahead) * 1000);
+/** By how many milliseconds the clock of a sandbox was ahead during a request. Several values if it was moved meanwhile. */
+function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly number[] {
+  const clockOffsets = moves.map((move) => Number(JSON.parse(String(move.details)).seconds_ahead) * 1000);
   const isKnown = moves.some((move) => (move.created_at as Date) < from);
-  return [...new Set(isKnown ? aheads : [0, ...aheads])].filter(Number.isFinite);
+  return [...new Set(isKnown ? clockOffsets : [0, ...clockOffsets])].filter(Number.isFinite);
 }
 
-/** Events of one transaction have one time, and transfers that of the rules of their program. */
-const BIRTH_MILLISECONDS = 1000;
+/** The events of a group have one time, and its transfers those of their programs' rules; they differ by less than this. */
+const SAME_MILLISECONDS = 1000;
 
 type Read = (statement: Statement) => Promise<readonly Row[]>;
 
-/** Reads the transfers and reversals that were made, and the transfers that the events are about. */
-async function readSubjects(read: Read, made: readonly Made[], events: readonly CausedEvent[]) {
+/** Reads the transfers and reversals that the request created, and the transfers that the events are about. */
+async function readSubjects(read: Read, records: readonly CreatedRecord[], events: readonly CausedEvent[]) {
   const named = new Map<string, { readonly programId: string; readonly transferId: string }>();
-  for (const { programId, id, isTransfer } of made) {
+  for (const { programId, id, isTransfer } of records) {
     if (isTransfer) named.set(id, { programId, transferId: id });
   }
   const created = new Set(named.keys());
-  const reversed = made.filter(({ isTransfer }) => !isTransfer).slice(0, MAX_SHOWN_OF_REQUEST);
+  const reversed = records.filter(({ isTransfer }) => !isTransfer).slice(0, MAX_SHOWN_OF_REQUEST);
   const reversals: Reversal[] = [];
   for (const { programId, id } of reversed)
     reversals.push(...(await read(readReversal(programId, id))).map(toReversal));
@@ -154,17 +154,19 @@ async function readSubjects(read: Read, made: readonly Made[], events: readonly 
   const shown = [...named.values()].slice(0, MAX_SHOWN_OF_REQUEST);
   const rows = shown.length === 0 ? [] : await read(readTransfersForChange(shown));
   const transfers = rows.map(toTransfer).sort((one, other) => (one.transferId < other.transferId ? -1 : 1));
-  const births = new Map(transfers.map(({ transferId, createdAt }) => [toWireId('tr', transferId), createdAt]));
-  // An event that names no request is about the creation of a transfer, or of a reversal, if it has the time of that.
-  for (const { reversalId, createdAt } of reversals) births.set(toWireId('rev', reversalId), createdAt);
+  const createdAtOf = new Map(transfers.map(({ transferId, createdAt }) => [toWireId('tr', transferId), createdAt]));
+  // An event without a request id reports the creation of a transfer or a reversal if it has the same time.
+  for (const { reversalId, createdAt } of reversals) createdAtOf.set(toWireId('rev', reversalId), createdAt);
   const own = events.filter(({ requestId, subjectId, createdAt }) => {
-    const birth = births.get(subjectId);
-    return requestId !== null || birth === undefined || Math.abs(birth - createdAt.getTime()) < BIRTH_MILLISECONDS;
+    const decidedAt = createdAtOf.get(subjectId);
+    return (
+      requestId !== null || decidedAt === undefined || Math.abs(decidedAt - createdAt.getTime()) < SAME_MILLISECONDS
+    );
   });
   return { transfers, transferCount: named.size, created, reversals, events: own };
 }
 
-/** The operations of card programs that are known by the type of their event. */
+/** The operations of card programs that the type of an event identifies. */
 const OPERATION_OF_EVENT: Readonly<Record<string, OperationId>> = {
   'card.erased': 'erase_card_holder',
   'card.updated': 'update_card',
@@ -174,7 +176,7 @@ const OPERATION_OF_EVENT: Readonly<Record<string, OperationId>> = {
   'transfer.completed': 'capture_transfer',
 };
 
-/** The operation of a request; null where nothing that is stored tells. */
+/** The operation of a request; null if nothing that is stored identifies it. */
 export function operationOf({ error, entries, created, reversals, events }: RequestTrace): OperationId | null {
   if (error !== null && isOfBatch(error)) return 'create_transfer_batch';
   if (error !== null && error.operation !== null) return toOperation(error.operation);
@@ -182,7 +184,7 @@ export function operationOf({ error, entries, created, reversals, events }: Requ
   if (entry !== undefined && created.size <= 1) return toOperation(entry.action);
   if (reversals.length > 0) return 'reverse_transfer';
   const types = new Set(events.map(({ type }) => type));
-  // Closing a card can create a transfer, too, so the card comes first.
+  // Closing a card can also create a transfer, so the card is checked first.
   if (types.has('card.updated')) return 'update_card';
   if (created.size > 1) return 'create_transfer_batch';
   if (created.size === 1) return 'create_transfer';

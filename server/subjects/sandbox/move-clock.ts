@@ -9,12 +9,12 @@ import { READ_TIME_OF_DAY, setClockAhead } from '../../store/sandbox-clock.ts';
 import { auditOf } from '../audit/audit.ts';
 
 /**
- * move_clock: sets how far the sandbox's time is ahead of the time of day. It holds the switch, so that every decision has
- * one time from beginning to end. The clock can be moved back; what was done in the meantime keeps its later times.
+ * move_clock: sets how far the sandbox's time is ahead of the time of day. It holds the switch, so that the clock is never
+ * moved during a decision. The clock can be moved back; what was done in the meantime keeps its later times.
  */
 export async function moveClock(service: Service, call: Call<'move_clock'>): Promise<Reply<'move_clock'>> {
   const { seconds_ahead: seconds } = call.body;
-  // Without a partition for them, the events of that time are stored all the same, in the default one.
+  // Without partitions of their own, the events of that time would be stored in the default partition.
   await prepareEventDays(service.database, new Date(databaseTime() + seconds * 1000)).catch(() => undefined);
   return transactUnderKey(service, call, {
     hold: HOLD_SWITCH,

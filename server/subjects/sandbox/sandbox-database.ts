@@ -17,7 +17,7 @@ export async function stopDatabase(
   return { record: { state: own.state() } };
 }
 
-/** start_database: starts it again. The response comes when it accepts connections. */
+/** start_database: starts it again. The response is sent when it accepts connections. */
 export async function startDatabase(
   database: SandboxDatabase | undefined,
   call: Call<'start_database'>,

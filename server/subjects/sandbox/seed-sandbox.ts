@@ -79,7 +79,7 @@ class Seed {
     ];
   }
 
-  /** Seeded items are listed in the order of their creation. */
+  /** Ids in ascending order, so that seeded items are listed in the order of their creation. */
   #newId(): string {
     this.#ids += 1;
     return idAt(this.#now, this.#ids);
@@ -112,13 +112,13 @@ class Seed {
       insertCard({ card, holderReference: null, lastFour: null, metadata: {}, createdAt, updatedAt: createdAt }),
     );
     this.#open(name, { accountId: card.accountId, kind: 'card', currency, floor: 0n });
-    // No transfer is large enough to fill a card to the maximum balance, so a deposit does it.
+    // No transfer is large enough to fill a card to the maximum balance, but a deposit is.
     if (balance === MAXIMUM_BALANCE) this.#deposit(name, balance, currency);
     else if (balance > 0n) this.#load(card, balance);
   }
 
   #load(card: Card, amount: bigint): void {
-    const birth = {
+    const creation = {
       programId: this.#programId,
       transferId: this.#newId(),
       requestId: this.#newId(),
@@ -128,8 +128,8 @@ class Seed {
     };
     const terms = plainTerms('load', amount, card.name);
     const notes = { description: 'Opening balance of the sandbox', metadata: {} };
-    this.#transfers.push(newTransfer(birth, terms, notes, { card, destinationCard: undefined }));
-    this.#post(birth.transferId, 'load', `funding ${card.currency}`, card.name, amount);
+    this.#transfers.push(newTransfer(creation, terms, notes, { card, destinationCard: undefined }));
+    this.#post(creation.transferId, 'load', `funding ${card.currency}`, card.name, amount);
   }
 
   #deposit(destination: string, amount: bigint, currency: string): void {

@@ -18,7 +18,7 @@ import { findTransfersById } from '../../store/search/find-transfers.ts';
 import { toTransfer } from '../../store/transfers/transfer.ts';
 import { readWebhook, toWebhookDetails } from '../../store/webhooks/webhook.ts';
 import type { Term } from './read-term.ts';
-import type { Sought } from './sought.ts';
+import type { SearchContext } from './search-context.ts';
 import {
   type Found,
   foundAuditEntry,
@@ -32,9 +32,12 @@ import {
   foundWebhook,
 } from './summaries.ts';
 
-/** What an id names: at most one thing. */
-export async function findById(sought: Sought, { prefix, inner }: NonNullable<Term['id']>): Promise<readonly Found[]> {
-  const { programId, programIds, read } = sought;
+/** Finds what an id names: at most one record. */
+export async function findById(
+  context: SearchContext,
+  { prefix, inner }: NonNullable<Term['id']>,
+): Promise<readonly Found[]> {
+  const { programId, programIds, read } = context;
   const show = async (rows: Promise<readonly Row[]>, toFound: (row: Row) => Found): Promise<readonly Found[]> =>
     (await rows).slice(0, 1).map(toFound);
   switch (prefix) {
@@ -48,10 +51,12 @@ export async function findById(sought: Sought, { prefix, inner }: NonNullable<Te
         await show(read(findMovements(programIds, inner)), (row) => foundMovement(toFoundMovement(row), 'id'))
       ).filter(({ kind }) => (kind === 'deposit') === (prefix === 'dep'));
     case 'req':
-      return findOneRequest(sought, inner);
+      return findOneRequest(context, inner);
     case 'prog': {
-      const isSought = programId === null || programId === inner;
-      return show(read(findPrograms(isSought ? [inner] : [], '', 1)), (row) => foundProgram(toFoundProgram(row), 'id'));
+      const isSearched = programId === null || programId === inner;
+      return show(read(findPrograms(isSearched ? [inner] : [], '', 1)), (row) =>
+        foundProgram(toFoundProgram(row), 'id'),
+      );
     }
     case 'key':
       return show(read(findKey(inner, programId)), (row) => foundKey(toFoundKey(row), 'id'));
@@ -60,15 +65,15 @@ export async function findById(sought: Sought, { prefix, inner }: NonNullable<Te
     case 'aud':
       return show(read(findAuditEntry(inner, programId)), (row) => foundAuditEntry(toFoundAuditEntry(row)));
     case 'evt':
-      return findOneEvent(sought, inner);
+      return findOneEvent(context, inner);
     default:
       return [];
   }
 }
 
-/** Whether it failed or not. In a program only if it is known to have acted there. */
+/** Finds a request, whether it failed or not. A search of one program finds only requests that are known to belong to it. */
 async function findOneRequest(
-  { service, findRequest, programId, call }: Sought,
+  { service, findRequest, programId, call }: SearchContext,
   requestId: string,
 ): Promise<readonly Found[]> {
   const record = await findRequest(service, requestId, call);
@@ -76,7 +81,7 @@ async function findOneRequest(
   return programId === null || record.program_id === toWireId('prog', programId) ? [foundRequestRecord(record)] : [];
 }
 
-async function findOneEvent({ service, programId }: Sought, eventId: string): Promise<readonly Found[]> {
+async function findOneEvent({ service, programId }: SearchContext, eventId: string): Promise<readonly Found[]> {
   try {
     const event = await findEvent(service.database, eventId, programId ?? undefined);
     return event === undefined ? [] : [foundEvent(event)];

@@ -13,16 +13,16 @@ describe('readTerm', () => {
     },
   );
 
-  test('the id of a card is its name', () => {
+  test('the id of a card is read as a card name', () => {
     expect(readTerm(`card_${HEX}`)).toMatchObject({ id: undefined, cardName: `card_${HEX}` });
     expect(readTerm('employee-7').cardName).toBe('employee-7');
   });
 
-  test.each([`tr_${HEX.slice(1)}`, `tr_${HEX.toUpperCase()}`, 'tr_', 'TR_1'])('%s is no id', (text) => {
+  test.each([`tr_${HEX.slice(1)}`, `tr_${HEX.toUpperCase()}`, 'tr_', 'TR_1'])('%s is not an id', (text) => {
     expect(readTerm(text)).toMatchObject({ id: undefined, cardName: text });
   });
 
-  test('what has a space or other letters is no card', () => {
+  test('a text with spaces or non-ASCII letters is not a card name', () => {
     for (const text of ['employee 7', 'Zoë']) expect(readTerm(text).cardName).toBeUndefined();
   });
 
@@ -52,7 +52,7 @@ describe('readTerm', () => {
   });
 
   test.each(['0', '0.00', '-1', '1e3', '1.', '.5', '12.34 XX', 'USD 1 USD', '12,34', '', 'XXX 1', '1234567890123'])(
-    '%s is no amount',
+    '%s is not an amount',
     (text) => {
       expect(readTerm(text).amounts).toEqual([]);
     },

@@ -41,7 +41,7 @@ import {
 import { toTransfer } from '../../store/transfers/transfer.ts';
 import { findById } from './find-by-id.ts';
 import { readTerm } from './read-term.ts';
-import type { FindRequest, Sought } from './sought.ts';
+import type { FindRequest, SearchContext } from './search-context.ts';
 import {
   type Found,
   foundCard,
@@ -55,21 +55,21 @@ import {
   foundTransfer,
 } from './summaries.ts';
 
-/** Card programs that one search looks into: each is probed for every kind of thing. */
+/** Maximum number of card programs that one search covers: each is searched for every kind of record. */
 const MAX_PROGRAMS = 1000;
 
-/** Results of each kind. */
+/** Maximum number of results of each kind. */
 const MAX_RESULTS = 5;
 
-/** One more is read than is shown, to know whether there are more. */
+/** One more is read than is shown, to find out whether there are more. */
 const COUNT = MAX_RESULTS + 1;
 
-/** Transfers that a search by amount compares with the currencies and the time, over all programs. */
+/** Maximum number of transfers that a search by amount compares with the currencies and the period, over all programs. */
 const MAX_AMOUNTS_EXAMINED = 20_000;
 
 /**
- * search: what a text names, in all card programs or in one. The statements run one after the other and take turns with
- * other long reads, so that a search never holds more than one connection.
+ * search: the records that a text may name, in all card programs or in one. The statements run one after the other and take
+ * turns with other long reads, so that a search never holds more than one connection.
  */
 export async function search(
   findRequest: FindRequest,
@@ -88,8 +88,8 @@ export async function search(
       ? (await read(listProgramIds(MAX_PROGRAMS + 1))).map((row) => row.program_id as string)
       : [programId];
   const programIds = programs.slice(0, MAX_PROGRAMS);
-  const sought: Sought = { service, findRequest, term, programId, programIds, period, call, read };
-  const found = term.id === undefined ? await findByText(sought) : await findById(sought, term.id);
+  const context: SearchContext = { service, findRequest, term, programId, programIds, period, call, read };
+  const found = term.id === undefined ? await findByText(context) : await findById(context, term.id);
   const record: SearchResults = { data: groupsOf(found), complete: programs.length <= MAX_PROGRAMS };
   return { record };
 }
@@ -97,7 +97,7 @@ export async function search(
 function groupsOf(found: readonly Found[]): SearchResults['data'] {
   return FOUND_KINDS.flatMap((kind) => {
     const records = new Map<string, FoundRecord>();
-    // What matches in two ways is shown once, as the first.
+    // A record that matches in two ways is shown once, with the first match.
     for (const one of found) {
       const key = `${one.record.program_id} ${one.record.id} ${kind === 'idempotency_key' ? one.record.summary : ''}`;
       if (one.kind === kind && !records.has(key)) records.set(key, one.record);
@@ -107,14 +107,14 @@ function groupsOf(found: readonly Found[]): SearchResults['data'] {
   });
 }
 
-async function findByText(sought: Sought): Promise<readonly Found[]> {
+async function findByText(context: SearchContext): Promise<readonly Found[]> {
   const finders = [findCards, findReferences, findKey, findAmounts, findCode, findNames];
   const found: Found[] = [];
-  for (const find of finders) found.push(...(await find(sought)));
+  for (const find of finders) found.push(...(await find(context)));
   return found;
 }
 
-async function findCards({ term, programIds, read }: Sought): Promise<readonly Found[]> {
+async function findCards({ term, programIds, read }: SearchContext): Promise<readonly Found[]> {
   const { text, cardName, lastFour } = term;
   const named = cardName === undefined ? [] : await read(findCardsByName(programIds, cardName, COUNT));
   const ending = lastFour === undefined ? [] : await read(findCardsByLastFour(programIds, lastFour, COUNT));
@@ -126,7 +126,7 @@ async function findCards({ term, programIds, read }: Sought): Promise<readonly F
   ];
 }
 
-async function findReferences({ term, programIds, read }: Sought): Promise<readonly Found[]> {
+async function findReferences({ term, programIds, read }: SearchContext): Promise<readonly Found[]> {
   const transfers = await read(findTransfersByReference(programIds, term.text, COUNT));
   const movements = await read(findMovementsByReference(programIds, term.text, COUNT));
   return [
@@ -141,7 +141,7 @@ const isOfProgram = (id: OperationId): boolean =>
 const OF_PROGRAMS = KEYED.filter(isOfProgram);
 const OF_OPERATORS = KEYED.filter((id) => !isOfProgram(id));
 
-/** What a use of a key by these operations is about, if that can be shown itself. */
+/** The operations for whose idempotency keys the created record is shown, instead of the key. */
 const SUBJECTS: Readonly<Record<string, 'transfer' | 'reversal' | 'card'>> = {
   create_transfer: 'transfer',
   capture_transfer: 'transfer',
@@ -150,16 +150,16 @@ const SUBJECTS: Readonly<Record<string, 'transfer' | 'reversal' | 'card'>> = {
   create_card: 'card',
 };
 
-/** What an idempotency key made; the key itself, where it was refused or made something else. */
-async function findKey({ term, programId, programIds, read }: Sought): Promise<readonly Found[]> {
+/** What an idempotency key created; the key itself if it was refused, or created something else. */
+async function findKey({ term, programId, programIds, read }: SearchContext): Promise<readonly Found[]> {
   const key = storedKeyOf(term.text);
   const uses = [
     ...(await read(findKeyUses(programIds, OF_PROGRAMS, key, COUNT))),
     ...(programId === null ? await read(findKeyUses([NO_PROGRAM], OF_OPERATORS, key, COUNT)) : []),
   ].map(toKeyUse);
-  const madeBy = (kind: 'transfer' | 'reversal' | 'card'): readonly string[] =>
+  const idsOf = (kind: 'transfer' | 'reversal' | 'card'): readonly string[] =>
     uses.filter((use) => SUBJECTS[use.operation] === kind).flatMap(({ subjectId }) => subjectId ?? []);
-  const [transfers, reversals, cards] = [madeBy('transfer'), madeBy('reversal'), madeBy('card')];
+  const [transfers, reversals, cards] = [idsOf('transfer'), idsOf('reversal'), idsOf('card')];
   const isShown = ({ operation, subjectId }: KeyUse): boolean => subjectId !== null && operation in SUBJECTS;
   const readAll = async (ids: readonly string[], find: typeof findTransfersById): Promise<readonly Row[]> =>
     ids.length === 0 ? [] : await read(find([...new Set(uses.map((use) => use.programId))], ids, COUNT));
@@ -171,7 +171,7 @@ async function findKey({ term, programId, programIds, read }: Sought): Promise<r
   ];
 }
 
-async function findAmounts({ term, programIds, period, read }: Sought): Promise<readonly Found[]> {
+async function findAmounts({ term, programIds, period, read }: SearchContext): Promise<readonly Found[]> {
   const { amounts } = term;
   if (amounts.length === 0 || programIds.length === 0) return [];
   const maxExamined = Math.max(COUNT, Math.floor(MAX_AMOUNTS_EXAMINED / (programIds.length * amounts.length)));
@@ -179,8 +179,8 @@ async function findAmounts({ term, programIds, period, read }: Sought): Promise<
   return rows.map((row) => foundTransfer(toTransfer(row), 'amount'));
 }
 
-/** The page of an error code, and the latest requests that failed with it. */
-async function findCode({ term, programId, period, read }: Sought): Promise<readonly Found[]> {
+/** Finds an error code, and the latest requests that failed with it. */
+async function findCode({ term, programId, period, read }: SearchContext): Promise<readonly Found[]> {
   const { text: code } = term;
   if (!isErrorCode(code)) return [];
   const filter = { after: null, count: COUNT, programId, codes: [code], operation: null, cardName: null, ...period };
@@ -188,13 +188,13 @@ async function findCode({ term, programId, period, read }: Sought): Promise<read
   return [foundCode(code, ERRORS[code].meaning), ...rows.map((row) => foundRequest(toLoggedError(row), 'error_code'))];
 }
 
-/** Shorter texts are in too many names to mean one of them. */
+/** Shorter texts are part of too many names. */
 const MIN_NAME_LENGTH = 3;
 
-/** Holders that are compared with a part of a name: some hundredths of a second. */
+/** Maximum number of holders that are compared with a part of a name: some hundredths of a second. */
 const MAX_HOLDERS_EXAMINED = 20_000;
 
-async function findNames({ term, programId, programIds, read }: Sought): Promise<readonly Found[]> {
+async function findNames({ term, programId, programIds, read }: SearchContext): Promise<readonly Found[]> {
   const { text } = term;
   if (text.length < MIN_NAME_LENGTH || term.amounts.length > 0) return [];
   const cards = await read(findCardsByPartOfHolder(programIds, text, MAX_HOLDERS_EXAMINED, COUNT));

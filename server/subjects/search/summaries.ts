@@ -18,12 +18,12 @@ import type {
 } from '../../store/search/find-others.ts';
 import type { WebhookDetails } from '../../store/webhooks/webhook.ts';
 
-/** Something that was found, with its kind. */
+/** A record that was found, with its kind. */
 export type Found = { readonly kind: (typeof FOUND_KINDS)[number]; readonly record: FoundRecord };
 
 type Match = FoundRecord['matched'];
 
-/** The words of a result: its parts as they are stored become what the contract shows. */
+/** A result as the contract shows it, from stored values. */
 function found(
   kind: Found['kind'],
   id: string,
@@ -36,7 +36,6 @@ function found(
   return { kind, record: { id, program_id, matched, summary, created_at } };
 }
 
-/** A transfer. */
 export function foundTransfer(transfer: Transfer, matched: Match): Found {
   const { amount, currency, cardName, destinationCardName, status } = transfer;
   const money = formatMoney(amount, currency);
@@ -48,7 +47,7 @@ export function foundTransfer(transfer: Transfer, matched: Match): Found {
   return found('transfer', toWireId('tr', transfer.transferId), matched, `${what}: ${status}`, transfer);
 }
 
-/** A card. Its line does not say who holds it. */
+/** The summary of a card does not name its holder. */
 export function foundCard(details: CardDetails, matched: Match): Found {
   const { card, account, lastFour, createdAt } = details;
   const digits = lastFour === null ? '' : ` ending in ${lastFour}`;
@@ -64,13 +63,12 @@ export function foundRequest(error: LoggedError, matched: Match): Found {
   return found('request', toWireId('req', requestId), matched, summary, { programId, createdAt: timeOfId(requestId) });
 }
 
-/** What a request did, in the sentence of its page. */
+/** A request, with the summary of its record. */
 export function foundRequestRecord({ request_id, program_id, summary, received_at }: RequestRecord): Found {
   const record = { id: request_id, program_id, matched: 'id', summary, created_at: received_at } as const;
   return { kind: 'request', record };
 }
 
-/** A reversal. */
 export function foundReversal(reversal: ReturnType<typeof toFoundReversal>, matched: Match): Found {
   const { reversalId, transferId, amount, currency } = reversal;
   const summary = `Reversal of ${formatMoney(amount, currency)} of ${toWireId('tr', transferId)}`;
@@ -84,7 +82,7 @@ export function foundMovement(movement: ReturnType<typeof toFoundMovement>, matc
   return found(kind, toWireId(prefix, movementId), matched, `${name} of ${formatMoney(amount, currency)}`, movement);
 }
 
-/** The prefix of what an operation creates, if the key's line names it. */
+/** The prefix of the id that an operation creates, if the summary of its key names that. */
 const CREATED: Readonly<Record<string, IdentifierPrefix>> = {
   create_deposit: 'dep',
   create_withdrawal: 'wd',
@@ -95,7 +93,7 @@ const CREATED: Readonly<Record<string, IdentifierPrefix>> = {
   create_operator_webhook: 'wh',
 };
 
-/** A use of an idempotency key that led to no transfer, card or reversal. */
+/** A use of an idempotency key that created no transfer, card or reversal. */
 export function foundKeyUse(key: string, use: KeyUse): Found {
   const { operation, status, subjectId, code, requestId } = use;
   const prefix = CREATED[operation];
@@ -106,36 +104,31 @@ export function foundKeyUse(key: string, use: KeyUse): Found {
   return found('idempotency_key', key, 'idempotency_key', summary, use);
 }
 
-/** An event. */
 export function foundEvent(event: StoredEvent): Found {
   return found('event', toWireId('evt', event.eventId), 'id', `Event ${event.type} about ${event.subjectId}`, event);
 }
 
-/** A card program. */
 export function foundProgram(program: ReturnType<typeof toFoundProgram>, matched: Match): Found {
   const { programId, name, currency } = program;
   return found('program', toWireId('prog', programId), matched, `Card program ${name} in ${currency}`, program);
 }
 
-/** A webhook. Of its URL only the host is shown: the rest can have secrets. */
+/** Of the URL of a webhook only the host is shown, because the rest may contain secrets. */
 export function foundWebhook(webhook: WebhookDetails): Found {
   const summary = `Webhook to ${new URL(webhook.url).host}: ${webhook.status}`;
   return found('webhook', toWireId('wh', webhook.webhookId), 'id', summary, webhook);
 }
 
-/** An API key. */
 export function foundKey(key: ReturnType<typeof toFoundKey>, matched: Match): Found {
   const state = key.revokedAt === null ? '' : ', revoked';
   return found('api_key', toWireId('key', key.keyId), matched, `API key ${key.name}${state}`, key);
 }
 
-/** An entry of the audit log. */
 export function foundAuditEntry(entry: ReturnType<typeof toFoundAuditEntry>): Found {
   const summary = `Audit entry ${entry.position}: ${entry.action} by ${entry.actor}`;
   return found('audit_entry', toWireId('aud', entry.entryId), 'id', summary, entry);
 }
 
-/** An error code. */
 export function foundCode(code: string, meaning: string): Found {
   return found('error_code', code, 'error_code', meaning, { programId: null, createdAt: null });
 }

@@ -5,12 +5,12 @@ import { readRows } from '../../calls/read-rows.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { type FoundSession, findSession, toFoundSession } from '../../store/session.ts';
 
-// Invariant: A session ends in every process within a second of its key's revocation, expiry or roll, of its own
-//   end, and when it is idle or too old
+// Invariant: A session is refused in every process within a second of its end, also if it ends because its key was
+//   revoked, has expired or was rolled, or because it is idle or too old
 // Kept by: this file; the key is locked when a session begins (`create-session.ts`)
 // Tested by: `test/security/sessions.test.ts`, `test/mutants/sessions.ts`
 
-/** How long a session is accepted from the cache: after it, one that was ended is refused everywhere. */
+/** How long a session is accepted from the cache, in milliseconds: one that was ended is refused everywhere after it. */
 const CACHED_MILLISECONDS = 1000;
 
 /** Maximum number of cached sessions; beyond it the cache is cleared. */
@@ -19,9 +19,9 @@ const MAX_CACHED = 10_000;
 /** 256 random bits in base64url. */
 const FORM = /^[A-Za-z0-9_-]{43}$/;
 
-type Bearing = Extract<Caller, { readonly keyId: string }>;
+type KeyCaller = Extract<Caller, { readonly keyId: string }>;
 
-type Known = { readonly caller: Bearing; readonly until: number };
+type Known = { readonly caller: KeyCaller; readonly until: number };
 
 type LookUp = { readonly startedAt: number; readonly known: Promise<Known> };
 
@@ -35,21 +35,20 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Whoever is told that a session and its key were used; neither may throw. */
+/** Called when a session and its key were used; neither may throw. */
 export type SessionUses = {
   readonly noteSession: (sessionId: string) => void;
   readonly noteKey: (keyId: string) => void;
 };
 
 /**
- * Creates the check of sessions: it gives the caller of a token, or throws a Refusal `unauthenticated`. A failure of the
+ * Creates the check of sessions: it returns the caller of a token, or throws a Refusal `unauthenticated`. A failure of the
  * database is a failure of the operation, never a 401.
  *
- * A session is found by the hash of its token, at most once a second. Its end, and the end of its key by revocation,
- * expiry or roll, are seen within that second, counted from the start of the look-up as for keys.
+ * A session is looked up by the hash of its token, at most once a second. Its end, and that of its key, take effect within
+ * a second, counted from the start of the look-up as for keys.
  *
- * With `isActive` somebody does something, which puts off the end of an idle session; a page that only asks what is new
- * does not.
+ * `isActive` says that the user did something, which keeps the session from becoming idle; a page that only polls does not.
  */
 export function openSessionAuthentication(
   database: Database,
@@ -92,7 +91,7 @@ export function openSessionAuthentication(
   };
 }
 
-function toCaller(session: FoundSession | undefined): Bearing {
+function toCaller(session: FoundSession | undefined): KeyCaller {
   if (session === undefined) throw refuse('The session is unknown, or it was ended.', 'session unknown');
   const { sessionId, keyId, programId, scopes } = session;
   const ended = (how: string): Refusal => refuse(`The session has ended${how}`, 'session ended', keyId);

@@ -13,8 +13,8 @@ import { getSession } from './get-session.ts';
 import { toSessionRecord } from './read-sessions.ts';
 
 /**
- * create_session: a session of the key of the request. The token is in the cookie of the response, and nowhere else. The key
- * is locked, so that no session begins after the key was revoked or rolled.
+ * create_session: a session for the key of the request. Only the cookie of the response contains its token. The key is
+ * locked, so that no session begins after the key was revoked or rolled.
  */
 export async function createSession(
   mode: CurrentSession['mode'],

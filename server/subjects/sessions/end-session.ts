@@ -51,7 +51,7 @@ function sessionMissing(sentId: string): Refusal {
   return new Refusal('session_not_found', `There is no session with the id '${sentId}' that has not ended.`);
 }
 
-/** The record of a session that ends now, and what ends it. */
+/** The record of a session that ends now, and the statements that end it. */
 function endOf(call: Call<'delete_session' | 'revoke_session'>, row: Row) {
   const session = toListedSession(row);
   const { current: _, idle_ends_at: __, ends_at: ___, ...known } = toSessionRecord(session, undefined);

@@ -12,8 +12,8 @@ import { endsOf } from './read-sessions.ts';
 type Mode = CurrentSession['mode'];
 
 /**
- * get_session: who is calling. Without a key it needs nothing of the database but the name of a program, which it can do
- * without: a sandbox says it while its database is stopped.
+ * get_session: who is calling. Without a key it reads only the name of a program, and returns null for that if it cannot be
+ * read: so it also works while the database of a sandbox is stopped.
  */
 export async function getSession(
   mode: Mode,
@@ -47,9 +47,9 @@ function withoutKey(mode: Mode, program: Row | undefined): CurrentSession {
   };
 }
 
-type Bearing = Extract<Caller, { readonly keyId: string }>;
+type KeyCaller = Extract<Caller, { readonly keyId: string }>;
 
-function withKey(mode: Mode, caller: Bearing, names: CallerNames | undefined): CurrentSession {
+function withKey(mode: Mode, caller: KeyCaller, names: CallerNames | undefined): CurrentSession {
   const isBound = caller.kind === 'program_key';
   return {
     mode,
@@ -67,7 +67,7 @@ function withKey(mode: Mode, caller: Bearing, names: CallerNames | undefined): C
   };
 }
 
-function sessionOf({ sessionId }: Bearing, names: CallerNames | undefined) {
+function sessionOf({ sessionId }: KeyCaller, names: CallerNames | undefined) {
   const { sessionCreatedAt, lastActiveAt } = names ?? {};
   if (sessionId === undefined || !sessionCreatedAt || !lastActiveAt) return NO_SESSION;
   return {

@@ -4,9 +4,9 @@ import { noteSessionUses } from '../../store/session.ts';
 /** Maximum number of sessions in one statement, which keeps it well within its time limit. */
 const PORTION = 1000;
 
-/** Uses of sessions that are written by a job, not by the requests. */
+/** Uses of sessions, which a job writes, so that requests need not. */
 export type SessionUseNotes = {
-  /** Notes a use now; costs the request a map entry. */
+  /** Notes a use at this moment, at the cost of a map entry. */
   readonly note: (sessionId: string) => void;
   /** Writes when sessions were last used. What could not be written is written the next time. */
   readonly write: () => Promise<void>;
@@ -25,7 +25,7 @@ export function openSessionUses(database: Database): SessionUseNotes {
         const now = performance.now();
         const uses = portion.map(([sessionId, usedAt]) => ({ sessionId, age: Math.round(now - usedAt) }));
         await database.read(noteSessionUses(uses));
-        // A later use stays for the next time.
+        // A use that was noted meanwhile is kept for the next time.
         for (const [sessionId, usedAt] of portion) if (noted.get(sessionId) === usedAt) noted.delete(sessionId);
       }
     },

@@ -4,8 +4,8 @@ import { durationOf, type Facts, findConcerns } from './concerns.ts';
 
 const MOMENT = '2030-01-31T12:00:00.000Z';
 
-/** A service that is short of nothing. */
-const WELL: Facts = {
+/** A service without concerns. */
+const HEALTHY: Facts = {
   version: '1.0.0',
   mode: 'live',
   host: 'one',
@@ -38,52 +38,52 @@ const WELL: Facts = {
   uncopiedSeconds: 86_400,
 };
 
-/** What is different of a service that is short of something, and what is said of it. */
-const SHORT: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegExp]>>> = {
-  few_connections: [{ readiness: { ...WELL.readiness, reason: 'few_connections' } }, /It may open 27, 1 are in use/],
+/** For each concern, how a service differs that has it, and its message. */
+const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegExp]>>> = {
+  few_connections: [{ readiness: { ...HEALTHY.readiness, reason: 'few_connections' } }, /It may open 27, 1 are in use/],
   schema_newer: [{ schema: { state: 'newer_usable', newest_migration: '0002_x.sql' } }, /newer version/],
   service_disabled: [{ switch: { service_disabled: false, programs_disabled: 1 } }, /^Transfers of 1 card program are/],
-  delivery_off: [{ webhooks: { ...WELL.webhooks, delivery: 'off' } }, /does not deliver/],
+  delivery_off: [{ webhooks: { ...HEALTHY.webhooks, delivery: 'off' } }, /does not deliver/],
   webhooks_failing: [
-    { webhooks: { ...WELL.webhooks, failing: 2 } },
+    { webhooks: { ...HEALTHY.webhooks, failing: 2 } },
     /^2 webhooks failing for 15 minutes or more, 0 paused/,
   ],
-  error_spool_filling: [{ error_log: { ...WELL.error_log, spool_bytes: 26 } }, /^26 bytes of errors wait/],
-  errors_dropped: [{ error_log: { ...WELL.error_log, dropped: 1 } }, /^1 error could not be recorded/],
+  error_spool_filling: [{ error_log: { ...HEALTHY.error_log, spool_bytes: 26 } }, /^26 bytes of errors wait/],
+  errors_dropped: [{ error_log: { ...HEALTHY.error_log, dropped: 1 } }, /^1 error could not be recorded/],
   relay_late: [{ relay_lag_seconds: 61 }, /the oldest has waited for 61 seconds/],
   due_transfers_late: [{ due_late_seconds: 3_600 }, /is 60 minutes late/],
   books_not_verified: [{ unverifiedSeconds: 9 * 3_600 }, /last verified 9 hours ago/],
   books_not_balanced: [{ books: { verified_at: MOMENT, balanced: false } }, /do not balance/],
   funding_low: [{ funding_low: 2 }, /of 2 card programs is below/],
-  replication_late: [{ database: { ...WELL.database, replication_lag_bytes: 1e9 } }, /1000000000 bytes behind/],
+  replication_late: [{ database: { ...HEALTHY.database, replication_lag_bytes: 1e9 } }, /1000000000 bytes behind/],
   archiving_failing: [{ isArchivingFailing: true }, /cannot be archived/],
   backup_overdue: [{ uncopiedSeconds: 9 * 86_400 }, /last copied 9 days ago/],
 };
 
-test('a service that is short of nothing has no concerns', () => {
-  expect(findConcerns(WELL)).toEqual([]);
+test('a healthy service has no concerns', () => {
+  expect(findConcerns(HEALTHY)).toEqual([]);
 });
 
-test.each(CONCERNS.filter((name) => SHORT[name] !== undefined))('%s', (name) => {
-  const [difference, message] = SHORT[name] ?? [{}, /./];
-  expect(findConcerns({ ...WELL, ...difference })).toEqual([
+test.each(CONCERNS.filter((name) => DEGRADED[name] !== undefined))('%s', (name) => {
+  const [difference, message] = DEGRADED[name] ?? [{}, /./];
+  expect(findConcerns({ ...HEALTHY, ...difference })).toEqual([
     { name, message: expect.stringMatching(message), runbook: expect.stringMatching(/^docs\/runbook\/[a-z-]+\.md$/) },
   ]);
 });
 
-test('a webhook that was paused a moment ago resumes by itself', () => {
-  expect(findConcerns({ ...WELL, webhooks: { ...WELL.webhooks, paused: 1 } })).toEqual([]);
+test('a paused webhook is no concern until it has failed for long', () => {
+  expect(findConcerns({ ...HEALTHY, webhooks: { ...HEALTHY.webhooks, paused: 1 } })).toEqual([]);
 });
 
-test('a ledger whose verification takes long is verified less often', () => {
-  expect(findConcerns({ ...WELL, unverifiedSeconds: 9 * 3_600, verificationSeconds: 3_600 })).toEqual([]);
+test('a ledger whose verification takes long may be verified less often', () => {
+  expect(findConcerns({ ...HEALTHY, unverifiedSeconds: 9 * 3_600, verificationSeconds: 3_600 })).toEqual([]);
 });
 
-test('what is not known is no concern', () => {
+test('unknown figures are no concern', () => {
   const unknown: Facts = {
-    ...WELL,
+    ...HEALTHY,
     schema: { state: null, newest_migration: null },
-    database: { ...WELL.database, state: 'silent', standbys: null, replication_lag_bytes: null },
+    database: { ...HEALTHY.database, state: 'silent', standbys: null, replication_lag_bytes: null },
     webhooks: { delivery: 'running', enabled: null, paused: null, failing: null, oldest_undelivered_seconds: null },
     relay_lag_seconds: null,
     due_late_seconds: null,

@@ -22,45 +22,44 @@ const PAGES: Readonly<Record<Concern, RunbookPage>> = {
   backup_overdue: 'backup-overdue',
 };
 
-/** The job runs every second. The limits are those of ops/alerts.yml. */
+/** The job for due transfers runs every second. This and the limits below are those of ops/alerts.yml. */
 const MAX_LATE_SECONDS = 60;
 
-/** The relay runs four times a second at least. */
+/** The relay runs at least four times a second. */
 const MAX_RELAY_LAG_SECONDS = 30;
 
-/** The oldest event of a webhook that works; a retry takes longer than this only after several failures. */
+/** Maximum age of an undelivered event of a webhook that works: retries are later only after several failures. */
 const MAX_UNDELIVERED_SECONDS = 300;
 
-/** The books are verified within an hour; where that takes more than two minutes, less often. As in ops/alerts.yml. */
+/** The books are verified every hour, or less often if that takes more than two minutes. */
 const MAX_UNVERIFIED_SECONDS = 3_600;
 const MAX_UNVERIFIED_FACTOR = 25;
 
-/** A copy is taken every week, and the first one when the service starts; 100 GB take an hour. */
+/** A base backup is taken every week, and the first one when the service starts; 100 GB take an hour. */
 const MAX_UNCOPIED_SECONDS = 8 * 86_400;
 const MAX_FIRST_COPY_SECONDS = 2 * 3_600;
 
-/** Four files of the write-ahead log. */
+/** Four segments of the write-ahead log. */
 const MAX_REPLICATION_LAG_BYTES = 64 * 1_048_576;
 
-/** The share of the spool that may be used before there is little left. */
+/** The share of the spool that may be used without a concern. */
 const MAX_SPOOL_SHARE = 0.2;
 
-/** What is looked at besides the status itself. */
+/** The facts that are checked: the status itself, and some ages. */
 export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> & Ages;
 
-/** How old some things are. */
 export type Ages = {
-  /** How long the books have not been verified; null where that is not known. */
+  /** The time since the books were last verified; null if it is not known. */
   readonly unverifiedSeconds: number | null;
   /** How long the last verification took. */
   readonly verificationSeconds: number;
   /** Whether the last attempt to archive the write-ahead log failed. */
   readonly isArchivingFailing: boolean;
-  /** How long ago the ledger was last copied; null where the service takes no backups. */
+  /** The time since the last base backup; null if the service takes no backups. */
   readonly uncopiedSeconds: number | null;
 };
 
-/** What a service is short of; nothing of what is not known. */
+/** The concerns about a service. Unknown figures cause none. */
 export function findConcerns(facts: Facts): ServiceStatus['degraded'] {
   const found = Object.entries(CHECKS).flatMap(([name, check]) => {
     const message = check(facts);
@@ -86,7 +85,7 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
   delivery_off: ({ webhooks }) => when(webhooks.delivery === 'off', 'This process does not deliver to webhooks.'),
   webhooks_failing: ({ webhooks: { failing, paused, oldest_undelivered_seconds: oldest } }) =>
     when(
-      // A webhook is paused after a minute of failures, and resumes by itself.
+      // Paused webhooks alone are no concern: after a minute of failures they are paused, and they resume by themselves.
       (failing ?? 0) > 0 || (oldest ?? 0) > MAX_UNDELIVERED_SECONDS,
       `${counted(failing, 'webhook')} failing for 15 minutes or more, ${paused ?? 0} paused; the oldest event that waits for an enabled ` +
         `webhook is ${durationOf(oldest ?? 0)} old.`,
@@ -135,7 +134,7 @@ function counted(count: number | null, one: string): string {
   return `${count ?? 0} ${one}${count === 1 ? '' : 's'}`;
 }
 
-/** A time in the largest unit of which there are two. */
+/** A duration, in the largest unit of which it has at least two. */
 export function durationOf(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} seconds`;
   if (seconds < 7_200) return `${Math.round(seconds / 60)} minutes`;

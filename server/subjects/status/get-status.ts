@@ -19,10 +19,10 @@ import { findSchemaState, READ_NEWEST_MIGRATION, type SchemaState } from '../../
 import { type Ages, findConcerns } from './concerns.ts';
 import type { StatusSources } from './sources.ts';
 
-/** Time for each part that is read from the database; a part that takes longer is not known. All are read at once. */
+/** Time limit for each part that is read from the database; a part that takes longer is unknown. All are read at once. */
 const READ_MILLISECONDS = 2_000;
 
-/** What is read from the database; undefined is what could not be read. */
+/** The parts that are read from the database; those that could not be read are undefined. */
 type Parts = {
   readonly ledger: LedgerFigures | undefined;
   readonly webhooks: WebhookFigures | undefined;
@@ -31,8 +31,8 @@ type Parts = {
 };
 
 /**
- * get_status: what the process knows of itself, and what it reads from the database at once, each part with a limit of
- * time. Whatever cannot be read is null and named, so that the status is of use when the database is down.
+ * get_status: what the process knows of itself, and parts that are read from the database concurrently, each with a time
+ * limit. Parts that cannot be read are null and listed as unknown, so that the status is useful when the database is down.
  */
 export async function getStatus(sources: StatusSources, service: Service): Promise<Reply<'get_status'>> {
   return { record: await readStatus(sources, service) };
@@ -55,7 +55,7 @@ async function readSchema(database: Database): Promise<Parts['schema']> {
   return { state, newest: row?.name === null || row === undefined ? null : String(row.name) };
 }
 
-/** Undefined when it fails or takes too long; what then still runs ends by the limits of its connection. */
+/** Undefined if the reading fails or takes too long; the limits of its connection then end the statement. */
 async function inTime<Figures>(reading: Promise<Figures>): Promise<Figures | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<undefined>((resolve) => {
@@ -126,7 +126,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
   };
 }
 
-/** How old the last verification and the last copy are; since the start of the process where there is none. */
+/** The ages of the last verification and the last base backup, or of the process if there is none. */
 function agesOf({ backups }: StatusSources, { ledger, server }: Parts, uptimeSeconds: number): Ages {
   const since = (time: number | null | undefined): number =>
     time === null || time === undefined ? uptimeSeconds : (databaseTime() - time) / 1000;
@@ -138,7 +138,7 @@ function agesOf({ backups }: StatusSources, { ledger, server }: Parts, uptimeSec
   };
 }
 
-/** A database that has just responded is up, whatever else is wrong; of another one the reason says what is known. */
+/** A database that has just responded is up; otherwise its state follows from the embedded server, or the readiness. */
 function databaseState({ embedded }: StatusSources, reason: ReadinessReason, parts: Parts): DatabaseState {
   if (STATUS_PARTS.some((part) => parts[part] !== undefined)) return 'up';
   const state = embedded?.() ?? 'running';

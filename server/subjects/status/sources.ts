@@ -9,9 +9,9 @@ export type StatusSources = {
     readonly find: () => Promise<ReadinessReason>;
     readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
   };
-  /** The embedded server, as its supervisor sees it; undefined for another one. */
+  /** The state of the embedded server according to its supervisor; undefined for an external server. */
   readonly embedded: (() => Exclude<DatabaseState, 'up' | 'silent'> | 'running') | undefined;
-  /** Connections that the process may have, those in use, idle ones, and requests that wait for one. */
+  /** The maximum number of connections, those in use, idle ones, and the requests that wait for one. */
   readonly connections: () => {
     readonly max: number;
     readonly inUse: number;
@@ -19,10 +19,10 @@ export type StatusSources = {
     readonly waiting: number;
   };
   readonly delivery: () => DeliveryState;
-  /** The backups of the embedded database; undefined where the service takes none. */
+  /** The backups of the embedded database; undefined if the service takes none. */
   readonly backups:
     | (() => { readonly lastCopyAt: Date | undefined; readonly coveredUntil: Date | undefined })
     | undefined;
-  /** Errors that wait on this machine, and those that could not be recorded. */
+  /** The size of the error spool, and how many errors could not be recorded. */
   readonly errors: () => { readonly spoolBytes: number; readonly maxSpoolBytes: number; readonly dropped: number };
 };

@@ -31,7 +31,7 @@ const GOES_ON: SwitchPreview['goes_on'] = [
   'Reads, statements and exports, events and webhooks, changes of cards, and deposits and withdrawals of funding.',
 ];
 
-/** preview_switch: what a change of the switch would reach. Reads only; the change may find something else. */
+/** preview_switch: what a change of the switch would affect. Changes nothing, and the state may differ by the time of the change. */
 export async function previewSwitch(service: Service, call: Call<'preview_switch'>): Promise<Reply<'preview_switch'>> {
   const { program_id: sentId, type = null } = call.query;
   if (type !== null && sentId === undefined) {
@@ -79,7 +79,7 @@ function countSince(counts: readonly HourlyCount[], since: number): SwitchPrevie
   return { since: new Date(since).toISOString(), transfers };
 }
 
-/** Each of these statements has one row, whatever the ledger contains. */
+/** Each of these statements returns exactly one row, whatever the ledger contains. */
 function onlyRow([row]: readonly Row[]): Row {
   if (row === undefined) throw new Error('the statement returned no row');
   return row;

@@ -27,8 +27,8 @@ export async function getSwitch(service: Service): Promise<Reply<'get_switch'>> 
 }
 
 /**
- * change_switch: disables or enables a scope. It waits until every transaction that moves money has ended and holds back
- * new ones, so that nothing in scope completes after the response.
+ * change_switch: disables or enables a scope. It waits until every transaction that moves money has ended, and blocks new
+ * ones meanwhile, so that nothing in scope completes after the response.
  */
 export async function changeSwitch(service: Service, call: Call<'change_switch'>): Promise<Reply<'change_switch'>> {
   const { body } = call;
@@ -62,7 +62,7 @@ export async function changeSwitch(service: Service, call: Call<'change_switch'>
   });
 }
 
-/** One event for operators, and one for the card program, or for every program, without what only operators see. */
+/** An event for operators, and one without reason and actor for the card program, or for every program. */
 function changeEvents(record: SwitchRecord, programId: string | null): readonly DomainEvent[] {
   const { reason: _reason, actor: _actor, ...shown }: SwitchChangeRecord & SwitchRecord = record;
   const event = { type: 'switch.changed' as const, subjectId: record.program_id ?? 'service' };

@@ -11,8 +11,8 @@ import { readFacts } from './read-facts.ts';
 import { stepsOf, truncationsOf } from './steps.ts';
 
 /**
- * get_transfer_timeline: the transfer, whether its money moved, what happened to it in order, and what is likely the same
- * transfer once more; or `transfer_not_found`. Everything is of the transfer as it was read first.
+ * get_transfer_timeline: the transfer, whether its money moved, what happened to it in order, and its likely duplicates; or
+ * `transfer_not_found`. Later changes than those of the transfer as it was first read are left out.
  */
 export async function getTransferTimeline(
   service: Service,
@@ -36,7 +36,7 @@ export async function getTransferTimeline(
   return { record };
 }
 
-/** The error code of a failed transfer, with the name that it has today. */
+/** The error code of a failed transfer, under its current name. */
 function errorCodeOf(transfer: Transfer): string | null {
   return toTransferRecord(transfer).error?.Code ?? null;
 }

@@ -15,7 +15,7 @@ import { readTransfers, toTransfer } from '../../store/transfers/transfer.ts';
 import { type Attempt, readAttemptsOfEvents, toAttempt } from '../../store/webhooks/attempt.ts';
 import { readWaitsOfEvents, toWait, type Wait } from '../../store/webhooks/delivery.ts';
 
-/** What a timeline shows at most of each kind. */
+/** How much of each kind a timeline shows at most. */
 export const TIMELINE_LIMITS = {
   reversals: 50,
   attemptsOfEvent: 50,
@@ -35,11 +35,11 @@ export type TimelineFacts = {
   readonly postings: readonly CausedPosting[];
   readonly events: readonly SubjectEvent[];
   readonly attempts: readonly Attempt[];
-  /** Events that wait for webhooks which are paused or disabled. */
+  /** Events that wait for paused or disabled webhooks. */
   readonly waits: readonly Wait[];
   readonly errors: readonly LoggedError[];
   readonly duplicates: readonly Transfer[];
-  /** What there may be more of. */
+  /** Of which kinds there may be more. */
   readonly isCutShort: {
     readonly reversals: boolean;
     readonly attempts: boolean;
@@ -54,10 +54,10 @@ const ACTIONS = ['capture_transfer', 'cancel_transfer', 'reverse_transfer', 'upd
 
 const SECOND = 1000;
 
-/** A request is answered within 5 s, so its transaction has begun by then; the rest is for clocks that differ. */
+/** A request is answered within 5 s, so its transaction has begun by then; the rest allows for differing clocks. */
 const LONGEST_REQUEST = 10 * SECOND;
 
-/** How long after its time a hold ends, or a scheduled transfer is made, where nothing keeps the job from it. */
+/** How late the job normally releases an expired hold or executes a scheduled transfer, at most. */
 const JOB_DELAY = 10 * SECOND;
 
 /** Times of one decision differ by less than this. */
@@ -65,30 +65,30 @@ const SAME_MOMENT = SECOND;
 
 const DAY = 24 * 60 * 60 * SECOND;
 
-/** Transactions that are looked at for the events of one moment, and lines of a statement for a posting. */
+/** Maximum number of transactions that are searched for the events of one moment, and of lines for a posting. */
 const PLACES = { maxExamined: 5000, count: 20 } as const;
 const POSTING_LOOK = 300;
 
-/** Errors that are looked at, from either end, for the card and for each action. */
+/** Maximum number of errors that are compared, from either end, for the card and for each action. */
 const MAX_ERRORS_EXAMINED = 500;
 
-/** Transfers of the card that are compared with this one. */
+/** Maximum number of transfers of the card that are compared with this one. */
 const MAX_DUPLICATES_EXAMINED = 5000;
 
 /**
  * Reads what is stored about a transfer. Each statement is bounded and waits for its turn among the long reads, so that
- * nobody who looks at transfers takes the connections of those who make them.
+ * requests that move money always find a connection.
  */
 export async function readFacts(database: Database, call: TurnCall, transfer: Transfer): Promise<TimelineFacts> {
   const read = (statement: Statement): Promise<readonly Row[]> => readInTurn(call, () => readRows(database, statement));
-  const { reversals, isCut } = await findReversals(transfer, read);
+  const { reversals, isCutShort } = await findReversals(transfer, read);
   const [postings, events, about, alike] = await Promise.all([
     findPostings(transfer, reversals, read),
     findEvents(database, call, transfer, reversals),
     findErrors(transfer, read),
     findDuplicates(transfer, read),
   ]);
-  // First what waits: what is sent in between is then shown as an attempt, too, and not left out.
+  // Waits are read first: an event that is sent in between is then shown twice, and not left out.
   const waits = await findWaits(transfer.programId, events, read);
   const found = await findAttempts(events, read);
   return {
@@ -102,8 +102,8 @@ export async function readFacts(database: Database, call: TurnCall, transfer: Tr
     errors: about.errors,
     duplicates: alike.duplicates,
     isCutShort: {
-      reversals: isCut,
-      attempts: found.isCut,
+      reversals: isCutShort,
+      attempts: found.isCutShort,
       waits: waits.length > TIMELINE_LIMITS.waits,
       errors: about.isCutShort,
       duplicates: alike.duplicates.length === TIMELINE_LIMITS.duplicates,
@@ -113,18 +113,18 @@ export async function readFacts(database: Database, call: TurnCall, transfer: Tr
 
 type Read = (statement: Statement) => Promise<readonly Row[]>;
 
-/** The reversals that the transfer knows of: one that was committed after it was read is left out. */
+/** The reversals up to the time at which the transfer was read; later ones are left out. */
 async function findReversals(
   transfer: Transfer,
   read: Read,
-): Promise<{ readonly reversals: readonly Reversal[]; readonly isCut: boolean }> {
-  if (transfer.reversedAmount === 0n) return { reversals: [], isCut: false };
+): Promise<{ readonly reversals: readonly Reversal[]; readonly isCutShort: boolean }> {
+  if (transfer.reversedAmount === 0n) return { reversals: [], isCutShort: false };
   const rows = await read(listReversals(transfer, null, TIMELINE_LIMITS.reversals + 1));
-  const isCut = rows.length > TIMELINE_LIMITS.reversals;
+  const isCutShort = rows.length > TIMELINE_LIMITS.reversals;
   const reversals = rows.slice(0, TIMELINE_LIMITS.reversals).map(toReversal);
   let sum = reversals.reduce((total, { amount }) => total + amount, 0n);
   while (sum > transfer.reversedAmount) sum -= reversals.shift()?.amount ?? sum;
-  return { reversals: reversals.toReversed(), isCut };
+  return { reversals: reversals.toReversed(), isCutShort };
 }
 
 async function findPostings(
@@ -157,7 +157,7 @@ async function findEvents(
   }
 }
 
-/** The moments at which something happened whose event is wanted, each once. */
+/** The distinct moments at which something happened that has an event. */
 function momentsOf(transfer: Transfer, reversals: readonly Reversal[]): readonly EventMoment[] {
   const { createdAt, completedAt, updatedAt, scheduledFor, expiresAt, status, requestId } = transfer;
   const moments = [ofRequest(requestId, createdAt)];
@@ -228,10 +228,10 @@ async function findDuplicates(
 async function findAttempts(
   events: readonly SubjectEvent[],
   read: Read,
-): Promise<{ readonly attempts: readonly Attempt[]; readonly isCut: boolean }> {
-  if (events.length === 0) return { attempts: [], isCut: false };
+): Promise<{ readonly attempts: readonly Attempt[]; readonly isCutShort: boolean }> {
+  if (events.length === 0) return { attempts: [], isCutShort: false };
   const { attemptsOfEvent, attempts: most } = TIMELINE_LIMITS;
-  // For the partitions: no event is sent before its transaction began.
+  // Limits the partitions that are read: no event is sent before its transaction began.
   const since = new Date(Math.min(...events.map(({ begunAt }) => begunAt.getTime())) - SECOND);
   const ids = events.map(({ eventId }) => eventId);
   const found = (await read(readAttemptsOfEvents(ids, since, attemptsOfEvent + 1))).map(toAttempt);
@@ -239,7 +239,7 @@ async function findAttempts(
     ({ length }) => length > attemptsOfEvent,
   );
   const attempts = found.toSorted((left, right) => left.startedAt - right.startedAt).slice(-most);
-  return { attempts, isCut: isOneCut || attempts.length < found.length };
+  return { attempts, isCutShort: isOneCut || attempts.length < found.length };
 }
 
 async function findWaits(programId: string, events: readonly SubjectEvent[], read: Read): Promise<readonly Wait[]> {

@@ -12,12 +12,12 @@ import type { Wait } from '../../store/webhooks/delivery.ts';
 import { TIMELINE_LIMITS, type TimelineFacts } from './read-facts.ts';
 
 /**
- * A step, and when it was by the database's clock: the clock of a sandbox can have been moved between two steps, and
- * requests of webhooks and errors have no other time.
+ * A step, and its time by the database's clock, which orders the steps: the clock of a sandbox may have been moved between
+ * two of them, and attempts of webhooks and errors have no sandbox time.
  */
 type Placed = { readonly step: TimelineStep; readonly order: number };
 
-/** What comes first of what has one time. */
+/** The order of steps that have the same time. */
 const RANKS: readonly TimelineStepKind[] = [
   'request',
   'scheduled',
@@ -75,7 +75,7 @@ function place(order: number, at: number, kind: TimelineStepKind, text: string, 
   return { order, step };
 }
 
-/** The request, the schedule, and the hold of a transfer that began as one. */
+/** The request, and the schedule or the hold with which the transfer began. */
 function beginning({ transfer }: TimelineFacts): readonly Placed[] {
   const { createdAt, requestId, scheduledFor, capture } = transfer;
   const order = timeOfId(requestId).getTime();
@@ -91,16 +91,16 @@ function beginning({ transfer }: TimelineFacts): readonly Placed[] {
   return steps;
 }
 
-/** What became of a scheduled transfer when it was due, if it was held then or refused. */
+/** The hold that a scheduled transfer placed when it was due. */
 function executionOf(facts: TimelineFacts): readonly Placed[] {
   const { transfer, events } = facts;
   const { scheduledFor, capture } = transfer;
   if (scheduledFor === null || capture !== 'manual') return [];
   const event = events.find(({ type }) => type === 'transfer.pending');
-  // Without its event, a hold that has ended may never have been there.
+  // Without its event, it is unknown whether there ever was a hold.
   if (event === undefined && transfer.status !== 'pending' && transfer.completedAt === null) return [];
   const at = event?.createdAt.getTime() ?? scheduledFor;
-  // Without its event nothing tells when the hold began, only that it was before the capture.
+  // Without its event, the hold is only known to have begun before the capture.
   const captured = events.find(({ type }) => type === 'transfer.completed')?.begunAt.getTime();
   const order = event?.begunAt.getTime() ?? Math.min(at, captured ?? at);
   return [place(order, at, 'hold', holdText(transfer), { amount: toWire(transfer.amount) })];
@@ -184,7 +184,7 @@ function balancesOf(posting: CausedPosting | undefined, transfer: Transfer): Tim
 function eventStep(event: SubjectEvent, { transfer, reversals }: TimelineFacts): Placed {
   const { eventId, type, subjectId, position, createdAt, begunAt } = event;
   const reversal = reversals.find(({ reversalId }) => toWireId('rev', reversalId) === subjectId);
-  // What created something is stored with that, and not once more with the event.
+  // The event of a creation has no request id, because the created record has it.
   const isFirst = reversal === undefined && createdAt.getTime() === transfer.createdAt;
   const creator = reversal?.requestId ?? (isFirst ? transfer.requestId : null);
   const text = `The event ${type} was written, at position ${position}.`;
@@ -196,7 +196,7 @@ function eventStep(event: SubjectEvent, { transfer, reversals }: TimelineFacts):
   });
 }
 
-/** The request that an event says caused it: so a capture or a cancellation is found by its request, too. */
+/** The id of the request that caused an event, if the event has it, as after a capture or a cancellation. */
 function requestOf(event: Pick<SubjectEvent, 'requestId'> | undefined): Given {
   const requestId = event?.requestId ?? null;
   return requestId === null ? {} : { request_id: toWireId('req', requestId) };
@@ -217,7 +217,7 @@ function attemptStep(attempt: Attempt): Placed {
   });
 }
 
-/** An event that waits, from when it was there, or failed last, and the webhook was failing. */
+/** An event that waits for a webhook, since the latest of: its own time, its last attempt, and the webhook's first failure. */
 function waitStep(wait: Wait, { events, attempts }: TimelineFacts): readonly Placed[] {
   const event = events.find(({ eventId }) => eventId === wait.eventId);
   if (event === undefined) return [];
@@ -244,7 +244,7 @@ function errorStep({ requestId, operation, code, status, message }: LoggedError)
   return place(at, at, 'error', text, { request_id: toWireId('req', requestId), code, status });
 }
 
-/** What a timeline may lack. */
+/** What the timeline may lack, in sentences. */
 export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated'] {
   const { isCutShort, transfer, postings, reversals, events } = facts;
   const { reversals: mostReversals, duplicates, attempts, waits } = TIMELINE_LIMITS;

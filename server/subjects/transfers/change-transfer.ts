@@ -22,14 +22,14 @@ export async function cancelTransfer(
 }
 
 /**
- * update_transfer: a merge patch of the metadata. Nothing else of a transfer can be updated. It is committed like what
- * moves money, so every event of the transfer has both its status and its metadata of that moment.
+ * update_transfer: a merge patch of the metadata. Nothing else of a transfer can be updated. It is committed in the same
+ * groups as what moves money, so every event shows the status and the metadata of the same moment.
  */
 export async function updateTransfer(
   service: TransferService,
   call: Call<'update_transfer'>,
 ): Promise<Reply<'update_transfer'>> {
-  // A patch can be sent again without harm, so a key would store its response for nothing.
+  // A merge patch can be sent again without harm, so its response need not be stored under the key.
   const request = { ...toChange(call), key: null, command: 'update' as const, metadata: call.body.metadata };
   return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'no');
 }

@@ -52,8 +52,8 @@ function cardNamed(name: string, programId = 'p'): KnownCard {
   };
 }
 
-describe('cards that are remembered as texts', () => {
-  it('come back as they were put in, once', () => {
+describe('cards packed into texts', () => {
+  it('are returned as they were put in, and only once', () => {
     fc.assert(
       fc.property(knownCard, (known) => {
         const cards = new CommittedCards(1_000_000);
@@ -66,27 +66,27 @@ describe('cards that are remembered as texts', () => {
     );
   });
 
-  it('are those of their card program', () => {
+  it('are found only in their own card program', () => {
     const cards = new CommittedCards(1_000_000);
     cards.put(cardNamed('c', 'p1'));
     expect(cards.take('p2', 'c')).toBeUndefined();
     expect(cards.take('p1', 'c')?.card.name).toBe('c');
   });
 
-  it('take no more memory than they may: those that were put in first are forgotten', () => {
+  it('stay within the memory bound: the oldest are removed', () => {
     const cards = new CommittedCards(5_000);
     for (let index = 0; index < 1_000; index += 1) cards.put(cardNamed(`card ${index}`));
     expect(cards.bytes).toBeLessThanOrEqual(5_000);
     expect(cards.size).toBeGreaterThan(3);
     expect(cards.take('p', 'card 0')).toBeUndefined();
     expect(cards.take('p', 'card 999')?.card.name).toBe('card 999');
-    // A card that is put in again counts once, and is the last.
+    // A card that is put in again is counted once.
     const before = cards.bytes;
     cards.put(cardNamed('card 998'));
     expect(cards.bytes).toBe(before);
   });
 
-  it('are all forgotten where none may be remembered, or all are cleared', () => {
+  it('are not kept with a bound of zero, nor after a clear', () => {
     const none = new CommittedCards(0);
     none.put(cardNamed('c'));
     expect([none.size, none.bytes]).toEqual([0, 0]);
@@ -97,18 +97,18 @@ describe('cards that are remembered as texts', () => {
   });
 });
 
-describe('what a chain remembers', () => {
+describe('the memory of a chain', () => {
   function remember(memory: Memory, { card, account, days }: KnownCard): void {
     memory.learn([account], [{ card, days }]);
     memory.keep(account, days);
   }
 
-  it('outlives it only when the group that changed it is certainly committed', () => {
+  it('passes a card on to later chains only when the group that changed it is certainly committed', () => {
     const committed = new CommittedCards(1_000_000);
     const memory = new Memory(committed, 0);
     memory.beginGroup();
     remember(memory, cardNamed('c'));
-    // As many groups may be in flight as a chain has.
+    // DEPTH groups may be in flight.
     for (let group = 1; group < DEPTH; group += 1) {
       memory.trim();
       expect(committed.size).toBe(0);
@@ -124,7 +124,7 @@ describe('what a chain remembers', () => {
     expect(memory.card('p', 'c')).toEqual(cardNamed('c').card);
   });
 
-  it('is of one server, also where one chain has ended and another begins', () => {
+  it('is valid for one database server only, also across chains', () => {
     const committed = new CommittedCards(1_000_000);
     new Memory(committed).noteServer(1);
     const next = new Memory(committed);
@@ -134,7 +134,7 @@ describe('what a chain remembers', () => {
     new Memory(committed).noteServer(2);
   });
 
-  it('is replaced by what is loaded later, for the chain and for those after it', () => {
+  it('is replaced by what is loaded later, for this chain and for later ones', () => {
     const committed = new CommittedCards(1_000_000);
     const memory = new Memory(committed);
     const known = cardNamed('c');

@@ -5,35 +5,35 @@ import { machineMemory } from '../../foundation/machine-memory.ts';
 import type { StoredAccount } from '../../store/ledger/account.ts';
 import { type CountedDays, fromLimits, type StoredLimits, toLimits } from '../../store/ledger/limits.ts';
 
-/** A card with its account and what was counted on it; null where that is not known. */
+/** A card with its account and the counters of that (`days`); null if they were not loaded. */
 export type KnownCard = { readonly card: Card; readonly account: StoredAccount; readonly days: CountedDays | null };
 
-/** What an entry needs beside the characters of its texts: two strings and a place in the map. */
+/** Memory of an entry besides the characters of its texts: two strings and a slot in the map. */
 const ENTRY_BYTES = 100;
 
 /**
- * The default bound in bytes: a sixteenth of the machine's memory, and no more than a quarter of what V8 may use. A card
- * without limits takes some 350 bytes.
+ * The default bound in bytes: a sixteenth of the machine's memory, but at most a quarter of V8's heap limit. A card without
+ * limits takes some 350 bytes.
  */
 export function defaultBytes(): number {
   return Math.min(machineMemory() / 16, getHeapStatistics().heap_size_limit / 4);
 }
 
 /**
- * Cards as committed groups have left them, for the many that are not part of the last groups. Each is one text, which takes a
- * quarter of the memory of its objects, and which the garbage collector need not walk through. Beyond the bound the cards that
- * were put in first are forgotten.
+ * Cards as committed groups have left them: the many that the last groups did not use. Each is packed into one text, which
+ * takes a quarter of the memory of its objects and which the garbage collector need not traverse. Beyond the bound the
+ * oldest entries are removed.
  *
- * It outlives a chain, so nothing may be put in that is not committed: a card that another process has changed is noticed by
- * its version, but the same version may belong to another state if a transaction was rolled back.
+ * It outlives a chain, so only committed states may be put in. A version shows whether another process has changed the
+ * card, but after a rollback the same version can belong to another state.
  */
 export class CommittedCards {
   readonly #maxBytes: number;
   readonly #texts = new Map<string, string>();
   #bytes = 0;
-  /** The latest time of a decision, in milliseconds since 1970: what was counted is remembered for the periods of then. */
+  /** The latest time of a decision, in milliseconds since 1970: the counters are those of the periods around it. */
   latest = Number.NEGATIVE_INFINITY;
-  /** {@link Database.interruptions} since the first of them was read. */
+  /** {@link Database.interruptions} when the first group was loaded. */
   interruptions: number | undefined;
 
   /** @param maxBytes memory that it may use, in bytes. */
@@ -61,7 +61,7 @@ export class CommittedCards {
     }
   }
 
-  /** Takes a card out, because it is about to change. */
+  /** Removes and returns a card, because the next group may change it. */
   take(programId: string, name: string): KnownCard | undefined {
     const key = keyOf(programId, name);
     const text = this.#texts.get(key);
@@ -93,7 +93,7 @@ function keyOf(programId: string, name: string): string {
   return `${programId}\n${name}`;
 }
 
-/** Names of cards may have characters that take two bytes, and then their whole text does. */
+/** The key has two bytes a character: the name of a card may contain characters that V8 stores so, in the whole string. */
 function sizeOf(key: string, text: string): number {
   return key.length * 2 + text.length + ENTRY_BYTES;
 }

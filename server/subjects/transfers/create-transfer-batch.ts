@@ -23,10 +23,10 @@ type BatchCall = Call<'create_transfer_batch'>;
 
 type FailedRow = Omit<RefusedRow, 'refused'>;
 
-/** The outcome of a created row as JSON text, and what the header of the batch says of it. */
+/** The outcome of a created row as JSON text, with what it adds to the Money-Moved header of the batch. */
 type Shown = Moved & { readonly text: string };
 
-/** Rows that are read before other requests have their turn: some milliseconds of work. */
+/** Rows that are read without yielding to other requests: some milliseconds of work. */
 const ROWS_AT_ONCE = 250;
 
 /**
@@ -65,29 +65,29 @@ export async function createTransferBatch(
     }
   }
   const json = `{"data":[${texts.join(',')}]}`;
-  const moneyMoved = MOST_CERTAIN.find((one) => moved.has(one)) ?? 'no';
+  const moneyMoved = MONEY_MOVED_BY_PRIORITY.find((one) => moved.has(one)) ?? 'no';
   const [mostSerious] = failed.toSorted((left, right) => severityOf(right.thrown) - severityOf(left.thrown));
   if (mostSerious === undefined) return { json, moneyMoved };
   return { json, moneyMoved, refusedRow: { ...mostSerious, refused: failed.length } };
 }
 
-/** What is said of a whole batch: the first of these that is true of a row. */
-const MOST_CERTAIN: readonly MoneyMoved[] = ['yes', 'unknown', 'no'];
+/** A batch reports the first of these that is true of one of its rows. */
+const MONEY_MOVED_BY_PRIORITY: readonly MoneyMoved[] = ['yes', 'unknown', 'no'];
 
-/** Which of several failed rows the error log shows: a fault of the service before a fault of the caller. */
+/** Orders failed rows: the error log shows the most severe one, a fault of the service before a fault of the caller. */
 function severityOf(thrown: unknown): number {
   const { status } = ERRORS[toFault(thrown).code];
   return status === 424 ? 599 : status;
 }
 
-/** One row: what was sent, and what has become of it. */
+/** A row as it was sent, and its result. */
 class Row {
   readonly index: number;
-  /** The key to name the row by. A key that could be a card number is not repeated: the index names its row. */
+  /** The key as the response shows it; null for a key that could be a card number, whose row is named by its index only. */
   readonly key: string | null;
   readonly #sent: JsonValue;
   readonly #storedKey: string | null;
-  /** Whether it moves money when it is created: a hold or a scheduled transfer does not. */
+  /** Whether its creation moves money: that of a hold or a scheduled transfer does not. */
   #moneyMoved: MoneyMoved = 'no';
   #result: { readonly outcome: Outcome } | { readonly thrown: unknown } | undefined = undefined;
 
@@ -100,7 +100,7 @@ class Row {
     this.key = this.#storedKey === key ? key : null;
   }
 
-  /** Submits the row, unless it is refused by its form; resolves when it is decided. Never rejects. */
+  /** Submits the row unless it is malformed; resolves when it is decided. Never rejects. */
   submit({ transfers }: TransferService, call: BatchCall): Promise<void> {
     const fail = (thrown: unknown): void => {
       this.#result = { thrown };
@@ -146,8 +146,8 @@ class Row {
   }
 
   /**
-   * The outcome of a created transfer as JSON text; throws what refused it. The transfer is inserted as its stored text, so
-   * that a replay is byte for byte the first response.
+   * The outcome of a created transfer as JSON text; throws the error of a row that failed. The transfer is inserted as the
+   * text that is stored, so a replay is byte for byte the first response.
    */
   show(service: TransferService, call: BatchCall): Shown | Promise<Shown> {
     const result = this.#result;
@@ -161,7 +161,7 @@ class Row {
     if (reply.json === undefined) throw new Error('a created transfer has no stored text');
     const isReplayed = 'replayed' in reply && reply.replayed === true;
     const { moneyMoved } = reply;
-    // The row says what this request has moved, the header of the batch what the first one has, as of a single transfer.
+    // A replayed row moves no money. The header shows what the first request moved, as for a single transfer.
     const movedNow: MoneyMoved = isReplayed ? 'no' : moneyMoved;
     const key = JSON.stringify(this.key);
     const text = `{"index":${this.index},"idempotency_key":${key},"status":201,"error":null,"replayed":${isReplayed},"money_moved":"${movedNow}","transfer":${reply.json}}`;

@@ -7,8 +7,8 @@ import { type CreateRequest, checkTerms, toCreateRequest } from './request.ts';
 import { toTransferReply } from './respond.ts';
 
 /**
- * create_transfer (specification, section 4): the transfer, or the first refusal that applies. Everything but the form of
- * the request is decided under the locks.
+ * create_transfer (specification, section 4): the transfer, or the first refusal that applies. Apart from the validation of
+ * the request, everything is decided by the group that commits it.
  */
 export async function createTransfer(
   service: TransferService,
@@ -18,7 +18,7 @@ export async function createTransfer(
   return toTransferReply(service, call, outcome, movesLater(call.body) ? 'no' : 'yes');
 }
 
-/** Whether what is created moves no money yet: a hold, or a scheduled transfer. Everything else is completed or refused. */
+/** Whether a created transfer moves no money yet: a hold or a scheduled transfer. Any other is completed or refused. */
 export function movesLater({ capture, scheduled_for }: CreateTransferBody): boolean {
   return capture === 'manual' || scheduled_for !== undefined;
 }

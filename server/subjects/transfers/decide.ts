@@ -4,7 +4,7 @@ import type { Card } from '../../../domain/cards/card.ts';
 import type { DomainEvent } from '../../../domain/event.ts';
 import { originalOf, replay, type StoredResponse } from '../../../domain/idempotency.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import { getsLow } from '../../../domain/ledger/funding-low.ts';
+import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { available } from '../../../domain/ledger/ledger.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import {
@@ -14,7 +14,7 @@ import {
   decideExpiry,
   decideUpdate,
   refuseDisabled,
-  type StandingTransfer,
+  type TransferWithHold,
 } from '../../../domain/transfers/change-transfer.ts';
 import { decideTransfer, type TransferPlan } from '../../../domain/transfers/create-transfer.ts';
 import type { Hold } from '../../../domain/transfers/hold.ts';
@@ -34,7 +34,7 @@ import { compactPayload } from '../../store/events/transfer-payload.ts';
 import { type KeyedResponse, toStoredResponses } from '../../store/idempotency.ts';
 import { type CausedPosting, toAccount } from '../../store/ledger/account.ts';
 import { type RulesNow, toRulesNow } from '../../store/program.ts';
-import { toStandingTransfer } from '../../store/transfers/transfer.ts';
+import { toTransferWithHold } from '../../store/transfers/transfer.ts';
 import { withoutHolderValues } from '../audit/audit.ts';
 import { ExaminedAccounts } from './examined-accounts.ts';
 import { Memory } from './memory.ts';
@@ -43,8 +43,8 @@ import type { Outcome } from './respond.ts';
 import { type BookChanges, type ChainedWrites, chainedWritesOf, writesOf } from './write.ts';
 
 /**
- * Statements of a group's load, in the order they are sent: the locks in their global order, then the reads. Accounts that
- * are not locked are read before all that belongs to them.
+ * The statements that load a group, in the order in which they are sent: the locks in their global order, then the reads.
+ * Accounts that are not locked are read before everything that depends on them.
  */
 export type LoadName =
   | 'lockNames'
@@ -58,14 +58,14 @@ export type LoadName =
   | 'responses'
   | 'references';
 
-/** What the decisions of a group rest on. Each decision changes it for the next. */
+/** The state on which the decisions of a group are based. Each decision changes it for the next. */
 export class Books {
   readonly #memory: Memory;
   readonly #compactsPayloads: boolean;
   readonly #rules: ReadonlyMap<string, RulesNow>;
   readonly #accounts: ExaminedAccounts;
-  readonly #standing: Map<string, StandingTransfer>;
-  /** Of transfers with a card whose holder was erased: the id of that card on the wire. */
+  readonly #existing: Map<string, TransferWithHold>;
+  /** For transfers with a card whose holder was erased: the id of that card on the wire. */
   readonly #erasedCards: ReadonlyMap<string, string>;
   readonly #storedResponses: Map<string, StoredResponse>;
   readonly #references: Map<string, string>;
@@ -83,7 +83,7 @@ export class Books {
     audited: [] as AuditNote[],
   };
 
-  /** `memory`: what earlier groups have left; empty where the accounts of the group are locked. */
+  /** `memory` has what earlier groups of the chain have left; it is empty if the group locks its accounts. */
   constructor(
     loaded: Loaded<LoadName>,
     {
@@ -101,15 +101,15 @@ export class Books {
       toLoadedCard,
     );
     const learned = memory.learn([...loaded.accounts, ...cardsWithAccounts].map(toAccount), cards);
-    // The counters of a program are those of its funding account in its own currency.
+    // The counters of a program are stored under its funding account in its own currency.
     for (const { card } of cards) {
       const found = this.#rules.get(card.programId);
       if (found?.rules.currency === card.currency && learned.has(card.fundingAccountId)) {
         memory.learnDays(card.fundingAccountId, found.days);
       }
     }
-    const standing = loaded.transfers.map(toStandingTransfer);
-    this.#standing = new Map(standing.map((one) => [transferKey(one.transfer), one]));
+    const existing = loaded.transfers.map(toTransferWithHold);
+    this.#existing = new Map(existing.map((one) => [transferKey(one.transfer), one]));
     this.#erasedCards = new Map(
       loaded.erasures.map(toErasureOfTransfer).map((one) => [transferKey(one), one.cardName]),
     );
@@ -127,12 +127,12 @@ export class Books {
     return withFunding && this.#memory.account(card.fundingAccountId) === undefined ? 'funding_held' : 'locked';
   }
 
-  /** A loaded transfer, after the decisions before this one. */
-  standing(named: { readonly programId: string; readonly transferId: string }): StandingTransfer | undefined {
-    return this.#standing.get(transferKey(named));
+  /** A loaded transfer, after the decisions so far. */
+  existing(named: { readonly programId: string; readonly transferId: string }): TransferWithHold | undefined {
+    return this.#existing.get(transferKey(named));
   }
 
-  /** Decides one request. What it changes counts for the next. */
+  /** Decides one request, and applies its changes for the next. */
   decide(request: TransferRequest): Outcome {
     const stored = this.stored(request);
     if (stored !== undefined && request.key !== null) return replayOf(stored, request);
@@ -143,47 +143,47 @@ export class Books {
     return plan;
   }
 
-  /** Undefined for a change that changes nothing. */
+  /** The plan or the refusal; undefined for an update without effect. */
   #decide(request: TransferRequest): TransferPlan | ReversalPlan | Refusal | undefined {
     if (request.command !== 'create') return this.#decideChange(request);
     const { programId, requestId, createdBy, terms, notes } = request;
     const view = this.view(request);
     const transferId = this.#newId(view.now);
     const idempotencyKey = request.key?.key ?? null;
-    const birth = { programId, transferId, requestId, idempotencyKey, createdBy, now: view.now };
-    return decideTransfer({ birth, terms, notes }, view);
+    const creation = { programId, transferId, requestId, idempotencyKey, createdBy, now: view.now };
+    return decideTransfer({ creation, terms, notes }, view);
   }
 
   #decideChange(request: ChangeRequest | DueRequest): TransferPlan | ReversalPlan | Refusal | undefined {
-    const standing = this.standing(request);
-    const view = this.#viewOfTransfer(request, standing?.transfer);
+    const existing = this.existing(request);
+    const view = this.#viewOfTransfer(request, existing?.transfer);
     if (request.command === 'capture' || request.command === 'reverse') {
-      const disabled = refuseDisabled(standing?.transfer, view);
+      const disabled = refuseDisabled(existing?.transfer, view);
       if (disabled !== undefined) return disabled;
     }
-    if (standing === undefined) return transferMissing('sentId' in request ? request.sentId : '');
+    if (existing === undefined) return transferMissing('sentId' in request ? request.sentId : '');
     switch (request.command) {
       case 'capture':
-        return decideCapture(standing, request.amount, view);
+        return decideCapture(existing, request.amount, view);
       case 'cancel':
-        return decideCancel(standing, view);
+        return decideCancel(existing, view);
       case 'update':
         return decideUpdate(
-          standing,
+          existing,
           request.metadata,
-          this.#erasedCards.get(transferKey(standing.transfer)),
+          this.#erasedCards.get(transferKey(existing.transfer)),
           view.now,
         );
       case 'expire':
-        return decideExpiry(standing, view);
+        return decideExpiry(existing, view);
       case 'execute':
-        return withErrorRecord(decideExecution(standing.transfer, view));
+        return withErrorRecord(decideExecution(existing.transfer, view));
       case 'reverse':
-        return decideReversal(standing.transfer, { ...request, reversalId: this.#newId(view.now) }, view);
+        return decideReversal(existing.transfer, { ...request, reversalId: this.#newId(view.now) }, view);
     }
   }
 
-  /** An id with the time of the decision. The ids of a group are in the order of its decisions. */
+  /** An id that contains the time of the decision. The ids of a group sort in the order of its decisions. */
   #newId(now: number): string {
     this.#ids += 1;
     return idAt(now, this.#ids);
@@ -194,7 +194,7 @@ export class Books {
     return request.key === null ? undefined : this.#storedResponses.get(request.key.keyHash);
   }
 
-  /** What the rules look at for one request, after the decisions before it. */
+  /** The state that the rules check for one request, after the decisions so far. */
   view({ programId, terms }: Pick<CreateRequest, 'programId' | 'terms'>): TransferView {
     const reference = terms.reference === null ? undefined : this.#references.get(`${programId}\n${terms.reference}`);
     return {
@@ -228,14 +228,14 @@ export class Books {
     };
   }
 
-  /** The statements that write all decisions on locked accounts; none when nothing changes. */
+  /** The statements that write all decisions of a group that has locked its accounts; none if nothing changes. */
   writes(batchId: string): readonly Statement[] {
     const accounts = this.#accounts.changed();
     const changes = { ...this.#changes, accounts, counts: this.#accounts.counts() };
     return writesOf(changes, { batchId, now: this.#moment });
   }
 
-  /** The statements that write all decisions of a group in a chain, which hands on to the next group what it changes. */
+  /** The statements that write all decisions of a group in a chain. Keeps the changed accounts in memory for the next group. */
   chainedWrites(batchId: string): ChainedWrites {
     const decided = this.#accounts.decided();
     const changes = { ...this.#changes, counts: this.#accounts.counts() };
@@ -244,7 +244,7 @@ export class Books {
     return writes;
   }
 
-  /** When the group is decided, which is the time of all that it writes. */
+  /** The time of the decisions, and of everything that the group writes. */
   get #moment(): Moment['now'] {
     const [first] = this.#rules.values();
     if (first === undefined) throw new Error('the card programs of a group do not exist');
@@ -254,7 +254,7 @@ export class Books {
   #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
     const { programId, requestId, traceparent } = request;
     const { transfer, event } = plan;
-    // The record of a new transfer names its request already.
+    // The record of a new transfer already contains the id of its request.
     const named = request.command === 'create' ? undefined : requestId;
     const low = this.#lowFunding(plan);
     this.#apply(plan, request.command === 'create');
@@ -280,20 +280,20 @@ export class Books {
     return { record, json };
   }
 
-  /** A transfer as it is now: a hold past its end has expired, though nothing has written that down yet. */
+  /** The record of a transfer now: a hold past its end is shown as expired, even if that is not stored yet. */
   #recordOf(transfer: Transfer): TransferRecord {
     const now = this.#rules.get(transfer.programId)?.now;
     return toTransferRecord(now === undefined ? transfer : transferAt(transfer, now));
   }
 
   #unchanged(request: TransferRequest): Outcome {
-    const standing = request.command === 'create' ? undefined : this.standing(request);
-    if (standing === undefined) throw new Error('a transfer that does not exist was left unchanged');
-    const record = this.#recordOf(standing.transfer);
+    const existing = request.command === 'create' ? undefined : this.existing(request);
+    if (existing === undefined) throw new Error('a transfer that does not exist was left unchanged');
+    const record = this.#recordOf(existing.transfer);
     return { record, json: JSON.stringify(record) };
   }
 
-  /** funding.low, where the plan takes the program's funding below its threshold. */
+  /** The event funding.low, if the plan takes the program's available funding below its threshold. */
   #lowFunding({ transfer: { programId, transferId }, accounts }: TransferPlan | ReversalPlan): DomainEvent | undefined {
     const found = this.#rules.get(programId);
     const threshold = found?.fundingLowThreshold ?? null;
@@ -302,7 +302,7 @@ export class Books {
     const after = accounts.find((account) => account.kind === 'funding' && account.currency === currency);
     if (after === undefined) return undefined;
     const before = available(this.#accounts.get(after.accountId));
-    if (!getsLow(before, available(after), threshold)) return undefined;
+    if (!fallsBelowThreshold(before, available(after), threshold)) return undefined;
     const cause = { transferId: toWireId('tr', transferId) };
     return fundingLowEvent({ programId, currency, available: available(after), threshold, ...cause });
   }
@@ -329,21 +329,21 @@ export class Books {
   #applyChange(transfer: Transfer, hold: Hold | null): void {
     const { changed, annotated, opened, ended } = this.#changes;
     const key = transferKey(transfer);
-    const before = this.#standing.get(key);
+    const before = this.#existing.get(key);
     changed.set(key, transfer);
     if (transfer.metadata !== before?.transfer.metadata) annotated.set(key, transfer);
     if (hold !== null && hold !== before?.hold) opened.set(key, hold);
-    // A hold that was placed in this group was never written.
+    // A hold that was placed in the same group has no row to delete.
     if (hold === null && before?.hold !== undefined && !opened.delete(key)) ended.set(key, before.hold);
-    this.#standing.set(key, { transfer, hold: hold ?? undefined });
-    // A transfer may change without its accounts. Who decides on it elsewhere has to notice that, too.
+    this.#existing.set(key, { transfer, hold: hold ?? undefined });
+    // A transfer can change while its accounts do not. Groups of other processes notice it by the version of the account.
     for (const name of [transfer.cardName, transfer.destinationCardName]) {
       const card = this.#card(transfer.programId, name);
       if (card !== undefined) this.#accounts.raiseVersion(card.accountId);
     }
   }
 
-  /** Stores a first response; its body is stored once, in the event with this index of the group. */
+  /** Stores a first response. If it has an event, its body is stored only there: in the event with this index in the group. */
   #keep(request: TransferRequest, response: StoredResponse | undefined, eventIndex: number | null = null): void {
     const { key } = request;
     if (key === null || response === undefined) return;
@@ -353,7 +353,7 @@ export class Books {
 
   #card(programId: string, name: string | null): Card | undefined {
     const card = name === null ? undefined : this.#memory.card(programId, name);
-    // A card that was created between the reads of accounts and of cards has no account here. It does not exist yet.
+    // A card that was created after the accounts were read has no account here, and counts as not existing yet.
     if (card === undefined || this.#memory.account(card.accountId) === undefined) return undefined;
     this.#accounts.get(card.accountId);
     return card;

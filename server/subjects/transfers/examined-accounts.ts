@@ -12,22 +12,22 @@ import type { DecidedAccount, StoredAccount } from '../../store/ledger/account.t
 import type { CountedDays, CounterChangeOf } from '../../store/ledger/limits.ts';
 import type { Memory } from './memory.ts';
 
-/** An account as the group found it, and as its decisions have left it. */
+/** An account before the group, and after its decisions so far. */
 type Examined = {
   readonly before: StoredAccount;
   account: Account;
   isChanged: boolean;
-  /** What was counted on it; null where that was not loaded. */
+  /** Its counters; null if they were not loaded. */
   days: CountedDays | null;
-  /** The usage of the running periods, where a decision needed it. */
+  /** The usage of the current periods, once a decision has needed it. */
   readonly usage: { [Way in Direction]?: Usage };
-  /** What the group adds to its counters, each day and direction once. */
+  /** What the group adds to its counters, one entry for each day and direction. */
   readonly counts: CounterChangeOf[];
 };
 
 /**
- * The accounts that the decisions of a group have read, refusals included. All of them have to be unchanged when a
- * group that has not locked them is saved.
+ * The accounts that the decisions of a group have read, including those that refused. If the group has not locked them, none
+ * may have changed when the group is saved.
  */
 export class ExaminedAccounts {
   readonly #memory: Memory;
@@ -37,12 +37,12 @@ export class ExaminedAccounts {
     this.#memory = memory;
   }
 
-  /** An account, as the decisions before this one have left it. */
+  /** An account after the decisions so far. */
   get(accountId: string): Account {
     return this.#examine(accountId).account;
   }
 
-  /** Sets an account as a decision leaves it. */
+  /** Sets the state of an account after a decision. */
   change(account: Account): void {
     const examined = this.#examine(account.accountId);
     examined.account = account;
@@ -54,7 +54,7 @@ export class ExaminedAccounts {
     this.#examine(accountId).isChanged = true;
   }
 
-  /** What was used of the running periods, after the decisions before this one. */
+  /** The usage of the current periods, after the decisions so far. */
   usage(accountId: string, direction: Direction, calendar: Calendar): Usage {
     const examined = this.#examine(accountId);
     // A limit was set on the program after the account was loaded.
@@ -64,7 +64,7 @@ export class ExaminedAccounts {
     return usage;
   }
 
-  /** Counts a transfer on its day, or takes it back. */
+  /** Adds a transfer to the counters of its day, or subtracts it. */
   count(change: CounterChangeOf, calendar: Calendar): void {
     const { direction, dayStart, amount, count } = change;
     const examined = this.#examine(change.accountId);
@@ -78,14 +78,14 @@ export class ExaminedAccounts {
     if (usage[direction] !== undefined) usage[direction] = addToUsage(usage[direction], change, calendar);
   }
 
-  /** The accounts that have changed, where the group has locked them. */
+  /** The accounts that have changed: what a group writes that has locked them. */
   changed(): readonly Account[] {
     const changed: Account[] = [];
     for (const { account, isChanged } of this.#examined.values()) if (isChanged) changed.push(account);
     return changed;
   }
 
-  /** Every account that was read. All of them are written, with the next version. */
+  /** Every account that was read, with its next version: what a group writes that has not locked them. */
   decided(): readonly DecidedAccount[] {
     const decided: DecidedAccount[] = [];
     for (const { before, account } of this.#examined.values()) {
@@ -101,7 +101,7 @@ export class ExaminedAccounts {
     return counts;
   }
 
-  /** Remembers the accounts as they are written, for the next group. */
+  /** Keeps the accounts as they are written, for the next group. */
   handOn(decided: readonly DecidedAccount[]): void {
     for (const { after } of decided) this.#memory.keep(after, this.#examined.get(after.accountId)?.days ?? null);
     this.#memory.trim();

@@ -19,8 +19,8 @@ import { type CreateRequest, checkTerms, toCreateRequest } from './request.ts';
 type NamedFinding = { readonly name: string; readonly finding: Finding };
 
 /**
- * explain_transfer: runs every check of create_transfer, on the same reads under the same locks, and moves nothing. It
- * refuses only faults of the body's form.
+ * explain_transfer: runs every check of create_transfer, with the same reads under the same locks, and moves nothing. It
+ * refuses only a malformed body.
  */
 export async function explainTransfer(
   service: Service,
@@ -29,7 +29,7 @@ export async function explainTransfer(
   checkTerms(call, call.body);
   const reading = readAmount(call.body.amount);
   const amount = 'amount' in reading ? reading.amount : MINIMUM_AMOUNT;
-  // A key is looked up as create_transfer looks it up: in its scope, with its fingerprint.
+  // The idempotency key is looked up in the scope of create_transfer, with its fingerprint.
   const request = toCreateRequest({ ...call, operation: 'create_transfer' }, amount);
   const record = await transact(service.database, call.deadline, loadFor([request], 'wait'), (loaded) => ({
     result: explain(new Books(loaded, { compactsPayloads: false }), request, reading),
@@ -75,7 +75,7 @@ function isNotApplicable(check: TransferCheck, { terms }: CreateRequest, reading
   return check.whenDue === true && terms.scheduledFor !== null;
 }
 
-/** A success that is stored under the key is sent again, whatever the state of the ledger. */
+/** Whether create_transfer would replay a success that is stored under the key, whatever the state of the ledger. */
 function isReplay(books: Books, request: CreateRequest): boolean {
   const stored = books.stored(request);
   return stored?.status === 201 && stored.fingerprint === request.key?.fingerprint;
@@ -86,7 +86,7 @@ function examineAmount(reading: AmountReading): Finding {
   return { outcome: 'failed', saw: {}, refusal: new Refusal('invalid_amount', reading.problem) };
 }
 
-/** A key with a stored response: create_transfer would send that response again and check nothing else. */
+/** If the key has a stored response, create_transfer would send that again and check nothing else. */
 function examineKey(books: Books, request: CreateRequest): Finding {
   if (request.key === null) return NOT_EVALUATED;
   const stored = books.stored(request);

@@ -19,12 +19,11 @@ import type { Outcome } from './respond.ts';
 /** Commits transfers, and every later change of them, in groups. */
 export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>, 'submit' | 'waiting'>;
 
-/** Told of each transfer that was created: the inner UUID of its card program, and its type. */
+/** Called for each transfer that was created, with the inner UUID of its card program and its type. */
 export type OnCreated = (programId: string, type: TransferType) => void;
 
-/** What a lane is opened with. */
 export type LaneOptions = {
-  /** Whether every program that may run on the ledger can read compact payloads, so that they are written. */
+  /** Whether to write compact payloads: every version of the service that may run on the ledger must be able to read them. */
   readonly compactsPayloads: boolean;
   readonly bounds?: LaneBounds | undefined;
   readonly observer?: CommitObserver | undefined;
@@ -32,8 +31,8 @@ export type LaneOptions = {
 };
 
 /**
- * Opens the lane of a service. Requests of operators have groups of their own: they write to the audit log, whose head is
- * shared by all processes and programs, and other requests must not wait for that.
+ * Opens the lane of a service. Requests of operators are committed in separate groups: they write to the audit log, whose
+ * head is shared by all processes and programs, and other requests must not wait for its lock.
  */
 export function openTransferLane(
   databases: Pick<Database, 'forProgram'>,
@@ -69,7 +68,7 @@ function transferOf(request: TransferRequest, outcome: Outcome): string | undefi
 
 type OpenBooks = (loaded: Loaded<LoadName>, memory?: Memory) => Books;
 
-/** One transaction for a group: loads what all its requests need, decides one after the other, writes once. */
+/** One transaction for a group: loads what its requests need, decides them one after the other, and writes all results. */
 function lockedSteps(
   requests: readonly TransferRequest[],
   mode: LockMode,
@@ -80,7 +79,7 @@ function lockedSteps(
     load: loadFor(requests, mode),
     decide: (loaded, batchId) => {
       const books = open(loaded);
-      // They may change here, where no chain remembers it.
+      // The group may change these cards, so their packed states would be out of date.
       for (const row of [...loaded.cards, ...loaded.cardsOfTransfers]) {
         committed.forget(row.program_id as string, row.name as string);
       }
@@ -91,7 +90,7 @@ function lockedSteps(
   };
 }
 
-/** The same for groups in a chain, which hand on what they have decided. */
+/** The same for the groups of a chain: they lock no accounts, and each leaves its results in memory for the next. */
 function chainedWork(
   committed: CommittedCards,
   interruptions: () => number,
@@ -115,19 +114,18 @@ function chainedWork(
       };
     },
     changeOf: (request) => (isCreation(request) ? undefined : `${request.programId}\n${request.transferId}`),
-    // Where a card was changed by somebody else, the other cards are as they were. After anything else, such as a lost
-    // connection, the next server may lack what the last one had committed.
+    // If only accounts were changed by another transaction, the other remembered cards are still valid. Any other failure,
+    // such as a lost connection, may be a failover to a server that lacks the last commits.
     onBreak: (error) => {
       if (!(error instanceof StoreFailure && error.accountsChanged)) committed.clear();
     },
   };
 }
 
-/** Whether an outcome may show a change that was committed before: a success, and a refusal by the state of the ledger. */
+/** Whether an outcome may reveal an earlier commit: a success does, and so does a refusal due to the state of the ledger. */
 function showsState(outcome: Outcome | Blocked): boolean {
   if (outcome instanceof Blocked) return false;
   return !(outcome instanceof Refusal) || isStored(outcome.code);
 }
 
-/** What handlers of transfers work with. */
 export type TransferService = Service & { readonly transfers: TransferLane };

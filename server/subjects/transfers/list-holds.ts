@@ -12,9 +12,9 @@ import { NO_FILTER } from '../../store/transfers/transfer-route.ts';
 import { readTransfersOf } from './read-transfers.ts';
 
 /**
- * list_holds: a page of the open holds on a card and for it, newest first, or `card_not_found`. They are its pending
- * transfers, which its list of transfers leads to: an index on the holds themselves would cost every hold two entries. So
- * a page can be short, with a cursor to continue from.
+ * list_holds: a page of the open holds on a card and for it, newest first, or `card_not_found`. They are read as the pending
+ * transfers of the card, because an index of holds would cost two entries for every hold. So a page can be short and still
+ * have a cursor.
  */
 export async function listHolds(service: Service, call: Call<'list_holds'>): Promise<Reply<'list_holds'>> {
   const { card_id: name } = call.params;

@@ -12,38 +12,38 @@ import type { Books, LoadName } from './decide.ts';
 import type { Memory } from './memory.ts';
 import type { CreateRequest, TransferRequest } from './request.ts';
 
-// Invariant: The last event of a transfer or a card program is what is stored of it; the times of its events never
+// Invariant: The last event of a transfer or a card program shows its stored state; the times of its events never
 //   go back
-// Kept by: whatever writes an event locks, or guards the version of, everything that the event shows: this file,
+// Kept by: what writes an event locks everything that the event shows, or guards its version: this file,
 //   `server/subjects/programs/update-program.ts`
 // Tested by: `test/store/chain/guards.test.ts`, `test/simulation`
 
-/** The locks and reads that a group needs, except what `memory` knows. */
+/** The locks and reads that a group needs. Cards that `memory` knows are not read again. */
 export function loadFor(
   requests: readonly TransferRequest[],
   mode: LockMode | 'unlocked',
   memory?: Memory,
 ): Record<LoadName, Statement | null> {
   const creations = requests.filter(isCreation);
-  const standing = requests.filter((request) => !isCreation(request));
-  const updates = standing.filter(({ command }) => command === 'update');
+  const changes = requests.filter((request) => !isCreation(request));
+  const updates = changes.filter(({ command }) => command === 'update');
   const cards = cardsOf(creations, memory);
   const keys = requests.flatMap(({ key }) => key ?? []);
   const references = creations.flatMap(({ programId, terms: { reference } }) =>
     reference === null ? [] : [{ programId, reference }],
   );
   const names = requests.flatMap(namesOf);
-  const isKnown = cards.length + standing.length === 0;
-  // Locks have to be taken in the order of the accounts, and before anything else is read.
-  const isOneRead = mode === 'unlocked' && standing.length === 0;
+  const isKnown = cards.length + changes.length === 0;
+  // Accounts that are locked need a statement of their own: they are locked in order, before anything else is read.
+  const isOneRead = mode === 'unlocked' && changes.length === 0;
   return {
     lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),
-    accounts: isKnown || isOneRead ? null : accountsFor(cards, standing, mode),
+    accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),
     rules: readProgramRules(requests.map(({ programId }) => programId)),
     cards: cards.length === 0 || isOneRead ? null : readCards(cards),
     cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,
-    cardsOfTransfers: standing.length === 0 ? null : readCardsOfTransfers(standing),
-    transfers: standing.length === 0 ? null : readTransfersForChange(standing),
+    cardsOfTransfers: changes.length === 0 ? null : readCardsOfTransfers(changes),
+    transfers: changes.length === 0 ? null : readTransfersForChange(changes),
     erasures: updates.length === 0 ? null : readErasuresOfTransfers(updates),
     responses: keys.length === 0 ? null : readStoredResponses(keys),
     references: references.length === 0 ? null : readReferences(references),
@@ -52,10 +52,10 @@ export function loadFor(
 
 function accountsFor(
   cards: readonly NamedCard[],
-  standing: readonly Exclude<TransferRequest, CreateRequest>[],
+  changes: readonly Exclude<TransferRequest, CreateRequest>[],
   mode: LockMode | 'unlocked',
 ): Statement {
-  return mode === 'unlocked' ? readAccounts(cards, standing) : lockAccounts(cards, standing, mode);
+  return mode === 'unlocked' ? readAccounts(cards, changes) : lockAccounts(cards, changes, mode);
 }
 
 export function isCreation(request: TransferRequest): request is CreateRequest {
@@ -74,8 +74,8 @@ function namesOf(request: TransferRequest): readonly LockedName[] {
 }
 
 /**
- * What a request must lock: the funding of its program, its cards, its names. The cards of an existing transfer are known
- * only when it is loaded, so a change may need any card.
+ * What a request must lock: the funding of its program, its cards and its names. The cards of an existing transfer are not
+ * known before it is loaded, so a change may need any card.
  */
 export function needsOf(request: TransferRequest): readonly string[] {
   const { programId } = request;
@@ -92,7 +92,7 @@ function cardNames(of: { readonly cardName: string; readonly destinationCardName
   return of.destinationCardName === null ? [of.cardName] : [of.cardName, of.destinationCardName];
 }
 
-/** What a request needs and others hold, where the group skips locks (`missed`: names that were not locked). */
+/** The first thing a request needs that another transaction has locked, if the group skips locks (`missed`: skipped names). */
 export function findBlocked(
   request: TransferRequest,
   books: Books,
@@ -102,7 +102,7 @@ export function findBlocked(
   const { programId } = request;
   const name = namesOf(request).find((locked) => missed.has(hashOf(locked)));
   if (name !== undefined) return new Blocked(needOfName(name));
-  const about = isCreation(request) ? request.terms : books.standing(request)?.transfer;
+  const about = isCreation(request) ? request.terms : books.existing(request)?.transfer;
   if (about === undefined) return undefined;
   for (const cardName of cardNames(about)) {
     const locked = books.lockedOf(programId, cardName, about.type !== 'card_to_card');
@@ -112,7 +112,7 @@ export function findBlocked(
   return undefined;
 }
 
-/** The cards of a group that are not known, each once. Funding takes part unless money only goes from card to card. */
+/** The cards of a group that are not in memory, each once. Only a card-to-card transfer needs no funding account. */
 function cardsOf(requests: readonly CreateRequest[], memory: Memory | undefined): readonly NamedCard[] {
   const cards = new Map<string, NamedCard>();
   const add = (programId: string, name: string, withFunding: boolean): void => {

@@ -5,56 +5,56 @@ import type { StoredAccount } from '../../store/ledger/account.ts';
 import type { CountedDays } from '../../store/ledger/limits.ts';
 import { CommittedCards } from './committed-cards.ts';
 
-/** An account, what was counted on it (null where that was not loaded), and the name of its card if it is a card's. */
+/** An account, its counters (null if they were not loaded), and the name of its card if it belongs to one. */
 type KnownAccount = {
   readonly account: StoredAccount;
   readonly days: CountedDays | null;
   readonly cardName: string | null;
-  /** The group that has learned or changed it. */
+  /** The last group that loaded or changed it. */
   readonly group: number;
 };
 
-/** Clocks are corrected by less, and counters are read for some days more than any period has. */
-const MAX_BACKWARDS = 24 * 60 * 60 * 1000;
+/** How far the time may go back. Corrections of a clock are smaller, and the counters that were read reach some days further. */
+const MAX_BACKWARDS_MILLISECONDS = 24 * 60 * 60 * 1000;
 
-/** Number of accounts that are remembered as objects, about 15 MB; cards beyond it become {@link CommittedCards}. */
+/** Maximum number of accounts that are kept as objects, about 15 MB; cards beyond it are moved to {@link CommittedCards}. */
 const MAX_ACCOUNTS = 10_000;
 
 /**
- * Cards, accounts and counters as the last group of transfers has left them, so that the next one decides on them without
- * reading them again. What is remembered may be out of date, because another process or operation has changed it. That is
- * noticed when a group is saved: the stored version of each account that it looked at must be the one that is remembered.
+ * A cache of cards, accounts and counters as the last group of transfers has left them, so that the next group need not
+ * read them. Another process or operation may have changed them since. That is noticed when a group is saved: the stored
+ * version of each account that it has read must equal the cached one.
  */
 export class Memory {
   readonly #committed: CommittedCards;
   readonly #maxAccounts: number;
   #group = 0;
-  /** In the order in which they were last learned or changed. */
+  /** In the order in which they were last loaded or changed. */
   readonly #accounts = new Map<string, KnownAccount>();
   /** By program, then by name. */
   readonly #cards = new Map<string, Map<string, Card>>();
 
   /**
-   * @param committed what earlier chains have left; none by default.
-   * @param maxAccounts number of accounts that are remembered as objects.
+   * @param committed cards that earlier chains have left; none by default.
+   * @param maxAccounts maximum number of accounts that are kept as objects.
    */
   constructor(committed: CommittedCards = new CommittedCards(0), maxAccounts: number = MAX_ACCOUNTS) {
     this.#committed = committed;
     this.#maxAccounts = maxAccounts;
   }
 
-  /** Begins a group, which may rest on those before it. */
+  /** Begins a group, which may use what the groups before it have left. */
   beginGroup(): void {
     this.#group += 1;
   }
 
   /**
-   * Takes the time of a group, in milliseconds since 1970. Throws {@link ChainBroken} if the clock of a sandbox was moved back:
-   * the days that are counted then may be before those that were read.
+   * Notes the time of a group, in milliseconds since 1970. Throws {@link ChainBroken} if the clock of a sandbox was moved back:
+   * the group may need counters of days before those that were read.
    */
   noteTime(now: number): void {
     const { latest } = this.#committed;
-    if (now < latest - MAX_BACKWARDS) throw new ChainBroken('the clock was moved back');
+    if (now < latest - MAX_BACKWARDS_MILLISECONDS) throw new ChainBroken('the clock was moved back');
     this.#committed.latest = Math.max(latest, now);
   }
 
@@ -62,7 +62,7 @@ export class Memory {
     return this.#cards.get(programId)?.get(name);
   }
 
-  /** Whether everything about a card is known that a decision needs. */
+  /** Whether everything that a decision needs about a card is in memory. */
   knows(programId: string, name: string, withFunding: boolean): boolean {
     const card = this.card(programId, name) ?? this.#recall(programId, name);
     if (card === undefined || !this.#accounts.has(card.accountId)) return false;
@@ -73,14 +73,14 @@ export class Memory {
     return this.#accounts.get(accountId)?.account;
   }
 
-  /** What was counted on an account; null where that is not known. */
+  /** The counters of an account; null if they were not loaded. */
   days(accountId: string): CountedDays | null {
     return this.#accounts.get(accountId)?.days ?? null;
   }
 
   /**
-   * Adds what was loaded: the accounts, then their cards, which were read later. What is known of the same version stays: it
-   * has the changes of groups that are being saved.
+   * Adds what was loaded: the accounts, then their cards, which were read later. An account that is cached in the same or a
+   * later version stays as it is, with the changes of groups that are being saved. Returns the ids of the added accounts.
    */
   learn(accounts: readonly StoredAccount[], cards: readonly LoadedCard[]): ReadonlySet<string> {
     const learned = new Set<string>();
@@ -102,13 +102,13 @@ export class Memory {
     return learned;
   }
 
-  /** Sets what was counted on an account that has just been learned. */
+  /** Sets the counters of an account that was just added. */
   learnDays(accountId: string, days: CountedDays | null): void {
     const known = this.#accounts.get(accountId);
     if (known !== undefined && days !== null) this.#set({ ...known, days });
   }
 
-  /** Remembers an account as a group is going to store it. */
+  /** Keeps an account as a group is about to store it. */
   keep(account: StoredAccount, days: CountedDays | null): void {
     const { accountId } = account;
     const cardName = this.#accounts.get(accountId)?.cardName ?? null;
@@ -118,8 +118,8 @@ export class Memory {
   }
 
   /**
-   * Beyond the maximum, moves the cards that were changed least recently to those that outlive the chain, as far as the group
-   * that changed them is certainly committed. Other accounts are forgotten.
+   * While there are too many accounts, removes those that were loaded or changed least recently: cards are moved to
+   * {@link CommittedCards}, which outlive the chain. Stops at the first account whose last group may not be committed yet.
    */
   trim(): void {
     for (const [accountId, { account, days, cardName, group }] of this.#accounts) {
@@ -134,20 +134,20 @@ export class Memory {
   }
 
   /**
-   * Takes {@link Database.interruptions} when a group has been loaded. Throws {@link ChainBroken} if the server may be another one
-   * since: after a failover it may lack what is remembered, and give the same versions to other states.
+   * Notes {@link Database.interruptions} after a group was loaded. Throws {@link ChainBroken} if the database server may have
+   * changed since: after a failover it may lack cached changes, and have other states with the same versions.
    */
   noteServer(interruptions: number): void {
     this.#committed.interruptions ??= interruptions;
     if (this.#committed.interruptions !== interruptions) throw new ChainBroken('connections were lost');
   }
 
-  /** A card that an earlier group has left. */
+  /** Takes a card back from {@link CommittedCards}. */
   #recall(programId: string, name: string): Card | undefined {
     const known = this.#committed.take(programId, name);
     if (known === undefined) return undefined;
     const { card, account, days } = known;
-    // The account was loaded since, for a change of a transfer.
+    // The account was loaded later, for a change of a transfer, so the packed card may be older.
     if (this.#accounts.has(card.accountId)) return undefined;
     this.#set({ account, days, cardName: name });
     this.#cardsOf(programId).set(name, card);

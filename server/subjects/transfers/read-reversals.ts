@@ -25,7 +25,7 @@ export async function getReversal(service: Service, call: Call<'get_reversal'>):
 /** list_reversals: a page of a transfer's reversals, newest first, or `transfer_not_found`. */
 export async function listReversals(service: Service, call: Call<'list_reversals'>): Promise<Reply<'list_reversals'>> {
   const { programId } = call;
-  // The form of the whole request is checked before the transfer is looked up.
+  // The whole request is validated before the transfer is looked up.
   readCursor(call, 'rev', call.query.cursor);
   const { transfer_id: sentId } = call.params;
   const transferId = fromWireId('tr', sentId);

@@ -36,8 +36,8 @@ export async function getTransfer(service: Service, call: Call<'get_transfer'>):
 }
 
 /**
- * list_transfers: a page, newest first. With `idempotency_key` it shows the transfer of that request. A page of something
- * very rare can be short, or empty, with a cursor to continue from: `next_cursor` alone says whether there is more.
+ * list_transfers: a page, newest first. With `idempotency_key` it shows the transfer of that request. If few transfers match
+ * the filter, a page can be short or empty and still have a `next_cursor`: only that says whether there is more.
  */
 export async function listTransfers(service: Service, call: Call<'list_transfers'>): Promise<Reply<'list_transfers'>> {
   const { limit = DEFAULT_LIMIT, cursor } = call.query;
@@ -58,7 +58,7 @@ export function readTransfersOf(
   page: { readonly limit: number; readonly after: string | null },
 ): Promise<Chunk<Transfer>> {
   const { programId, deadline } = call;
-  // A look-up tells whether a request created its transfer; any other list shows what this server has now.
+  // A client decides by a look-up whether to send a request again, so what it finds must survive a failover.
   const isLookUp = filter.idempotencyKey !== null || filter.reference !== null;
   return readFiltered({
     call,
@@ -75,7 +75,7 @@ export function readTransfersOf(
   });
 }
 
-/** Fields of a transfer since 0.2, in the order of their columns. */
+/** Fields that transfers have since version 0.2, in the order of their columns. */
 const ADDED_FIELDS = [
   'request_id',
   'idempotency_key',
@@ -115,7 +115,7 @@ async function* readPages({ database }: Service, call: CallContext, filter: Tran
   } while (after !== null);
 }
 
-/** The filter of a list of transfers. A filter that nothing can match is refused: an empty list would hide the mistake. */
+/** The filter of a list of transfers. Refuses a filter that nothing can match, because an empty list would hide the mistake. */
 function readTransferFilter(call: Call<'list_transfers'> | Call<'export_transfers'>): TransferFilter {
   const { query } = call;
   const { from, to } = readPeriod(call, query);

@@ -15,9 +15,9 @@ import { actorOf } from '../audit/audit.ts';
 type Origin = {
   readonly programId: string;
   readonly requestId: string;
-  /** The caller's trace, which its events have too. */
+  /** The caller's trace, which its events carry too. */
   readonly traceparent?: string | undefined;
-  /** Set where its spans are sent to a collector. */
+  /** Set if the spans of the request are exported. */
   readonly trace?: RequestTrace | undefined;
   /** The idempotency key; null without one. */
   readonly key: (KeyInScope & { readonly fingerprint: string }) | null;
@@ -25,7 +25,7 @@ type Origin = {
   readonly operator: string | null;
 };
 
-/** A request for a new transfer. Its id is given when it is decided, with the time of that moment. */
+/** A request for a new transfer. The transfer gets its id, which contains the time, when the request is decided. */
 export type CreateRequest = Origin & {
   readonly command: 'create';
   /** Inner UUID of the caller's API key, or `NO_API_KEY`. */
@@ -52,10 +52,9 @@ export type DueRequest = OfTransfer & {
   readonly operator: null;
 };
 
-/** Whatever is committed in groups. */
 export type TransferRequest = CreateRequest | ChangeRequest | DueRequest;
 
-/** A UUID that no transfer has. It replaces a malformed id, so that the look-up does not find it. */
+/** A UUID that no transfer has. It replaces a malformed id, so that the look-up finds nothing. */
 const NO_TRANSFER = '00000000-0000-0000-0000-000000000000';
 
 type CreateCall = CallContext & Pick<Call<'create_transfer'>, 'body'>;
@@ -82,7 +81,7 @@ export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest
   };
 }
 
-/** The part of a change that all changes share. */
+/** The fields that all changes of a transfer share. */
 export function toChange(
   call: CallContext & { readonly params: { readonly transfer_id: string } },
 ): OfTransfer & { readonly sentId: string } {
@@ -111,7 +110,7 @@ export function readOptionalAmount(sent: AmountAsSent | undefined): bigint | nul
   throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
 }
 
-/** Refuses fields that do not fit each other, which a schema cannot express. */
+/** Refuses combinations of fields that a schema cannot exclude. */
 export function checkTerms(call: CallContext, body: CreateTransferBody): void {
   const destination = findDestinationProblem(body.type ?? 'load', body.card_id, body.destination_card_id);
   if (destination !== undefined) throw schemaRefusal(call, destination, '/destination_card_id');

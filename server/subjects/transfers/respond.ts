@@ -13,20 +13,20 @@ export type Outcome = Decided | Replay | Refusal;
 
 type Decided = Required<RecordReply<TransferRecord | ReversalRecord>>;
 
-/** The first response to an idempotency key; `json` is null where its text is no longer stored. */
+/** The first response to an idempotency key; `json` is null if its text is no longer stored. */
 export type Replay = {
   /** Inner UUID of the transfer or reversal. */
   readonly subjectId: string;
   readonly json: string | null;
-  /** Id on the wire of the first request; undefined where an earlier version stored its response. */
+  /** Id on the wire of the first request; undefined if an earlier version stored its response. */
   readonly originalRequestId: string | undefined;
 };
 
 type MoneyReply<Record> = JsonReply<Record> & Moved;
 
 /**
- * The reply with a transfer; throws the refusal. Without the stored text, a replay shows the transfer as it is now.
- * `moneyMoved` is of the first response too, because a replay answers the same request.
+ * The reply with a transfer; throws the refusal. If the text is no longer stored, a replay shows the transfer as it is now.
+ * `moneyMoved` is that of the first response also in a replay, because it describes the same request.
  */
 export function toTransferReply(
   { database }: { readonly database: Database },

@@ -9,21 +9,21 @@ import type { DueRequest } from './request.ts';
 /** Maximum number of due items of each kind in one round. */
 const PORTION = 500;
 
-/** Time for a round. */
+/** Time limit of a round. */
 const ROUND_MILLISECONDS = 4000;
 
-/** A database that reaches all programs, and the lane. */
+/** The lane, with a database that can read all programs. */
 export type DueService = Pick<TransferService, 'database' | 'transfers'>;
 
 /** The result of a round; `more` when it was full, so that the next should start at once. */
 export type DueRound = { readonly settled: number; readonly failed: number; readonly more: boolean };
 
 /**
- * Releases holds past their end and executes scheduled transfers that are due. Several processes may do so at once, and
- * callers may come first: the second finds the transfer in its new status and changes nothing.
+ * Releases expired holds and executes scheduled transfers that are due. Several processes may do so at once, and a caller
+ * may do it first: whoever is second finds the transfer in its new status and changes nothing.
  */
 export async function settleDue(service: DueService): Promise<DueRound> {
-  // One after the other: an idle process then needs one connection for both.
+  // One after the other, so that an idle process needs only one connection.
   const expired = await find(service, findExpiredHolds(PORTION), 'expire');
   const due = await find(service, findDueTransfers(PORTION), 'execute');
   const deadline = performance.now() + ROUND_MILLISECONDS;

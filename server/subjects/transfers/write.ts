@@ -30,11 +30,11 @@ import {
   writeMetadata,
 } from '../../store/transfers/transfer.ts';
 
-/** Everything but accounts and counters that a group of decisions has changed, each thing after the last decision. */
+/** What the decisions of a group have changed besides accounts and counters, in the state after the last decision. */
 export type BookChanges = {
   readonly created: Transfer[];
   readonly changed: Map<string, Transfer>;
-  /** Those of `changed` that have other metadata. */
+  /** Those of `changed` whose metadata has changed. */
   readonly annotated: Map<string, Transfer>;
   readonly opened: Map<string, Hold>;
   readonly ended: Map<string, Hold>;
@@ -46,22 +46,22 @@ export type BookChanges = {
   readonly audited: AuditNote[];
 };
 
-/** With what is counted: each account, direction and day once. */
+/** With the changes of counters: one for each account, direction and day. */
 type CountedChanges = BookChanges & { readonly counts: readonly CounterChangeOf[] };
 
 /** The writes of a group in a chain. */
 export type ChainedWrites = {
-  /** Sent at once: rows under ids that the group has made, or under names that it has locked. */
+  /** Sent at once: rows under ids that the group has generated, or under names that it has locked. */
   readonly early: readonly Statement[];
-  /** Sent when the group before is committed. The first one fails if an account has changed since the decision. */
+  /** Sent when the previous group is committed. The first one fails if an account has changed since the decision. */
   readonly late: readonly Statement[];
-  /** Instead of both, where nothing is written: fails if an account has changed since the decision. */
+  /** Sent instead of both if nothing is written: fails if an account has changed since the decision. */
   readonly check: Statement | null;
 };
 
 /**
- * One statement for all writes of a group that has locked its accounts, none when nothing changes. The audit log has its
- * own statement, which comes last because it takes the last of all locks.
+ * The writes of a group that has locked its accounts: one statement, or none if nothing changes. Metadata and the audit log
+ * have statements of their own; that of the audit log comes last, because it takes the last lock.
  */
 export function writesOf(
   changes: CountedChanges & { readonly accounts: readonly Account[] },
@@ -95,7 +95,7 @@ export function chainedWritesOf(
   };
 }
 
-/** Rows that no other transaction can be waiting to write: their ids are new, and their names are locked. */
+/** Inserts that cannot conflict with another transaction: their ids are new, and their names are locked. */
 function insertsOf(changes: BookChanges, { batchId, now }: Moment): readonly Statement[] {
   const { created } = changes;
   return [
@@ -113,7 +113,7 @@ function insertsOf(changes: BookChanges, { batchId, now }: Moment): readonly Sta
   ];
 }
 
-/** What belongs to the accounts, and is written under their locks. */
+/** Writes of what the locks, or the versions, of the accounts protect. */
 function changesOf(changes: CountedChanges, { now }: Moment): readonly Statement[] {
   const counts = changes.counts.filter(({ amount, count }) => amount !== 0n || count !== 0n);
   const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
@@ -131,7 +131,7 @@ function changesOf(changes: CountedChanges, { now }: Moment): readonly Statement
   ];
 }
 
-/** Statements of their own, since one statement cannot write a row twice, or insert what it has deleted. */
+/** Separate statements, because one statement cannot write a row twice, or insert a row that it deletes. */
 function metadataWritesOf({ annotated }: BookChanges): readonly Statement[] {
   if (annotated.size === 0) return [];
   const transfers = [...annotated.values()];
@@ -149,7 +149,7 @@ function some<Item>(items: readonly Item[], write: (items: readonly Item[]) => S
   return items.length > 0 ? [write(items)] : [];
 }
 
-/** A transfer that was created as completed and has not changed since: most of them, with fewer columns to write. */
+/** Whether a transfer was completed at once and has not changed since, like most. It has fewer columns to write. */
 function isPlain(transfer: Transfer): boolean {
   return transfer.status === 'completed' && transfer.capture === 'automatic' && transfer.reversedAmount === 0n;
 }

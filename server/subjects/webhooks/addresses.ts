@@ -3,9 +3,9 @@ import { MAX_WEBHOOK_URL_CHARACTERS } from '../../../domain/webhooks/webhook.ts'
 import { isInNetworks, isSingle, kindOf, requireNetwork } from '../../foundation/networks.ts';
 
 // Invariant: A webhook is sent only to addresses that are public or named by WEBHOOK_ALLOWED_NETWORKS, whatever its
-//   URL, what its name resolves to, or a redirect
-// Kept by: this file for URLs; in `send.ts` one look-up for each connection, all addresses checked, and that of the
-//   connection again before a byte is written
+//   URL is, its name resolves to, or its receiver redirects to
+// Kept by: this file for URLs; in `send.ts` one look-up for each connection, whose addresses are all checked, and the
+//   connected address once more before a byte is written
 // Tested by: `test/outbound`, `test/mutants/webhooks.ts`
 
 // Invariant: In live mode every webhook goes over TLS to a verified host, unless the operator has named its
@@ -13,25 +13,25 @@ import { isInNetworks, isSingle, kindOf, requireNetwork } from '../../foundation
 // Kept by: the rules of addresses, and `server/background/delivery/send.ts`
 // Tested by: `test/outbound/names.test.ts`, `test/outbound/tls.test.ts`
 
-/** What decides where webhooks may be sent: plain values, so that a worker thread can be given them. */
+/** The settings that decide where webhooks may be sent: plain values, which can be passed to a worker thread. */
 export type AddressSettings = {
   readonly mode: 'sandbox' | 'live';
-  /** Networks and addresses that are allowed besides those of the internet: WEBHOOK_ALLOWED_NETWORKS. */
+  /** Networks and addresses that are allowed besides public ones: WEBHOOK_ALLOWED_NETWORKS. */
   readonly allowedNetworks: readonly string[];
 };
 
 /** Where webhooks may be sent. */
 export type AddressRules = {
-  /** Why webhooks cannot be sent to a URL, as a sentence. A name is not looked up: its addresses are checked when it is. */
+  /** Why webhooks cannot be sent to a URL, as a sentence. A name is not looked up: its addresses are checked when connecting. */
   findUrlProblem(url: string): string | undefined;
   /** Whether a request of this protocol to this port may go to this address. */
   isAllowed(address: string, to: Destination): boolean;
 };
 
-/** What of a URL matters besides its address. The protocol ends in a colon. */
+/** The parts of a URL, besides its address, that the rules check. The protocol ends in a colon. */
 export type Destination = { readonly protocol: string; readonly port: number };
 
-/** Ports of HTTPS that live mode sends to: with others, a webhook could reach a service of another kind. */
+/** The ports allowed in live mode: with others, a webhook could reach another kind of service. */
 const LIVE_PORTS = [443, 8443];
 
 const ADDRESS_PROBLEM =
@@ -67,7 +67,7 @@ export function openAddressRules({ mode, allowedNetworks }: AddressSettings): Ad
   };
 }
 
-/** The host of a URL as it is looked up: without the brackets of IPv6 and without a dot at its end. */
+/** The host of a URL as it is looked up: without the brackets of IPv6 and without a trailing dot. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
@@ -78,7 +78,7 @@ export function portOf({ protocol, port }: URL): number {
   return protocol === 'https:' ? 443 : 80;
 }
 
-/** The addresses that a host has without being looked up: its own, or those of localhost, which is this machine (RFC 6761). */
+/** The addresses of a host that needs no look-up: an address itself, or localhost, which is always this machine (RFC 6761). */
 export function addressesInHost(host: string): readonly string[] | undefined {
   if (isIP(host) !== 0) return [host];
   return host === 'localhost' || host.endsWith('.localhost') ? ['127.0.0.1', '::1'] : undefined;
@@ -88,7 +88,7 @@ function findSyntaxProblem(text: string): string | undefined {
   if (text.length > MAX_WEBHOOK_URL_CHARACTERS) {
     return `The URL is longer than ${MAX_WEBHOOK_URL_CHARACTERS} characters.`;
   }
-  // Parsers disagree about these: some remove them, others take them for the end of the host.
+  // Parsers disagree about these: some remove them, others end the host there.
   if (/[\s\p{Cc}\\]/u.test(text)) return 'The URL contains a space, a control character or a backslash.';
   const url = URL.parse(text);
   if (url === null) return 'The URL cannot be parsed.';

@@ -21,12 +21,12 @@ import { newSecret } from './vault.ts';
 
 type CreateId = 'create_webhook' | 'create_operator_webhook';
 
-/** create_webhook: the webhook. Its secret is in this response only, so a replay is without it. */
+/** create_webhook: the webhook. Only this response contains its secret; a replay does not. */
 export function createWebhook(service: WebhookService, call: Call<'create_webhook'>): Promise<Reply<CreateId>> {
   return create(service, call, readSettings(service, call), call.programId);
 }
 
-/** create_operator_webhook: the same, of the card program in the body, or for the events of all. */
+/** create_operator_webhook: the same for the card program in the body, or for the events of all card programs. */
 export async function createOperatorWebhook(
   service: WebhookService,
   call: Call<'create_operator_webhook'>,
@@ -37,7 +37,7 @@ export async function createOperatorWebhook(
   return create(service, call, settings, program?.programId ?? null);
 }
 
-/** What callers set, where the schema does not say it all. */
+/** The settings that the schema cannot validate completely. */
 type Settings = { readonly types: readonly string[] | null; readonly headers: WebhookHeaders };
 
 function readSettings({ webhooks }: WebhookService, call: Call<CreateId>): Settings {
@@ -123,7 +123,7 @@ async function create(
 
 const DEFAULT_CONCURRENCY = 10;
 
-/** How the delivery of a new webhook stands. */
+/** The state of delivery of a new webhook. */
 const NEW_STATE = {
   status: 'enabled',
   statusReason: null,
@@ -138,7 +138,7 @@ const NEW_STATE = {
   replay: null,
 } as const;
 
-/** The position, or number, after which the events are sent. */
+/** The position (or number) after which events are sent. */
 function readStart(
   call: Call<CreateId>,
   headOf: string,

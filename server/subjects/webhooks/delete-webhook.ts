@@ -8,7 +8,7 @@ import type { WebhookService } from './tools.ts';
 
 type DeleteId = 'delete_webhook' | 'delete_operator_webhook';
 
-/** delete_webhook and delete_operator_webhook: the last record of the webhook. What is on its way may still arrive. */
+/** delete_webhook and delete_operator_webhook: the last record of the webhook. Requests in flight may still arrive. */
 export async function deleteWebhook(service: WebhookService, call: Call<DeleteId>): Promise<Reply<DeleteId>> {
   const webhookId = webhookIdOf(call);
   const programId = programOf(call);

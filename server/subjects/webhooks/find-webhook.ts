@@ -9,12 +9,12 @@ import { readWebhook, toWebhookDetails, type WebhookDetails } from '../../store/
 /** A call about one webhook. */
 export type WebhookCall = CallContext & { readonly params: { readonly webhook_id: string } };
 
-/** The card program to which the webhooks of a call belong; null for operators, who reach all webhooks. */
+/** The card program whose webhooks a call may access; null for operators, who may access all. */
 export function programOf({ programId }: CallContext): string | null {
   return programId === '' ? null : programId;
 }
 
-/** Whose idempotency keys a call uses: those of its card program, or those of operators. */
+/** The scope of the idempotency key of a call: its card program, or that of operators. */
 export function keysOf(call: CallContext): { readonly programId?: string } {
   const programId = programOf(call);
   return programId === null ? {} : { programId };

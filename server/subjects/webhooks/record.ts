@@ -23,7 +23,7 @@ export function toWebhookRecord(webhook: WebhookDetails): WebhookRecord {
     header_names: [...webhook.headerNames],
     version: webhook.version,
     status: webhook.status,
-    // What pauses a webhook is always that it fails.
+    // A webhook is paused only because it fails.
     status_reason: webhook.status === 'paused' ? 'failing' : webhook.statusReason,
     secrets: webhook.secrets.map(({ secretId, createdAt, expiresAt }) => ({
       secret_id: toWireId('sec', secretId),
@@ -44,7 +44,7 @@ export function toWebhookRecord(webhook: WebhookDetails): WebhookRecord {
   };
 }
 
-/** In strict order an event that failed is the next one, at the time of a probe, and has no row of its own. */
+/** In strict order, a failed event has no row of its own: it is sent again at the time of the next probe. */
 function nextAttemptOf({ status, deliveryOrder, nextProbeAt, nextRetryAt }: WebhookDetails): Date | null {
   if (status === 'disabled') return null;
   const isHeldBack = status === 'paused' || (deliveryOrder === 'strict' && nextProbeAt !== null);
@@ -55,7 +55,7 @@ const SECRET_OMITTED =
   'The secret is in the first response only. If that response was lost, roll the secret of this webhook with a new ' +
   'Idempotency-Key to get a new one.';
 
-/** A webhook with a new secret: with its value once, and without (`secret` null) when the response is replayed. */
+/** A webhook with a new secret: with its value in the first response, and without (`secret` null) in a replay. */
 export function toNewWebhookRecord(webhook: WebhookDetails, secret: string | null): NewWebhookRecord {
   return { ...toWebhookRecord(webhook), secret, secret_omitted: secret === null ? SECRET_OMITTED : null };
 }

@@ -14,8 +14,8 @@ import type { WebhookService } from './tools.ts';
 type ReplayId = 'replay_webhook' | 'replay_operator_webhook';
 
 /**
- * replay_webhook and replay_operator_webhook: a second cursor, which passes the events up to that of the webhook and sends
- * those of a period; what comes later is sent anyway.
+ * replay_webhook and replay_operator_webhook: a second cursor, which goes through the events up to the webhook's own cursor
+ * and sends those of a period. Later events are sent anyway.
  */
 export async function replayWebhook(service: WebhookService, call: Call<ReplayId>): Promise<Reply<ReplayId>> {
   const { from, to, only } = call.body;
@@ -71,7 +71,7 @@ export async function replayWebhook(service: WebhookService, call: Call<ReplayId
   return reply;
 }
 
-/** A disabled webhook is sent nothing, and a webhook has one replay at a time. */
+/** Refuses a replay to a disabled webhook, and a second replay at a time. */
 function refuseReplay({ status, replay }: WebhookDetails): void {
   if (status === 'disabled') {
     const message = 'The webhook is disabled, and a disabled webhook is sent nothing. Enable it first.';

@@ -5,8 +5,8 @@ import { keyIdOf, openVault } from './vault.ts';
 import type { WebhookKeys } from './webhook-keys.ts';
 
 /**
- * Insists that the secrets and headers of all webhooks can be read. Otherwise a process that makes a key while another
- * one has made its own would encrypt what the other cannot read.
+ * Checks that this process can decrypt the secrets and headers of all webhooks. Otherwise two processes, each with a
+ * generated key of its own, would encrypt secrets that the other cannot read.
  *
  * @throws {StartupProblem} if something is encrypted with a key that this process does not have
  */
@@ -16,7 +16,7 @@ export async function requireKeys(database: Database, { read, origin }: WebhookK
   if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
 }
 
-/** The same, at a start; then encrypts with the first key what an earlier one has encrypted. */
+/** The same at the start of the service; then encrypts again, with the first key, what other keys have encrypted. */
 export async function resealSecrets(database: Database, keys: WebhookKeys): Promise<void> {
   await requireKeys(database, keys);
   const [first] = keys.read();

@@ -11,8 +11,8 @@ import type { WebhookService } from './tools.ts';
 type ResendId = 'resend_event' | 'resend_operator_event';
 
 /**
- * resend_event and resend_operator_event: has an event sent again, at once and beside the schedule, whatever the status of
- * the webhook and the type of the event. It must be one that the webhook can get: of its card program, if it has one.
+ * resend_event and resend_operator_event: requests that an event is sent again, at once, whatever the status and the types of
+ * the webhook. If the webhook belongs to a card program, the event must belong to it, too.
  */
 export async function resendEvent(service: WebhookService, call: Call<ResendId>): Promise<Reply<ResendId>> {
   const { event_id: sentId } = call.body;
@@ -46,7 +46,7 @@ export async function resendEvent(service: WebhookService, call: Call<ResendId>)
   return reply;
 }
 
-/** The position of an event for a webhook; for one of operators the number, which an event for every program has not. */
+/** The position of an event; for a webhook of operators its number, which an event for every program does not have. */
 function placeFor(programId: string | null, { position, number, isShared }: StoredEvent): number | null {
   if (programId !== null) return position;
   return isShared ? null : number;

@@ -12,15 +12,15 @@ import { newSecret } from './vault.ts';
 
 type RollId = 'roll_webhook_secret' | 'roll_operator_webhook_secret';
 
-/** How many secrets sign at once, the new one included. */
+/** Maximum number of secrets that sign at the same time, the new one included. */
 const MAX_SECRETS = 3;
 
-/** How long earlier secrets also sign by default: a day, in which receivers can be changed. */
+/** How long earlier secrets also sign by default: a day in which receivers can switch to the new one. */
 const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
 
 /**
  * roll_webhook_secret and roll_operator_webhook_secret: the webhook with a new secret, which signs from now on. Earlier
- * ones sign until they expire, and no roll extends that. A replay rolls nothing and is without the secret.
+ * ones sign until they expire, and a roll never extends them. A replay rolls nothing and does not contain the secret.
  */
 export async function rollWebhookSecret(service: WebhookService, call: Call<RollId>): Promise<Reply<RollId>> {
   const { vault, requireKeys, changed } = service.webhooks;
@@ -35,7 +35,7 @@ export async function rollWebhookSecret(service: WebhookService, call: Call<Roll
     load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
     decide: (loaded, { now }) => {
       const before = foundWebhook(call, loaded.webhook);
-      // By the real time, as signatures are, also in a sandbox whose clock is ahead.
+      // By the real time, as for signatures, even if the clock of a sandbox is ahead.
       const realNow = databaseTime();
       const until = sent === undefined ? realNow + DEFAULT_OVERLAP_MILLISECONDS : Date.parse(sent);
       const earlier = expireEarlier(before.secrets, until, realNow);
@@ -66,7 +66,7 @@ export async function rollWebhookSecret(service: WebhookService, call: Call<Roll
   return reply;
 }
 
-/** The earlier secrets, newest first, that still sign: until a moment, if they do not expire before. */
+/** The earlier secrets that still sign, newest first: until `until`, or until they expire if that is earlier. */
 function expireEarlier(
   secrets: readonly StoredSecret[],
   until: number,

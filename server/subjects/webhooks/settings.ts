@@ -6,13 +6,13 @@ import type { Webhook } from '../../store/webhooks/webhook.ts';
 import type { AddressRules } from './addresses.ts';
 import type { Vault } from './vault.ts';
 
-/** Refuses a URL to which nothing may be sent. */
+/** Refuses a URL to which webhooks must not be sent. */
 export function checkUrl({ findUrlProblem }: AddressRules, url: string): void {
   const problem = findUrlProblem(url);
   if (problem !== undefined) throw new Refusal('webhook_url_refused', problem, { field: '/url' });
 }
 
-/** The types and groups of a request, each once. Refuses what is neither. */
+/** The types and groups of a request, without duplicates. Refuses anything else. */
 export function readTypes(call: CallContext, types: readonly unknown[]): readonly string[] {
   const unknown = types.findIndex((type) => typeof type !== 'string' || !isTypeOrGroup(type));
   if (unknown === -1) return [...new Set(types as readonly string[])];
@@ -22,13 +22,13 @@ export function readTypes(call: CallContext, types: readonly unknown[]): readonl
   throw schemaRefusal(call, message, `/types/${unknown}`);
 }
 
-/** Headers by their name, as the caller wrote it. */
+/** Headers by their names, in the case in which the caller sent them. */
 export type WebhookHeaders = Readonly<Record<string, string>>;
 
 /** A token (RFC 9110). */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Visible ASCII, with spaces inside. */
+/** Visible ASCII, with spaces between. */
 const VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** Headers that the service sets itself, or that frame the request. */
@@ -54,7 +54,7 @@ export function readHeaders<Value extends string | null>(
   return sent;
 }
 
-/** The messages never quote a value: it is a secret. */
+/** Its messages never quote a value, because it may be a secret. */
 function findProblem(name: string, value: string | null, isRepeated: boolean): string | undefined {
   if (!NAME.test(name)) return `'headers' has '${name}', which is not the name of an HTTP header.`;
   const lower = name.toLowerCase();
@@ -66,7 +66,7 @@ function findProblem(name: string, value: string | null, isRepeated: boolean): s
   return `'headers' has '${name}' with a value that is not visible ASCII, or begins or ends with a space.`;
 }
 
-/** Headers after a change: a string sets one, whatever the case of its name, and null removes it. */
+/** Headers after a change: a string sets one, and null removes it. Names are compared without regard to case. */
 export function changeHeaders(
   call: CallContext,
   before: WebhookHeaders,
@@ -83,7 +83,7 @@ export function changeHeaders(
   throw schemaRefusal(call, message, '/headers');
 }
 
-/** The columns that hold headers: their names, and the whole encrypted. */
+/** The columns for headers: their names, and names and values encrypted. */
 export function sealHeaders(
   vault: Vault,
   webhookId: string,

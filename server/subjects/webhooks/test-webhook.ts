@@ -13,7 +13,7 @@ import type { WebhookService } from './tools.ts';
 type TestId = 'test_webhook' | 'test_operator_webhook';
 
 /**
- * test_webhook and test_operator_webhook: the id of an event webhook.tested, which only the webhook gets, at once and
+ * test_webhook and test_operator_webhook: the id of an event webhook.tested, which is sent at once and only to this webhook,
  * whatever its status. It is not stored as an event and has no position.
  */
 export async function testWebhook(service: WebhookService, call: Call<TestId>): Promise<Reply<TestId>> {

@@ -6,19 +6,17 @@ import { requireKeys } from './reseal-secrets.ts';
 import type { Vault } from './vault.ts';
 import { vaultOf, type WebhookKeys } from './webhook-keys.ts';
 
-/** What handlers of webhooks work with besides the database. */
+/** What the handlers of webhooks use besides the database. */
 export type WebhookTools = {
-  /** Where webhooks may be sent to. */
   readonly rules: AddressRules;
   /** Encrypts secrets and headers. */
   readonly vault: Vault;
-  /** Rejects if something is encrypted with a key that this process does not have: before it encrypts with its own. */
+  /** Called before something is encrypted. Rejects if something stored is encrypted with a key that this process lacks. */
   readonly requireKeys: () => Promise<void>;
-  /** Tells whoever delivers that a webhook was created, changed or deleted, or that something is to be sent. */
+  /** Notifies delivery that a webhook was created, changed or deleted, or that something is to be sent. */
   readonly changed: () => void;
 };
 
-/** What handlers of webhooks work with. */
 export type WebhookService = Service & { readonly webhooks: WebhookTools };
 
 /** Opens the tools; `database` must see all webhooks. */

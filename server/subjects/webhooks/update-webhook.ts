@@ -26,12 +26,12 @@ type UpdateCall = Call<UpdateId>;
 
 type Updated = RecordReply<WebhookRecord>;
 
-/** A change of the status, and what it means for the webhook. */
+/** The webhook after a change of its status, and the statements that write the change. */
 type StatusChange = { readonly after: WebhookDetails; readonly writes: readonly Statement[] };
 
 /**
  * update_webhook and update_operator_webhook: the webhook. The body is a merge patch: omitted fields stay as they are.
- * Whoever delivers reads the webhook again before it sends anything more.
+ * The process that delivers reads the webhook again, at once or with its next poll.
  */
 export async function updateWebhook(service: WebhookService, call: UpdateCall): Promise<Reply<UpdateId>> {
   const { vault, requireKeys, changed } = service.webhooks;
@@ -76,7 +76,7 @@ export async function updateWebhook(service: WebhookService, call: UpdateCall): 
   return reply;
 }
 
-/** Refuses what is wrong with a change, whatever the webhook. */
+/** Refuses a change that is invalid for any webhook. */
 function checkChange({ webhooks }: WebhookService, call: UpdateCall): void {
   const { url, types, headers, status, resume } = call.body;
   if (Array.isArray(types)) readTypes(call, types);
@@ -89,7 +89,7 @@ function checkChange({ webhooks }: WebhookService, call: UpdateCall): void {
   if (url !== undefined) checkUrl(webhooks.rules, url);
 }
 
-/** The fields that callers set, after the change. */
+/** The settings of callers after the change. */
 function settingsAfter(vault: Vault, call: UpdateCall, before: WebhookDetails): Partial<Webhook> {
   const { url, description, types, payload, order, concurrency, rate, headers } = call.body;
   return {
@@ -107,8 +107,8 @@ function settingsAfter(vault: Vault, call: UpdateCall, before: WebhookDetails): 
 }
 
 /**
- * The change of the status. A paused webhook stays paused until the event that is tried at once is delivered, unless it is
- * to begin with new events: then there is nothing to try.
+ * The change of the status. To enable a paused webhook sends its oldest event at once, and it stays paused until one is
+ * delivered. With `resume: now` there is nothing to send, so it is enabled.
  */
 function changeStatus(call: UpdateCall, before: WebhookDetails, after: WebhookDetails, now: Date): StatusChange {
   const { status, resume } = call.body;
@@ -148,7 +148,7 @@ const ENABLED = {
   nextProbeAt: null,
 } as const;
 
-/** The change for the audit log: of headers, only the names. */
+/** The change for the audit log, with the names of headers only. */
 function withoutHeaderValues({ headers, ...change }: UpdateCall['body']): object {
   return headers === undefined || headers === null
     ? { ...change, headers }

@@ -9,17 +9,17 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + KEY_ID_BYTES + IV_BYTES + TAG_BYTES;
 
-/** Encrypts what the service must be able to read again: the secrets and the headers of webhooks. */
+/** Encrypts what the service must be able to decrypt again: the secrets and the headers of webhooks. */
 export type Vault = {
-  /** Encrypts with the first key. Only with the same webhook id can it be read again. */
+  /** Encrypts with the first key. Decryption needs the same webhook id. */
   readonly seal: (text: string, webhookId: string) => Buffer;
   /** @throws if none of the keys has encrypted it, it was changed, or it belongs to another webhook */
   readonly open: (sealed: Uint8Array, webhookId: string) => string;
 };
 
 /**
- * A vault with keys of 32 bytes: the first encrypts, all decrypt. Encrypted is AES-256-GCM: a byte for the version of
- * this form, 4 bytes that name the key, 12 of the initialization vector, 16 of the tag, and the text.
+ * A vault with keys of 32 bytes: the first encrypts, all decrypt. The format is a version byte, 4 bytes that identify the
+ * key, 12 bytes of initialization vector, 16 bytes of tag, and the text encrypted with AES-256-GCM.
  */
 export function openVault(keys: readonly Uint8Array[]): Vault {
   const named = keys.map((key) => ({ key, id: keyIdOf(key) }));
@@ -48,12 +48,12 @@ export function openVault(keys: readonly Uint8Array[]): Vault {
   };
 }
 
-/** The bytes that name a key: the beginning of its SHA-256. */
+/** The bytes that identify a key: the beginning of its SHA-256. */
 export function keyIdOf(key: Uint8Array): Buffer {
   return hash('sha256', key, 'buffer').subarray(0, KEY_ID_BYTES);
 }
 
-/** A new secret that signs what is sent to a webhook, in the form of Standard Webhooks. */
+/** A new signing secret for a webhook, in the format of Standard Webhooks. */
 export function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }

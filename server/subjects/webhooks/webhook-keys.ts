@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path';
 import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import { KEY_BYTES, openVault, type Vault } from './vault.ts';
 
-/** The keys that encrypt the secrets of webhooks: those of WEBHOOK_KEY, or one in a file that is made when needed. */
+/** The keys that encrypt the secrets of webhooks: those of WEBHOOK_KEY, or one in a file that is created when needed. */
 export type WebhookKeys = {
-  /** The keys there are: none as long as none was needed. */
+  /** The existing keys; none before one was needed. */
   readonly read: () => readonly Buffer[];
-  /** The same, with a new key if there is none. */
-  readonly readOrMake: () => readonly Buffer[];
+  /** The same; creates a key if there is none. */
+  readonly readOrCreate: () => readonly Buffer[];
   /** Where the keys come from, for messages. */
   readonly origin: string;
 };
@@ -20,7 +20,7 @@ const FILE = 'webhook-key';
 /** The keys of this process. `configured` are those of the setting; null if it is not set. */
 export function openWebhookKeys(configured: readonly Buffer[] | null, dataDirectory: string): WebhookKeys {
   if (configured !== null) {
-    return { read: () => configured, readOrMake: () => configured, origin: 'WEBHOOK_KEY' };
+    return { read: () => configured, readOrCreate: () => configured, origin: 'WEBHOOK_KEY' };
   }
   const file = join(dataDirectory, FILE);
   let known: readonly Buffer[] = [];
@@ -28,17 +28,17 @@ export function openWebhookKeys(configured: readonly Buffer[] | null, dataDirect
     if (known.length === 0) known = readKeyFile(file);
     return known;
   };
-  const readOrMake = (): readonly Buffer[] => {
-    if (read().length === 0) makeKeyFile(file);
+  const readOrCreate = (): readonly Buffer[] => {
+    if (read().length === 0) createKeyFile(file);
     return read();
   };
-  return { read, readOrMake, origin: file };
+  return { read, readOrCreate, origin: file };
 }
 
-/** A vault with the keys there are at each use. */
+/** A vault that uses the keys that exist at each use. */
 export function vaultOf(keys: WebhookKeys): Vault {
   return {
-    seal: (text, webhookId) => openVault(keys.readOrMake()).seal(text, webhookId),
+    seal: (text, webhookId) => openVault(keys.readOrCreate()).seal(text, webhookId),
     open: (sealed, webhookId) => openVault(keys.read()).open(sealed, webhookId),
   };
 }
@@ -59,8 +59,8 @@ function readKeyFile(file: string): readonly Buffer[] {
   );
 }
 
-/** Written beside and then linked: another process finds the whole key, or none, and only the first is kept. */
-function makeKeyFile(file: string): void {
+/** Linked once it is complete: another process finds the whole key or none, and of two new keys the first one is kept. */
+function createKeyFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}-${randomUUID()}`;
   const descriptor = openSync(draft, 'wx', 0o600);

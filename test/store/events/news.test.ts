@@ -74,9 +74,9 @@ test('what the relay of this process tells wakes at once, also while the databas
     const [program, other] = [newProgram(), newProgram()];
     const [wait, all, ofOther] = [begin(news, program, 5), begin(news, ALL_EVENTS, 5), begin(news, other, 5)];
     await own.stop();
-    news.tell([program]);
+    news.announce([program]);
     await expect.poll(() => [wait.isOver, all.isOver, ofOther.isOver]).toEqual([true, true, false]);
-    news.tell([SERVICE_ITSELF]);
+    news.announce([SERVICE_ITSELF]);
     expect(ofOther.isOver).toBe(false);
     ofOther.end();
     await expect.poll(() => news.waiting).toBe(0);

@@ -15,7 +15,7 @@ import {
   decideCapture,
   decideExpiry,
   refuseDisabled,
-  type StandingTransfer,
+  type TransferWithHold,
 } from '../../../domain/transfers/change-transfer.ts';
 import { begin, decideTransfer, type TransferPlan } from '../../../domain/transfers/create-transfer.ts';
 import { decideReversal } from '../../../domain/transfers/reverse-transfer.ts';
@@ -43,15 +43,15 @@ export class Replay {
   readonly problems: string[] = [];
   readonly #accounts = new Map<string, Account>();
   readonly #cards = new Map<string, Card>();
-  readonly #births: ReadonlyMap<string, Omit<Card, 'status' | 'expiresOn' | 'limits'>>;
+  readonly #initialCards: ReadonlyMap<string, Omit<Card, 'status' | 'expiresOn' | 'limits'>>;
   readonly #programs = new Map<string, Program>();
   #switches: readonly SwitchSetting[] = [];
   readonly #days = new Map<string, Map<number, CountedDay>>();
-  readonly #standing = new Map<string, StandingTransfer>();
+  readonly #existing = new Map<string, TransferWithHold>();
   readonly #references = new Map<string, string>();
 
   constructor({ cards, accounts }: Pick<History, 'cards' | 'accounts'>) {
-    this.#births = new Map(cards.map((card) => [`${card.programId}\n${card.name}`, card]));
+    this.#initialCards = new Map(cards.map((card) => [`${card.programId}\n${card.name}`, card]));
     const empty = { balance: 0n, held: 0n, incoming: 0n, sequence: 0n };
     for (const account of accounts) this.#accounts.set(account.accountId, { ...account, ...empty });
   }
@@ -93,21 +93,21 @@ export class Replay {
         capture: isHeld ? 'manual' : 'automatic',
       };
       const plan = decideTransfer(
-        { birth: birthOf(programId, programId, now), terms, notes: {} },
+        { creation: creationOf(programId, programId, now), terms, notes: {} },
         this.#view(terms, programId, now),
       );
       return plan instanceof Refusal ? plan : undefined;
     }
-    const standing = this.#standing.get(asked.transferId);
-    if (standing === undefined)
+    const existing = this.#existing.get(asked.transferId);
+    if (existing === undefined)
       return new Refusal('transfer_not_found', `There is no transfer '${asked.transferId}' in this card program.`);
-    const view = this.#view(standing.transfer, programId, now);
-    if (asked.does === 'cancel') return refusalOf(decideCancel(standing, view));
-    const disabled = refuseDisabled(standing.transfer, view);
+    const view = this.#view(existing.transfer, programId, now);
+    if (asked.does === 'cancel') return refusalOf(decideCancel(existing, view));
+    const disabled = refuseDisabled(existing.transfer, view);
     if (disabled !== undefined) return disabled;
-    if (asked.does === 'capture') return refusalOf(decideCapture(standing, BigInt(asked.amount), view));
+    if (asked.does === 'capture') return refusalOf(decideCapture(existing, BigInt(asked.amount), view));
     const request = { reversalId: programId, requestId: programId, description: null, amount: BigInt(asked.amount) };
-    return refusalOf(decideReversal(standing.transfer, request, view));
+    return refusalOf(decideReversal(existing.transfer, request, view));
   }
 
   #carryOut({ type, subjectId, payload }: LoggedEvent): void {
@@ -125,22 +125,22 @@ export class Replay {
 
   #transfer(type: string, fields: Fields, payload: string): void {
     const transferId = String(fields.transfer_id);
-    const standing = this.#standing.get(transferId);
-    this.#apply(standing === undefined ? this.#create(type, fields) : this.#change(type, fields, standing), payload);
+    const existing = this.#existing.get(transferId);
+    this.#apply(existing === undefined ? this.#create(type, fields) : this.#change(type, fields, existing), payload);
   }
 
-  #change(type: string, fields: Fields, standing: StandingTransfer): TransferPlan | Refusal {
-    const view = this.#view(standing.transfer, inner('prog', String(fields.program_id)), time(fields.updated_at));
-    if (type === 'transfer.canceled') return decideCancel(standing, view);
-    if (type === 'transfer.expired') return decideExpiry(standing, view);
+  #change(type: string, fields: Fields, existing: TransferWithHold): TransferPlan | Refusal {
+    const view = this.#view(existing.transfer, inner('prog', String(fields.program_id)), time(fields.updated_at));
+    if (type === 'transfer.canceled') return decideCancel(existing, view);
+    if (type === 'transfer.expired') return decideExpiry(existing, view);
     const captured = BigInt(Number(fields.captured_amount));
-    return refuseDisabled(standing.transfer, view) ?? decideCapture(standing, captured, view);
+    return refuseDisabled(existing.transfer, view) ?? decideCapture(existing, captured, view);
   }
 
   #create(type: string, fields: Fields): TransferPlan | Refusal {
     const programId = inner('prog', String(fields.program_id));
     const now = time(fields.created_at);
-    const birth = { ...birthOf(programId, inner('tr', String(fields.transfer_id)), now), ...originOf(fields) };
+    const creation = { ...creationOf(programId, inner('tr', String(fields.transfer_id)), now), ...originOf(fields) };
     const terms: TransferTerms = {
       type: fields.type as TransferType,
       amount: BigInt(Number(fields.amount)),
@@ -158,24 +158,24 @@ export class Replay {
       if (view.card === undefined) throw new Error('a card was emptied that is not there');
       const source = view.account(view.card.accountId);
       const destination = view.account(view.card.fundingAccountId);
-      const transfer = newTransfer(birth, terms, { description }, { card: view.card, destinationCard: undefined });
+      const transfer = newTransfer(creation, terms, { description }, { card: view.card, destinationCard: undefined });
       return begin({ ...transfer, amount: source.balance }, { source, destination }, []);
     }
-    return decideTransfer({ birth, terms, notes: { description } }, view);
+    return decideTransfer({ creation, terms, notes: { description } }, view);
   }
 
   #reverse(fields: Fields, payload: string): void {
     const programId = inner('prog', String(fields.program_id));
-    const standing = this.#standing.get(String(fields.transfer_id));
-    if (standing === undefined) throw new Error('its transfer is not there');
-    const view = this.#view(standing.transfer, programId, time(fields.created_at));
+    const existing = this.#existing.get(String(fields.transfer_id));
+    if (existing === undefined) throw new Error('its transfer is not there');
+    const view = this.#view(existing.transfer, programId, time(fields.created_at));
     const request = {
       reversalId: inner('rev', String(fields.reversal_id)),
       requestId: programId,
       description: textOrNull(fields.description),
       amount: BigInt(Number(fields.amount)),
     };
-    const plan = refuseDisabled(standing.transfer, view) ?? decideReversal(standing.transfer, request, view);
+    const plan = refuseDisabled(existing.transfer, view) ?? decideReversal(existing.transfer, request, view);
     const json = 'reversal' in plan ? JSON.stringify(toReversalRecord(plan.reversal)) : payload;
     if (json !== payload) throw new Error(`${payload} instead of ${json}`);
     this.#apply(plan);
@@ -190,7 +190,7 @@ export class Replay {
     if (payload !== undefined && json !== payload) throw new Error(`${payload} instead of ${json}`);
     for (const account of accounts) this.#accounts.set(account.accountId, account);
     for (const change of counts) this.#count(change);
-    this.#standing.set(record.transfer_id, { transfer, hold: hold ?? undefined });
+    this.#existing.set(record.transfer_id, { transfer, hold: hold ?? undefined });
     if (transfer.reference !== null)
       this.#references.set(`${transfer.programId}\n${transfer.reference}`, record.transfer_id);
   }
@@ -224,13 +224,13 @@ export class Replay {
   #changeCard(fields: Fields): void {
     const name = String(fields.card_id);
     const programId = inner('prog', String(fields.program_id));
-    const birth = this.#births.get(`${programId}\n${name}`);
+    const initial = this.#initialCards.get(`${programId}\n${name}`);
     const status = CARD_STATUSES.find((each) => each === fields.status) as CardStatus;
-    if (birth === undefined) throw new Error('the card is not there');
-    const { balance, held, incoming } = this.#account(birth.accountId);
+    if (initial === undefined) throw new Error('the card is not there');
+    const { balance, held, incoming } = this.#account(initial.accountId);
     const seen = `balance ${fields.balance}, held ${fields.held}, incoming ${fields.incoming}`;
     const right = `balance ${balance}, held ${held}, incoming ${incoming}`;
-    this.#cards.set(`${programId}\n${name}`, { ...birth, status, expiresOn: null, limits: toLimits(fields.limits) });
+    this.#cards.set(`${programId}\n${name}`, { ...initial, status, expiresOn: null, limits: toLimits(fields.limits) });
     if (seen !== right) throw new Error(`the card is shown with ${seen} instead of ${right}`);
     const isEmpty = balance === 0n && held === 0n && incoming === 0n;
     if (status === 'closed' && !isEmpty) throw new Error(`it was closed with ${right}`);
@@ -300,7 +300,7 @@ function refusalOf(plan: object): Refusal | undefined {
   return plan instanceof Refusal ? plan : undefined;
 }
 
-function birthOf(programId: string, transferId: string, now: number) {
+function creationOf(programId: string, transferId: string, now: number) {
   return { programId, transferId, requestId: programId, idempotencyKey: null, createdBy: null, now };
 }
 

@@ -5,7 +5,7 @@ import { openHeaders } from '../../../subjects/webhooks/settings.ts';
 import type { Vault } from '../../../subjects/webhooks/vault.ts';
 import { readSigningKey } from '../signature.ts';
 
-/** A webhook as its delivery uses it, from the database. */
+/** The stored settings and state of a webhook, as delivery uses them. */
 export type Definition = {
   readonly webhookId: string;
   /** Null for a webhook of operators. */
@@ -23,14 +23,14 @@ export type Definition = {
   readonly revision: number;
   readonly shard: number;
   readonly cursor: number;
-  /** Positions after the cursor that are settled. */
+  /** Positions after the cursor that are settled, as a multirange of PostgreSQL. */
   readonly ahead: string;
   readonly health: Health;
   readonly isFailingTold: boolean;
   readonly nextRetryAt: number | null;
 };
 
-/** Decrypts what belongs to a webhook. Throws if this process does not have the key. */
+/** Decrypts the headers and secrets of a webhook. Throws if this process does not have the key. */
 export function toDefinition(webhook: DeliveredWebhook, secrets: readonly SigningSecret[], vault: Vault): Definition {
   const { webhookId, types, deliveryOrder: order, probeTries: probes, ...rest } = webhook;
   const { status, failures, failingSince, lastFailureAt, lastSuccessAt, nextProbeAt } = webhook;

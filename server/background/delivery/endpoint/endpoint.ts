@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { type Health, takeOver, withLastSuccess } from '../../../../domain/webhooks/health.ts';
+import { type Health, mergeHealth, withLastSuccess } from '../../../../domain/webhooks/health.ts';
 import { FIRST_WINDOW } from '../../../../domain/webhooks/pace.ts';
 import { databaseTime } from '../../../foundation/database-clock.ts';
 import type { Database } from '../../../store/connection/database.ts';
@@ -14,7 +14,7 @@ import { Places, RateLimit } from './places.ts';
 import { ReplayRun } from './replay-run.ts';
 import { DoneRows, Retries } from './retries.ts';
 
-// Invariant: A crash repeats at most what was in flight: per webhook no more than its `concurrency`, in strict order
+// Invariant: A crash repeats at most the requests in flight: no more than a webhook's `concurrency`, in strict order
 //   one
 // Kept by: a place in the window is free only when the outcome is stored
 // Tested by: `test/delivery/stored-first.test.ts`, `test/delivery/processes.test.ts`,
@@ -25,40 +25,40 @@ export type DeliveryContext = {
   readonly database: Database;
   /** Puts a webhook into the queue of those that may have something to send. */
   readonly queue: (endpoint: Endpoint) => void;
-  /** Has the cursors of a webhook stored. */
+  /** Stores the cursors of a webhook. */
   readonly touch: (endpoint: Endpoint) => void;
-  /** Has a row deleted whose event no longer exists. */
+  /** Deletes a row whose event no longer exists. */
   readonly forgetDelivery: (endpoint: Endpoint, row: StoredDelivery) => void;
-  /** Resolves when everything that was to be stored so far is stored. */
+  /** Resolves when everything that was handed over for storing so far is stored. */
   readonly stored: () => Promise<void>;
-  /** Reading failed: webhooks that could not go on get another turn at the next poll. */
+  /** Called when a read fails: webhooks that could not continue get another turn with the next poll. */
   readonly onFailure: (error: unknown) => void;
-  /** The events of a webhook before a place were deleted. */
+  /** Called when unsent events before the place `oldest` were deleted. */
   readonly onDeleted: (endpoint: Endpoint, oldest: number) => void;
 };
 
-/** A webhook under delivery: what is sent next, and how much at once. */
+/** A webhook to which this process delivers: decides what is sent next, and how much at once. */
 export class Endpoint {
   definition: Definition;
   readonly held: HeldShard;
   readonly feed: EventFeed;
   health: Health;
-  /** How many requests may be in flight: fewer than the webhook allows after failures. */
+  /** How many requests may be in flight: after failures fewer than the webhook allows. */
   window = FIRST_WINDOW;
-  /** Whether its last answer, or one that is awaited, took long. */
+  /** Whether its last answer took long, or a request in flight does. */
   isSlow = false;
-  /** Sent, and the outcome is not stored: what a crash of this process repeats. */
+  /** Requests whose outcome is not stored: those that a crash of this process repeats. */
   inFlight = 0;
-  /** Whether it waits for its turn. */
+  /** Whether it is waiting for its turn. */
   isQueued = false;
-  /** No more is sent, because a decision about it is being stored. */
+  /** No events are sent, because it is being disabled. */
   isHalted = false;
-  /** No more is sent, because another process is to go on. */
+  /** Nothing more is sent, because its shard is about to be released. */
   isDraining = false;
-  /** Another process has it, or it is deleted: outcomes are no longer stored. */
+  /** This process no longer delivers to it: another process does, or it is deleted. Outcomes are not stored. */
   isDropped = false;
   isFailingTold: boolean;
-  /** The health that is stored. */
+  /** The health as it is stored. */
   storedHealth: Health;
   storedCursor: number;
   replay: ReplayRun | null = null;
@@ -68,10 +68,10 @@ export class Endpoint {
   readonly #aborting = new AbortController();
   readonly #rate = new RateLimit();
   /** Tests and resends that wait or are in flight. */
-  readonly #asked = new Set<string>();
-  readonly #askedWaiting: Item[] = [];
-  readonly #askedDone = new DoneRows();
-  /** What has to be sent again before anything else. */
+  readonly #requested = new Set<string>();
+  readonly #requestedWaiting: Item[] = [];
+  readonly #requestedDone = new DoneRows();
+  /** Failed events without a row, which are sent again before any other event. */
   readonly #again: Item[] = [];
   #isReplayNext = false;
   #rateTimer: NodeJS.Timeout | undefined;
@@ -112,20 +112,20 @@ export class Endpoint {
     return this.definition.order === 'strict';
   }
 
-  /** Whether its cursor or its health differs from what is stored. */
+  /** Whether its cursor or its health differs from the stored one. */
   get hasMoved(): boolean {
     return this.cursor.places.passed !== this.storedCursor || this.health !== this.storedHealth;
   }
 
-  /** Asks for a turn. */
+  /** Requests a turn. */
   wake(): void {
     if (!this.isDropped) this.#context.queue(this);
   }
 
-  /** Takes over what was changed by a request. What is in memory of events is read again: texts may have been erased. */
+  /** Applies a change by a request. Events in memory are read again, because their texts may have been erased. */
   update(definition: Definition): void {
     this.definition = definition;
-    this.health = takeOver(definition.health, this.health);
+    this.health = mergeHealth(definition.health, this.health);
     this.storedHealth = definition.health;
     this.isFailingTold = definition.isFailingTold;
     this.isHalted = false;
@@ -135,7 +135,7 @@ export class Endpoint {
     this.replay?.forget();
     void this.#readAgain();
     if (definition.cursor > this.cursor.places.passed) {
-      // A request has moved the cursor: what was passed over is not sent.
+      // A request has moved the cursor, so earlier events are not sent.
       this.#again.length = 0;
       this.cursor.skipTo(definition.cursor);
     }
@@ -151,31 +151,31 @@ export class Endpoint {
     this.#aborting.abort();
   }
 
-  /** Notes that a test or a resend is to be sent; false when it is under way already, or just done. */
-  noteAsked({ kind, eventId, nextAt }: StoredDelivery): boolean {
+  /** Notes a requested test or resend; false if it is already waiting or in flight, or was just done. */
+  noteRequested({ kind, eventId, nextAt }: StoredDelivery): boolean {
     const key = `${kind} ${eventId}`;
-    if (this.#asked.has(key) || this.#askedDone.has(key, nextAt)) return false;
-    this.#asked.add(key);
+    if (this.#requested.has(key) || this.#requestedDone.has(key, nextAt)) return false;
+    this.#requested.add(key);
     return true;
   }
 
-  /** How many tests and resends wait or are in flight. */
-  get askedCount(): number {
-    return this.#asked.size;
+  /** How many tests and resends are waiting or in flight. */
+  get requestedCount(): number {
+    return this.#requested.size;
   }
 
-  /** Sends a test or a resend that was noted. */
-  ask(item: Item): void {
-    this.#askedWaiting.push(item);
+  /** Queues a test or a resend that was noted. */
+  queueRequested(item: Item): void {
+    this.#requestedWaiting.push(item);
     this.wake();
   }
 
-  /** Removes a test or a resend that was done, or is not to be sent. */
-  forgetAsked({ kind, eventId }: Pick<StoredDelivery, 'eventId'> & { readonly kind: string }): void {
-    this.#asked.delete(`${kind} ${eventId}`);
+  /** Removes a test or a resend that was done, or cannot be sent. */
+  forgetRequested({ kind, eventId }: Pick<StoredDelivery, 'eventId'> & { readonly kind: string }): void {
+    this.#requested.delete(`${kind} ${eventId}`);
   }
 
-  /** A paused webhook has responded to something else: the probe is due. */
+  /** Makes the next probe due, because a paused webhook has accepted a test or a resend. */
   probeSoon(): void {
     if (this.health.nextProbeAt !== null) this.health = { ...this.health, nextProbeAt: databaseTime() };
   }
@@ -198,7 +198,7 @@ export class Endpoint {
     this.wake();
   }
 
-  /** What may be sent now; undefined when nothing may, or nothing is there yet. */
+  /** The next item to send; undefined if nothing may be sent now, or there is nothing yet. */
   take(): Item | undefined {
     if (this.isDropped || this.isDraining) return undefined;
     const { concurrency } = this.definition;
@@ -211,7 +211,7 @@ export class Endpoint {
       }, waitMilliseconds);
       return undefined;
     }
-    const item = this.#askedWaiting.shift() ?? (this.isHalted ? undefined : this.#next());
+    const item = this.#requestedWaiting.shift() ?? (this.isHalted ? undefined : this.#next());
     if (item === undefined) return undefined;
     this.#rate.use(this.definition.rate);
     this.inFlight += 1;
@@ -219,8 +219,8 @@ export class Endpoint {
   }
 
   /**
-   * Puts back what was not delivered and has no row: it is the next that is sent. `isOld` says that the webhook has been
-   * read again since.
+   * Puts back an event that was not delivered and has no row: it is sent next. `isOld` says that the webhook was read again
+   * since, so the event must be, too.
    */
   putBack(item: Item, isOld = false): void {
     this.#again.push(item);
@@ -228,7 +228,7 @@ export class Endpoint {
     if (isOld) void this.#readAgain();
   }
 
-  /** Reads the events again that wait to be sent again. */
+  /** Reads events again that were put back. */
   async #readAgain(): Promise<void> {
     for (const item of [...this.#again]) {
       try {
@@ -243,31 +243,31 @@ export class Endpoint {
     }
   }
 
-  /** Takes back what was not sent after all. */
+  /** Takes back an item that was not sent after all. */
   giveBack(item: Item): void {
     this.inFlight -= 1;
     if (this.isDropped) return;
-    if (item.kind === 'resend' || item.kind === 'test') this.forgetAsked(item);
+    if (item.kind === 'resend' || item.kind === 'test') this.forgetRequested(item);
     else if (item.storedAt !== null) this.retries.giveBack(item);
     else this.putBack({ ...item, tries: item.tries - 1 });
     this.wake();
   }
 
   /**
-   * Called when an outcome is stored; `retryAt` is when the event is to be sent again. `hasChangedRow` is false where the
-   * row of the event stays as it was.
+   * Called when an outcome is stored. `retryAt` is when the event is sent again; `hasChangedRow` is false if the row of the
+   * event was left unchanged.
    */
   release(item: Item, retryAt: number | null, hasChangedRow: boolean): void {
     this.inFlight -= 1;
     if (retryAt !== null) this.retries.note(retryAt);
     if (item.kind === 'resend' || item.kind === 'test') {
-      this.#askedDone.add(`${item.kind} ${item.eventId}`, item.dueAt);
-      this.forgetAsked(item);
+      this.#requestedDone.add(`${item.kind} ${item.eventId}`, item.dueAt);
+      this.forgetRequested(item);
     } else if (item.storedAt !== null) this.retries.forget(item, hasChangedRow);
     this.wake();
   }
 
-  /** Whether events are sent one at a time. */
+  /** Whether events are sent one at a time, each at the time of the next probe. */
   get isHeldBack(): boolean {
     const { status, nextProbeAt } = this.health;
     return status === 'paused' || (this.isStrict && nextProbeAt !== null);

@@ -1,27 +1,26 @@
 import type { EventFeed, FeedEvent, FeedPage } from './event-feed.ts';
 import type { Place, Places } from './places.ts';
 
-/** An event with its place in the cursor. */
+/** An event, with its place for the cursor. */
 export type Taken = { readonly found: FeedEvent; readonly place: Place };
 
-/** What a cursor reports. */
 export type CursorReports = {
-  /** There may be more to take. */
+  /** Called when there may be more to take. */
   readonly onMore: () => void;
-  /** Events were deleted before they were sent: the cursor goes on after place `oldest` - 1. */
+  /** Called when events were deleted before they were sent: the cursor continues with the event at place `oldest`. */
   readonly onDeleted: (oldest: number) => void;
-  /** Reading failed; it is tried again when {@link EventCursor.take} is called. */
+  /** Called when a read failed; the next call of {@link EventCursor.take} tries again. */
   readonly onFailure: (error: unknown) => void;
 };
 
-/** Reads the events of a feed in their order, each once. */
+/** Goes through the events of a feed in order, each once. */
 export class EventCursor {
   readonly places: Places;
   readonly #feed: EventFeed;
   readonly #wants: (event: FeedEvent) => boolean;
   readonly #reports: CursorReports;
   #page: FeedPage | undefined;
-  /** The next event of the page. */
+  /** Index of the next event of the page. */
   #next = 0;
   #isReading = false;
 
@@ -32,7 +31,7 @@ export class EventCursor {
     this.#reports = reports;
   }
 
-  /** The next event that is wanted; undefined when there is none yet, and then more is read. */
+  /** The next event that matches the filter; undefined if there is none yet, and then more events are read. */
   take(): Taken | undefined {
     for (;;) {
       this.#page ??= this.#open();
@@ -52,12 +51,12 @@ export class EventCursor {
     return undefined;
   }
 
-  /** Forgets the events in memory: they may have been changed. */
+  /** Drops the events in memory, because they may have been changed. */
   forget(): void {
     this.#page = undefined;
   }
 
-  /** Goes on from a later place. */
+  /** Continues after a later place. */
   skipTo(place: number): void {
     this.places.skipTo(place);
     this.#page = undefined;
@@ -81,7 +80,7 @@ export class EventCursor {
           this.skipTo(read.oldest - 1);
           this.#reports.onDeleted(read.oldest);
         } else if (read.end === from) {
-          // More may have come since.
+          // New events may have appeared since.
           if (this.#feed.isEnd(from)) return;
         } else {
           this.#page = read;

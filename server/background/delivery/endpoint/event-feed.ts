@@ -7,16 +7,16 @@ import type { Webhook } from '../../../store/webhooks/webhook.ts';
 import { ALL_EVENTS } from '../../../subjects/events/event-news.ts';
 import type { FeedReader } from './feed-reader.ts';
 
-/** Time for a standby to confirm that it has what was read, where commits wait for one. */
+/** Time limit for a standby to confirm what was read, if commits wait for a standby. */
 const PROOF_MILLISECONDS = 3_000;
 
-/** A page that no webhook has asked for so long is dropped. */
+/** A page that no webhook has used for this long is dropped. */
 const MAX_UNUSED_MILLISECONDS = 5_000;
 
-/** Pages of one feed that are kept at most: webhooks that lag behind read theirs again. */
+/** Maximum number of pages of one feed that are kept: webhooks that lag behind read theirs again. */
 const MAX_PAGES = 16;
 
-/** An event, with its texts as they are sent: written once, whatever the number of webhooks. */
+/** An event, with its bodies as they are sent: each is written once, whatever the number of webhooks. */
 export class FeedEvent {
   readonly event: StoredEvent;
   /** Its position; for webhooks of operators, its number. */
@@ -36,20 +36,20 @@ export class FeedEvent {
   }
 }
 
-/** Events that follow each other. */
+/** Consecutive events. */
 export type FeedPage = {
-  /** The events after this place, up to `end`; there are none where both are the same. */
+  /** The page has the events after this place, up to `end`; none if both are equal. */
   readonly after: number;
   readonly end: number;
   readonly events: readonly FeedEvent[];
 };
 
-/** Instead of a page: the events up to the one before `oldest` are deleted. */
+/** Instead of a page: the events before the place `oldest` are deleted. */
 export type DeletedPage = { readonly oldest: number };
 
 type KeptPage = FeedPage & { usedAt: number };
 
-/** The events of a card program, or of all with the service itself, read once for all webhooks that are sent them. */
+/** The events of a card program, or of all programs and the service itself, read once for all of their webhooks. */
 export class EventFeed {
   readonly programId: string | null;
   readonly #database: Database;
@@ -57,10 +57,10 @@ export class EventFeed {
   readonly #listeners = new Set<() => void>();
   readonly #reading = new Map<number, { readonly version: number; readonly page: Promise<FeedPage | DeletedPage> }>();
   #pages: KeptPage[] = [];
-  /** The last place that was read. */
+  /** The highest place that was read. */
   #end = 0;
   #version = 0;
-  /** After this place there was nothing as of a version. */
+  /** When the feed was at `version`, there was nothing after the place `end`. */
   #known = { end: -1, version: -1 };
 
   constructor(database: Database, programId: string | null, reader: FeedReader) {
@@ -69,7 +69,7 @@ export class EventFeed {
     this.programId = programId;
   }
 
-  /** Under which id the database has the last place of this feed. */
+  /** The id under which the last place of this feed is stored. */
   get headId(): string {
     return this.programId ?? ALL_EVENTS;
   }
@@ -79,7 +79,7 @@ export class EventFeed {
     return this.#version;
   }
 
-  /** Calls a listener when there may be new events; returns how to stop that. */
+  /** Calls a listener when there may be new events. Returns a function that removes it. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -94,17 +94,17 @@ export class EventFeed {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Notes the last place that the database has. */
+  /** Notes the last place that is stored. */
   noteHead(head: number): void {
     if (head > this.#end) this.noteNews();
   }
 
-  /** Whether there is nothing after a place, unless that is news. */
+  /** Whether there is known to be nothing after a place. */
   isEnd(place: number): boolean {
     return this.#known.version === this.#version && place >= this.#known.end;
   }
 
-  /** The events after a place that were read already. */
+  /** A page in memory with the events after a place. */
   find(place: number): FeedPage | undefined {
     const page = this.#pages.find(({ after, end }) => after <= place && place < end);
     if (page !== undefined) page.usedAt = performance.now();
@@ -134,10 +134,10 @@ export class EventFeed {
     await confirmReplicated(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
     const events = read.events.map((event) => new FeedEvent(event, programId === null));
     const page: KeptPage = { after, end: read.end, events, usedAt: performance.now() };
-    // Where nothing comes after a place, the head is not beyond it.
+    // An empty page, too, says that the head is not beyond its end.
     this.#end = Math.max(this.#end, page.end);
     if (page.end > after) this.#keep(page);
-    // News that came meanwhile may be in it, or not.
+    // Events that appeared during the read may be missing.
     if (!read.isFull && version === this.#version) this.#known = { end: read.end, version };
     return page;
   }
@@ -152,7 +152,7 @@ export class EventFeed {
     );
   }
 
-  /** Reads one event; undefined where it is deleted. */
+  /** Reads one event; undefined if it is deleted. */
   async readOne(eventId: string): Promise<FeedEvent | undefined> {
     const event = await findEvent(this.#database, eventId, this.programId ?? undefined);
     return event && new FeedEvent(event, this.programId === null);
@@ -164,12 +164,12 @@ export class EventFeed {
     return new Map([...events].map(([eventId, event]) => [eventId, new FeedEvent(event, this.programId === null)]));
   }
 
-  /** Drops everything that was read: it may have been changed. */
+  /** Drops the pages in memory, because events may have been changed. */
   forget(): void {
     this.#pages = [];
   }
 
-  /** Drops what is no longer used. */
+  /** Drops pages that are no longer used. */
   tidy(): void {
     const now = performance.now();
     this.#pages = this.#pages.filter(({ usedAt }) => now - usedAt < MAX_UNUSED_MILLISECONDS);

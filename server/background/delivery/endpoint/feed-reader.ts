@@ -7,10 +7,10 @@ import {
   readEventPages,
 } from '../../../store/events/read-events.ts';
 
-/** Events of a feed that are read at once. */
+/** Maximum number of events of a feed that are read at once. */
 const PAGE_EVENTS = 200;
 
-/** Feeds that are read at once: each may have a page of events. */
+/** Maximum number of feeds that are read at once, each up to a page of events. */
 const MAX_FEEDS = 64;
 
 type Wanted = {
@@ -21,14 +21,14 @@ type Wanted = {
 };
 
 /**
- * Reads the events of feeds. Those of card programs that are wanted while others are being read are then read together: a
- * thousand programs with one event each take no more queries than one with a thousand.
+ * Reads the events of feeds. Reads for card programs that are requested while one is in progress are then combined: a
+ * thousand programs with one event each take no more queries than one program with a thousand.
  */
 export class FeedReader {
   readonly #database: Database;
   #wanted: Wanted[] = [];
   #isReading = false;
-  /** How many feeds are read at once: fewer after a time-out, such as where all of them have a backlog of large events. */
+  /** How many feeds are read at once: fewer after a timeout, such as when all of them have a backlog of large events. */
   #feeds = MAX_FEEDS;
 
   constructor(database: Database) {
@@ -42,7 +42,7 @@ export class FeedReader {
       this.#wanted.push({ programId, after, resolve, reject });
       if (this.#isReading) return;
       this.#isReading = true;
-      // What else is wanted in this turn of the event loop is read with it.
+      // Combined with other reads that are requested in this turn of the event loop.
       setImmediate(() => void this.#readAll());
     });
   }

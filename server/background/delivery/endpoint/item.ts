@@ -15,13 +15,13 @@ export type Item = {
   readonly traceparent: string | null;
   /** Attempts before this one. */
   readonly tries: number;
-  /** When it could have been sent, in milliseconds since 1970; null for what is sent when its turn comes. */
+  /** When it was due, in milliseconds since 1970; null for what has no due time. */
   readonly dueAt: number | null;
-  /** Its place in the cursor of the webhook, or of the replay. */
+  /** Its place in the cursor of the webhook or of the replay; null if it did not come from one. */
   readonly place: Place | null;
-  /** Where it is counted, if it belongs to a replay. */
+  /** The replay that counts it; null for others. */
   readonly replay: { sent: number } | null;
-  /** When it was stored as a delivery of its own; null for what has no row. */
+  /** When its own row was stored; null if it has none. */
   readonly storedAt: number | null;
 };
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Places } from './places.ts';
 
-test('what is passed is everything before the first event that is not done, in whatever order they end', () => {
+test('everything before the first event that is not done is passed, in whatever order events end', () => {
   const order = fc.uniqueArray(fc.nat({ max: 3_000 }), { minLength: 1, maxLength: 2_500 });
   fc.assert(
     fc.property(order, fc.integer({ min: 1, max: 3 }), (ends, apart) => {
@@ -23,7 +23,7 @@ test('what is passed is everything before the first event that is not done, in w
   );
 });
 
-test('events that are not sent are passed as soon as nothing before them is open', () => {
+test('events that the filter excludes are passed as soon as nothing before them is open', () => {
   const places = new Places(0);
   const first = places.add(3);
   places.readTo = 9;
@@ -42,14 +42,14 @@ test('after a skip, what was open before no longer counts', () => {
   expect(places.passed).toBe(50);
 });
 
-test('what is done after the first open event is known to whoever goes on', () => {
+test('the next process knows which events after the first open one are done', () => {
   const places = new Places(10);
   const open = [11, 12, 14, 15, 16, 20].map((place) => places.add(place));
   const end = (...indexes: readonly number[]): void => {
     for (const index of indexes) (open[index] ?? places.add(0)).isDone = true;
   };
   expect(places.ahead).toBe('{}');
-  // 13 was not to be sent.
+  // The filter excludes 13.
   end(1, 2, 4);
   expect([places.passed, places.ahead]).toEqual([10, '{[12,15),[16,17)}']);
   end(5);
@@ -61,7 +61,7 @@ test('what is done after the first open event is known to whoever goes on', () =
   expect([places.passed, places.ahead]).toEqual([20, '{}']);
 });
 
-test('there are no more ranges than open events, and whoever goes on sends each of these and no other', () => {
+test('there are no more ranges than open events, and the next process sends exactly the open events', () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 50 }), (ends) => {
       const places = new Places(0);

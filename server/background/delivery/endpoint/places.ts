@@ -1,39 +1,39 @@
 import { performance } from 'node:perf_hooks';
 
-/** The place of an event that is to be sent. */
+/** The place of an event to send: its position, or its number. */
 export type Place = { readonly place: number; isDone: boolean };
 
 /** A range of a multirange. */
 const RANGE = /\[([0-9]+),([0-9]+)\)/g;
 
-/** Entries before the first open one that are kept until they are removed together. */
+/** Entries before the first open one are removed when there are more than this. */
 const MAX_PASSED = 1_000;
 
 /**
- * How far a cursor has come over events that end in any order: every event up to `passed` was delivered, stored as failed,
- * or was not to be sent.
+ * The progress of a cursor over events that end in any order: every event up to `passed` was delivered, was stored as
+ * failed, or is excluded by the filter.
  */
 export class Places {
-  /** The last place that was read. */
+  /** The place up to which events were taken from the feed. */
   readTo: number;
   #open: Place[] = [];
-  /** The first of `#open` that is not done. */
+  /** The index of the first of `#open` that is not done. */
   #first = 0;
-  /** What was settled when the cursor was read: from a place up to and without another. */
+  /** What was settled when the cursor was read: ranges that include `from` and exclude `to`. */
   readonly #settled: readonly { readonly from: number; readonly to: number }[];
 
-  /** `ahead` is what {@link Places.ahead} was. */
+  /** `ahead` is a stored value of {@link Places.ahead}. */
   constructor(start: number, ahead = '{}') {
     this.readTo = start;
     this.#settled = [...ahead.matchAll(RANGE)].map(([, from, to]) => ({ from: Number(from), to: Number(to) }));
   }
 
-  /** Whether an event after the cursor was settled already. */
+  /** Whether an event after the cursor was settled before the cursor was read. */
   isSettled(place: number): boolean {
     return this.#settled.some(({ from, to }) => from <= place && place < to);
   }
 
-  /** Adds the next event that is to be sent. */
+  /** Adds the next event to send. */
   add(place: number): Place {
     const added = { place, isDone: false };
     this.readTo = place;
@@ -52,8 +52,8 @@ export class Places {
   }
 
   /**
-   * What is done after `passed`, as a multirange of PostgreSQL. There are no more ranges than events in flight, because
-   * events between two others that were not to be sent are part of a range.
+   * What is done after `passed`, as a multirange of PostgreSQL. There are no more ranges than events in flight, because a
+   * range includes the excluded events between those that are done.
    */
   get ahead(): string {
     const ranges: string[] = [];
@@ -72,7 +72,7 @@ export class Places {
     return `{${ranges.join(',')}}`;
   }
 
-  /** Goes on from a later place. What is open before it no longer counts. */
+  /** Continues after a later place. Open events before it no longer count. */
   skipTo(place: number): void {
     this.readTo = place;
     this.#open = [];
@@ -80,12 +80,12 @@ export class Places {
   }
 }
 
-/** Requests of this time may be sent at once after a pause. */
+/** After a pause, the requests of this time may be sent at once. */
 const BURST_MILLISECONDS = 100;
 
-/** Spaces requests so that no more than some are sent in a second. */
+/** Spaces requests so that their rate stays below a limit. */
 export class RateLimit {
-  /** When the next request would be due if they were all spaced alike. */
+  /** When the next request would be due if all were evenly spaced. */
   #nextAt = 0;
 
   /** How many milliseconds the next request has to wait; `perSecond` is null without a limit. */

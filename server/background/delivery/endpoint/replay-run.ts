@@ -7,10 +7,10 @@ import type { EventFeed, FeedEvent } from './event-feed.ts';
 import { fromEvent, type Item } from './item.ts';
 import { Places } from './places.ts';
 
-/** Events that were given up and are read at once. */
+/** Maximum number of dead events that are read at once. */
 const COUNT = 50;
 
-/** What a replay needs of its webhook. */
+/** What a replay needs from its webhook. */
 export type ReplaySource = {
   readonly database: Database;
   readonly feed: EventFeed;
@@ -22,11 +22,11 @@ export type ReplaySource = {
 /** A replay in progress: a second cursor of a webhook. */
 export class ReplayRun {
   readonly replayId: string;
-  /** How many of its events were sent, whatever came of it. */
+  /** How many of its events were sent, whatever the outcome. */
   sent: number;
   readonly #stored: RunningReplay;
   readonly #source: ReplaySource;
-  /** All events of the range, or null where only those are sent that were given up. */
+  /** The cursor over all events of the range; null if only dead events are sent. */
   readonly #cursor: EventCursor | null;
   readonly #places: Places;
   #found: { readonly event: FeedEvent; readonly row: StoredDelivery }[] = [];
@@ -45,7 +45,7 @@ export class ReplayRun {
     this.#places = this.#cursor?.places ?? new Places(cursor);
   }
 
-  /** Every event up to this position was sent, or passed over. */
+  /** Every event up to this position was sent, or is excluded. */
   get position(): number {
     return Math.min(this.#places.passed, this.#stored.untilPosition);
   }
@@ -54,13 +54,13 @@ export class ReplayRun {
     return this.position >= this.#stored.untilPosition;
   }
 
-  /** Forgets the events in memory: they may have been changed. */
+  /** Drops the events in memory, because they may have been changed. */
   forget(): void {
     this.#cursor?.forget();
     this.#found = [];
   }
 
-  /** The next event; undefined when there is none yet, and then more is read. */
+  /** The next event; undefined if there is none yet, and then more events are read. */
   take(): Item | undefined {
     if (this.#places.readTo >= this.#stored.untilPosition) return undefined;
     const { payload } = this.#source;
@@ -91,7 +91,7 @@ export class ReplayRun {
         const event = events.get(row.eventId);
         if (event !== undefined && this.#isInRange(event)) this.#found.push({ event, row });
       }
-      // Where none of these is sent, the next ones are read.
+      // If none of these is sent, the next ones are read.
       const last = rows.length < COUNT ? until : (rows.at(-1)?.position ?? until);
       if (this.#found.length === 0) this.#places.readTo = last;
     } catch (error) {

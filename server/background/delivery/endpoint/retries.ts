@@ -6,39 +6,39 @@ import { readOldestRetry, readRetries, type StoredDelivery, toDeliveries } from 
 import type { EventFeed, FeedEvent } from './event-feed.ts';
 import { fromEvent, type Item } from './item.ts';
 
-/** Retries of one webhook that are read at once. */
+/** Maximum number of retries of one webhook that are read at once. */
 const COUNT = 50;
 
 /**
- * Retries are read for one webhook at a time, so that however many webhooks fail, there is a connection for the events of
- * the others. A webhook waits for one turn at a time, so no more wait than there are webhooks.
+ * Retries are read for one webhook at a time, so that a connection is left for events, however many webhooks fail. Each
+ * webhook waits for one turn at a time, so the number of webhooks bounds the queue.
  */
 const readers = new Turns({ atOnce: 1, waitingOfOne: 1, waitingOfAll: Number.POSITIVE_INFINITY });
 
-/** What retries need of their webhook. */
+/** What retries need from their webhook. */
 export type RetrySource = {
   readonly webhookId: string;
   readonly database: Database;
   readonly feed: EventFeed;
   readonly payload: () => WebhookPayload;
-  /** There may be more to take. */
+  /** Called when there may be more to take. */
   readonly onMore: () => void;
   readonly onFailure: (error: unknown) => void;
-  /** Has a row deleted whose event no longer exists. */
+  /** Deletes a row whose event no longer exists. */
   readonly forget: (row: StoredDelivery) => void;
-  /** Resolves when everything that was to be stored so far is stored. */
+  /** Resolves when everything that was handed over for storing so far is stored. */
   readonly stored: () => Promise<void>;
 };
 
-/** The events of a webhook that failed and are sent again at their time. */
+/** The failed events of a webhook, which are sent again when they are due. */
 export class Retries {
   readonly #source: RetrySource;
-  /** When the first one is due that is not in memory. */
+  /** When the first retry that is not in memory is due. */
   #nextAt: number;
-  /** The same for what was stored since the last read began, which may not have seen it. */
+  /** The same for retries that were stored since the last read began, which may have missed them. */
   #notedAt = Number.POSITIVE_INFINITY;
   #waiting: Item[] = [];
-  /** When the rows of events were due that are waiting here or in flight. */
+  /** The due times of the rows whose events are waiting here or in flight, by event. */
   readonly #known = new Map<string, number | null>();
   readonly #done = new DoneRows();
   #oldest: Item | null | undefined;
@@ -49,7 +49,7 @@ export class Retries {
     this.#nextAt = nextAt ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Forgets what was read: a request has changed the webhook. */
+  /** Drops what was read, because a request has changed the webhook. */
   reset(): void {
     this.#nextAt = Number.NEGATIVE_INFINITY;
     for (const { eventId } of this.#waiting) this.#known.delete(eventId);
@@ -63,7 +63,7 @@ export class Retries {
     this.#notedAt = Math.min(this.#notedAt, nextAt);
   }
 
-  /** Called when the outcome of a retry is stored. A probe that fails leaves the row as it is: it is to be sent again. */
+  /** Called when the outcome of a retry is stored. A failed probe leaves the row unchanged, so the event is sent again. */
   forget({ eventId, dueAt: probeDueAt }: Item, hasChangedRow: boolean): void {
     const dueAt = this.#known.get(eventId) ?? probeDueAt;
     if (hasChangedRow) this.#done.add(eventId, dueAt);
@@ -72,24 +72,24 @@ export class Retries {
     this.#oldest = undefined;
   }
 
-  /** Takes back one that was not sent after all. */
+  /** Takes back a retry that was not sent after all. */
   giveBack(item: Item): void {
     this.#waiting.unshift(item);
   }
 
-  /** Whether any is due. */
+  /** Whether any retry is due. */
   get isDue(): boolean {
     return this.#waiting.length > 0 || this.#nextAt <= databaseTime();
   }
 
-  /** The next one that is due; undefined when there is none, or when it is still being read. */
+  /** The next due retry; undefined if there is none, or it is still being read. */
   take(): Item | undefined {
     const item = this.#waiting.shift();
     if (item === undefined && this.#nextAt <= databaseTime()) void this.#run(() => this.#readDue());
     return item;
   }
 
-  /** The oldest one, due or not; null when there is none, and unknown while it is being read. */
+  /** The oldest retry, due or not; null if there is none, and `unknown` while it is being read. */
   takeOldest(): Item | null | 'unknown' {
     if (this.#oldest === undefined) {
       void this.#run(() => this.#readOldest());
@@ -98,7 +98,7 @@ export class Retries {
     const oldest = this.#oldest;
     this.#oldest = undefined;
     if (oldest === null) return null;
-    // It may also be one of those that were due when the webhook was paused.
+    // It may also be among those that were waiting when the webhook was paused.
     this.#waiting = this.#waiting.filter(({ eventId }) => eventId !== oldest.eventId);
     this.#known.set(oldest.eventId, oldest.dueAt);
     return oldest;
@@ -128,7 +128,7 @@ export class Retries {
     const isAll = due.length < COUNT;
     this.#nextAt = isAll ? Math.min(later?.nextAt ?? Number.POSITIVE_INFINITY, this.#notedAt) : now;
     const fresh = due.filter((row) => !this.#known.has(row.eventId) && !this.#done.has(row.eventId, row.nextAt));
-    // All that are due are in flight; the rest comes when their outcomes are stored.
+    // All rows that were read are in flight; the others are read when those outcomes are stored.
     if (!isAll && fresh.length === 0) this.#nextAt = now + 1000;
     const found = await this.#readEvents(fresh);
     for (const row of fresh) {
@@ -143,7 +143,7 @@ export class Retries {
     try {
       return await this.#source.feed.readSome(rows.map(({ eventId }) => eventId));
     } catch (error) {
-      // They are due as before.
+      // The retries are still due.
       this.#nextAt = Number.NEGATIVE_INFINITY;
       throw error;
     }
@@ -162,12 +162,12 @@ export class Retries {
         this.#oldest = item;
         return;
       }
-      // Its row is deleted first.
+      // The row must be deleted before the next one can be found.
       await this.#source.stored();
     }
   }
 
-  /** Null, and the row is deleted, where the event itself is deleted. */
+  /** The item for a row; null if its event is deleted, and then the row is deleted, too. */
   #toItem(row: StoredDelivery, kind: 'retry' | 'probe', found: FeedEvent | undefined): Item | null {
     const { payload, forget } = this.#source;
     if (found === undefined) {
@@ -180,15 +180,15 @@ export class Retries {
   }
 }
 
-/** More than can be stored while one statement is on its way. */
+/** More rows than can be stored during one statement. */
 const MAX_ROWS = 2_000;
 
 /**
- * Rows whose outcome was stored lately. A statement that was sent before may still find them as they were, and they must
- * not be sent once more.
+ * Rows whose outcome was just stored. A read that began before may still return their old state, and they must not be sent
+ * again because of it.
  */
 export class DoneRows {
-  /** When each was due. */
+  /** The due time of each row. */
   readonly #dueAt = new Map<string, number | null>();
 
   add(key: string, dueAt: number | null): void {
@@ -196,7 +196,7 @@ export class DoneRows {
     this.#dueAt.set(key, dueAt);
   }
 
-  /** Whether a row is one of these, and not due for another attempt. */
+  /** Whether a row, as it was read, is one of these, and not due for another attempt. */
   has(key: string, dueAt: number | null): boolean {
     return dueAt !== null && this.#dueAt.get(key) === dueAt;
   }

@@ -1,6 +1,6 @@
 /**
- * Reads an answer no further than `maxReadBytes`, which ends its connection, and gives the text of at most `maxKeptBytes`
- * that it begins with.
+ * Reads an answer up to `maxReadBytes`; a longer one is cut off by closing its connection. Returns the beginning of its text,
+ * at most `maxKeptBytes`.
  */
 export async function readStart(
   answer: AsyncIterable<Buffer>,
@@ -14,17 +14,17 @@ export async function readStart(
     bytes += chunk.length;
     if (bytes >= maxReadBytes) break;
   }
-  // PostgreSQL stores no NUL. What replaces it, and what is not UTF-8, is longer: so the text is cut once more.
+  // PostgreSQL cannot store NUL. The replacements of it, and of what is not UTF-8, are longer, so the text is truncated again.
   const text = decodeStart(Buffer.concat(chunks), maxKeptBytes).replaceAll('\0', '\uFFFD');
   return decodeStart(Buffer.from(text), maxKeptBytes);
 }
 
-/** Decodes the first bytes, without a character that their end cuts off. */
+/** Decodes the first bytes, without a character that is cut off at their end. */
 function decodeStart(bytes: Uint8Array, maxBytes: number): string {
   return new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
 }
 
-/** They say where a request goes and where it ends. */
+/** Headers that determine where a request goes and where it ends. */
 const FRAMING_HEADERS = new Set([
   'connection',
   'content-length',

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 
-/** How long a reading of the file is used: changes are seen soon, and a burst of new connections reads it once. */
+/** How long the content of the file is used: changes take effect soon, and a burst of new connections reads it once. */
 const KEPT_MILLISECONDS = 5_000;
 
 /**
- * Opens the hosts file, which Node's resolver does not read. The returned function gives the addresses of a name there; a
- * file that cannot be read has none.
+ * Opens the hosts file, which Node's resolver does not read. The returned function finds the addresses of a name in it; a
+ * file that cannot be read counts as empty.
  */
 export function openHostsFile(path: string): (name: string) => Promise<readonly string[]> {
   let reading: Promise<ReadonlyMap<string, readonly string[]>> | undefined;

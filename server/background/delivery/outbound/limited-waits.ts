@@ -5,7 +5,7 @@ export function settledSoon<Result>(
 ): Promise<readonly PromiseSettledResult<Result>[]> {
   return new Promise((resolve) => {
     const results: PromiseSettledResult<Result>[] = [];
-    // Without the places of those that have not settled.
+    // Removes the holes of those that have not settled.
     const end = (): void => resolve(results.filter(() => true));
     let timer: NodeJS.Timeout | undefined;
     const note = (index: number, result: PromiseSettledResult<Result>): void => {
@@ -25,7 +25,7 @@ export function settledSoon<Result>(
   });
 }
 
-/** Waits for what cannot be stopped no longer than a signal allows. */
+/** Waits for work that cannot be aborted, until a signal aborts the wait. */
 export function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });

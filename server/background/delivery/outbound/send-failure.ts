@@ -10,15 +10,15 @@ export type SendError =
   | 'connection_lost'
   | 'aborted';
 
-/** Long enough for every message of Node; those of TLS can contain all names of a certificate. */
+/** Long enough for the messages of Node. Those of TLS are cut off: they may contain all names of a certificate. */
 const MAX_CAUSE_LENGTH = 200;
 
-/** A request that has no answer. Programs read the message: it names no address that they could not look up themselves. */
+/** A request without an answer. Card programs see the message, so it names no address that they could not look up. */
 export class SendFailure extends Error {
   readonly kind: SendError;
-  /** Where the request went, or would have gone. */
+  /** The address to which the request went, or would have gone. */
   readonly address: string | null;
-  /** Whether the connection had been idle, and may have been ended before the request was sent on it. */
+  /** Whether the connection had been idle, and may have been closed before the request was sent on it. */
   readonly isStale: boolean;
 
   constructor(kind: SendError, message: string, address: string | null = null, isStale = false) {
@@ -53,7 +53,7 @@ export function aborted(): SendFailure {
   return new SendFailure('aborted', 'The request was aborted.');
 }
 
-/** Tells why no connection was established. */
+/** The failure for an error while connecting. */
 export function connectFailed(error: unknown, phase: 'connect' | 'tls', address: string | null): SendFailure {
   if (error instanceof SendFailure) return new SendFailure(error.kind, error.message, error.address ?? address);
   if (phase === 'tls') return new SendFailure('tls_failed', `TLS failed: ${causeOf(error)}.`, address);
@@ -61,7 +61,7 @@ export function connectFailed(error: unknown, phase: 'connect' | 'tls', address:
   return new SendFailure(kind, `No connection could be established: ${codeOf(error)}.`, address);
 }
 
-/** Tells why the response did not arrive, or not all of it. */
+/** The failure for an error before the end of the response. */
 export function connectionLost(error: unknown, address: string | null, isStale: boolean): SendFailure {
   if (error instanceof SendFailure) return error;
   const isInvalid = codeOf(error).startsWith('HPE_');
@@ -69,7 +69,7 @@ export function connectionLost(error: unknown, address: string | null, isStale: 
   return new SendFailure('connection_lost', `${sentence}: ${codeOf(error)}.`, address, isStale);
 }
 
-/** What else can fail is the form of a header. */
+/** The failure for any error. An error that is no `SendFailure` comes from an invalid header. */
 export function toFailure(error: unknown): SendFailure {
   return error instanceof SendFailure ? error : urlRefused(`The request cannot be sent: ${causeOf(error)}.`);
 }
@@ -81,7 +81,7 @@ export function codeOf(error: unknown): string {
 }
 
 function causeOf(error: unknown): string {
-  // Of errors of TLS, the message begins with numbers and the reason does not.
+  // The message of an OpenSSL error begins with numbers, its reason does not.
   const reason = error instanceof Error ? (Reflect.get(error, 'reason') ?? error.message) : error;
   return String(reason)
     .slice(0, MAX_CAUSE_LENGTH)

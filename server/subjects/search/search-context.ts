@@ -5,19 +5,19 @@ import type { Row, Statement } from '../../store/connection/database.ts';
 import type { Period } from '../../store/ledger/statement.ts';
 import type { Term } from './read-term.ts';
 
-/** Finds what is stored about a request, by its inner UUID; undefined for nothing. */
+/** Finds what is stored about a request, by its inner UUID; undefined if nothing is. */
 export type FindRequest = (
   service: Service,
   requestId: string,
   call: Pick<CallContext, 'deadline' | 'isGone'>,
 ) => Promise<RequestRecord | undefined>;
 
-/** What is searched, and where. */
-export type Sought = {
+/** What is searched for, and where. */
+export type SearchContext = {
   readonly service: Service;
   readonly findRequest: FindRequest;
   readonly term: Term;
-  /** The only program to look into; null for all. */
+  /** The only program that is searched; null for all. */
   readonly programId: string | null;
   readonly programIds: readonly string[];
   readonly period: Period;
