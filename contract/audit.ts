@@ -39,16 +39,16 @@ export const AuditPortion = Type.Object({
         position: Type.Integer({ description: 'Position of the last entry of the log' }),
         hash: Type.String({ description: `Its hash, ${HASH}` }),
       },
-      { description: 'The end of the log, to be noted elsewhere; null where its row was removed' },
+      { description: 'The end of the log, to be recorded outside of the service; null if its row was removed' },
     ),
   ),
   first_broken: nullable(
     Type.Object(
       {
-        position: Type.Integer({ description: 'Position at which it shows' }),
+        position: Type.Integer({ description: 'Position at which it was detected' }),
         message: Type.String({ description: 'What is wrong, in a sentence' }),
       },
-      { description: 'The first thing that is wrong in this portion; null if nothing is' },
+      { description: 'The first problem in this portion; null if there is none' },
     ),
   ),
 });
@@ -98,7 +98,7 @@ export const AUDIT = [
         Type.Integer({
           minimum: 0,
           maximum: Number.MAX_SAFE_INTEGER,
-          description: '`next_after` of the portion before; the first entry of the log is the first if omitted',
+          description: '`next_after` of the previous portion; begins with the first entry of the log if omitted',
         }),
       ),
     }),

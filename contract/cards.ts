@@ -82,13 +82,13 @@ export const CardRecord = Type.Object({
   program_id: programId,
   status: literals(
     CARD_STATUSES,
-    'Status of the card: only an active one can be used. preactive: not yet; inactive: suspended; the others explain themselves',
+    'Status of the card. preactive: not activated yet; inactive: suspended; fraud: blocked because of suspected fraud',
   ),
   currency,
   balance: Amount('Balance, including what is on hold'),
   held: Amount('Part of the balance that is on hold'),
   available: Amount('Part of the balance that can be spent'),
-  incoming: Amount('Amount on hold elsewhere for the card'),
+  incoming: Amount('Amount on hold in other accounts for the card'),
   holder_reference: textOrNull('Your reference for the holder; null without one, and once the holder was erased'),
   last_four: textOrNull('Last four digits of the card number; null if they were not sent'),
   expires_on: nullable(
@@ -115,7 +115,7 @@ export const PostingRecord = Type.Object({
   reversal_id: textOrNull('The reversal that caused the line; null for other lines'),
   created_at: moment('When the money moved'),
   description: textOrNull(
-    'Description of the reversal where the line is of one, otherwise of the transfer; null without one',
+    'Description of the reversal that caused the line, otherwise of the transfer; null without one',
   ),
   reference: textOrNull('Reference of the transfer; null without one'),
 });
@@ -142,7 +142,7 @@ const PERIOD = {
   created_to: Type.Optional(moment('Only lines before this time')),
 };
 
-/** A page of a card's statement. The two balances are those of the requested period, whatever the page. */
+/** A page of a card's statement. The two balances are those of the whole requested period, on every page. */
 export const StatementPage = Type.Object({
   data: Type.Array(PostingRecord, { description: 'Lines, newest first' }),
   next_cursor: nextCursor,
@@ -152,7 +152,7 @@ export const StatementPage = Type.Object({
   closing_balance: Amount('Balance of the card after the last line of the period'),
 });
 
-/** Money that a pending transfer holds on a card, or elsewhere for a card. */
+/** Money that a pending transfer holds on a card, or in another account for a card. */
 export const HoldRecord = Type.Object({
   transfer_id: Type.String({ description: 'The pending transfer' }),
   type: literals(TRANSFER_TYPES, 'Type of the transfer'),
@@ -176,7 +176,7 @@ export const HoldPage = Type.Object({
   card_id: Type.String({ description: 'The card' }),
   currency,
   held: Amount('Sum of all open holds on the card'),
-  incoming: Amount('Sum of all open holds elsewhere for the card'),
+  incoming: Amount('Sum of all open holds in other accounts for the card'),
 });
 
 /** The erasure of what is stored about the holder of a card. */
@@ -290,7 +290,7 @@ export const CARDS = [
     id: 'erase_card_holder',
     method: 'POST',
     path: `${ONE}/erase`,
-    summary: 'Erase what is stored about the holder of a closed card; call it again to see how far that is',
+    summary: 'Erase what is stored about the holder of a closed card; call it again to see the progress',
     reach: 'program',
     scope: 'cards:erase',
     reply: CardErasureRecord,

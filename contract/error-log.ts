@@ -15,8 +15,8 @@ export const LoggedErrorRecord = Type.Object({
   status: Type.Integer({ description: 'HTTP status' }),
   type: literals(ERROR_TYPES, 'Type of the error'),
   message: Type.String({ description: 'Message of the response, without card numbers' }),
-  field: textOrNull('JSON pointer to the invalid field; null if the error is about no single field'),
-  method: textOrNull('HTTP method; null if the request could not be read so far'),
+  field: textOrNull('JSON pointer to the invalid field; null if the error does not concern one field'),
+  method: textOrNull('HTTP method; null if the request could not be read'),
   path: textOrNull('Path template of the request; null if no route has its path'),
   card_id: textOrNull('The card that caused the error; otherwise the card in the request; null without one'),
   transfer_id: textOrNull('The transfer that exists or may exist; null without one'),
@@ -39,7 +39,7 @@ export const OperatorErrorRecord = Type.Object({
   caller: textOrNull(
     'The caller: sandbox, program_key or operator_key; null if the credentials were not checked or were refused',
   ),
-  checks: objectOrNull('The values that the failed check used; null if the error is not of a check'),
+  checks: objectOrNull('The values that the failed check used; null if no check failed'),
 });
 
 /** An error with its causes. */
@@ -180,9 +180,9 @@ export const ERROR_LOG = [
     query: Type.Object({
       interval: Type.Optional(literals(['hour', 'day'], 'Length of an interval, in UTC; hour if omitted')),
       from: Type.Optional(
-        moment('Start: its interval is the first; 24 hours (or 30 days, for days) before `to` if omitted'),
+        moment('A time in the first interval; 24 hours (30 days, for intervals of a day) before `to` if omitted'),
       ),
-      to: Type.Optional(moment('End: its interval is the last, unless it begins at this time; now if omitted')),
+      to: Type.Optional(moment('End of the period: intervals that begin before this time are counted; now if omitted')),
       code,
       program_id: programId,
     }),

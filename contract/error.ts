@@ -17,7 +17,7 @@ export type SpecificHeader = {
 /** A request of a sample, and its operation if it reaches one. */
 export type SampleRequest = ExampleRequest & { readonly operation?: OperationId | undefined };
 
-/** What must be true for a sample and cannot be arranged by requests. The test that runs the samples arranges it. */
+/** A precondition of a sample that requests cannot create. The test that runs the samples creates it. */
 export type Condition =
   | 'a rate limit of one request per second'
   | 'a body that does not arrive'
@@ -55,7 +55,7 @@ export type ErrorDefinition = {
   readonly resolver: 'caller' | 'support';
   /** What the code means, in a sentence. */
   readonly meaning: string;
-  /** What people call it, where the other texts do not: phrases in lower case, between commas. The search finds it by them. */
+  /** Other names for the search, which the other texts do not contain: phrases in lower case, separated by commas. */
   readonly alsoCalled: string;
   /** What can cause it, each a full sentence. */
   readonly causes: readonly string[];
@@ -63,7 +63,7 @@ export type ErrorDefinition = {
   readonly resolution: string;
   /** Whether the same request can succeed when it is sent again unchanged. */
   readonly retryable: boolean;
-  /** What `Money-Moved` can say on operations that move money. */
+  /** The possible values of `Money-Moved` on operations that move money. */
   readonly moneyMoved: 'no' | 'no or unknown';
   readonly headers: readonly SpecificHeader[];
   /** Version of the API that introduced the code. */

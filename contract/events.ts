@@ -8,13 +8,13 @@ import { TransferRecord } from './transfers.ts';
 // Kept by: `contract/events/`
 // Tested by: `test/api/events/event-types.test.ts`
 
-/** The longest `wait`, in seconds: shorter than the time after which proxies usually close a silent connection. */
+/** The longest `wait`, in seconds: shorter than the time after which proxies usually close an idle connection. */
 export const MAX_WAIT_SECONDS = 25;
 
-/** The longest `type` of a list: twice what all types of event need together. */
+/** The longest `type` of a list, in characters: about twice the length of a list of all types. */
 const MAX_TYPES_CHARACTERS = 1000;
 
-/** A fact, as the card program of the event reads it. */
+/** An event, as its card program reads it. */
 export const EventRecord = Type.Object({
   event_id: Type.String({ description: 'Id of the event; it never changes' }),
   type: Type.String({ description: 'What happened, such as `transfer.completed`. `/events` explains every type' }),
@@ -57,7 +57,7 @@ export const EventPage = Type.Object({
   next_cursor: nextCursor,
   position: Type.Integer({
     description:
-      'Every event up to this position has been read, also those that the filter left out. Send it as `after` to read on',
+      'Every event up to this position has been read, including those that the filter left out. Send it as `after` to read on',
   }),
 });
 
@@ -67,7 +67,7 @@ export const FoundEvents = Type.Object({
   next_cursor: nextCursor,
   number: Type.Integer({
     description:
-      'Every event up to this number has been read, also those that the filter left out. Send it as `after` to read on',
+      'Every event up to this number has been read, including those that the filter left out. Send it as `after` to read on',
   }),
 });
 

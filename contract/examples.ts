@@ -29,12 +29,12 @@ export function examplePath(id: OperationId): string {
   return parametersOf(path).reduce((filled, name) => filled.replace(`{${name}}`, sampleOfParameter(name)), path);
 }
 
-/** How a command of a POSIX shell sends a key that is in a variable. */
+/** The option of curl that sends the key in a variable of the shell. */
 const AUTHORIZATION = '-H "Authorization: Bearer $TRANSFER_SERVICE_KEY"';
 
 /**
  * The request as a command for a POSIX shell. `base` is the address of the service, such as http://localhost:8080;
- * `needsKey` says whether it takes only requests with a key.
+ * `needsKey` says whether it accepts only requests with a key.
  */
 export function curlOf(request: ExampleRequest, base: string, options = '', needsKey = false): string {
   const { method, path, headers, body } = request;
@@ -61,7 +61,7 @@ function quoted(text: string): string {
   return /^[A-Za-z0-9_.:/=@%-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The reply to {@link exampleOf}; of an export, one line. */
+/** The reply to {@link exampleOf}; for an export, one line. */
 export function exampleReply(id: OperationId): unknown {
   const { reply, example } = OPERATIONS[id];
   const sample: object = Object(sampleOf(reply, false));
@@ -72,7 +72,7 @@ export function exampleReply(id: OperationId): unknown {
   return { ...sample, data: items.map((item) => ({ ...item, ...shown })) };
 }
 
-/** What the reply has because of the request: what is created or changed is as it was sent, and what was not sent is null. */
+/** The fields of the reply that follow from the request: those that were sent, unchanged, and null for the others. */
 function echoOf(id: OperationId, sample: object): object {
   const { method, status, body: schema, reply } = OPERATIONS[id];
   const { headers, body = '{}' } = exampleOf(id);
@@ -107,8 +107,8 @@ function cell(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The field of a streamed item that says where to resume: `position`, or for operators `number`. */
-export function placeOf(id: OperationId): 'position' | 'number' {
+/** The field of a streamed item after which a stream resumes: `position`, or `number` for operators. */
+export function resumeFieldOf(id: OperationId): 'position' | 'number' {
   return OPERATIONS[id].reach === 'operator' ? 'number' : 'position';
 }
 
@@ -117,6 +117,6 @@ export function exampleStream(id: OperationId): string {
   const items: unknown = Reflect.get(Object(exampleReply(id)), 'data');
   if (!Array.isArray(items)) return '';
   return items
-    .map((item) => `id: ${item[placeOf(id)]}\nevent: ${item.type}\ndata: ${JSON.stringify(item)}\n\n`)
+    .map((item) => `id: ${item[resumeFieldOf(id)]}\nevent: ${item.type}\ndata: ${JSON.stringify(item)}\n\n`)
     .join('');
 }

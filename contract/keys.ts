@@ -28,7 +28,7 @@ export const CreateKeyBody = Type.Object(
     expires_at: Type.Optional(moment('When the key expires')),
   },
   {
-    // An unknown field may have been meant to say when the key expires.
+    // An unknown field may be a mistake for `expires_at`.
     additionalProperties: false,
     ...refuseEmpty({
       program_id: "and send 'all_programs': true for a key that can act in all card programs",
@@ -49,7 +49,7 @@ export const RollKeyBody = Type.Object(
     ),
   },
   {
-    // An unknown field may have been meant to say when either key stops working.
+    // An unknown field may be a mistake for one of the two times.
     additionalProperties: false,
     ...refuseEmpty({
       previous_until: 'to let the old key work for 24 hours',
@@ -69,7 +69,7 @@ export const KeyRecord = Type.Object({
   created_at: moment('When it was created'),
   expires_at: nullable(moment('When it expires; null if it does not')),
   revoked_at: nullable(moment('When it was revoked; null if it was not')),
-  last_used_at: nullable(moment('When it was last used, to about a minute; null if it was not yet')),
+  last_used_at: nullable(moment('When it was last used, accurate to about a minute; null if it was not used yet')),
   replaced_by: textOrNull('key_id of the key that replaces it; null if none does'),
 });
 

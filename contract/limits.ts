@@ -117,14 +117,12 @@ const LimitState = Type.Object({
   ),
   value: Type.Integer({ description: 'The limit: minor units, or a number of transfers' }),
   used: sumOrNull(
-    'Used in the current period: minor units, or a number of transfers; null for the limit of one transfer',
+    'Used in the current period: minor units, or a number of transfers; null for a limit of a single transfer',
   ),
   left: integerOrNull(
-    'Left in the current period: minor units, or a number of transfers; null for the limit of one transfer',
+    'Left in the current period: minor units, or a number of transfers; null for a limit of a single transfer',
   ),
-  frees_at: nullable(
-    moment('When the next period begins, and nothing of the limit is used; null for the limit of one transfer'),
-  ),
+  frees_at: nullable(moment('When the next period begins, with nothing used; null for a limit of a single transfer')),
 });
 
 /** What a card can send or receive at this moment. */
@@ -133,7 +131,7 @@ const DirectionState = Type.Object({
   code: nullable(
     Type.String({ description: 'Error code of a transfer in this direction; null if the status allows it' }),
   ),
-  most: Amount('Maximum amount of one transfer between funding and the card now; 0 for none'),
+  most: Amount('Maximum amount of one transfer between funding and the card now (0 for none)'),
   least: Amount('Minimum amount of one transfer'),
   limits: Type.Array(LimitState, { description: 'Every limit that applies, and how much of it was used' }),
 });
@@ -145,7 +143,7 @@ export const CardLimitsRecord = Type.Object({
   currency,
   balance: Amount('Balance of the card'),
   available: Amount('Part of the balance that can be spent: the balance without what is on hold'),
-  incoming: Amount('Amount on hold for the card'),
+  incoming: Amount('Amount on hold in other accounts for the card'),
   in: described(DirectionState, 'What the card can receive'),
   out: described(DirectionState, 'What the card can send'),
   maximum_balance: describedOrNull(
@@ -157,7 +155,7 @@ export const CardLimitsRecord = Type.Object({
       ),
       left: Amount('Amount that the card can still receive'),
     }),
-    'What the card may hold at most; null without such a limit',
+    'The maximum balance of the card; null without such a limit',
   ),
   evaluated_at: moment('When the limits were evaluated'),
 });

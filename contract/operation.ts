@@ -17,29 +17,29 @@ export type Operation = {
   readonly params: TObject;
   readonly query: TObject | undefined;
   readonly body: TObject | undefined;
-  /** Maximum size of the body in bytes; undefined for that of the settings (16 KiB). */
+  /** Maximum size of the body in bytes; undefined for the default (16,384). */
   readonly maxBodyBytes: number | undefined;
   readonly reply: TSchema;
   readonly status: 200 | 201;
   /** Whether the response is a stream of comma-separated values; `reply` is then the schema of one line. */
   readonly csv: boolean;
-  /** The schema of one item, where the list can also be read as a stream of Server-Sent Events. */
+  /** The schema of one item, if the list can also be read as a stream of Server-Sent Events. */
   readonly stream: TSchema | undefined;
   /** Path of the created resource, with fields of the reply in braces: the `Location` header. */
   readonly location: string | undefined;
   /**
-   * Where it acts: in the card program of the key or of `Program-Id`, in all of them, on a sandbox (nowhere else), or on
-   * the caller itself, whoever that is.
+   * What it acts on: the card program of the key or of `Program-Id`, all card programs, the sandbox (without which it does
+   * not exist), or the caller itself, of any kind.
    */
   readonly reach: 'program' | 'operator' | 'sandbox' | 'caller';
-  /** The scope that a key needs; null where any key will do. */
+  /** The scope that a key needs; null if every key may use the operation. */
   readonly scope: KeyScope | null;
   /** Whether it can move money. `Money-Moved` on each of its responses says whether the request did. */
   readonly movesMoney: boolean;
-  /** Whether it only tries what an operation that moves money would do: each of its responses has `Money-Moved: no`. */
+  /** Whether it is a dry run of an operation that moves money: each of its responses has `Money-Moved: no`. */
   readonly dryRun: boolean;
   readonly idempotency: 'none' | 'optional' | 'required';
-  /** Whether a POST without an idempotency key can be sent twice with the effect of once. */
+  /** Whether a POST without an idempotency key can safely be repeated: twice has the effect of once. */
   readonly repeatable: boolean;
   /** When it writes to the audit log: always, only when called by an operator, or never. */
   readonly audit: 'always' | 'operator' | 'none';
@@ -55,7 +55,7 @@ export type Operation = {
   };
 };
 
-/** What has a default: no query, no body, 200, no money, no idempotency key, no audit, no errors of its own. */
+/** Properties with a default: no query, no body, 200, no money, no idempotency key, no audit, no errors of its own. */
 type Defaulted =
   | 'params'
   | 'query'
@@ -98,7 +98,7 @@ export type OperationOf<Spec extends Specification> = Omit<
   readonly reply: Spec['reply'];
 };
 
-/** Defines an operation: fills in the defaults, and derives the path parameters and the scope of what names none. */
+/** Defines an operation: fills in the defaults, and derives the path parameters, and the scope if none is given. */
 export function operation<const Spec extends Specification>(spec: Spec): OperationOf<Spec> {
   return {
     params: parameterSchema(spec.path),
@@ -137,7 +137,7 @@ function parameterSchema(path: string): TObject {
   );
 }
 
-/** What the path parameters are. */
+/** The descriptions of path parameters. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   transfer_id: 'Id of the transfer: tr_ and 32 hex digits',
   reversal_id: 'Id of the reversal: rev_ and 32 hex digits',

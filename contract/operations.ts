@@ -109,7 +109,7 @@ export function movesMoney(id: OperationId): boolean {
   return OPERATIONS[id].movesMoney;
 }
 
-/** Whether every response of the operation has `Money-Moved`: it can move money, or tries what would. */
+/** Whether every response of the operation has `Money-Moved`: it can move money, or is a dry run. */
 export function saysIfMoneyMoved(id: OperationId): boolean {
   return OPERATIONS[id].movesMoney || OPERATIONS[id].dryRun;
 }
@@ -122,5 +122,5 @@ export type QueryOf<Id extends OperationId> = Table[Id]['query'] extends TObject
   : undefined;
 /** The body of an operation after reading; undefined for one without. Amounts are still as they were sent. */
 export type BodyOf<Id extends OperationId> = Table[Id]['body'] extends TObject ? Static<Table[Id]['body']> : undefined;
-/** The reply of an operation on the wire; of an export, one line. */
+/** The reply of an operation on the wire; for an export, one line. */
 export type ReplyOf<Id extends OperationId> = Static<Table[Id]['reply']>;

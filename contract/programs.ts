@@ -57,7 +57,7 @@ const FundingRecord = Type.Object({
 export const ProgramRecord = Type.Object({
   program_id: programId,
   name: Type.String({ description: 'Name of the card program' }),
-  currency: Type.String({ description: 'ISO 4217 code of the currency of cards for which none is named' }),
+  currency: Type.String({ description: 'ISO 4217 code of the default currency of its cards' }),
   time_zone: Type.String({ description: 'IANA name of the time zone in which days, weeks and months of limits begin' }),
   funding: Type.Array(FundingRecord, {
     description: 'The funding accounts, one for each currency: loads take money from them, and unloads return it',
@@ -67,7 +67,9 @@ export const ProgramRecord = Type.Object({
     'Limits of the total of its loads (in) and unloads (out); null without limits',
   ),
   card_limits: describedOrNull(CardLimits, 'Limits of each of its cards; null without limits'),
-  funding_low_threshold: nullable(Amount('Available funds below which the event funding.low is sent; null for never')),
+  funding_low_threshold: nullable(
+    Amount('null if the event funding.low is never sent; otherwise, the available funds below which it is'),
+  ),
   metadata: Metadata,
   created_at: moment('When it was created'),
 });

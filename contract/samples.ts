@@ -12,10 +12,10 @@ export const EXAMPLE_TRANSFER_ID = 'tr_0196f5c2d9a17b40a5d2c08e6f1b3a97';
 /** The event id in examples. */
 export const EXAMPLE_EVENT_ID = 'evt_0196f5c2d9a57e08b3c7f21d6a490001';
 
-/** When most things in the examples happened. */
+/** The time of most records in examples. */
 export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
 
-/** When an example has a second event. */
+/** The time of later changes in examples. */
 export const EXAMPLE_LATER = '2026-01-31T10:15:00.000Z';
 
 /** Sample values by field name, for every operation. Other values are derived from the schema. */

@@ -3,7 +3,7 @@ import { type AmountAsSent, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
 import { MAX_METADATA_PAIRS } from '../domain/metadata.ts';
 import { ERROR_TYPES } from './errors/record.ts';
 
-/** What is read of a JSON schema to document it, to make samples and to generate types. */
+/** The parts of a JSON schema that the documentation, the samples and the generated types use. */
 export type SchemaShape = {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
@@ -65,8 +65,8 @@ export const textOrNull = (description: string) => nullable(Type.String({ descri
 
 /**
  * The option of a body's schema that names the fields whose omission lets the request do more, such as act in all card
- * programs. There `null` and `""`, which an unset variable easily becomes, are refused instead of counting as missing.
- * `omitted` ends the sentence `Send a value, or omit the field …`.
+ * programs. For these fields, `null` and `""`, which often come from an unset variable, are refused instead of counting as
+ * missing. `omitted` ends the sentence `Send a value, or omit the field …`.
  */
 export function refuseEmpty(omitted: Readonly<Record<string, string>>) {
   return { 'x-if-omitted': omitted };
@@ -93,9 +93,9 @@ export const Amount = (description: string) => Type.Integer({ description: `${de
 
 const SUMS = [{ type: 'integer' }, { type: 'string', pattern: '^-?[1-9][0-9]{15,}$' }] as const;
 const PAST_INTEGERS =
-  'past 9,007,199,254,740,991 (2^53 - 1) either way, where not every reader of JSON is exact, its digits as a string';
+  'a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is exact';
 
-/** A sum of amounts in a reply. No amount or balance passes 2^53 - 1, but a sum can, and is a string then. */
+/** A sum of amounts in a reply. No amount or balance exceeds 2^53 - 1, but a sum can, and is then a string. */
 export const Sum = (description: string) =>
   Type.Unsafe<number | string>({ anyOf: SUMS, description: `${description}; ${PAST_INTEGERS}` });
 

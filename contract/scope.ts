@@ -12,8 +12,8 @@ export const PROGRAM_SCOPES = [
 ] as const;
 
 /**
- * Scopes that only keys bound to no card program can have. `operator` contains the others, and what has no scope of its
- * own: changes of operators' webhooks, and the controls of a sandbox.
+ * Scopes that only keys bound to no card program can have. `operator` includes the others, and allows the operations
+ * without a scope of their own: changes of operators' webhooks, and the controls of a sandbox.
  */
 export const OPERATOR_SCOPES = [
   'operator:read',
@@ -30,7 +30,7 @@ export const KEY_SCOPES = [...PROGRAM_SCOPES, ...OPERATOR_SCOPES] as const;
 /** What a key may do. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/** Those of the texts that are scopes, each once, in the order of {@link KEY_SCOPES}. */
+/** The texts that are scopes, without duplicates, in the order of {@link KEY_SCOPES}. */
 export function inOrder(scopes: readonly string[]): KeyScope[] {
   return KEY_SCOPES.filter((scope) => scopes.includes(scope));
 }
@@ -40,7 +40,7 @@ export function isOfOperators(scope: KeyScope): boolean {
   return OPERATOR_SCOPES.some((one) => one === scope);
 }
 
-/** Whether a key with these scopes has the scope: as such, or as a part of `operator`. */
+/** Whether a key with these scopes has the scope: itself, or included in `operator`. */
 export function includesScope(scopes: readonly string[], needed: KeyScope): boolean {
   return scopes.includes(needed) || (isOfOperators(needed) && scopes.includes('operator'));
 }
@@ -48,8 +48,8 @@ export function includesScope(scopes: readonly string[], needed: KeyScope): bool
 const READS = ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'webhooks:read'] as const;
 
 /**
- * Scopes that belong together, by the work of those who have them: viewers and support change nothing, treasurers fund,
- * operators run the service, administrators can do everything.
+ * The scopes of each role: viewers and support change nothing, treasurers change the funding, operators run the service,
+ * administrators can do everything.
  */
 export const ROLES = {
   viewer: READS,

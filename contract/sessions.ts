@@ -4,7 +4,7 @@ import { EXAMPLE_LATER, EXAMPLE_TIME } from './samples.ts';
 import { literals, moment, nullable, PageQuery, pageOf, textOrNull } from './schema-parts.ts';
 import { KEY_SCOPES, ROLE_NAMES } from './scope.ts';
 
-/** How a request was recognized. */
+/** How a caller can be identified. */
 const CALLERS = ['sandbox', 'program_key', 'operator_key'] as const;
 
 /** Who is calling, and what that caller may do. */
@@ -12,21 +12,21 @@ export const CurrentSession = Type.Object({
   mode: literals(['sandbox', 'live'], 'Mode of the service'),
   caller: literals(
     CALLERS,
-    'How the request was recognized: as one of this machine to a sandbox without keys, by a key that is bound to a card ' +
-      'program, or by one for all of them',
+    'How the caller was identified: as a process on the machine of a sandbox without keys, by a key that is bound to a ' +
+      'card program, or by a key for all of them',
   ),
   all_programs: Type.Boolean({ description: 'Whether the caller can act in every card program' }),
   program_id: textOrNull('The card program of a request without a Program-Id header; null if it has to name one'),
   program_name: textOrNull('Name of that card program; null without one'),
-  key_id: textOrNull('The key; of a session, the key that it was made from. null for a request without a key'),
+  key_id: textOrNull('The key; for a session, the key that created it. null for a request without a key'),
   key_name: textOrNull('Name of the key; null for a request without a key'),
   key_expires_at: nullable(moment('When the key expires; null if it does not, or there is no key')),
   role: nullable(literals(ROLE_NAMES, 'The role with exactly these scopes; null if none has them')),
   scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), { description: 'What the caller may do' }),
   session_id: textOrNull('The session; null for a request that was sent with a key or without one'),
-  created_at: nullable(moment('When the session was made; null without a session')),
+  created_at: nullable(moment('When the session was created; null without a session')),
   idle_ends_at: nullable(moment('When the session ends unless it is used; null without a session')),
-  ends_at: nullable(moment('When the session ends, however much it is used; null without a session')),
+  ends_at: nullable(moment('When the session ends even if it is used; null without a session')),
   sandbox_seconds_ahead: nullable(
     Type.Integer({
       minimum: 0,
@@ -38,14 +38,14 @@ export const CurrentSession = Type.Object({
 /** A session of the console. */
 export const SessionRecord = Type.Object({
   session_id: Type.String({ description: 'ses_ and 32 hex digits' }),
-  key_id: Type.String({ description: 'The key that it was made from' }),
+  key_id: Type.String({ description: 'The key that created it' }),
   key_name: Type.String({ description: 'Name of the key' }),
   program_id: textOrNull('The card program that the key is bound to; null if it can act in all of them'),
   role: nullable(literals(ROLE_NAMES, 'The role with exactly the scopes of the key; null if none has them')),
-  created_at: moment('When it was made, in actual time even if the clock of the sandbox was moved'),
-  last_active_at: moment('When somebody last did something with it, to some seconds'),
+  created_at: moment('When it was created, in actual time even if the clock of the sandbox was moved'),
+  last_active_at: moment('When its user was last active, accurate to some seconds'),
   idle_ends_at: moment('When it ends unless it is used'),
-  ends_at: moment('When it ends, however much it is used'),
+  ends_at: moment('When it ends even if it is used'),
   current: Type.Boolean({ description: 'Whether it is the session of this request' }),
 });
 
@@ -81,7 +81,7 @@ export const SESSIONS = [
     id: 'create_session',
     method: 'POST',
     path: CONSOLE,
-    summary: 'Make a session of the API key of the request; the response sets its cookie',
+    summary: 'Create a session with the API key of the request; the response sets its cookie',
     reach: 'caller',
     reply: CurrentSession,
     status: 201,

@@ -49,7 +49,7 @@ const REVERSAL_PATH = '/api/v0.1/core/reversal/{reversal_id}';
 const HOLD = { capture: 'manual', expires_at: '2026-02-07T09:30:00.000Z', updated_at: EXAMPLE_LATER } as const;
 const REVERSAL = { amount: 250, description: 'One of four articles was returned', created_at: EXAMPLE_LATER } as const;
 
-/** What can be done with a transfer after it was created. */
+/** Operations on existing transfers. */
 export const TRANSFER_ACTIONS = [
   operation({
     id: 'capture_transfer',

@@ -85,7 +85,7 @@ export const TransferRecord = Type.Object({
     'Direction: load (from the funding of the program to the card), unload (back), card_to_card (to another card)',
   ),
   amount: Amount('Requested amount'),
-  captured_amount: Amount('Amount that has moved; 0 until then, and less than `amount` after a capture in part'),
+  captured_amount: Amount('Amount that has moved: 0 until then, and less than `amount` after a partial capture'),
   reversed_amount: Amount('Amount that has been reversed, at most `captured_amount`'),
   currency,
   status: literals(
@@ -98,7 +98,7 @@ export const TransferRecord = Type.Object({
     ['automatic', 'manual'],
     'automatic: the money moves when the transfer is executed; manual: when it is captured',
   ),
-  expires_at: nullable(moment('When the hold expires, if it is not captured before; null with automatic capture')),
+  expires_at: nullable(moment('When the hold expires unless it is captured first; null with automatic capture')),
   scheduled_for: nullable(moment('When the transfer was or will be executed; null if that was at once')),
   description: textOrNull('Free text of the request; null without one'),
   reference: textOrNull('Your reference, unique in the card program; null without one'),

@@ -33,7 +33,7 @@ export class AttemptTimer {
     return this.#controller.signal;
   }
 
-  /** Starts again, with the full time or another, while the client waits for the service. */
+  /** Restarts the timer, with the full time or another, when the client waits for the service. */
   start(timeoutMilliseconds = this.#timeoutMilliseconds): void {
     this.pause();
     this.#timer = setTimeout(() => {
@@ -42,7 +42,7 @@ export class AttemptTimer {
     }, timeoutMilliseconds);
   }
 
-  /** Stops the timer, while the service waits for the reader of the response. */
+  /** Stops the timer while the reader of the response is busy. */
   pause(): void {
     clearTimeout(this.#timer);
   }
@@ -95,11 +95,11 @@ export function cutMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMill
   }
 }
 
-/** A certificate that Node has not accepted: a client checks it before it sends anything. */
+/** Codes for certificates that Node rejects, which happens before anything is sent. */
 const REJECTED_CERTIFICATE =
   /^(?:CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH$|INVALID_CA$|ERR_TLS_CERT_ALTNAME_INVALID$)/;
 
-/** Node reports in the cause that there was no connection. Browsers never do, so there it stays unknown. */
+/** Whether an error shows that there was no connection. Node reports it in the cause; browsers never do. */
 export function neverConnected(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   if (typeof cause !== 'object' || cause === null) return false;
@@ -115,13 +115,13 @@ export function detailOf(cause: unknown): string {
   if (!(inner instanceof Error)) return '';
   // An error about several addresses has a code but no message.
   const detail = inner.message === '' ? (inner as { code?: unknown }).code : inner.message;
-  // Those of OpenSSL end with a line break.
+  // Messages of OpenSSL end with a line break.
   return typeof detail === 'string' ? ` (${detail.trim()})` : '';
 }
 
 /**
- * Starts to read a body. Resolves with its first chunk, so that a response that is cut off before it rejects here, where
- * a retry is still possible; `failure` makes the error for one that is cut off later.
+ * Starts to read a body, and resolves when its first chunk has arrived. A response that is cut off before then rejects
+ * here, where a retry is still possible; `failure` makes the error for one that is cut off later.
  */
 export async function beginText(
   body: ReadableStream<Uint8Array> | null,
@@ -149,7 +149,7 @@ async function* readText(body: ReadableStream<Uint8Array> | null, timer: Attempt
     }
   } finally {
     timer.end();
-    // A body that failed rejects this, which changes nothing.
+    // Rejects if the body has failed, which is reported already.
     await reader?.cancel().catch(() => undefined);
   }
 }

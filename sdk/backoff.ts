@@ -4,7 +4,7 @@ import type { PreparedRequest } from './request.ts';
 
 const FIRST_BACKOFF_MILLISECONDS = 200;
 const MAX_BACKOFF_MILLISECONDS = 5_000;
-/** A call should not hang for a Retry-After of an hour: beyond this the error is thrown, and reports the time. */
+/** With a longer Retry-After, such as an hour, the error is thrown instead of waiting, and reports the time. */
 const MAX_RETRY_AFTER_SECONDS = 30;
 
 /** How long to wait before a retry; undefined if the request must not be retried. */
@@ -18,7 +18,7 @@ export function backoffMilliseconds(outcome: Failure, request: PreparedRequest, 
   return retryAfter > MAX_RETRY_AFTER_SECONDS ? undefined : Math.max(retryAfter * 1000, jittered);
 }
 
-/** How long to wait after so many failed attempts. */
+/** How long to wait after this number of failed attempts, from 1. */
 export function jitteredBackoff(attempts: number): number {
   // Up to half is random, so that clients that failed together do not retry together.
   const backoff = Math.min(FIRST_BACKOFF_MILLISECONDS * 2 ** (attempts - 1), MAX_BACKOFF_MILLISECONDS);

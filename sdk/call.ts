@@ -2,11 +2,14 @@
 export type CallOptions = {
   /** The card program to act in, instead of the client's; required for operator keys. */
   readonly programId?: string | undefined;
-  /** Your id for the request; returned as `Client-Request-Id`. Quote the response's request id to support, not this one. */
+  /**
+   * Your id for the request: 1 to 64 letters, digits, `.`, `_` or `-`, without 12 digits in a row. Returned as
+   * `Client-Request-Id`. Quote the response's request id to support, not this one.
+   */
   readonly requestId?: string | undefined;
-  /** The maximum duration of one attempt of this call, instead of the client's. */
+  /** The maximum duration of one attempt of this call, above 0 and at most 2,147,483,647, instead of the client's. */
   readonly timeoutMilliseconds?: number | undefined;
-  /** The maximum number of automatic retries of this call, instead of the client's. */
+  /** The maximum number of automatic retries of this call, from 0, instead of the client's. */
   readonly maxRetries?: number | undefined;
   /** Aborts the call. It then rejects with a ConnectionFailure, because the service may have received the request. */
   readonly signal?: AbortSignal | undefined;
@@ -48,8 +51,8 @@ export type ResponseDetails = {
   readonly replayed: boolean;
   /**
    * Whether the request moved money: `no` for a hold, a scheduled transfer, a cancellation and every read. A replay has the
-   * value of the first response. Of a batch, `yes` if the money of any row has moved. `unknown` where a service of version
-   * 0.1.0, which says it of errors only, responded to an operation that can move money.
+   * value of the first response. For a batch, `yes` if any row moved money. `unknown` if the operation can move money and
+   * the service has version 0.1.0, which reports it only with errors.
    */
   readonly moneyMoved: MoneyMoved;
   /** The idempotency key that was sent, including a generated one. */
@@ -65,7 +68,7 @@ export type ResponseDetails = {
  */
 export type WithResponse<Body> = Body & { readonly response: ResponseDetails };
 
-/** Every item of a list; reads the next page when it is needed. Rejects as `list` does. */
+/** Every item of a list; reads the next page when it is needed. Throws the errors of `list`. */
 export async function* everyItem<Item>(
   list: (cursor: string | undefined) => Promise<Page<Item>>,
   from: string | undefined,

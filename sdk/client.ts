@@ -49,25 +49,28 @@ export type TransferServiceOptions = {
   readonly key?: string | undefined;
   /** The card program to act in, if the key is not bound to one. */
   readonly programId?: string | undefined;
-  /** The maximum duration of one attempt; for an export, of the wait for its next chunk. Default: 10,000 (10 s). */
+  /**
+   * The maximum duration of one attempt; for an export, of the wait for its next chunk. Above 0, at most 2,147,483,647.
+   * Default: 10,000 (10 s).
+   */
   readonly timeoutMilliseconds?: number | undefined;
-  /** The maximum number of automatic retries; only requests that are safe to repeat are retried. Default: 2. */
+  /** The maximum number of automatic retries, from 0. Only requests that are safe to repeat are retried. Default: 2. */
   readonly maxRetries?: number | undefined;
   /** Called instead of the platform's fetch: for a proxy, for metrics, or in a test. */
   readonly fetch?: Fetch | undefined;
   /**
-   * Called, once in a process for each operation, when a sandbox ignored fields that the operation does not have, such as
-   * misspelt ones; a live service never causes it. Default: `console.warn`. `false` for no warnings.
+   * Called when a sandbox ignored fields that the operation does not have, such as misspelt ones: once in a process for
+   * each operation, and never for a live service. Default: `console.warn`. `false` for no warnings.
    */
   readonly warn?: Warn | false | undefined;
 };
 
 const DEFAULT_LIMITS = { timeoutMilliseconds: 10_000, maxRetries: 2 };
 
-/** Looked up at each call: what replaces the platform's fetch, as many tests do, may come after the client. */
+/** Looked up at each call, because tests may replace the platform's fetch after the client was created. */
 const platformFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 
-/** Looked up when there is a warning, as fetch is at each call. */
+/** Looked up at each warning, for the same reason. */
 const platformWarn: Warn = (message) => globalThis.console.warn(message);
 
 /**
@@ -115,7 +118,7 @@ export class TransferService extends Resources {
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    // One with a password is not shown.
+    // A URL that may contain a password is not shown.
     const shown = text.includes('@') ? '' : `, but it is '${text}'`;
     throw new InvalidArgument(`The base URL must be a valid URL that begins with http:// or https://${shown}.`);
   }

@@ -5,13 +5,13 @@ import { ERRORS } from './tables.ts';
 /** Any string, without hiding the known literals from completion in editors. */
 type AnyText = string & Record<never, never>;
 
-/** Whether this is Node, or what is compatible with it. */
+/** Whether this is Node, or a runtime compatible with it. */
 const IS_NODE = (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
 
 /**
- * Completes what consoles print of an error: the code, the request id and whether money moved. Node prints the stack and the
- * fields, so those without a value are hidden from it. A browser prints the stack alone, and the message in the place of
- * what is before its first call, so there they are at the end.
+ * Adds the code, the request id and whether money moved to what consoles print of an error. Node prints the stack and
+ * the enumerable fields, so undefined fields are made non-enumerable. A browser prints only the stack, with the message
+ * in place of everything above the first call, so for browsers these facts are at the end.
  */
 function describe(
   error: Error,
@@ -20,7 +20,7 @@ function describe(
 ): void {
   const facts = `${requestId === undefined ? '' : `request ${requestId}, `}money moved: ${moneyMoved}`;
   const { stack, message } = error;
-  // V8 begins the stack with the name and the message; other engines leave it to their console.
+  // V8 begins the stack with the name and the message; in other engines the console adds them.
   const end = stack?.indexOf(message) ?? -1;
   if (stack !== undefined && end >= 0) {
     const calls = stack.slice(end + message.length);
@@ -32,7 +32,7 @@ function describe(
   hide(error, 'headers', ...empty.map(([name]) => name));
 }
 
-/** The fields can still be read. */
+/** Makes fields non-enumerable; they can still be read. */
 function hide(error: Error, ...names: readonly string[]): void {
   for (const name of names) if (Object.hasOwn(error, name)) Object.defineProperty(error, name, { enumerable: false });
 }
@@ -261,7 +261,7 @@ export class InvalidArgument extends TypeError {
   }
 }
 
-/** Whether something that was thrown is the failure of a call, and so says whether money moved. */
+/** Whether what was thrown is the failure of a call, which reports whether money moved. */
 export function isFailedCall(error: unknown): error is Error & FailedCall {
   return (
     error instanceof TransferServiceError || error instanceof ConnectionFailure || error instanceof UnexpectedResponse

@@ -8,11 +8,11 @@ import type { ClientSettings } from './settings.ts';
 /** A stream of events that has begun. */
 export type EventConnection = {
   readonly kind: 'stream';
-  /** The next messages; or, if the stream has ended, how. Never rejects. */
+  /** The next messages or, if the stream has ended, the reason. Never rejects. */
   readonly read: () => Promise<readonly StreamMessage[] | ConnectionFailure>;
   /** Ends the connection. */
   readonly close: () => Promise<void>;
-  /** The error for a message that the contract does not have. */
+  /** The error for a message that does not conform to the contract. */
   readonly unexpected: (what: string, excerpt: string) => UnexpectedResponse;
 };
 
@@ -20,7 +20,7 @@ export type EventConnection = {
 const READING = { moneyMoved: 'no', idempotencyKey: undefined, attempts: 1 } as const;
 
 /**
- * Sends the request for a stream; resolves to the stream, or to why there is none. The stream counts as lost when nothing
+ * Sends the request for a stream; resolves to the stream or to the failure. The stream counts as lost when nothing
  * arrives for `maxSilenceMilliseconds`.
  */
 export async function openEventStream(
@@ -84,7 +84,7 @@ function connectionOf(
     },
     close: async () => {
       timer.end();
-      // A body that failed rejects this, which changes nothing.
+      // Rejects if the body has failed, which is reported already.
       await reader.cancel().catch(() => undefined);
     },
     unexpected: (what, excerpt) =>

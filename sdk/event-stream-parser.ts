@@ -8,18 +8,18 @@ export type StreamMessage = {
   readonly data: string | undefined;
 };
 
-/** More than any event has, so that a response that is no event stream does not fill the memory. */
+/** Longer than any event. Keeps a response that is not an event stream from filling the memory. */
 const MAX_MESSAGE_CHARACTERS = 1_000_000;
 
 /**
  * Reads an event stream (HTML standard, section 9.2.6), in chunks that can begin and end anywhere, also within a
  * character or a line end. A message that is not complete at the end of the stream is not returned.
  *
- * Not the platform's `EventSource`: that sends no Authorization header, hides the status and the body of a refusal,
- * does not report a connection on which nothing arrives, and Node has none by default.
+ * The platform's `EventSource` is not used: it sends no Authorization header, hides the status and the body of a refusal,
+ * does not report a connection on which nothing arrives, and is missing in Node by default.
  */
 export class EventStreamParser {
-  // Removes a byte order mark at the beginning. Fatal, because a character that was damaged on the way changes the event.
+  // Removes a byte order mark at the beginning. Fatal, because replacing an invalid character would change the event.
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
   #rest = '';
   #skipsLineFeed = false;

@@ -7,7 +7,7 @@ import type {
   UnknownEvent,
 } from './generated/operations.ts';
 
-/** What a program does with an event. That it compiles is the test; the compiler checks the type of each `data`. */
+/** Handles an event as a program would. The compiler checks the type of each `data`. */
 function react(event: TransferServiceEvent): string {
   switch (event.type) {
     case 'transfer.completed':
@@ -37,7 +37,7 @@ describe('an event', () => {
     expect(react(event as unknown as TransferServiceEvent)).toBe('completed');
   });
 
-  test('of operators too', () => {
+  test('for operators has the data of its type', () => {
     const event = { ...ENVELOPE, number: 7, type: 'card.created', data: { card_id: 'card_1' } } as unknown;
     const operatorEvent = event as OperatorEventRecord;
     expect(react(operatorEvent)).toBe('card_1');

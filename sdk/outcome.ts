@@ -14,7 +14,7 @@ import type { ClientSettings, Warn } from './settings.ts';
 /** What is known of a response before its body. */
 export type ResponseHead = { readonly status: number; readonly headers: Headers };
 
-/** What one attempt came to. */
+/** The outcome of one attempt. */
 export type Outcome =
   | ({ readonly kind: 'success'; readonly body: object } & ResponseHead)
   | ({ readonly kind: 'error'; readonly record: ReceivedRecord } & ResponseHead)
@@ -51,7 +51,7 @@ export function readRecord({ expects }: PreparedRequest, status: number, headers
   return { kind: 'unexpected', status, headers, excerpt: text.slice(0, 200) };
 }
 
-/** The error for an attempt after which there is no other. */
+/** The error that the last attempt of a call throws. */
 export function failureOf(
   outcome: Failure,
   request: PreparedRequest,
@@ -79,13 +79,13 @@ function consequenceOf({ moneyMoved, idempotencyKey }: FailedCall, { repeatable 
   return `${moved} Send the same request again${key}: it moves money at most once.`;
 }
 
-/** What this process has been warned of. */
+/** The operations for which this process has had a warning. */
 const warned = new Set<OperationId>();
 
 /**
- * Warns where a sandbox has ignored fields of a request, once in a process for each operation. A live service is never the
- * reason for a warning: there it would fill a log, and nobody who reads it could change the request. Never throws: the
- * response matters more.
+ * Warns if a sandbox has ignored fields of a request, once in a process for each operation. A live service causes no
+ * warning: it would fill a log that the author of the request may never read. Never throws, because the response matters
+ * more.
  */
 export function warnOfIgnoredFields(operation: OperationId, headers: Headers, warn: Warn | undefined): void {
   const names = headers.get('ignored-fields');
@@ -94,6 +94,6 @@ export function warnOfIgnoredFields(operation: OperationId, headers: Headers, wa
   try {
     warn(`The service ignored fields that ${operation} does not have: ${names}. What they say is not stored.`);
   } catch {
-    // A warning that cannot be given changes nothing.
+    // A failed warning does not affect the call.
   }
 }

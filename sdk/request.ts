@@ -26,7 +26,7 @@ export type PreparedRequest = {
   readonly movesMoney: boolean;
   /** What the response is, if not an error record: a record, a stream of comma-separated values, or one of events. */
   readonly expects: 'record' | 'export' | 'stream';
-  /** The maximum duration of one attempt: longer than usual where the service was asked to wait. */
+  /** The maximum duration of one attempt; longer if the request asks the service to wait. */
   readonly timeoutMilliseconds: number;
   readonly maxRetries: number;
   readonly signal: AbortSignal | undefined;
@@ -77,8 +77,8 @@ export function prepareRequest(
 }
 
 /**
- * JSON has no undefined, so an undefined field would be omitted. Where omitting a field makes the request do more, a
- * misspelt property (`{ amount: order.amout }`) must not have that effect.
+ * JSON omits undefined fields. If a request without the field would do more, an undefined value is refused: it is usually
+ * a misspelt property, such as `{ amount: order.amout }`.
  */
 function refuseUndefined(operation: OperationId, body: object): void {
   for (const [name, omitted] of Object.entries(OPERATIONS[operation].definedFields)) {
@@ -118,7 +118,7 @@ function queryText(query: object): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
-    // Without this filter the query would select everything, and the service rejects an empty one.
+    // Omitting the filter would select everything, and the service rejects an empty one.
     if (value === null || value === '')
       throw new InvalidArgument(`${name} cannot be empty in a query; omit it instead.`);
     parameters.set(name, String(value));

@@ -93,7 +93,7 @@ function incomplete(cut: NoResponse, headers: Headers, settings: ClientSettings,
 
 /**
  * Whether all attempts together moved money. An attempt without a response may have moved it, whatever a later response
- * reports about its own request. Except for 409 and 422: if the key had moved money, the response would be the transfer.
+ * reports about its own request. A 409 or 422 is certain: if the key had moved money, the response would be the transfer.
  */
 function moneyMovedSoFar(before: MoneyMoved, outcome: Failure, request: PreparedRequest): MoneyMoved {
   const now = moneyMovedIn(outcome, request);

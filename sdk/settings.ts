@@ -1,15 +1,15 @@
 import { InvalidArgument } from './error.ts';
 
 /**
- * What the client needs of the platform's fetch. It is called once for each attempt, with headers of its own, to which more can
- * be added.
+ * The part of the platform's fetch that the client uses. Called once for each attempt, with a new `Headers` object that it
+ * may change.
  */
 export type Fetch = (
   url: string,
   init: RequestInit & { readonly method: string; readonly headers: Headers },
 ) => Promise<Response>;
 
-/** Gets what the client has to say to a developer. */
+/** Called with each warning for developers. */
 export type Warn = (message: string) => void;
 
 /** The settings of a client, with defaults applied. */
@@ -25,13 +25,13 @@ export type ClientSettings = {
   readonly warn: Warn | undefined;
 };
 
-/** How long one attempt may take, and how often a call is tried again. */
+/** The maximum duration of one attempt, and the maximum number of retries of a call. */
 type Limits = { readonly timeoutMilliseconds: number; readonly maxRetries: number };
 
 /** With a longer time, `setTimeout` would fire at once. */
 const MAX_TIMEOUT_MILLISECONDS = 2 ** 31 - 1;
 
-/** The limits that are given, or else the defaults. Throws {@link InvalidArgument} for what is no limit. */
+/** The given limits, or else the defaults. Throws {@link InvalidArgument} if a limit is out of range. */
 export function readLimits(given: { readonly [Name in keyof Limits]?: number | undefined }, defaults: Limits): Limits {
   const timeoutMilliseconds = given.timeoutMilliseconds ?? defaults.timeoutMilliseconds;
   if (!(timeoutMilliseconds > 0 && timeoutMilliseconds <= MAX_TIMEOUT_MILLISECONDS)) {

@@ -7,7 +7,7 @@ import { type Failure, failureOf } from './outcome.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
 import type { ClientSettings } from './settings.ts';
 
-// Invariant: A stream of the SDK and `events listen` give every event once and in order, whatever restarts
+// Invariant: A stream of the SDK and `events listen` return every event once and in order, across restarts
 // Kept by: they continue after the last position, and a gap throws
 // Tested by: `test/sdk/event-restarts.test.ts`, `test/cli/listen.test.ts`
 
@@ -38,7 +38,7 @@ export type EventStreamOptions = {
 /** An event, and the text in which the service sent it. */
 export type ReceivedEvent<Event> = {
   readonly event: Event;
-  /** JSON, byte for byte as the service sends it to webhooks: writing `event` as JSON again can give another text. */
+  /** JSON, byte for byte as the service sends it to webhooks: serializing `event` again can give a different text. */
   readonly text: string;
 };
 
@@ -53,8 +53,8 @@ export type StreamRetry = {
 };
 
 /**
- * An event is missing in the stream, which never happens unless the service or its database is faulty. The stream does
- * not continue, so that the loss is noticed: begin again after `after` to read the rest.
+ * An event is missing in the stream, which never happens unless the service or its database is faulty. The stream ends, so
+ * that the loss is noticed: begin again after `after` to look for the event, or after `received - 1` to skip it.
  */
 export class EventGap extends Error {
   /** The position of the last event before the gap. */
@@ -73,18 +73,18 @@ export class EventGap extends Error {
   }
 }
 
-/** What a stream reads, and from where. */
+/** The operation that a stream reads, and where it begins. */
 type EventSource = {
   readonly operation: 'list_events' | 'search_events';
   /** Where to begin. */
   readonly position: number;
-  /** Whether the service sends every event, unless it is told to leave some out. */
+  /** Whether positions have no gaps unless a filter leaves out events. */
   readonly isContiguous: boolean;
 };
 
-/** The service sends a comment every 15 seconds. Two of them can be late. */
+/** The service sends a comment after 15 seconds without an event; this allows for two late ones. */
 const MAX_SILENCE_MILLISECONDS = 45_000;
-/** After a connection that lasted as long, the waits between attempts begin again with the shortest. */
+/** After a connection that lasted longer than this, the backoff begins again with its shortest wait. */
 const GOOD_CONNECTION_MILLISECONDS = 5_000;
 /** Longer than any Retry-After of the service: if a proxy asks for an hour, the client tries again sooner. */
 const MAX_RETRY_AFTER_SECONDS = 60;
@@ -92,14 +92,14 @@ const MAX_RETRY_AFTER_SECONDS = 60;
 /** How far a stream has been read. */
 type Progress = {
   position: number;
-  /** Attempts that failed, one after the other. */
+  /** Consecutive failed attempts. */
   failures: number;
 };
 
 /**
  * Reads events one after the other, in order. When the connection is lost, it connects again and continues after the
- * last event, however long that takes; but the first connection is retried only as often as any call. Throws what does
- * not change by itself: a key that is refused, events that are no longer stored, a gap.
+ * last event, however long that takes; but the first connection is retried only as often as any call. Throws errors that
+ * a retry cannot resolve: a refused key, events that are no longer stored, a gap.
  */
 export async function* streamEvents<Event extends TransferServiceEvent>(
   settings: ClientSettings,
@@ -149,9 +149,9 @@ async function* readEvents<Event extends TransferServiceEvent>(
       if (messages instanceof Error) return messages;
       for (const message of messages) {
         const next = positionOf(message, connection);
-        // What was read before the connection was lost is not read again.
+        // Skips an event that was read before the connection was lost.
         if (next <= progress.position) continue;
-        // Up to there, the service has left out all events.
+        // Without data: the filter leaves out all events up to this position.
         if (message.data === undefined) {
           if (!filter.isContiguous) progress.position = next;
           continue;
@@ -168,7 +168,7 @@ async function* readEvents<Event extends TransferServiceEvent>(
   }
 }
 
-/** What the service leaves out, and whether that is nothing. */
+/** The parameters that select events, and whether the positions of the selected events have no gaps. */
 type Filter = {
   readonly query: Readonly<Record<string, string>>;
   readonly isContiguous: boolean;
@@ -210,7 +210,7 @@ function waitAfter(ended: ConnectionFailure | Failure, attempts: number): number
   const backoff = jitteredBackoff(attempts);
   if (ended instanceof Error || ended.kind === 'no response') return backoff;
   const { kind, status, headers } = ended;
-  // Only a proxy responds with what is no error record, and it does so while the service restarts.
+  // A response that is not an error record comes from a proxy, for example while the service restarts.
   const canChange = kind === 'unexpected' || status >= 500 || status === 429 || headers.get('should-retry') === 'true';
   if (!canChange) return undefined;
   return Math.max(backoff, Math.min(readRetryAfter(headers) ?? 0, MAX_RETRY_AFTER_SECONDS) * 1000);

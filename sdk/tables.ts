@@ -4,7 +4,7 @@ import { BASE_PATH, DEFINED_FIELDS, ERROR_LINES, OPERATION_LINES } from './gener
 /** How each operation is sent. */
 export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = readOperations();
 
-/** Every error code, with its HTTP status, its type, whether a retry can succeed, and what is known about the money. */
+/** Every error code, with its HTTP status, its type, whether a retry can succeed, and whether money may have moved. */
 export const ERRORS: ErrorRows = readErrors();
 
 function linesOf(table: string): readonly (readonly string[])[] {
@@ -46,7 +46,7 @@ function readErrors(): ErrorRows {
     } as ErrorRow;
     rows.push(...codes.map((code): [string, ErrorRow] => [code, row]));
   }
-  // In the order of the catalogue: what belongs to one operation comes last.
+  // In the order of the catalogue: the codes of a single operation come last.
   for (const id of Object.keys(OPERATIONS)) {
     rows.push([`${id}_schema`, { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' }]);
   }

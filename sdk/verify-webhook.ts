@@ -16,7 +16,7 @@ export type VerifyWebhookOptions = {
 /**
  * Why a webhook was refused. `missing_header`: one of its three headers is missing. `invalid_timestamp`: the time is not a
  * number of seconds. `too_old` and `too_new`: it is too far from now; the request may be a repetition of a recorded
- * one, or a clock is wrong. `no_matching_signature`: no signature is of this body and one of the secrets.
+ * one, or a clock is wrong. `no_matching_signature`: no signature was made of this body with one of the secrets.
  * `invalid_body`: the signature matches, but the body is not an event.
  */
 export type WebhookRefusal =
@@ -47,10 +47,10 @@ const DEFAULT_TOLERANCE_SECONDS = 300;
  * Verifies a webhook by the rules of Standard Webhooks, and returns its event.
  *
  * `rawBody` is the body as it was received: text or bytes. An object that a framework has parsed cannot be verified,
- * because what was signed are the bytes. With several secrets, as while one is replaced, one of them must match.
+ * because the bytes were signed. Of several secrets, as while one is replaced, one must match.
  *
  * Rejects with a {@link WebhookVerificationError} if the webhook must not be trusted, and with an {@link InvalidArgument}
- * if it is called with something else than a body or a secret: that is a mistake in your program, not in the request.
+ * if the argument for the body or a secret is not valid: that is a mistake in your program, not in the request.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -97,7 +97,7 @@ function headerOf(headers: ReceivedHeaders, name: string): string {
 function valueIn(headers: Exclude<ReceivedHeaders, Headers>, name: string): string | undefined {
   for (const [key, value] of Object.entries(headers)) {
     if (key.toLowerCase() !== name) continue;
-    // Several lines of one header are one list, whatever has parsed them.
+    // A parser may return a repeated header as an array; its values form one list.
     return typeof value === 'object' ? value.join(' ') : value;
   }
   return undefined;
@@ -133,7 +133,7 @@ async function isSigned(
   return false;
 }
 
-/** Who has the secret is trusted to send events in the form of the contract. */
+/** A sender that has the secret is trusted to send events that conform to the contract. */
 function readEvent(body: Uint8Array): TransferServiceEvent {
   let event: unknown;
   try {

@@ -11,10 +11,10 @@ export type WebhookHeaders = {
 };
 
 const SECRET_PREFIX = 'whsec_';
-/** The bounds of Standard Webhooks: less can be guessed, and more adds nothing to SHA-256. */
+/** The bounds of Standard Webhooks: fewer bytes could be guessed, and more add no strength to SHA-256. */
 const MIN_SECRET_BYTES = 24;
 const MAX_SECRET_BYTES = 64;
-/** The block of SHA-256, half: as long as its result, and within the bounds. */
+/** The size of a SHA-256 digest, which is within the bounds. */
 const NEW_SECRET_BYTES = 32;
 
 /** A key that signs and verifies, made from a secret. */
@@ -23,8 +23,8 @@ export type SigningKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 /**
  * Reads a secret, `whsec_` and 24 to 64 bytes in Base64. Rejects with an {@link InvalidArgument} that does not quote it.
  *
- * Web Crypto, although it makes signing and verifying asynchronous: it is the one implementation that is in Node, in
- * browsers and in workers, and its `verify` compares in constant time.
+ * Uses Web Crypto, although it makes signing and verifying asynchronous: it is available in Node, in browsers and in
+ * workers, and its `verify` compares in constant time.
  */
 export async function readSecret(secret: string): Promise<SigningKey> {
   const bytes = secret.startsWith(SECRET_PREFIX) ? bytesOf(secret.slice(SECRET_PREFIX.length)) : undefined;
@@ -41,7 +41,7 @@ export async function readSecret(secret: string): Promise<SigningKey> {
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
 }
 
-/** A new secret. */
+/** A new random secret: `whsec_` and 32 bytes in Base64. */
 export function newWebhookSecret(): string {
   return SECRET_PREFIX + base64Of(crypto.getRandomValues(new Uint8Array(NEW_SECRET_BYTES)));
 }

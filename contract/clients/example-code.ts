@@ -12,21 +12,21 @@ import { METHODS } from './sdk-methods.ts';
 export type CodePlace = {
   /** Address of the service, such as http://localhost:8080. */
   readonly base: string;
-  /** Whether it takes only requests with a key. */
+  /** Whether it accepts only requests with a key. */
   readonly needsKey: boolean;
 };
 
-/** A line of code is not longer than this. */
+/** Maximum characters of brackets and their content in one line. */
 const MAX_LINE = 60;
 
-/** How a language writes values. */
+/** The syntax of values in a language. */
 type Language = {
   readonly text: (value: string) => string;
   readonly name: (name: string) => string;
-  readonly nothing: string;
-  readonly yes: string;
-  readonly no: string;
-  /** What is between braces and their content in one line. */
+  readonly null: string;
+  readonly true: string;
+  readonly false: string;
+  /** The space between braces and their content in one line. */
   readonly gap: string;
   readonly indent: string;
 };
@@ -37,18 +37,18 @@ const inScript = (value: string): string => `'${value.replaceAll('\\', '\\\\').r
 const PYTHON: Language = {
   text: inPython,
   name: inPython,
-  nothing: 'None',
-  yes: 'True',
-  no: 'False',
+  null: 'None',
+  true: 'True',
+  false: 'False',
   gap: '',
   indent: '    ',
 };
 const SCRIPT: Language = {
   text: inScript,
   name: (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : inScript(name)),
-  nothing: 'null',
-  yes: 'true',
-  no: 'false',
+  null: 'null',
+  true: 'true',
+  false: 'false',
   gap: ' ',
   indent: '  ',
 };
@@ -104,15 +104,15 @@ function queryOf(id: OperationId): unknown {
   return Object.keys(required).length === 0 ? undefined : required;
 }
 
-/** The method for a body that has nothing but an array takes the array. */
+/** The argument of the SDK's method: the array, if the body consists of one array. */
 function onlyRows(body: unknown): unknown {
   const [first, ...others] = Object.values(Object(body));
   return Array.isArray(first) && others.length === 0 ? first : body;
 }
 
 function literal(language: Language, value: unknown, depth: number): string {
-  if (value === null || value === undefined) return language.nothing;
-  if (typeof value === 'boolean') return value ? language.yes : language.no;
+  if (value === null || value === undefined) return language.null;
+  if (typeof value === 'boolean') return value ? language.true : language.false;
   if (typeof value === 'string') return language.text(value);
   if (typeof value !== 'object') return String(value);
   const inner = (one: unknown): string => literal(language, one, depth + 1);
@@ -121,7 +121,7 @@ function literal(language: Language, value: unknown, depth: number): string {
   return wrapped(language, '{}', members, depth);
 }
 
-/** Parts between brackets: in one line if that is short, else each in a line of its own. */
+/** Parts between brackets, in one line if it is short enough, otherwise each in a line of its own. */
 function wrapped(
   { gap, indent }: Language,
   brackets: '()' | '[]' | '{}',

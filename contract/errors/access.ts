@@ -34,7 +34,7 @@ export const ACCESS_ERRORS = {
     causes: [
       'The Authorization header is missing, or does not have the form "Bearer <key>".',
       'The key is misspelled, unknown, revoked or expired.',
-      'The session of the console has ended, or its cookie does not count: see /guides/sessions.',
+      'The session of the console has ended, or its cookie is not accepted: see /guides/sessions.',
     ],
     resolution: 'Send a valid API key in the Authorization header. Operators create keys.',
     headers: [
@@ -127,7 +127,7 @@ export const ACCESS_ERRORS = {
       'The request id is misspelled, or the request succeeded.',
       'The error belongs to another card program, or to none. Only operators can look up such errors.',
       'The error is less than a second old, or older than the retention period.',
-      'There is no such path, and it does not contain /api/: a guess, such as /healthz, is not recorded.',
+      'The path does not exist and does not contain /api/. Such requests, for example for /healthz, are not recorded.',
     ],
     resolution: 'Compare the id with the Request-Id header of the response. If it is correct, ask an operator.',
     alsoCalled: 'request id not in error log, error not in log, no error with this request id, cannot find error',
@@ -146,7 +146,7 @@ export const ACCESS_ERRORS = {
       'The request belongs to another card program, or to operators. Only operators can look up such requests.',
       'The request succeeded and changed nothing: a read, an explanation, the replay of an idempotency key.',
       'It failed less than a second ago, or its error is older than ERROR_RETENTION_DAYS.',
-      'There is no such path, and it does not contain /api/: a guess, such as /healthz, is not recorded.',
+      'The path does not exist and does not contain /api/. Such requests, for example for /healthz, are not recorded.',
       'It changed something other than a transfer, and its event is older than EVENT_RETENTION_DAYS.',
     ],
     resolution:

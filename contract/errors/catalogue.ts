@@ -130,14 +130,14 @@ export function operationsWith(code: ErrorCode): readonly OperationId[] {
   return OPERATION_IDS.filter((id) => precedenceOf(id).includes(code));
 }
 
-/** Whether responses with the code have a `Money-Moved` header: whether an operation that has it returns the code. */
+/** Whether responses with the code can have a `Money-Moved` header: an operation with that header can return the code. */
 export function reportsMoney(code: ErrorCode): boolean {
   return operationsWith(code).some(saysIfMoneyMoved);
 }
 
 /**
- * Whether a refusal is stored under its idempotency key: only a 409, which depends on the state of the ledger. What the
- * caller can correct (400 to 404, 422), a disabled service (424) and internal errors (5xx) may differ on the next
+ * Whether a refusal is stored under its idempotency key: only a 409, which depends on the state of the ledger. Errors that
+ * the caller can correct (400 to 404, 422), a disabled service (424) and internal errors (5xx) may differ on the next
  * attempt.
  */
 export function isStored(code: string): code is ErrorCode {
@@ -175,11 +175,11 @@ export const CatalogueRecord = Type.Object({
     Type.Object(
       {
         pattern: Type.String({ description: 'The form of the codes, such as `<operation>_schema`' }),
-        codes: Type.Array(Type.String(), { description: 'The codes that were found, the one that fits best first' }),
+        codes: Type.Array(Type.String(), { description: 'The codes that were found, best match first' }),
       },
       {
         description:
-          'In a search, the codes like this one that were found, too: of each operation one. They have no entry of their own',
+          'In a search, the codes of the same family that were found, one for each operation. They have no entry of their own',
       },
     ),
   ),
@@ -188,7 +188,7 @@ export const CatalogueRecord = Type.Object({
 /** One code on the wire. */
 export type CatalogueRecord = Static<typeof CatalogueRecord>;
 
-/** How the codes of each family are formed. */
+/** The form of the codes of each family. */
 export const FAMILY_PATTERNS: Readonly<Record<CodeFamily['kind'], string>> = {
   schema: '<operation>_schema',
   unknown: 'unknown_<operation>',

@@ -6,18 +6,18 @@ import { EXAMPLE_REQUEST_ID } from '../samples.ts';
 import { ERRORS, errorRecord } from './catalogue.ts';
 import { type ErrorRecord, withSupport } from './record.ts';
 
-/** Stands in the path of a sample's request for what was created before: a transfer, or a webhook. */
-const CREATED = /\{(?:transfer|webhook)_id\}/;
+/** The placeholder in the path of a sample's request for the id of the transfer or webhook that `given` creates. */
+const CREATED_ID = /\{(?:transfer|webhook)_id\}/;
 
-/** Operations that create it. */
+/** Operations that create a transfer or a webhook. */
 const CREATING: ReadonlySet<string> = new Set(['create_transfer', 'create_webhook']);
 
-/** Commands for a POSIX shell that reproduce the code; none if its cause cannot be typed. */
+/** Commands for a POSIX shell that reproduce the code; empty if commands cannot cause it. */
 export function reproductionCommands(code: ErrorCode, base: string): readonly string[] {
   const { given = [], request, after = [], shell } = ERRORS[code].sample;
   if (shell !== undefined) return [shell.replaceAll('{base}', base)];
   if (typeof given === 'string') return [];
-  const isAboutCreated = CREATED.test(request.path);
+  const isAboutCreated = CREATED_ID.test(request.path);
   const command = (one: SampleRequest, options = ''): string => withId(one, curlOf(one, base, options), base);
   const creating = isAboutCreated ? given.findLastIndex(({ operation = '' }) => CREATING.has(operation)) : -1;
   return [
@@ -27,14 +27,14 @@ export function reproductionCommands(code: ErrorCode, base: string): readonly st
   ];
 }
 
-/** The command with the id that was stored, in a word in which the shell fills it in. */
+/** The command with the variable of the stored id, in double quotes, so that the shell expands it. */
 function withId({ path }: SampleRequest, command: string, base: string): string {
   return command.replace(`'${base}${path}'`, (quoted) =>
-    CREATED.test(quoted) ? `"${base}${path.replace(CREATED, '$id')}"` : quoted,
+    CREATED_ID.test(quoted) ? `"${base}${path.replace(CREATED_ID, '$id')}"` : quoted,
   );
 }
 
-/** A command that stores the id of what it creates for a path, with tools that every machine has. */
+/** A command that stores the id that it creates, for a request with this path. Uses only tools of every POSIX system. */
 function savingId(path: string, command: string): string {
   return `id=$(${command} | grep -o '${path.includes('{webhook_id}') ? 'wh' : 'tr'}_[0-9a-f]*')`;
 }

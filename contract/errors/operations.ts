@@ -33,12 +33,12 @@ export function schemaError(operation: OperationId): ErrorDefinition {
     ],
     resolution: 'Correct what the message describes, then send the request again.',
     alsoCalled: SCHEMA_CALLED,
-    sample: fault(operation),
+    sample: schemaSample(operation),
   });
 }
 
 /** The simplest request that does not match the schema of an operation, and the response to it. */
-function fault(operation: OperationId): Sample {
+function schemaSample(operation: OperationId): Sample {
   const { method, body, query, idempotency } = OPERATIONS[operation];
   const key: Readonly<Record<string, string>> = idempotency === 'required' ? { 'Idempotency-Key': 'example-1' } : {};
   const bare = { operation, method, path: examplePath(operation), headers: key };
@@ -110,8 +110,9 @@ export function unknownError(operation: OperationId): ErrorDefinition {
 const UNKNOWN_KEY = { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(64)}aeea93fd` };
 
 /**
- * Operations that need no database until they have begun: a batch reports a failure for each row, the status says what
- * it does not know, a request without a key has no session, and a sandbox stops and starts a database that is not running. They fail when they have to look up a program or a key.
+ * Operations that do not fail while the database is stopped: a batch reports a failure for each row, the status and the
+ * overview report what is unknown, a request without a key has no session, and a stopped database can be stopped and
+ * started. They fail only if a program or a key must be looked up.
  */
 const WITHOUT_DATABASE: Partial<
   Record<OperationId, { readonly change: SampleRequest['headers']; readonly how: string }>

@@ -1,22 +1,22 @@
 import type { RefusalCode } from '../../domain/error-codes.ts';
 import type { Operation } from '../operation.ts';
 
-/** What is checked in one step of a request, and the codes of an operation that it can end with. */
+/** One step of a request, and the codes of an operation with which it can refuse the request. */
 type StepOfRequest = {
-  /** What it checks, as the second half of a sentence that begins with its number. */
+  /** What it checks, to follow its number in a list. */
   readonly checks: string;
   readonly codes: (operation: Operation) => readonly RefusalCode[];
 };
 
-/** An operation that takes an amount checks it before its other rules, and before card numbers. */
+/** An amount is checked before the other rules of its operation, and before card numbers. */
 const isAmount = (code: RefusalCode): boolean => code === 'invalid_amount';
 
 const RATE_LIMITED = (): readonly RefusalCode[] => ['rate_limited'];
 
 /**
- * The steps of a request to an operation, in the order in which they are taken: a request that several of them refuse gets the
- * error of the first. server/http/pipeline.ts takes them, and the reference, the OpenAPI document and docs/errors-and-retries.md
- * have them in this order.
+ * The steps of a request to an operation, in the order in which they are taken: a request that several of them refuse
+ * gets the error of the first. server/http/pipeline.ts takes them, and the reference, the OpenAPI document and
+ * docs/errors-and-retries.md have them in this order.
  */
 export const STEPS = {
   head: {

@@ -1,6 +1,6 @@
 import { errorCode, load } from '../error.ts';
 
-/** Errors of what a request contains, whatever its operation. */
+/** Errors about the content of requests, which several operations share. */
 export const REQUEST_ERRORS = {
   invalid_amount: errorCode({
     status: 400,

@@ -157,7 +157,7 @@ export const TRANSFER_ERRORS = {
       'The card program already has a transfer with this reference, or a deposit or withdrawal of the program has it.',
     causes: [
       'The reference was used before. A reference identifies one transfer.',
-      'A deposit or withdrawal of the card program has the reference. Theirs and those of transfers do not exclude each other.',
+      'A deposit or withdrawal of the card program has the reference. A transfer may have the same one.',
     ],
     resolution:
       'GET /api/v0.1/core/transfer?reference=… finds the transfer, and the list of deposits and withdrawals the others. ' +

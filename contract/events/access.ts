@@ -8,7 +8,7 @@ import { eventType } from './definition.ts';
 
 const { reason: _reason, actor: _actor, ...SHOWN } = SwitchRecord.properties;
 
-/** What switch.changed says. The reason and who changed the switch are for operators only. */
+/** The schema of the data of switch.changed. The reason, and who changed the switch, are for operators only. */
 export const SwitchChangeRecord = Type.Object({
   ...SHOWN,
   reason: Type.Optional(
@@ -17,10 +17,10 @@ export const SwitchChangeRecord = Type.Object({
   actor: Type.Optional(Type.String({ description: 'Who changed it; only in the event for operators' })),
 });
 
-/** What key.rolled says: the new key, and the old one. */
+/** The schema of the data of key.rolled: the new key, and the old one. */
 export const RolledKeyRecord = Type.Object({
   ...KeyRecord.properties,
-  replaces: described(KeyRecord, 'The key that it replaces, with the time until which that one works'),
+  replaces: described(KeyRecord, 'The replaced key; its expires_at is when it stops working'),
 });
 
 const SHOP = {

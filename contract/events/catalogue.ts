@@ -24,7 +24,7 @@ type Definitions = typeof DEFINITIONS;
 /** The data of each type of event on the wire. */
 export type EventData = { readonly [Type in EventType]: Static<Definitions[Type]['data']> };
 
-/** The definition of every type of event. Neither a type without a definition nor a definition without a type compiles. */
+/** The definition of every type of event. The compiler reports a type without a definition, and the reverse. */
 export const EVENT_CATALOGUE: Readonly<Record<EventType, EventDefinition>> &
   Readonly<Record<Exclude<keyof Definitions, EventType>, never>> = DEFINITIONS;
 
@@ -69,7 +69,7 @@ export const EventTypeRecord = Type.Object({
   type: Type.String({ description: 'The type. It is never renamed' }),
   summary: Type.String({ description: 'What happened' }),
   sent: Type.Array(Type.String(), { description: 'When it is sent' }),
-  notes: Type.Array(Type.String(), { description: 'What to know about it besides' }),
+  notes: Type.Array(Type.String(), { description: 'Further facts about it' }),
   subject: Type.String({ description: 'The field of `data` whose value is `subject_id`' }),
   operation: textOrNull('The operation that returns the subject as it is now'),
   since: Type.String({ description: 'Version of the API that introduced it' }),

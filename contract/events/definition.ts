@@ -4,8 +4,8 @@ import type { OperationId } from '../operations.ts';
 
 /**
  * How to cause an event in a sandbox. The pages print it as commands, and `test/events` runs it. In a path, a body or a
- * header `{transfer_id}`, `{card_id}`, `{key_id}` and `{webhook_id}` are the id in the response before, `{today}` is the date (UTC),
- * and `{unique}` is a value that no earlier run had.
+ * header, `{transfer_id}`, `{card_id}`, `{key_id}` and `{webhook_id}` are the id in the previous response, `{today}` is the
+ * date (UTC), and `{unique}` is a value that no earlier run had.
  */
 export type EventSample = {
   /** What to do, in a sentence. */
@@ -14,7 +14,7 @@ export type EventSample = {
   readonly given?: readonly SampleRequest[];
   /** The request that causes the event. */
   readonly request: SampleRequest;
-  /** How long it takes until the event, where that is too long to wait for. */
+  /** How long the event takes, if that is too long for a test to wait. */
   readonly takes?: string;
   /** The status of its response; 200 or 201 if omitted. */
   readonly status?: number;
@@ -32,13 +32,13 @@ export type EventDefinition<Data extends TObject = TObject> = {
   readonly data: Data;
   /** The field of `data` whose value is `subject_id`. */
   readonly subject: string;
-  /** `subject_id` where that field is null. */
+  /** The `subject_id` if that field is null. */
   readonly subjectOtherwise?: string;
   /** The operation that returns the subject as it is now, if there is one. */
   readonly operation?: OperationId;
-  /** Whether it is among the events that are read; if not, only a webhook gets it. */
+  /** Whether lists and streams of events contain it; otherwise only a webhook receives it. */
   readonly listed: boolean;
-  /** What to know about it besides, each a full sentence. */
+  /** Further facts about it, each a full sentence. */
   readonly notes: readonly string[];
   /** Fields of the example that differ from the default sample of the schema. */
   readonly example: Readonly<Record<string, unknown>>;

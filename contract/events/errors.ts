@@ -6,14 +6,14 @@ import { EXAMPLE_REQUEST_ID, EXAMPLE_TIME } from '../samples.ts';
 import { described, moment } from '../schema-parts.ts';
 import { eventType } from './definition.ts';
 
-/** What error.recorded says. */
+/** The schema of the data of error.recorded. */
 export const RecordedErrors = Type.Object({
   error: described(
     Type.Unsafe<ErrorRecord>({ $ref: '#/components/schemas/ErrorRecord' }),
     'The error record of the last of these responses',
   ),
   request_id: Type.String({ description: 'Request-Id of the last of these responses' }),
-  count: Type.Integer({ minimum: 1, description: 'How many responses with this code the event stands for' }),
+  count: Type.Integer({ minimum: 1, description: 'Number of responses with this code that the event reports' }),
   since: moment('When the first of them was sent'),
 });
 

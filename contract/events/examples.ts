@@ -3,9 +3,9 @@ import type { SampleRequest } from '../error.ts';
 import { curlOf } from '../examples.ts';
 import { EVENT_CATALOGUE } from './catalogue.ts';
 
-/** What a shell or a test puts into the requests of a sample. */
+/** The values for the placeholders in the requests of a sample. */
 export type SampleValues = {
-  /** The id in the response before: of a transfer, a card, a key or a webhook. */
+  /** The id in the previous response: of a transfer, a card, a key or a webhook. */
   readonly id: string;
   /** The date in UTC, YYYY-MM-DD. */
   readonly today: string;
@@ -27,7 +27,7 @@ export function filledRequest(request: SampleRequest, { id, today, unique }: Sam
   };
 }
 
-/** The id that a response has for the requests after it, if it has one. */
+/** The id in a response that later requests use, if it has one. */
 export function idIn(request: SampleRequest, response: string): string | undefined {
   const prefix = PREFIXES.get(request.operation ?? '');
   return prefix === undefined ? undefined : new RegExp(`${prefix}_[0-9a-f]{32}`).exec(response)?.[0];
@@ -67,7 +67,7 @@ function commandsOf(
   });
 }
 
-/** Every value of a sample stands in a quoted word, where the shell has to fill it in. */
+/** The command with its placeholders, which are inside quoted words, replaced by what the shell expands. */
 function withVariables(command: string, base: string): string {
   const url = new RegExp(`'(${RegExp.escape(base)}[^']*)'`);
   return command
@@ -76,12 +76,12 @@ function withVariables(command: string, base: string): string {
     .replaceAll('{unique}', `'$(date +%s)'`);
 }
 
-/** The command that reads the last event of the type; undefined where only a webhook gets it. */
+/** The command that reads the last event of the type; undefined if only a webhook receives it. */
 export function readingCommand(type: EventType, base: string): string | undefined {
   if (!EVENT_CATALOGUE[type].listed) return undefined;
-  const path = READS_OTHERS.has(type) ? '/api/v0.1/operator/event' : '/api/v0.1/core/event';
+  const path = OUTSIDE_DEMO_PROGRAM.has(type) ? '/api/v0.1/operator/event' : '/api/v0.1/core/event';
   return curlOf({ method: 'GET', path: `${path}?type=${type}&limit=1`, headers: {} }, base);
 }
 
 /** Types whose sample causes an event outside the demo program. */
-const READS_OTHERS: ReadonlySet<EventType> = new Set(['program.created']);
+const OUTSIDE_DEMO_PROGRAM: ReadonlySet<EventType> = new Set(['program.created']);

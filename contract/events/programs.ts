@@ -5,7 +5,7 @@ import { DEMO_PROGRAM, EXAMPLE_TRANSFER_ID } from '../samples.ts';
 import { Amount, programId, textOrNull } from '../schema-parts.ts';
 import { eventType } from './definition.ts';
 
-/** What funding.low says. */
+/** The schema of the data of funding.low. */
 export const FundingLowRecord = Type.Object({
   program_id: programId,
   currency: Type.String({ description: 'ISO 4217 code: the currency of the program' }),
@@ -14,7 +14,7 @@ export const FundingLowRecord = Type.Object({
   transfer_id: textOrNull(
     'The transfer that took the funds below the threshold, or whose reversal did; null if it was a withdrawal or a new threshold',
   ),
-  movement_id: textOrNull('The withdrawal that took the funds below the threshold; null if it was none'),
+  movement_id: textOrNull('The withdrawal that took the funds below the threshold; null if it was not a withdrawal'),
 });
 
 const PROGRAM = { data: ProgramRecord, subject: 'program_id', operation: 'get_program' } as const;
@@ -92,10 +92,10 @@ export const PROGRAM_EVENTS = {
     subject: 'program_id',
     operation: 'get_program',
     notes: [
-      'It is written in the same transaction as its cause and follows the event of it.',
+      'It is written in the same transaction as its cause, after the event of that cause.',
       "Only the funding in the program's own currency is compared.",
       'transfer_id and movement_id are null when update_program has caused it.',
-      'A new program has no funds, and no event says so.',
+      'A new program has no funds, but causes no such event.',
     ],
     example: { available: 249_000, threshold: 250_000, transfer_id: EXAMPLE_TRANSFER_ID, movement_id: null },
     sample: {

@@ -20,7 +20,7 @@ export const FOUND_KINDS = [
   'error_code',
 ] as const;
 
-/** What of it was the same as the text, or had it as a part. */
+/** The fields that can equal or contain the text. */
 export const MATCHES = [
   'id',
   'id_prefix',
@@ -35,9 +35,9 @@ export const MATCHES = [
 
 /** One thing that was found. */
 export const FoundRecord = Type.Object({
-  id: Type.String({ description: 'Its id; of an idempotency key or an error code, the text itself' }),
-  program_id: textOrNull('The card program; null for what belongs to none'),
-  matched: literals(MATCHES, 'What of it was the same as the text, or had it as a part'),
+  id: Type.String({ description: 'Its id; for an idempotency key or an error code, the text itself' }),
+  program_id: textOrNull('The card program; null if it belongs to none'),
+  matched: literals(MATCHES, 'The field that equals or contains the text'),
   summary: Type.String({ description: 'What it is, in one line' }),
   created_at: nullable(moment('When it was created or happened; null for what has no time, such as an error code')),
 });
@@ -47,13 +47,13 @@ export const SearchResults = Type.Object({
   data: Type.Array(
     Type.Object({
       kind: literals(FOUND_KINDS, 'What was found'),
-      results: Type.Array(FoundRecord, { description: 'Newest first; what is the same before what begins like it' }),
+      results: Type.Array(FoundRecord, { description: 'Exact matches first, each group newest first' }),
       has_more: Type.Boolean({ description: 'Whether there may be more of this kind than are shown' }),
     }),
     { description: 'What was found, by kind; empty if nothing was' },
   ),
   complete: Type.Boolean({
-    description: 'False if there are more card programs than one search looks into: send `program_id`',
+    description: 'False if there are more card programs than one search covers: send `program_id`',
   }),
 });
 
@@ -75,8 +75,8 @@ export const SEARCH = [
           'name of a card program or key',
       ),
       program_id: Type.Optional(text(255, 'Only in this card program')),
-      created_from: Type.Optional(moment('By amount or error code, only what happened at or after this time')),
-      created_to: Type.Optional(moment('By amount or error code, only what happened before this time')),
+      created_from: Type.Optional(moment('For an amount or an error code, only results at or after this time')),
+      created_to: Type.Optional(moment('For an amount or an error code, only results before this time')),
     }),
     reply: SearchResults,
     failure: 'The search could not be completed',

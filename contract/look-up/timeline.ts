@@ -57,7 +57,7 @@ const BalanceChange = Type.Object({
   after: Amount('Balance of the card after the posting'),
 });
 
-/** One step of a timeline. What a step does not have is null. */
+/** One step of a timeline. Fields that do not apply to a step are null. */
 export const TimelineStep = Type.Object({
   at: moment('When it happened'),
   kind: literals(
@@ -69,7 +69,7 @@ export const TimelineStep = Type.Object({
     Amount('Amount of the step'),
     'Amount of the step, in minor units; null for a step without one',
   ),
-  balances: Type.Array(BalanceChange, { description: 'Of a posting: the balances of the cards before and after it' }),
+  balances: Type.Array(BalanceChange, { description: 'For a posting, the balances of its cards before and after' }),
   request_id: textOrNull('Request-Id of the request that caused it; null if none did'),
   reversal_id: textOrNull('The reversal that it belongs to; null for other steps'),
   event_id: textOrNull('The event; null unless the step is an event, was sent to a webhook, or waits for one'),
@@ -100,24 +100,24 @@ export const TransferTimeline = Type.Object({
   }),
   truncated: Type.Array(
     Type.Object({
-      kind: literals(TRUNCATED_KINDS, 'Of what there may be more'),
+      kind: literals(TRUNCATED_KINDS, 'The kind of which there may be more'),
       text: Type.String({ description: 'What may be missing, and where to find it' }),
     }),
     { description: 'What may be missing; empty if everything that is stored is shown' },
   ),
 });
 
-/** Two transfers that are likely the same one, made twice. */
+/** Two transfers of which the later one was likely made by mistake. */
 export const LikelyDuplicate = Type.Object({
   transfer: described(TransferRecord, 'The later transfer, which may have been made by mistake'),
   earlier: described(TransferRecord, 'The transfer that it repeats'),
   seconds_apart: Type.Integer({ description: 'Time between the two, in whole seconds' }),
 });
 
-/** How far apart two likely duplicates may be, in seconds, where the query does not say: ten minutes. */
+/** The default of `window_seconds`, the maximum time between two likely duplicates: ten minutes. */
 export const DUPLICATE_WINDOW_SECONDS = 600;
 
-/** How far apart they may be at most, in seconds. */
+/** The maximum of `window_seconds`. */
 const MAX_DUPLICATE_WINDOW_SECONDS = 3600;
 
 /** Operations that gather what is known about a transfer, and about a card that was charged twice. */

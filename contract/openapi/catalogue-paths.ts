@@ -1,6 +1,6 @@
 import { type JsonObject, reference } from './json.ts';
 
-/** What the document shows besides the operations. */
+/** The sections of the document besides those of the operations and the health checks. */
 export const CATALOGUE_SECTIONS = [
   { title: 'Catalogue of errors', description: 'Explains every error code.' },
   { title: 'Catalogue of events', description: 'Explains every type of event.' },
@@ -61,7 +61,7 @@ const FAILURES = {
   503: reference('responses', 'service_unavailable'),
 } as const;
 
-/** The catalogues: no operations, open to everyone, a page or data by Accept. */
+/** The paths of the catalogues. They are not operations, need no key, and return a page or data, depending on Accept. */
 export const CATALOGUE_PATHS: JsonObject = Object.fromEntries(CATALOGUES.flatMap(pathsOf));
 
 function pathsOf(catalogue: Catalogue): readonly (readonly [path: string, item: JsonObject])[] {

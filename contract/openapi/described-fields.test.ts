@@ -6,7 +6,7 @@ import type { SchemaShape } from '../schema-parts.ts';
 /** A field of a schema, at any depth. */
 type FoundField = { readonly path: string; readonly shape: SchemaShape };
 
-/** Every field below a schema. The inner fields of a null, a list or a map belong to the field around them. */
+/** Every field below a schema. The fields inside a union, a list or a map belong to the field around them. */
 function fieldsIn(schema: object | undefined, path: string): readonly FoundField[] {
   if (schema === undefined) return [];
   const { properties = {}, anyOf = [], items, additionalProperties: pairs }: SchemaShape = schema;
@@ -25,7 +25,7 @@ const descriptionOf = ({ description, anyOf = [] }: SchemaShape): string =>
 
 const isNullable = ({ anyOf = [] }: SchemaShape): boolean => anyOf.some(({ type }) => type === 'null');
 
-/** What a reader needs and does not find. */
+/** What is missing in the descriptions of fields. */
 function problemsOf(fields: readonly FoundField[], isReply: boolean): readonly string[] {
   return fields.flatMap(({ path, shape }) => {
     const description = descriptionOf(shape);
@@ -50,7 +50,7 @@ describe('every field is described, and a reply says when it is null', () => {
   });
 });
 
-test('a field without a description, or one that may be null and does not say when, is found at any depth', () => {
+test('a field without a description, or a nullable one that does not say when it is null, is found at any depth', () => {
   const bare = { type: 'string' };
   const list = { type: 'array', description: 'Some', items: { type: 'object', properties: { bare } } };
   const whole = {

@@ -9,7 +9,7 @@ import { EventTypeRecord } from '../events/catalogue.ts';
 import * as errorEvents from '../events/errors.ts';
 import * as programEvents from '../events/programs.ts';
 import * as events from '../events.ts';
-import { exampleFile, exampleOf, examplePath, exampleReply, exampleStream, placeOf } from '../examples.ts';
+import { exampleFile, exampleOf, examplePath, exampleReply, exampleStream, resumeFieldOf } from '../examples.ts';
 import * as keys from '../keys.ts';
 import * as limits from '../limits.ts';
 import * as search from '../look-up/search.ts';
@@ -127,8 +127,8 @@ export function openApiDocument(version: string): JsonObject {
           in: 'cookie',
           name: '__Host-console',
           description:
-            'The cookie of a session of the console. It counts only for pages of the service itself, which send ' +
-            '`Console: 1`, or `Console: background` for what nobody asked for, and not together with a key.',
+            'The cookie of a session of the console. It is accepted only from pages of the service itself, which send ' +
+            '`Console: 1`, or `Console: background` for automatic requests, and not together with a key.',
         },
       },
     },
@@ -233,7 +233,7 @@ function sharedParameters(): ReadonlyMap<string, Parameter> {
     const text = JSON.stringify(parameter);
     counts.set(text, (counts.get(text) ?? 0) + 1);
     if (counts.get(text) !== 2) continue;
-    // Named apart from the headers: generators make one type of each, and drop the underscores.
+    // The suffix keeps the names apart from those of headers: generators make a type of each, without underscores.
     const name = `${parameter.name}_in_${parameter.in}`;
     const number = [...shared.keys()].filter((other) => other.replace(/_[0-9]+$/, '') === name).length + 1;
     shared.set(number === 1 ? name : `${name}_${number}`, parameter);
@@ -246,7 +246,7 @@ function sharedName(parameter: Parameter): string | undefined {
   return [...SHARED_PARAMETERS].find(([, shared]) => JSON.stringify(shared) === text)?.[0];
 }
 
-/** A path parameter; the operations that have it share the example of the first. */
+/** A path parameter. All operations with the parameter have the example of the first. */
 function pathParameter(id: OperationId, name: string): Parameter {
   const first = OPERATION_IDS.find((other) => parametersOf(OPERATIONS[other].path).includes(name)) ?? id;
   const at = OPERATIONS[first].path.split('/').indexOf(`{${name}}`);
@@ -275,7 +275,7 @@ function queryParameters(query: TObject): readonly Parameter[] {
   });
 }
 
-/** Operations that give or remove the cookie of a session. */
+/** Operations that set or remove the cookie of a session. */
 const SETS_COOKIE: readonly OperationId[] = ['create_session', 'delete_session'];
 
 function successOf(id: OperationId): JsonObject {
@@ -298,7 +298,7 @@ function successOf(id: OperationId): JsonObject {
   };
 }
 
-/** Successful responses that several operations have, by their text: `get_webhook.success`, after the first of them. */
+/** The names of successful responses that several operations share, by their text: that of the first one, `<id>.success`. */
 const SHARED_SUCCESSES: ReadonlyMap<string, string> = sharedSuccesses();
 
 function sharedSuccesses(): ReadonlyMap<string, string> {
@@ -338,16 +338,16 @@ function replyContent(id: OperationId): JsonObject {
 
 /** One item after the other, as Server-Sent Events. */
 function streamContent(id: OperationId, item: object): JsonObject {
-  const place = placeOf(id);
+  const resumeField = resumeFieldOf(id);
   const name = NAMES.get(JSON.stringify(item)) ?? 'record';
   const description =
-    `Server-Sent Events, with \`Accept: text/event-stream\`: \`id\` is the ${place}, \`event\` the type, and \`data\` an ` +
+    `Server-Sent Events, with \`Accept: text/event-stream\`: \`id\` is the ${resumeField}, \`event\` the type, and \`data\` an ` +
     `${name} in one line. The stream begins after \`Last-Event-ID\` or \`after\`, without them with the next event. A ` +
     'comment every 15 seconds keeps the connection open.';
   return { schema: { type: 'string', description }, example: exampleStream(id) };
 }
 
-/** Plain JSON of a schema or an example, with named schemas referred to; `isRoot` when the schema itself is wanted. */
+/** Plain JSON of a schema or an example, with references to named schemas; with `isRoot`, a named schema itself. */
 function toJson(value: unknown, isRoot = false): Json {
   const name = isRoot || !isSchema(value) ? undefined : NAMES.get(JSON.stringify(value));
   if (name !== undefined) return reference('schemas', name);

@@ -15,7 +15,7 @@ type CodeSet = {
   readonly operations: readonly OperationId[];
 };
 
-/** Codes that each operation has under its own name: what the document says of all of them at once. */
+/** The codes that each operation has under its own name, described once for all operations. */
 const FAMILIES = {
   schema: {
     name: 'operation_schema',
@@ -68,7 +68,7 @@ function byStatus(codes: readonly ErrorCode[]): ReadonlyMap<number, readonly Err
   return found;
 }
 
-/** The error responses of an operation by status: references to those that other operations have, too. */
+/** The error responses of an operation by status, with references to those that other operations share. */
 export function errorResponsesOf(id: OperationId): JsonObject {
   const statuses = [...byStatus(precedenceOf(id))].sort(([left], [right]) => left - right);
   return Object.fromEntries(
@@ -80,7 +80,7 @@ export function errorResponsesOf(id: OperationId): JsonObject {
   );
 }
 
-/** The error responses that several operations, or paths that are no operation, have in common. */
+/** The error responses that several operations, or paths outside the operations, share. */
 export function sharedErrorResponses(): JsonObject {
   const shared = CODE_SETS.filter(({ operations }) => operations.length > 1);
   const pages: CodeSet = { name: 'unknown_request', codes: ['unknown_request'], operations: [] };
@@ -106,7 +106,7 @@ function responseOf({ codes, operations }: CodeSet): JsonObject {
 
 const recordName = (codes: readonly ErrorCode[]): string => `${codes.map(nameOf).join('.')}.record`;
 
-/** Error records with the same codes, which several responses have. Beside `ErrorRecord` they say which codes. */
+/** Error records with the same codes in several responses. They restrict the codes of `ErrorRecord`. */
 const SHARED_RECORDS: ReadonlyMap<string, readonly ErrorCode[]> = sharedRecords();
 
 function sharedRecords(): ReadonlyMap<string, readonly ErrorCode[]> {

@@ -10,8 +10,8 @@ function nameOf(type: EventType): string {
 }
 
 /**
- * The schemas of events: `EventRecord` is one of the types, which `type` tells, and `OperatorEventRecord` the same with
- * its number. They take the place of the schemas of these names, which leave `data` open.
+ * The schemas of events: `EventRecord` is a union of all types, discriminated by `type`, and `OperatorEventRecord` adds the
+ * number. They replace the schemas with these names, in which `data` is any object.
  */
 export function eventSchemas(toJson: (schema: unknown) => Json): JsonObject {
   const { number } = OperatorEventRecord.properties;
@@ -38,7 +38,7 @@ function schemaOf(type: EventType, toJson: (schema: unknown) => Json): JsonObjec
     type: 'object',
     description: summary,
     required: [...required],
-    // As by default; written down because the linter closes every schema, and operators read the same with a number.
+    // The default, stated because the linter closes every other schema, and `OperatorEventRecord` adds a number to this one.
     unevaluatedProperties: true,
     properties: {
       ...Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, toJson(schema)])),

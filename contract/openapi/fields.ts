@@ -10,7 +10,7 @@ export type Field = {
   /** Such as `string or null`, or `array of objects`. */
   readonly type: string;
   readonly required: boolean;
-  /** What a value must keep to, such as `1 to 255 characters`; empty where the type says it all. */
+  /** The constraints on a value, such as `1 to 255 characters`; empty if there is only the type. */
   readonly limits: string;
   readonly description: string;
   /** The fields of an object, or of the objects in an array. */
@@ -44,7 +44,7 @@ function isSame(left: readonly Field[], right: readonly Field[]): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }
 
-/** Where null is allowed beside one other shape, that shape. */
+/** The other shape of a union with null; any other shape unchanged. */
 function withoutNull(shape: SchemaShape): SchemaShape {
   if (shape['x-amount']) return shape;
   return shape.anyOf?.find(({ type }) => type !== 'null') ?? shape;

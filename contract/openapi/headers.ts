@@ -32,8 +32,8 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   },
   'Original-Request-Id': {
     description:
-      'The request that used the `Idempotency-Key` first: look it up instead of a replay, which leaves nothing to find. ' +
-      'Missing where version 0.1.0 stored the first response.',
+      'The request that used the `Idempotency-Key` first. Look up that one: nothing is stored about a replay. ' +
+      'Missing if version 0.1.0 stored the first response.',
     schema: { type: 'string' },
     example: EXAMPLE_REQUEST_ID,
   },
@@ -43,7 +43,7 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   },
   Sandbox: {
     description:
-      '`true` beside `Ignored-Fields` where the service is a sandbox, so that a client can warn its developer.',
+      '`true`, together with `Ignored-Fields`, if the service is a sandbox, so that a client can warn its developer.',
     schema: { type: 'string', enum: ['true'] },
   },
   'Ignored-Headers': {
@@ -114,7 +114,7 @@ export type ErrorHeader = {
   readonly name: string;
   readonly value: string;
   readonly description: string;
-  /** Whether some responses with the code do not have it. The example of a response omits it. */
+  /** Whether some responses with the code do not have it. The example response omits it. */
   readonly optional?: true;
 };
 
@@ -151,8 +151,8 @@ export function headersOf(code: ErrorCode): readonly ErrorHeader[] {
 }
 
 /**
- * The names of the headers of responses with any of these codes. `isMoney`: whether the operation says if money moved;
- * `takesKey`: whether it takes an idempotency key.
+ * The names of the headers of responses with any of these codes. `isMoney`: whether the operation has `Money-Moved`;
+ * `takesKey`: whether it accepts an idempotency key.
  */
 export function errorHeadersOf(
   codes: readonly ErrorCode[],
@@ -206,7 +206,7 @@ export const REQUEST_HEADERS = {
     name: 'Last-Event-ID',
     in: 'header',
     required: false,
-    description: 'Of a stream: the `id` of the last event that was read. It has precedence over `after`.',
+    description: 'For a stream: the `id` of the last event that was read. It takes precedence over `after`.',
     schema: { type: 'string', pattern: '^[0-9]{1,16}$' },
   },
   ClientRequestId: {

@@ -42,7 +42,7 @@ const ready = {
   summary: 'Check that the service can commit transfers',
   description:
     'Responds with 200 while every operation can be served, and with 503 otherwise: send requests to another process ' +
-    'meanwhile, and do not restart this one. A service that works but is short of something also says so.',
+    'meanwhile, and do not restart this one. The response also names problems that do not keep the service from working.',
   responses: {
     200: {
       description: 'Every operation can be served.',
@@ -67,12 +67,13 @@ const ready = {
               degraded: {
                 type: 'string',
                 enum: [...READINESS_REASONS],
-                description: 'What the service is short of, by its stable name; not there if nothing is',
+                description:
+                  'A problem that does not keep the service from working, by its stable name; absent if there is none',
               },
-              message: { type: 'string', description: 'The same in a sentence; not there if nothing is' },
+              message: { type: 'string', description: 'The problem in a sentence; absent if there is none' },
               runbook: {
                 type: 'string',
-                description: 'Page of the runbook, from the root of the project; not there if nothing is to do',
+                description: 'Page of the runbook, from the root of the project; absent if there is nothing to do',
               },
             },
           },
@@ -88,7 +89,7 @@ const ready = {
 
 const shared = { tags: [HEALTH_SECTION.title], security: [] } as const;
 
-/** The health checks: no operations of the API, and open to everyone. */
+/** The paths of the health checks. They are not operations of the API, and need no key. */
 export const HEALTH_PATHS: JsonObject = {
   '/health/live': { get: { ...shared, ...live } },
   '/health/ready': { get: { ...shared, ...ready } },

@@ -19,14 +19,14 @@ test('a long schema that repeats is a component, after the first field that has 
   });
 });
 
-test('of a schema that repeats whole, what is inside is no component of its own', () => {
+test('a schema inside a repeated schema does not become a component', () => {
   const whole = object({ amount, items: { type: 'array', items: object({ id: { type: 'string' } }) } });
   const { components } = shared({}, { One: object({ part: whole }), Two: object({ part: whole }) });
   expect(components).toMatchObject({ schemas: { OnePart: whole } });
   expect(JSON.stringify(components)).not.toContain('OnePartAmount');
 });
 
-test('a short schema stays where it is, and so does what an example says', () => {
+test('a short schema stays in place, and so does an example', () => {
   const document = { '/a': reply(object({ id: { type: 'string' } })), '/b': reply(object({ id: { type: 'string' } })) };
   expect(shared(document)).toEqual({ paths: document, components: { schemas: {}, parameters: {}, responses: {} } });
 });
@@ -40,7 +40,7 @@ test('a second schema of the same name gets a number', () => {
   expect(components).toMatchObject({ schemas: { Amount: object({}), Amount2: amount } });
 });
 
-test('null beside one other type is one of two types', () => {
+test('a union of one type and null becomes a schema with two types', () => {
   const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
   const record = object({
     at: orNull({ type: 'string', format: 'date-time', description: 'When' }),

@@ -1,23 +1,23 @@
 import type { Json, JsonObject } from './json.ts';
 import { reference } from './json.ts';
 
-/** Of how many characters a repeated schema must relieve the document to become a component: some five lines. */
-const MIN_RELIEF = 200;
+/** Minimum number of characters that a component must save for a repeated schema: some five lines. */
+const MIN_SAVED_CHARACTERS = 200;
 
-/** The characters of a reference in the place of a schema. */
-const REFERENCE = 60;
+/** The length of a reference to a component. */
+const REFERENCE_CHARACTERS = 60;
 
-/** Visits a schema; what it returns takes its place. `name` is what a component of it would be called. */
+/** Returns the replacement of a schema. `name` is for its component, if it becomes one; `inner` visits its inner schemas. */
 type Visit = (schema: JsonObject, name: string, inner: () => JsonObject) => JsonObject;
 
-/** The document with every schema that repeats as a component, and `null` as one of the types where it is the only other one. */
+/** The document with repeated schemas as components, and with unions of one type and null as schemas with two types. */
 export function withSharedSchemas(document: JsonObject): JsonObject {
   const plain = mapDocument(document, (_schema, _name, inner) => withNullType(inner()));
   const counts = new Map<string, number>();
   mapDocument(plain, (schema, _name, inner) => {
     const text = JSON.stringify(schema);
     counts.set(text, (counts.get(text) ?? 0) + 1);
-    // What is inside of a repeated schema is in its component once.
+    // The schemas inside a repeated schema occur only once, in its component.
     return counts.get(text) === 1 ? inner() : schema;
   });
   const named: Record<string, JsonObject> = {};
@@ -27,8 +27,8 @@ export function withSharedSchemas(document: JsonObject): JsonObject {
     const text = JSON.stringify(schema);
     const known = references.get(text);
     if (known !== undefined) return known;
-    const relief = ((counts.get(text) ?? 0) - 1) * (text.length - REFERENCE);
-    if (schema.$ref !== undefined || relief < MIN_RELIEF) return inner();
+    const saved = ((counts.get(text) ?? 0) - 1) * (text.length - REFERENCE_CHARACTERS);
+    if (schema.$ref !== undefined || saved < MIN_SAVED_CHARACTERS) return inner();
     const free = firstFree(name, taken);
     taken.add(free);
     const shared = reference('schemas', free);
@@ -47,7 +47,7 @@ function firstFree(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** A schema or null, as one schema with two types: JSON Schema means the same by both. */
+/** A union of one type and null, as a schema with two types, which has the same meaning in JSON Schema. */
 function withNullType(schema: JsonObject): JsonObject {
   const { anyOf, ...beside } = schema;
   const [of, nothing, ...others] = isList(anyOf) ? anyOf.map(membersOf) : [];
@@ -57,7 +57,7 @@ function withNullType(schema: JsonObject): JsonObject {
   return { ...of, ...beside, type: [of.type, 'null'], ...values };
 }
 
-/** Passes every schema of the document to `visit`, except the components themselves, of which it gets what is inside. */
+/** Passes every schema of the document to `visit`; of the components only the schemas inside them. */
 function mapDocument(document: JsonObject, visit: Visit): JsonObject {
   const components = membersOf(document.components);
   const schemas = mapMembers(components.schemas, (schema, name) => mapInner(membersOf(schema), name, visit));
@@ -84,7 +84,7 @@ function mapSchema(schema: JsonObject, name: string, visit: Visit): JsonObject {
   return visit(schema, name, () => mapInner(schema, name, visit));
 }
 
-/** What is inside of a schema; the alternatives of one (`anyOf`) are too small to be components. */
+/** A schema with its inner schemas visited, except its alternatives (`anyOf`), which are too small to be components. */
 function mapInner(schema: JsonObject, name: string, visit: Visit): JsonObject {
   const { properties, items, additionalProperties: pairs } = schema;
   const below = (value: Json, word: string) => mapSchema(membersOf(value), nameBelow(name, word), visit);
@@ -101,7 +101,7 @@ function mapInner(schema: JsonObject, name: string, visit: Visit): JsonObject {
   };
 }
 
-/** Such as `KeyRecordProgramId`; a reply without a name gives its fields none. */
+/** The name of an inner schema, such as `KeyRecordProgramId`; without the outer name inside an unnamed reply. */
 function nameBelow(name: string, word: string): string {
   const words = word.split('_').map((one) => `${one.charAt(0).toUpperCase()}${one.slice(1)}`);
   return `${name === 'Reply' ? '' : name}${words.join('')}`;

@@ -8,7 +8,7 @@ import type { Problem } from './read-fields.ts';
 
 const FOUND = 'looks like a card number, which the service does not accept.';
 const ADVICE = `${FOUND} Remove it, and identify the card by its card_id.`;
-/** A request that merely omitted the key could create a transfer twice. */
+/** Asks for another key, because a request without a key could create a transfer twice. */
 const ADVICE_FOR_KEYS = `${FOUND} Use another key, such as a UUID.`;
 
 /**
@@ -16,15 +16,15 @@ const ADVICE_FOR_KEYS = `${FOUND} Use another key, such as a UUID.`;
  * does not contain the number.
  *
  * A JSON number in a field of the schema is an amount or a count and never a card number. Rows of a batch are skipped:
- * each is checked separately, with the schema of a row. A URL is also read without its encoding. An idempotency key is refused only if all of it is a card number;
- * otherwise it is accepted and stored as a digest where needed.
+ * each is checked separately, with the schema of a row. A URL is also checked after percent-decoding. An idempotency key
+ * is refused only if all of it is a card number; otherwise it is accepted and stored as a digest where needed.
  */
 export function findCardNumber(
   value: JsonValue,
   schema: TObject | undefined,
   from: 'body' | 'query' | 'row',
 ): Problem | undefined {
-  if (!isJsonObject(value)) return lookInto(value, { path: [], from, areNumbersCounts: false });
+  if (!isJsonObject(value)) return findInside(value, { path: [], from, areNumbersCounts: false });
   const known: Readonly<Record<string, unknown>> = schema?.properties ?? {};
   for (const name of Object.keys(value)) {
     const member = value[name] as JsonValue;
@@ -35,7 +35,7 @@ export function findCardNumber(
     if (isUrl && typeof member === 'string') return valueProblem({ path: [name], from, areNumbersCounts: true });
     if (isKnown && (Array.isArray(member) || member instanceof JsonNumber)) continue;
     if (isKnown && name === 'idempotency_key' && typeof member === 'string' && !isCardNumberAlone(member)) continue;
-    const problem = lookInto(member, { path: [name], from, areNumbersCounts: isKnown });
+    const problem = findInside(member, { path: [name], from, areNumbersCounts: isKnown });
     if (problem !== undefined) return problem;
   }
   return undefined;
@@ -72,14 +72,14 @@ type Place = {
   readonly areNumbersCounts: boolean;
 };
 
-function lookInto(value: JsonValue, place: Place): Problem | undefined {
+function findInside(value: JsonValue, place: Place): Problem | undefined {
   if (typeof value === 'string') return readsAsCardNumber(value) ? valueProblem(place) : undefined;
   if (value instanceof JsonNumber) {
     return !place.areNumbersCounts && readsAsCardNumber(value.source) ? valueProblem(place) : undefined;
   }
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      const problem = lookInto(item, { ...place, path: [...place.path, String(index)] });
+      const problem = findInside(item, { ...place, path: [...place.path, String(index)] });
       if (problem !== undefined) return problem;
     }
     return undefined;
@@ -87,7 +87,7 @@ function lookInto(value: JsonValue, place: Place): Problem | undefined {
   if (!isJsonObject(value)) return undefined;
   for (const [name, member] of Object.entries(value)) {
     if (readsAsCardNumber(name)) return nameProblem(place.path, place.from);
-    const problem = lookInto(member, { ...place, path: [...place.path, name] });
+    const problem = findInside(member, { ...place, path: [...place.path, name] });
     if (problem !== undefined) return problem;
   }
   return undefined;

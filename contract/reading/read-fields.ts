@@ -77,7 +77,7 @@ export function readFields<Schema extends TObject>(
   return { fields: fields as Static<Schema>, ignored };
 }
 
-/** What is read off a schema once, and not for each request. */
+/** The parts of a schema that are needed for each request, extracted once. */
 type Prepared = {
   readonly fields: readonly { readonly name: string; readonly shape: Shape }[];
   readonly names: ReadonlySet<string>;
@@ -103,7 +103,7 @@ function prepare(schema: TObject): Prepared {
   return prepared;
 }
 
-/** An unknown field that was probably meant for a known one; where the schema is closed, any. */
+/** An unknown field that was probably meant for a known one; any unknown field if the schema is closed. */
 function findUnwanted({ names, omitted, isClosed }: Prepared, unknown: readonly string[]): Problem | undefined {
   const known = [...names];
   return (
@@ -197,7 +197,7 @@ export function findKeyBesideHeader(unknown: readonly string[]): Problem | undef
   return { field: pointer(name), message };
 }
 
-/** One field; undefined if it counts as missing. `omitted`: what omitting it does, where that must be intended. */
+/** One field; undefined if it counts as missing. `omitted` says what omitting it does, if that must be intended. */
 function readField(shape: Shape, sent: JsonValue, from: Source, omitted: string | undefined): Read | undefined {
   if (!isEmpty(sent)) return readValue(shape.anyOf === undefined ? shape : withoutNull(shape).value, sent, from);
   const { isRemovable } = withoutNull(shape);
@@ -356,12 +356,12 @@ function pointer(name: string): string {
   return `/${shorten(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** The fields that `refuseEmpty` names in a schema, each with the end of its sentence. */
+/** The fields that `refuseEmpty` names in a schema, each with what omitting it does. */
 export function guardedFields(schema: TObject): Readonly<Record<string, string>> {
   return (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
 }
 
-/** Whether a body refuses every field that it does not have. */
+/** Whether unknown fields are refused. */
 export function isClosed(schema: TObject): boolean {
   return Reflect.get(schema, 'additionalProperties') === false;
 }

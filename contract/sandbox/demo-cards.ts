@@ -14,16 +14,16 @@ export type DemoCard = {
   readonly limits?: Limits;
   /** In a few words, to follow its name. */
   readonly purpose: string;
-  /** What to send besides the card to have a transfer refused, and the code of the refusal; none where nothing is. */
+  /** The body of a transfer, besides the card, that is refused, and the error code; undefined if none is refused. */
   readonly refuses?: { readonly body: Readonly<Record<string, string | number>>; readonly code: SharedCode };
 };
 
-/** A plain load that the card is the only reason to refuse. */
+/** A load of 1,000 minor units that is refused only because of the card. */
 const refusedLoad = (code: SharedCode) => ({ body: { amount: 1_000 }, code });
 
 /**
- * The cards of the demo program: one for each status, and for each refusal that depends on one. The sandbox is seeded with
- * them, and the first page, the start of a sandbox and the guides show them.
+ * The cards of the demo program: one for each status, and for each refusal that depends on a card. The sandbox is seeded
+ * with them, and the first page, the start of a sandbox and the guides show them.
  */
 export const DEMO_CARDS: readonly DemoCard[] = [
   { name: 'card_active', status: 'active', currency: 'USD', balance: 25_000n, purpose: 'can receive and send money' },

@@ -1,15 +1,15 @@
 import MiniSearch from 'minisearch';
 
-/** More than these are no help. */
+/** More suggestions would not help. */
 const MAX_SUGGESTED = 3;
 
-/** The names among those given that somebody may have meant who wrote another, the likeliest first. */
+/** The given names that may have been meant by a name that was written, most likely first. */
 export function codesLike<Code extends string>(written: string, names: readonly Code[]): readonly Code[] {
   const index = new MiniSearch<{ readonly id: Code; readonly whole: string; readonly words: string }>({
     fields: ['whole', 'words'],
     searchOptions: { boost: { whole: 5 }, fuzzy: 0.34, prefix: true },
   });
-  // Once with the words apart, and once together: `card-closed`, `CardClosed` and `card_closd` are all meant.
+  // Indexed as separate words and as one word, to match `card-closed`, `CardClosed` and `card_closd`.
   index.addAll(names.map((id) => ({ id, whole: id.replaceAll('_', ''), words: id.replaceAll('_', ' ') })));
   const together = written.replaceAll(/[^\p{L}\p{N}]/gu, '');
   const hits = index.search(`${together} ${written.replaceAll(/[^\p{L}\p{N}]+/gu, ' ')}`.slice(0, 200));

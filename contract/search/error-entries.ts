@@ -12,10 +12,10 @@ import { KNOWN_MESSAGES } from './known-messages.ts';
 import type { EntryText, SearchEntry } from './search-index.ts';
 import { templateOf, withoutValues } from './words.ts';
 
-/** An error code, or the codes of a family: those of all operations that differ in nothing but the operation. */
+/** An error code, or a family of codes, which differ only in the operation. */
 export type ErrorEntry = SearchEntry & {
   readonly kind: 'error';
-  /** The code; of a family all of them, in the order of the catalogue. */
+  /** The code; for a family all of them, in the order of the catalogue. */
   readonly codes: readonly ErrorCode[];
   readonly family: CodeFamily['kind'] | undefined;
   /** The messages without their values, and the code of each. */
@@ -30,7 +30,7 @@ export const FAMILY_MEANINGS: Readonly<Record<CodeFamily['kind'], string>> = {
   unknown: 'The operation failed because of an internal error.',
 };
 
-/** The entries of all error codes. Of entries that fit alike, such as those of a status, the one that more operations have is first. */
+/** The entries of all error codes, those of more operations first, which decides between entries with equal scores. */
 export function errorEntries(): readonly ErrorEntry[] {
   const shared = ERROR_CODES.filter((code) => familyOf(code) === undefined).map((code) => entryOf([code]));
   const families = (['schema', 'unknown'] as const).map((kind) => entryOf(familyCodes(kind), kind));

@@ -12,7 +12,7 @@ const firstOf = (query: string): string | undefined => {
   return hit && (hit.family === undefined ? hit.code : hit.family.kind);
 };
 
-/** What should be found first, and is not: each with what is found instead. */
+/** The queries that do not find the expected code first, each with the one that it finds. */
 function missed(all: readonly (readonly [typed: string, first: string])[]): readonly string[] {
   return all.flatMap(([typed, first]) => {
     const found = firstOf(typed);
@@ -35,7 +35,7 @@ const PHRASES: readonly (readonly [typed: string, first: ErrorCode | 'schema' | 
   ['frozen', 'card_suspended'],
   ['the card is frozen', 'card_suspended'],
   ['card inactive', 'card_suspended'],
-  // The service itself says blocked only of fraud; the others follow.
+  // The messages of the service use this word only for fraud; the other codes follow.
   ['blocked', 'card_suspected_fraud'],
   ['fraud', 'card_suspected_fraud'],
   ['unfreeze', 'invalid_card_status'],
@@ -56,7 +56,7 @@ const PHRASES: readonly (readonly [typed: string, first: ErrorCode | 'schema' | 
   ['wrong api key', 'unauthenticated'],
   ['wrong password', 'unauthenticated'],
   ['session expired', 'unauthenticated'],
-  // No request is signed: what is wrong is the key. The page says where signatures of webhooks are explained.
+  // Requests are not signed, so the key is wrong. The page says where signatures of webhooks are explained.
   ['invalid signature', 'unauthenticated'],
   ['forbidden', 'forbidden'],
   ['permission denied', 'forbidden'],
@@ -120,17 +120,17 @@ const NAMES = ERROR_CODES.flatMap((code) =>
   ERRORS[code].alsoCalled.split(', ').flatMap((name) => (name === '' ? [] : [[name, code] as const])),
 );
 
-/** What several codes are called: it finds all of them. */
+/** Names that several codes have: each finds all of them. */
 const SHARED_NAMES: Readonly<Record<string, readonly ErrorCode[]>> = {
   'blocked card': ['card_lost', 'card_suspended', 'card_suspected_fraud'],
 };
 
-describe('what people call it', () => {
+describe('another name for an error', () => {
   test('finds first the code that support would open', () => {
     expect(missed(PHRASES)).toEqual([]);
   });
 
-  test('belongs to one code, in lower case, and finds it first', () => {
+  test('belongs to one code, is in lower case, and finds its code first', () => {
     const owners = new Map<string, string>();
     for (const [name, code] of NAMES) {
       expect(name).toBe(name.trim().toLowerCase());
@@ -142,7 +142,7 @@ describe('what people call it', () => {
     expect(missed([...owners])).toEqual([]);
   });
 
-  test('finds all codes that it belongs to', () => {
+  test('finds all its codes if it belongs to several', () => {
     for (const [name, codes] of Object.entries(SHARED_NAMES)) {
       const first = searchErrors(name).slice(0, codes.length);
       expect(first.map(({ code }) => code).toSorted()).toEqual(codes.toSorted());
@@ -166,7 +166,7 @@ describe('what people call it', () => {
   });
 });
 
-/** What callers choose, and what looks like something else: other codes, words of other messages, markup, quotes. */
+/** Values of callers, some of which look like other codes, words of other messages, markup or quotes. */
 const value = fc.oneof(
   fc.constantFrom('employee-7', 'card_expired', 'insufficient_funds', 'frozen', 'double charge', '404', 'a b', ''),
   fc.constantFrom('<b>', '"; drop table', 'x'.repeat(60), 'Zoë', 'not found', 'rate limit', '%zz', '{"Code":1}'),
@@ -249,6 +249,6 @@ test('a status finds exactly its codes, those of every operation first', () => {
   }
 });
 
-test('any text is searched', () => {
+test('any text can be searched', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => void searchErrors(text)));
 });

@@ -6,37 +6,38 @@ import { templateOf, withoutValues } from './words.ts';
 
 /** One code in a result, or a family of codes. */
 export type ErrorHit = {
-  /** Of a family, the code that fits best. */
+  /** The code; of a family, the best match. */
   readonly code: ErrorCode;
   /** The cause that matches, if it is what was found. */
   readonly cause: string | undefined;
-  /** Set where it stands for the codes of a family, of which there is one for each operation. */
+  /** Set if the hit is a family of codes, one for each operation. */
   readonly family: FoundFamily | undefined;
   readonly score: number;
   readonly hasAll: boolean;
 };
 
-/** The codes of a family, the one that fits best first. */
+/** The codes of a family, best match first. */
 export type FoundFamily = { readonly kind: CodeFamily['kind']; readonly codes: readonly ErrorCode[] };
 
 /** Finds error codes. */
 export type ErrorSearch = (query: string) => readonly ErrorHit[];
 
-/** More than words score: the query is a code, or contains it as records and log lines do; or it contains a whole message. */
+/** The score of a code that the query contains; far above that of any words. */
 const NAMED = 1_000_000;
+/** The score of each character of a message that the query quotes; above that of any words. */
 const QUOTED = 10_000;
 
-/** A text that names more codes than this lists them, and is about something else. */
+/** A text with more codes than this is a list of codes, and not about one of them. */
 const MAX_NAMED = 4;
 
-/** Letters from which on a message says which code it is of. */
+/** Minimum length of a message by which its code is found. */
 const MIN_QUOTE = 9;
-/** And letters from which on its beginning does. */
+/** Minimum length of the beginning of a message by which its code is found. */
 const MIN_BEGINNING = 24;
 
 let made: ErrorSearch | undefined;
 
-/** Finds codes without anything else that a service can find, as the command line does. */
+/** Finds error codes only, as the command line does; the index is built at the first search. */
 export function searchErrors(query: string): readonly ErrorHit[] {
   if (made === undefined) {
     const entries = errorEntries();
@@ -78,7 +79,7 @@ export function errorSearch(
         hasAll: hit?.hasAll === true || quote !== undefined,
       };
     });
-    // Whoever names one code of a family does not want the others.
+    // A query with one code of a family is not about its other codes.
     const own = named.map((code, at): ErrorHit => {
       const hit = scored.find(({ entry }) => entry.codes.includes(code));
       return { code, cause: hit?.cause, family: undefined, score: NAMED - at, hasAll: true };
@@ -94,7 +95,7 @@ export function requestIdIn(query: string): string | undefined {
   return /\breq_[0-9a-f]{32}\b/.exec(query.slice(0, MAX_QUERY_CHARACTERS))?.[0];
 }
 
-/** Codes as they are written in records and log lines, in their order. What a message quotes is a value, such as the id of a card. */
+/** The codes in a text, such as a record or a log line, in their order, except in values that a message quotes. */
 function codesIn(text: string): readonly ErrorCode[] {
   const names =
     withoutValues(text)
@@ -116,11 +117,11 @@ function bare(text: string): string {
 /** The message of an entry that a text quotes. */
 type Quote = {
   readonly length: number;
-  /** Undefined where several codes have the message. */
+  /** Undefined if several codes have the message. */
   readonly code: ErrorCode | undefined;
 };
 
-/** The entries whose message the text contains, or of whose message it is the beginning: one message can contain another. */
+/** The entries with a message that the text contains or begins, and the longest such message of each. */
 function quotesIn(entries: readonly ErrorEntry[], text: string): ReadonlyMap<ErrorEntry, Quote> {
   const written = templateOf(text);
   const isQuoted = (template: string): boolean =>
@@ -136,7 +137,7 @@ function quotesIn(entries: readonly ErrorEntry[], text: string): ReadonlyMap<Err
   );
 }
 
-/** How a hit is called: the code, or the form of the codes of its family. */
+/** The code itself, or the kind of its family. */
 export function groupOf(code: ErrorCode): string {
   return familyOf(code)?.kind ?? code;
 }

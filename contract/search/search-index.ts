@@ -15,18 +15,18 @@ export type SearchEntry = {
   readonly summary: string;
   /** Whether only a sandbox has it. */
   readonly isOfSandbox?: boolean;
-  /** What it is called and what is said about it. */
+  /** Its names and descriptions. */
   readonly texts: readonly EntryText[];
 };
 
 /** A name or a sentence by which an entry is found. */
 export type EntryText = {
   readonly text: string;
-  /** How much it says about the entry that a word is in this text: 1 for its name. */
+  /** How strongly a word in this text indicates the entry: 1 for its name. */
   readonly weight: number;
   /** Whether it is long, such as a section of a guide, and is compared with other long ones. */
   readonly isLong?: boolean;
-  /** Shown with the result if the text was what was found, because the name and the summary do not have the words. */
+  /** Whether a result shows the text if it is the best match, because name and summary do not have its words. */
   readonly isShown?: boolean;
 };
 
@@ -34,9 +34,9 @@ export type EntryText = {
 export type Found<Entry extends SearchEntry = SearchEntry> = {
   readonly entry: Entry;
   readonly score: number;
-  /** Whether its texts have all words of the query. */
+  /** Whether its texts contain all words of the query. */
   readonly hasAll: boolean;
-  /** The text that was found, if it is one that a result shows. */
+  /** The text that matches best, if a result shows it. */
   readonly shown: string | undefined;
 };
 
@@ -44,20 +44,21 @@ export type Found<Entry extends SearchEntry = SearchEntry> = {
 export const MAX_QUERY_CHARACTERS = 1_000;
 const MAX_TERMS = 40;
 
-/** Letters of a word from which on it finds words that it begins, and words that differ in a letter or two. */
+/** Minimum letters of a word to find words that begin with it. */
 const MIN_LENGTH_OF_PREFIX = 3;
+/** Minimum letters of a word to find words despite typing errors. */
 const MIN_LENGTH_OF_TYPO = 5;
 
-/** How much of a word may be mistyped: one letter in five. */
+/** Share of a word that may be mistyped: one letter in five. */
 const TYPOS = 0.2;
 
-/** Of the best score: what scores less is not shown. */
+/** Results with less than this share of the best score are not shown. */
 const NEAR = 0.45;
 
-/** How much it adds to the best text of an entry that another one has words of the query, too. */
+/** Share of the score of an entry's second text that is added to that of its best one. */
 const FURTHER = 0.1;
 
-/** How many texts are indexed before others get their turn: about a millisecond's work. */
+/** Texts that are indexed at a time, before other work continues: about a millisecond's work. */
 const TEXTS_AT_A_TIME = 50;
 
 type Indexed<Entry> = EntryText & { readonly id: number; readonly entry: Entry };
@@ -77,7 +78,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
       tokenize: (text, field) => {
         const terms = termsIn(text);
         for (const term of terms) this.#known.add(term);
-        // Of a phrase that has a word twice, it says no more.
+        // A repeated word counts once in a phrase.
         return field === 'phrase' ? [...new Set(terms)] : terms;
       },
       processTerm: (term) => term,
@@ -86,20 +87,20 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
         processTerm: (term) => term,
         boostDocument: (id) => this.#texts[id]?.weight ?? 0,
         prefix: (term) => term.length >= MIN_LENGTH_OF_PREFIX && !/\p{N}/u.test(term),
-        // A word that is known is not taken for another one.
-        fuzzy: (term) => term.length >= MIN_LENGTH_OF_TYPO && !/\p{N}/u.test(term) && !this.#isBegun(term) && TYPOS,
+        // A word that the index contains is not treated as a typing error.
+        fuzzy: (term) => term.length >= MIN_LENGTH_OF_TYPO && !/\p{N}/u.test(term) && !this.#isKnown(term) && TYPOS,
       },
     });
   }
 
-  /** The index of some entries, made in one go. */
+  /** The index of some entries, built at once. */
   static of<Entry extends SearchEntry>(entries: readonly Entry[]): SearchIndex<Entry> {
     const made = new SearchIndex(entries);
     made.#index.addAll(made.#documents());
     return made;
   }
 
-  /** The same, with turns for others in between: a service goes on serving requests. */
+  /** The same, built in small steps, so that a service can handle requests in between. */
   static async inTurns<Entry extends SearchEntry>(entries: readonly Entry[]): Promise<SearchIndex<Entry>> {
     const made = new SearchIndex(entries);
     await made.#index.addAllAsync(made.#documents(), { chunkSize: TEXTS_AT_A_TIME });
@@ -118,7 +119,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
         const [best = 0, ...further] = own.map(({ score }) => score);
         return {
           entry,
-          // The best text decides, and of two alike the entry that has more of the words, and has them more often.
+          // The best text counts most; a further text and the share of the query's words that were found raise the score.
           score: (best + FURTHER * Math.max(0, ...further)) * (1 + has.size / terms.size),
           hasAll: has.size === terms.size,
           shown: texts[0]?.isShown === true ? texts[0].text : undefined,
@@ -137,12 +138,12 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
     return text.entry;
   }
 
-  #isBegun(term: string): boolean {
+  #isKnown(term: string): boolean {
     return this.#known.has(term) || [...this.#known].some((known) => known.startsWith(term));
   }
 }
 
-/** Without those that are much worse than the best one, and, if some have all words, without those that have not. */
+/** The results whose scores are close to the best one; only those with all words of the query, if there are any. */
 export function nearest<Result extends Pick<Found, 'score' | 'hasAll'>>(found: readonly Result[]): readonly Result[] {
   const best = Math.max(...found.map(({ score }) => score));
   const near = found.filter(({ score }) => score >= best * NEAR);

@@ -1,4 +1,4 @@
-/** Words that say nothing about what is searched. `not` and `no` are none of them: `card not found`. */
+/** Words that do not help a search. `not` and `no` do help, as in `card not found`. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   (
     'a about after again all also am an and any are as at be because been being but by can could did do does doing for from ' +
@@ -8,7 +8,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Contractions and spellings of one word. */
+/** Words that are indexed as another one: contractions, synonyms and other spellings. */
 const SAME: Readonly<Record<string, string>> = {
   dont: 'not',
   doesnt: 'not',
@@ -26,12 +26,12 @@ const SAME: Readonly<Record<string, string>> = {
   cancelling: 'cancel',
 };
 
-/** The words of a text as they are indexed: in lower case, without endings, and without those that say nothing. */
+/** The words of a text as they are indexed: in lower case, without endings, and without stop words. */
 export function termsIn(text: string): string[] {
   return wordsIn(text).flatMap((word) => termOf(word) ?? []);
 }
 
-/** The words of a text, in lower case. What is written in one word as `InsufficientFunds` or `card_closed` is several. */
+/** The words of a text, in lower case. `InsufficientFunds` and `card_closed` are two words each. */
 function wordsIn(text: string): string[] {
   const plain = text
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
@@ -42,7 +42,7 @@ function wordsIn(text: string): string[] {
   return plain.match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-/** A word as it is indexed: without its ending, so that `charge`, `charged` and `charges` are one. Null for one that says nothing. */
+/** A word as it is indexed: without its ending, so that `charge`, `charged` and `charges` are one. Null for a stop word. */
 function termOf(word: string): string | null {
   if (STOP_WORDS.has(word)) return null;
   const same = SAME[word];
@@ -59,10 +59,10 @@ function termOf(word: string): string | null {
 /** The request to contact support, which says nothing about the error. */
 const SUPPORT = /Please contact support(?: \([^)]{0,300}\))?(?: and quote the request id(?: [a-z]{3}_[0-9a-f]{32})?)?/g;
 
-/** The reason after a status says nothing that the status does not, and `Conflict` is a word of one of its codes. */
+/** A status with its reason phrase, which adds nothing to it, and of which `Conflict` would match one of the codes. */
 const REASON = /\b([45][0-9]{2}) (?:Conflict|Failed Dependency|Not Found|Unprocessable (?:Content|Entity))\b/g;
 
-/** A text without the values in it. Codes and words that callers choose, such as ids of cards, say nothing about the error. */
+/** A text without the values in it: text that callers choose, such as ids of cards, does not help to find the error. */
 export function withoutValues(text: string): string {
   return text
     .replaceAll(SUPPORT, ' ')

@@ -14,18 +14,18 @@ const allMilliseconds = (description: string) =>
 
 const OUTCOMES = {
   succeeded: 'Requests that move money and succeeded',
-  refused: 'Those refused by the rules of the ledger (409) or by the switch (424)',
-  invalid: 'Those with another error of the caller',
-  failed: 'Those that failed by a fault of the service (Server or Process Error)',
+  refused: 'Requests that move money and were refused by the rules of the ledger (409) or by the switch (424)',
+  invalid: 'Requests that move money and had another error of the caller',
+  failed: 'Requests that move money and failed because of the service (Server or Process Error)',
 } as const;
-const P50 = 'Latency that half of the requests that move money did not exceed, null without requests';
-const P99 = 'Latency that 99 of 100 of them did not exceed, null without requests';
+const P50 = 'Latency that 50% of the requests that move money did not exceed, null without requests';
+const P99 = 'Latency that 99% of the requests that move money did not exceed, null without requests';
 
-/** What requests that move money came to within a minute. */
+/** The outcomes of the requests that move money within a minute. */
 export const RequestFigures = Type.Object({
   seconds: count('Length of the period'),
   transfers_per_second: Type.Number({ minimum: 0, description: 'Transfers that were created' }),
-  requests: count('Requests that move money, a batch of transfers being one'),
+  requests: count('Requests that move money; a batch of transfers counts as one'),
   succeeded: count(OUTCOMES.succeeded),
   refused: count(OUTCOMES.refused),
   invalid: count(OUTCOMES.invalid),
@@ -58,21 +58,21 @@ export const RecentFigures = Type.Object({
   ),
 });
 
-/** One process of the service, as it was seen last. */
+/** One process of the service, as it was last seen. */
 export const ProcessRecord = Type.Object({
   host: Type.String({ description: 'Name of the machine' }),
   process_id: count('Id of the process on that machine'),
   version: Type.String({ description: 'Version of the service' }),
   started_at: moment('When it was started'),
-  seen_at: moment('When it was seen last; each process is seen every 10 seconds'),
+  seen_at: moment('When it was last seen; each process is seen every 10 seconds'),
   alive: Type.Boolean({ description: 'Whether it was seen within 35 seconds' }),
   current: Type.Boolean({ description: 'Whether it is the process that responds' }),
-  figures: described(RequestFigures, 'Its minute before it was seen last'),
+  figures: described(RequestFigures, 'Its figures for the minute before it was last seen'),
 });
 
-/** How the service does: all of its processes together, and in detail the one that responds. */
+/** The figures of the service: of all its processes together, and in detail of the one that responds. */
 export const Overview = Type.Object({
-  made_at: moment('When this was made; it is made at most once a second'),
+  made_at: moment('When these figures were computed, at most once a second'),
   all: describedOrNull(
     RequestFigures,
     'The last minute of all processes that are alive, together; null while the database does not respond',
@@ -80,7 +80,7 @@ export const Overview = Type.Object({
   processes: nullable(
     Type.Array(ProcessRecord, {
       description:
-        'The processes that were seen in the last hour, the oldest first; one that was stopped as it should is not there. null while the database does not respond',
+        'The processes that were seen in the last hour, the oldest first, except those that were stopped properly; null while the database does not respond',
     }),
   ),
   now: described(RequestFigures, 'The last minute of this process'),
@@ -93,7 +93,7 @@ export const Overview = Type.Object({
         type: literals(TRANSFER_TYPES, 'Type of transfer'),
         transfers: count('Transfers that were created, by all processes; never 0'),
       }),
-      { description: 'The last 24 hours and this one, oldest first; null while the database does not respond' },
+      { description: 'The current hour and the 24 before, oldest first; null while the database does not respond' },
     ),
   ),
   status: described(ServiceStatus, 'The state of this process, as get_status returns it'),

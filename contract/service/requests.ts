@@ -7,7 +7,7 @@ import { literals, moment, nullable, programId, textOrNull } from '../schema-par
 import { ReversalRecord } from '../transfer-actions.ts';
 import { TransferRecord } from '../transfers.ts';
 
-/** How many transfers, reversals, events and audit entries of a request are shown, each. */
+/** Maximum number of transfers, of reversals, of events and of audit entries that the record of a request shows. */
 export const MAX_SHOWN_OF_REQUEST = 50;
 
 const FIRST = `the first ${MAX_SHOWN_OF_REQUEST}`;
@@ -28,7 +28,7 @@ const FIELDS = {
   program_id: textOrNull('The card program; null if there is none, or it is not known'),
   caller: textOrNull(
     '`key_id` of the API key, `sandbox`, or `program_key` or `operator_key` if only the kind of key is known; null if ' +
-      'nothing is',
+      'the caller is not known',
   ),
   idempotency_key: textOrNull('Idempotency-Key of the request; null if it had none, or none is stored'),
   outcome: literals(['succeeded', 'partly_failed', 'failed'], 'partly_failed: a batch of which some rows were refused'),
@@ -48,7 +48,7 @@ const EFFECTS = {
 
 const COMPLETE = {
   complete: Type.Boolean({
-    description: 'Whether everything was searched; false if the time of this request did not suffice',
+    description: 'Whether everything was searched; false if this request ran out of time',
   }),
 };
 

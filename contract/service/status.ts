@@ -11,20 +11,20 @@ import { operation } from '../operation.ts';
 import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
-/** Null stands for what could not be read in time, unless the description says more. */
+/** The description of a field that is null if it could not be read in time, unless it already says when it is null. */
 const orNull = (description: string) =>
   description.includes('null') ? description : `${description}; null if not known`;
 const countOrNull = (description: string) => nullable(count(orNull(description)));
 const secondsOrNull = (description: string) =>
   nullable(Type.Number({ minimum: 0, description: `${orNull(description)}, or if there is none` }));
 const momentOrNull = (description: string) => nullable(moment(`${orNull(description)}, or never`));
-const yesOrNull = (description: string) => nullable(Type.Boolean({ description: orNull(description) }));
+const booleanOrNull = (description: string) => nullable(Type.Boolean({ description: orNull(description) }));
 const runbook = 'Page of the runbook, from the root of the project';
 
 /** The fields of one part of the service. */
 const part = <Fields extends TProperties>(description: string, fields: Fields) => Type.Object(fields, { description });
 
-/** Something that a service that works is short of. */
+/** A problem that does not keep the service from working. */
 const ConcernRecord = Type.Object({
   name: literals(CONCERNS, 'What it is'),
   message: Type.String({ description: 'A sentence with the figures' }),
@@ -32,8 +32,8 @@ const ConcernRecord = Type.Object({
 });
 
 /**
- * The state of one process of the service. Null stands for what is not known, such as anything that only a database that
- * does not respond could tell.
+ * The state of one process of the service. Null means not known, for example because the database that has the value does
+ * not respond.
  */
 export const ServiceStatus = Type.Object({
   version: Type.String({ description: 'Version of the service' }),
@@ -47,14 +47,14 @@ export const ServiceStatus = Type.Object({
     reason: literals(READINESS_REASONS, 'The state, by its stable name'),
     message: Type.String({ description: 'The state in a sentence' }),
     runbook: textOrNull(`${runbook}; null if there is nothing to do`),
-    since: moment('Since when it has this state'),
+    since: moment('When this state began'),
   }),
-  degraded: Type.Array(ConcernRecord, { description: 'What it is short of, although it works' }),
+  degraded: Type.Array(ConcernRecord, { description: 'Problems that do not keep the service from working' }),
   unknown: Type.Array(literals(STATUS_PARTS, 'Part'), {
     description: 'Parts that could not be read from the database in time; their fields are null',
   }),
   schema: part('The tables of the database', {
-    state: nullable(literals(SCHEMA_STATES, orNull('How they relate to the version of the service'))),
+    state: nullable(literals(SCHEMA_STATES, orNull('Whether they fit the version of the service'))),
     newest_migration: textOrNull(orNull('Newest migration of the database')),
   }),
   database: part('The PostgreSQL that has the ledger', {
@@ -63,14 +63,14 @@ export const ServiceStatus = Type.Object({
     version: textOrNull(orNull('Version of PostgreSQL')),
     size_bytes: countOrNull('Size of the database on its disk'),
     standbys: countOrNull('Connected standbys; null without the right to see them'),
-    waits_for_standby: yesOrNull('Whether commits wait for a standby'),
-    replication_lag_bytes: countOrNull('What the standby that is furthest behind lacks'),
+    waits_for_standby: booleanOrNull('Whether commits wait for a standby'),
+    replication_lag_bytes: countOrNull('How far the standby that is furthest behind lags'),
   }),
   connections: part('The connections of this process to the database', {
     max: count('Database connections that this process may open'),
-    in_use: count('Those in use'),
-    idle: count('Those that are open and not in use'),
-    waiting: count('Requests that wait for one'),
+    in_use: count('Connections in use'),
+    idle: count('Open connections that are not in use'),
+    waiting: count('Requests that wait for a connection'),
   }),
   webhooks: part('The delivery of events to webhooks', {
     delivery: literals(DELIVERY_STATES, 'Whether this process delivers'),
@@ -87,13 +87,13 @@ export const ServiceStatus = Type.Object({
   relay_lag_seconds: secondsOrNull('Age of the oldest event without a position'),
   due_late_seconds: secondsOrNull('How late the oldest scheduled transfer or expired hold is'),
   switch: part('The switch that disables transfers', {
-    service_disabled: yesOrNull('Whether transfers of the whole service are disabled, all or of one type'),
+    service_disabled: booleanOrNull('Whether transfers of the whole service are disabled, all or of one type'),
     programs_disabled: countOrNull('Card programs with a setting of their own that disables transfers'),
   }),
   funding_low: countOrNull('Card programs whose funding is below its threshold'),
   books: part('The verification of the books', {
     verified_at: momentOrNull('When the books were last compared with all postings'),
-    balanced: yesOrNull('Whether they balanced'),
+    balanced: booleanOrNull('Whether they balanced'),
   }),
   backups: part('The backups of the embedded PostgreSQL', {
     last_copy_at: momentOrNull('When the last copy of the ledger was taken'),

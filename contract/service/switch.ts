@@ -14,7 +14,7 @@ export const ChangeSwitchBody = Type.Object(
     until: Type.Optional(moment('When it is enabled again automatically')),
   },
   {
-    // An unknown field may have been meant to narrow the scope.
+    // An unknown field may be a mistake for one that narrows the scope.
     additionalProperties: false,
     ...refuseEmpty({
       program_id: 'for the whole service',
@@ -38,7 +38,7 @@ export const SwitchRecord = Type.Object({
 
 /** All settings of the switch. */
 export const SwitchState = Type.Object({
-  data: Type.Array(SwitchRecord, { description: 'Settings, the latest change first; what has none is enabled' }),
+  data: Type.Array(SwitchRecord, { description: 'Settings, the latest change first; scopes without one are enabled' }),
 });
 
 const PATH = '/api/v0.1/operator/switch';
@@ -53,7 +53,7 @@ const transferCount = (description: string) =>
     { description },
   );
 
-/** What a change of the switch would reach. */
+/** What a change of the switch would affect. */
 export const SwitchPreview = Type.Object({
   scope: literals(['service', 'program', 'transfer_type'], 'What the change would apply to'),
   program_id: textOrNull('The card program; null for the whole service'),
@@ -69,15 +69,15 @@ export const SwitchPreview = Type.Object({
         { description: 'The newest of them, up to 10' },
       ),
     },
-    { description: 'The card programs that the change would reach' },
+    { description: 'The card programs that the change would affect' },
   ),
   last_hour: transferCount('Transfers in the scope in the last hour, of all processes'),
   last_day: transferCount('Transfers in the scope in the last 24 hours, of all processes'),
   scheduled: Type.Object(
     {
       transfers: Type.Integer({ minimum: 0, description: 'Scheduled transfers in the scope' }),
-      at_least: Type.Boolean({ description: 'Whether there may be more: only the next 10,000 were looked at' }),
-      within_day: Type.Integer({ minimum: 0, description: 'Those of them that are due within 24 hours' }),
+      at_least: Type.Boolean({ description: 'Whether there may be more: only the next 10,000 were counted' }),
+      within_day: Type.Integer({ minimum: 0, description: 'Scheduled transfers that are due within 24 hours' }),
       next_at: nullable(moment('When the first of them is due; null if there are none')),
     },
     { description: 'Transfers that wait while their scope is disabled, and are executed when it is enabled' },
@@ -85,7 +85,7 @@ export const SwitchPreview = Type.Object({
   stops: Type.Array(Type.String(), {
     description: 'What is refused or waits while the scope is disabled, in sentences',
   }),
-  goes_on: Type.Array(Type.String(), { description: 'What goes on all the same, in sentences' }),
+  goes_on: Type.Array(Type.String(), { description: 'What continues while the scope is disabled, in sentences' }),
 });
 
 /** Operations on the switch. */
@@ -150,5 +150,5 @@ export const SWITCH = [
 
 /** A setting of the switch on the wire. */
 export type SwitchRecord = Static<typeof SwitchRecord>;
-/** What a change of the switch would reach, on the wire. */
+/** What a change of the switch would affect, on the wire. */
 export type SwitchPreview = Static<typeof SwitchPreview>;

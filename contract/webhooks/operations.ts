@@ -36,7 +36,7 @@ const SECRET = {
 const QUEUED = { event_id: EXAMPLE_EVENT_ID } as const;
 const NIGHT = { from: '2026-01-30T22:00:00Z', to: '2026-01-31T06:00:00Z' } as const;
 
-// What an operation of a card program and the same of operators have in common.
+// What each operation of card programs has in common with its counterpart for operators.
 
 const CREATE = {
   method: 'POST',

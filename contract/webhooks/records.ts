@@ -11,7 +11,8 @@ import {
 import { DEMO_PROGRAM, EXAMPLE_TIME, sampleOfParameter } from '../samples.ts';
 import { describedOrNull, literals, moment, nullable, textOrNull } from '../schema-parts.ts';
 
-const position = (what: string) => Type.Integer({ description: `${what}; for all card programs, a number` });
+const position = (what: string) =>
+  Type.Integer({ description: `${what}; a number if the webhook is for all card programs` });
 
 /** A replay of a webhook. */
 export const ReplayRecord = Type.Object({
@@ -19,10 +20,10 @@ export const ReplayRecord = Type.Object({
   only: literals(REPLAY_SELECTIONS, 'Which events are sent'),
   from: moment('Events that were created at this time or later'),
   to: moment('Events that were created before this time'),
-  position: position('The events up to this position have been sent or passed over'),
+  position: position('The events up to this position have been sent or skipped'),
   until_position: position('The replay ends with this position'),
   sent: Type.Integer({ description: 'How many events have been sent' }),
-  state: literals(REPLAY_STATES, 'How the replay stands'),
+  state: literals(REPLAY_STATES, 'State of the replay'),
   created_at: moment('When it was created'),
   finished_at: nullable(moment('When it was completed or canceled; null while it runs')),
 });
@@ -31,10 +32,10 @@ export const ReplayRecord = Type.Object({
 export const WebhookSecretRecord = Type.Object({
   secret_id: Type.String({ description: 'Id of the secret: sec_ and 32 hex digits' }),
   created_at: moment('When it was created'),
-  expires_at: nullable(moment('Until when it signs; null for the newest secret')),
+  expires_at: nullable(moment('When it stops signing; null for the newest secret')),
 });
 
-/** A webhook: where events are sent, and how far that has come. */
+/** A webhook: where events are sent, and which have been delivered. */
 export const WebhookRecord = Type.Object({
   webhook_id: Type.String({ description: 'Id of the webhook: wh_ and 32 hex digits' }),
   program_id: textOrNull('The card program whose events are sent; null for those of all card programs and the service'),
@@ -42,14 +43,14 @@ export const WebhookRecord = Type.Object({
   description: textOrNull('What the webhook is for; null without a description'),
   types: nullable(Type.Array(Type.String(), { description: 'Types of event and groups that are sent; null for all' })),
   payload: literals(WEBHOOK_PAYLOADS, 'What is sent: the whole event, or the event without `data`'),
-  order: literals(WEBHOOK_ORDERS, 'Whether an event is sent only when the one before it has been delivered'),
-  concurrency: Type.Integer({ description: 'How many events can be on their way at once; one with `strict` order' }),
+  order: literals(WEBHOOK_ORDERS, 'With `strict`, an event is sent only when the one before it has been delivered'),
+  concurrency: Type.Integer({ description: 'Maximum number of events sent at the same time; one with `strict` order' }),
   rate: nullable(Type.Integer({ description: 'Maximum number of requests per second; null without such a limit' })),
   header_names: Type.Array(Type.String(), { description: 'Names of the headers that are sent with each event' }),
   version: Type.String({ description: 'Version of the API in which events are written' }),
   status: literals(
     WEBHOOK_STATUSES,
-    'Whether events are sent: `paused` while the URL fails and only one event is tried from time to time',
+    'Whether events are sent. It is `paused` while the URL fails: then one event is tried from time to time',
   ),
   status_reason: nullable(
     literals(
@@ -59,12 +60,12 @@ export const WebhookRecord = Type.Object({
     ),
   ),
   secrets: Type.Array(WebhookSecretRecord, { description: 'The secrets that sign, newest first' }),
-  position: position('Every event up to this position has been delivered, is retried, or was not to be sent'),
-  backlog: Type.Integer({ description: 'Number of events after `position`, including those that are not to be sent' }),
-  failures: Type.Integer({ description: 'Number of failures in a row; 0 if the last attempt succeeded' }),
-  failing_since: nullable(moment('When the failures in a row began; null if the last attempt succeeded')),
+  position: position('Every event up to this position has been delivered, is being retried, or is not selected'),
+  backlog: Type.Integer({ description: 'Number of events after `position`, including those that are not selected' }),
+  failures: Type.Integer({ description: 'Number of consecutive failures; 0 if the last attempt succeeded' }),
+  failing_since: nullable(moment('When the consecutive failures began; null if the last attempt succeeded')),
   last_success_at: nullable(moment('When an event was last delivered; null if none was yet')),
-  last_failure_at: nullable(moment('When an event could last not be delivered; null if every one could')),
+  last_failure_at: nullable(moment('When an attempt last failed; null if none did')),
   next_attempt_at: nullable(moment('When the next retry is due; null if none is')),
   dead: Type.Integer({
     description:

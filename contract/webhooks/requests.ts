@@ -50,12 +50,12 @@ const SETTINGS = {
   ),
   order: literals(
     WEBHOOK_ORDERS,
-    '`strict` sends an event only when the one before it has been delivered; `parallel`, the default, sends several at once',
+    '`strict` sends an event only when the one before it has been delivered; `parallel`, the default, sends several at the same time',
   ),
   concurrency: Type.Integer({
     minimum: 1,
     maximum: 100,
-    description: 'How many events can be on their way at once; 10 if omitted. Not used with `strict` order',
+    description: 'Maximum number of events sent at the same time; 10 if omitted. Not used with `strict` order',
   }),
   rate: Type.Integer({ minimum: 1, maximum: 10_000, description: 'Maximum number of requests per second' }),
 };
@@ -94,7 +94,7 @@ const OMITTED = {
 /** The body of create_webhook. */
 export const CreateWebhookBody = Type.Object(
   { ...CREATED, after: after('position') },
-  // An unknown field may have been meant to say which events are sent.
+  // An unknown field may be a mistake for one that selects events.
   { additionalProperties: false, ...refuseEmpty(OMITTED) },
 );
 
@@ -137,7 +137,7 @@ export const UpdateWebhookBody = Type.Object(
       ),
     ),
   },
-  // An unknown field may have been meant to say which events are sent.
+  // An unknown field may be a mistake for one that selects events.
   { additionalProperties: false },
 );
 
@@ -146,12 +146,12 @@ export const RollWebhookSecretBody = Type.Object(
   {
     previous_until: Type.Optional(
       moment(
-        'Until when earlier secrets also sign, if they do not expire before: for 24 hours if omitted. A time in the past ends them at once',
+        'When earlier secrets stop signing, if they do not expire sooner: after 24 hours if omitted. A time in the past ends them at once',
       ),
     ),
   },
   {
-    // An unknown field may have been meant to say when earlier secrets stop signing.
+    // An unknown field may be a mistake for `previous_until`.
     additionalProperties: false,
     ...refuseEmpty({ previous_until: 'to let earlier secrets sign for 24 hours' }),
   },

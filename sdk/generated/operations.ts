@@ -32,7 +32,10 @@ export type AttemptRecord = {
   readonly event_id: string;
   /** Type of the event. */
   readonly type: string;
-  /** Position of the event; null for one that has none, such as a test; for all card programs, a number. */
+  /**
+   * Position of the event; null for one that has none, such as a test; a number if the webhook is for all card
+   * programs.
+   */
   readonly position: number | null;
   /** Why it was sent: `probe` tries a paused webhook. */
   readonly kind: 'event' | 'retry' | 'probe' | 'replay' | 'resend' | 'test';
@@ -99,16 +102,16 @@ export type AuditPortion = {
   readonly hash: string;
   /** Send it as `after` to verify the next portion; null at the end of the log. */
   readonly next_after: number | null;
-  /** The end of the log, to be noted elsewhere; null where its row was removed. */
+  /** The end of the log, to be recorded outside of the service; null if its row was removed. */
   readonly head: {
     /** Position of the last entry of the log. */
     readonly position: number;
     /** Its hash, 64 hex digits. */
     readonly hash: string;
   } | null;
-  /** The first thing that is wrong in this portion; null if nothing is. */
+  /** The first problem in this portion; null if there is none. */
   readonly first_broken: {
-    /** Position at which it shows. */
+    /** Position at which it was detected. */
     readonly position: number;
     /** What is wrong, in a sentence. */
     readonly message: string;
@@ -188,7 +191,7 @@ export type CardLimitsRecord = {
   readonly balance: number;
   /** Part of the balance that can be spent: the balance without what is on hold, in minor units. */
   readonly available: number;
-  /** Amount on hold for the card, in minor units. */
+  /** Amount on hold in other accounts for the card, in minor units. */
   readonly incoming: number;
   /** What the card can receive. */
   readonly in: {
@@ -196,7 +199,7 @@ export type CardLimitsRecord = {
     readonly allowed: boolean;
     /** Error code of a transfer in this direction; null if the status allows it. */
     readonly code: string | null;
-    /** Maximum amount of one transfer between funding and the card now; 0 for none, in minor units. */
+    /** Maximum amount of one transfer between funding and the card now (0 for none), in minor units. */
     readonly most: number;
     /** Minimum amount of one transfer, in minor units. */
     readonly least: number;
@@ -220,15 +223,16 @@ export type CardLimitsRecord = {
       /** The limit: minor units, or a number of transfers. */
       readonly value: number;
       /**
-       * Used in the current period: minor units, or a number of transfers; null for the limit of one transfer; past
-       * 9,007,199,254,740,991 (2^53 - 1) either way, where not every reader of JSON is exact, its digits as a string.
+       * Used in the current period: minor units, or a number of transfers; null for a limit of a single transfer; a
+       * string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is
+       * exact.
        */
       readonly used: number | string | null;
       /**
-       * Left in the current period: minor units, or a number of transfers; null for the limit of one transfer.
+       * Left in the current period: minor units, or a number of transfers; null for a limit of a single transfer.
        */
       readonly left: number | null;
-      /** When the next period begins, and nothing of the limit is used; null for the limit of one transfer. */
+      /** When the next period begins, with nothing used; null for a limit of a single transfer. */
       readonly frees_at: string | null;
     }[];
   };
@@ -238,7 +242,7 @@ export type CardLimitsRecord = {
     readonly allowed: boolean;
     /** Error code of a transfer in this direction; null if the status allows it. */
     readonly code: string | null;
-    /** Maximum amount of one transfer between funding and the card now; 0 for none, in minor units. */
+    /** Maximum amount of one transfer between funding and the card now (0 for none), in minor units. */
     readonly most: number;
     /** Minimum amount of one transfer, in minor units. */
     readonly least: number;
@@ -262,19 +266,20 @@ export type CardLimitsRecord = {
       /** The limit: minor units, or a number of transfers. */
       readonly value: number;
       /**
-       * Used in the current period: minor units, or a number of transfers; null for the limit of one transfer; past
-       * 9,007,199,254,740,991 (2^53 - 1) either way, where not every reader of JSON is exact, its digits as a string.
+       * Used in the current period: minor units, or a number of transfers; null for a limit of a single transfer; a
+       * string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is
+       * exact.
        */
       readonly used: number | string | null;
       /**
-       * Left in the current period: minor units, or a number of transfers; null for the limit of one transfer.
+       * Left in the current period: minor units, or a number of transfers; null for a limit of a single transfer.
        */
       readonly left: number | null;
-      /** When the next period begins, and nothing of the limit is used; null for the limit of one transfer. */
+      /** When the next period begins, with nothing used; null for a limit of a single transfer. */
       readonly frees_at: string | null;
     }[];
   };
-  /** What the card may hold at most; null without such a limit. */
+  /** The maximum balance of the card; null without such a limit. */
   readonly maximum_balance: {
     /** Maximum balance of the card, in minor units. */
     readonly value: number;
@@ -294,8 +299,8 @@ export type CardRecord = {
   /** Id of the card program: prog_ and 32 hex digits. */
   readonly program_id: string;
   /**
-   * Status of the card: only an active one can be used. preactive: not yet; inactive: suspended; the others
-   * explain themselves.
+   * Status of the card. preactive: not activated yet; inactive: suspended; fraud: blocked because of suspected
+   * fraud.
    */
   readonly status: 'preactive' | 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | 'expired' | 'closed';
   /** Currency, as an ISO 4217 code. */
@@ -306,7 +311,7 @@ export type CardRecord = {
   readonly held: number;
   /** Part of the balance that can be spent, in minor units. */
   readonly available: number;
-  /** Amount on hold elsewhere for the card, in minor units. */
+  /** Amount on hold in other accounts for the card, in minor units. */
   readonly incoming: number;
   /** Your reference for the holder; null without one, and once the holder was erased. */
   readonly holder_reference: string | null;
@@ -350,9 +355,9 @@ export type ClockRecord = {
 export type CountErrorsQuery = {
   /** Length of an interval, in UTC; hour if omitted. */
   readonly interval?: 'hour' | 'day' | undefined;
-  /** Start: its interval is the first; 24 hours (or 30 days, for days) before `to` if omitted. */
+  /** A time in the first interval; 24 hours (30 days, for intervals of a day) before `to` if omitted. */
   readonly from?: string | undefined;
-  /** End: its interval is the last, unless it begins at this time; now if omitted. */
+  /** End of the period: intervals that begin before this time are counted; now if omitted. */
   readonly to?: string | undefined;
   /** Only errors with this code. At most 100 characters. */
   readonly code?: string | undefined;
@@ -434,10 +439,12 @@ export type CreateOperatorWebhookBody = {
   readonly payload?: 'full' | 'thin';
   /**
    * `strict` sends an event only when the one before it has been delivered; `parallel`, the default, sends
-   * several at once.
+   * several at the same time.
    */
   readonly order?: 'parallel' | 'strict';
-  /** How many events can be on their way at once; 10 if omitted. Not used with `strict` order. 1 to 100. */
+  /**
+   * Maximum number of events sent at the same time; 10 if omitted. Not used with `strict` order. 1 to 100.
+   */
   readonly concurrency?: number;
   /** Maximum number of requests per second. 1 to 10,000. */
   readonly rate?: number;
@@ -524,10 +531,12 @@ export type CreateWebhookBody = {
   readonly payload?: 'full' | 'thin';
   /**
    * `strict` sends an event only when the one before it has been delivered; `parallel`, the default, sends
-   * several at once.
+   * several at the same time.
    */
   readonly order?: 'parallel' | 'strict';
-  /** How many events can be on their way at once; 10 if omitted. Not used with `strict` order. 1 to 100. */
+  /**
+   * Maximum number of events sent at the same time; 10 if omitted. Not used with `strict` order. 1 to 100.
+   */
   readonly concurrency?: number;
   /** Maximum number of requests per second. 1 to 10,000. */
   readonly rate?: number;
@@ -545,8 +554,8 @@ export type CurrentSession = {
   /** Mode of the service. */
   readonly mode: 'sandbox' | 'live';
   /**
-   * How the request was recognized: as one of this machine to a sandbox without keys, by a key that is bound to a
-   * card program, or by one for all of them.
+   * How the caller was identified: as a process on the machine of a sandbox without keys, by a key that is bound
+   * to a card program, or by a key for all of them.
    */
   readonly caller: 'sandbox' | 'program_key' | 'operator_key';
   /** Whether the caller can act in every card program. */
@@ -555,7 +564,7 @@ export type CurrentSession = {
   readonly program_id: string | null;
   /** Name of that card program; null without one. */
   readonly program_name: string | null;
-  /** The key; of a session, the key that it was made from. null for a request without a key. */
+  /** The key; for a session, the key that created it. null for a request without a key. */
   readonly key_id: string | null;
   /** Name of the key; null for a request without a key. */
   readonly key_name: string | null;
@@ -583,11 +592,11 @@ export type CurrentSession = {
   )[];
   /** The session; null for a request that was sent with a key or without one. */
   readonly session_id: string | null;
-  /** When the session was made; null without a session. */
+  /** When the session was created; null without a session. */
   readonly created_at: string | null;
   /** When the session ends unless it is used; null without a session. */
   readonly idle_ends_at: string | null;
-  /** When the session ends, however much it is used; null without a session. */
+  /** When the session ends even if it is used; null without a session. */
   readonly ends_at: string | null;
   /** How far move_clock has moved the clock of the sandbox ahead; null in live mode, or if not known. */
   readonly sandbox_seconds_ahead: number | null;
@@ -643,7 +652,7 @@ export type DirectionLimitsPatch = {
 export type EndedSession = {
   /** ses_ and 32 hex digits. */
   readonly session_id: string;
-  /** The key that it was made from. */
+  /** The key that created it. */
   readonly key_id: string;
   /** Name of the key. */
   readonly key_name: string;
@@ -651,9 +660,9 @@ export type EndedSession = {
   readonly program_id: string | null;
   /** The role with exactly the scopes of the key; null if none has them. */
   readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
-  /** When it was made, in actual time even if the clock of the sandbox was moved. */
+  /** When it was created, in actual time even if the clock of the sandbox was moved. */
   readonly created_at: string;
-  /** When somebody last did something with it, to some seconds. */
+  /** When its user was last active, accurate to some seconds. */
   readonly last_active_at: string;
   /** When it was ended. */
   readonly ended_at: string;
@@ -701,8 +710,8 @@ export type EventPage = {
   /** Send it as `cursor` to get the next page; null on the last page. */
   readonly next_cursor: string | null;
   /**
-   * Every event up to this position has been read, also those that the filter left out. Send it as `after` to
-   * read on.
+   * Every event up to this position has been read, including those that the filter left out. Send it as `after`
+   * to read on.
    */
   readonly position: number;
 };
@@ -758,19 +767,19 @@ export type FoundEvents = {
   /** Send it as `cursor` to get the next page; null on the last page. */
   readonly next_cursor: string | null;
   /**
-   * Every event up to this number has been read, also those that the filter left out. Send it as `after` to read
-   * on.
+   * Every event up to this number has been read, including those that the filter left out. Send it as `after` to
+   * read on.
    */
   readonly number: number;
 };
 
 /** Found record. */
 export type FoundRecord = {
-  /** Its id; of an idempotency key or an error code, the text itself. */
+  /** Its id; for an idempotency key or an error code, the text itself. */
   readonly id: string;
-  /** The card program; null for what belongs to none. */
+  /** The card program; null if it belongs to none. */
   readonly program_id: string | null;
-  /** What of it was the same as the text, or had it as a part. */
+  /** The field that equals or contains the text. */
   readonly matched:
     | 'id'
     | 'id_prefix'
@@ -802,7 +811,7 @@ export type FundingLowRecord = {
    * new threshold.
    */
   readonly transfer_id: string | null;
-  /** The withdrawal that took the funds below the threshold; null if it was none. */
+  /** The withdrawal that took the funds below the threshold; null if it was not a withdrawal. */
   readonly movement_id: string | null;
 };
 
@@ -858,7 +867,7 @@ export type HoldPage = {
   readonly currency: string;
   /** Sum of all open holds on the card, in minor units. */
   readonly held: number;
-  /** Sum of all open holds elsewhere for the card, in minor units. */
+  /** Sum of all open holds in other accounts for the card, in minor units. */
   readonly incoming: number;
 };
 
@@ -904,9 +913,9 @@ export type InspectedErrorRecord = {
   readonly type: 'Request Error' | 'Server Error' | 'Process Error';
   /** Message of the response, without card numbers. */
   readonly message: string;
-  /** JSON pointer to the invalid field; null if the error is about no single field. */
+  /** JSON pointer to the invalid field; null if the error does not concern one field. */
   readonly field: string | null;
-  /** HTTP method; null if the request could not be read so far. */
+  /** HTTP method; null if the request could not be read. */
   readonly method: string | null;
   /** Path template of the request; null if no route has its path. */
   readonly path: string | null;
@@ -933,7 +942,7 @@ export type InspectedErrorRecord = {
    * The caller: sandbox, program_key or operator_key; null if the credentials were not checked or were refused.
    */
   readonly caller: string | null;
-  /** The values that the failed check used; null if the error is not of a check. */
+  /** The values that the failed check used; null if no check failed. */
   readonly checks: Readonly<Record<string, unknown>> | null;
   /** The exception, its cause, and so on; empty for errors of the caller. */
   readonly causes: readonly {
@@ -1001,7 +1010,7 @@ export type KeyRecord = {
   readonly expires_at: string | null;
   /** When it was revoked; null if it was not. */
   readonly revoked_at: string | null;
-  /** When it was last used, to about a minute; null if it was not yet. */
+  /** When it was last used, accurate to about a minute; null if it was not used yet. */
   readonly last_used_at: string | null;
   /** key_id of the key that replaces it; null if none does. */
   readonly replaced_by: string | null;
@@ -1201,9 +1210,9 @@ export type LoggedErrorRecord = {
   readonly type: 'Request Error' | 'Server Error' | 'Process Error';
   /** Message of the response, without card numbers. */
   readonly message: string;
-  /** JSON pointer to the invalid field; null if the error is about no single field. */
+  /** JSON pointer to the invalid field; null if the error does not concern one field. */
   readonly field: string | null;
-  /** HTTP method; null if the request could not be read so far. */
+  /** HTTP method; null if the request could not be read. */
   readonly method: string | null;
   /** Path template of the request; null if no route has its path. */
   readonly path: string | null;
@@ -1279,7 +1288,7 @@ export type NewKeyRecord = {
   readonly expires_at: string | null;
   /** When it was revoked; null if it was not. */
   readonly revoked_at: string | null;
-  /** When it was last used, to about a minute; null if it was not yet. */
+  /** When it was last used, accurate to about a minute; null if it was not used yet. */
   readonly last_used_at: string | null;
   /** key_id of the key that replaces it; null if none does. */
   readonly replaced_by: string | null;
@@ -1308,9 +1317,9 @@ export type NewWebhookRecord = {
   readonly types: readonly string[] | null;
   /** What is sent: the whole event, or the event without `data`. */
   readonly payload: 'full' | 'thin';
-  /** Whether an event is sent only when the one before it has been delivered. */
+  /** With `strict`, an event is sent only when the one before it has been delivered. */
   readonly order: 'parallel' | 'strict';
-  /** How many events can be on their way at once; one with `strict` order. */
+  /** Maximum number of events sent at the same time; one with `strict` order. */
   readonly concurrency: number;
   /** Maximum number of requests per second; null without such a limit. */
   readonly rate: number | null;
@@ -1318,7 +1327,9 @@ export type NewWebhookRecord = {
   readonly header_names: readonly string[];
   /** Version of the API in which events are written. */
   readonly version: string;
-  /** Whether events are sent: `paused` while the URL fails and only one event is tried from time to time. */
+  /**
+   * Whether events are sent. It is `paused` while the URL fails: then one event is tried from time to time.
+   */
   readonly status: 'enabled' | 'paused' | 'disabled';
   /**
    * Why it is not enabled: `requested` by a request, `gone` because the URL responded with 410, or `failing`;
@@ -1328,19 +1339,19 @@ export type NewWebhookRecord = {
   /** The secrets that sign, newest first. */
   readonly secrets: readonly WebhookSecretRecord[];
   /**
-   * Every event up to this position has been delivered, is retried, or was not to be sent; for all card programs,
-   * a number.
+   * Every event up to this position has been delivered, is being retried, or is not selected; a number if the
+   * webhook is for all card programs.
    */
   readonly position: number;
-  /** Number of events after `position`, including those that are not to be sent. */
+  /** Number of events after `position`, including those that are not selected. */
   readonly backlog: number;
-  /** Number of failures in a row; 0 if the last attempt succeeded. */
+  /** Number of consecutive failures; 0 if the last attempt succeeded. */
   readonly failures: number;
-  /** When the failures in a row began; null if the last attempt succeeded. */
+  /** When the consecutive failures began; null if the last attempt succeeded. */
   readonly failing_since: string | null;
   /** When an event was last delivered; null if none was yet. */
   readonly last_success_at: string | null;
-  /** When an event could last not be delivered; null if every one could. */
+  /** When an attempt last failed; null if none did. */
   readonly last_failure_at: string | null;
   /** When the next retry is due; null if none is. */
   readonly next_attempt_at: string | null;
@@ -1379,9 +1390,9 @@ export type OperatorErrorRecord = {
   readonly type: 'Request Error' | 'Server Error' | 'Process Error';
   /** Message of the response, without card numbers. */
   readonly message: string;
-  /** JSON pointer to the invalid field; null if the error is about no single field. */
+  /** JSON pointer to the invalid field; null if the error does not concern one field. */
   readonly field: string | null;
-  /** HTTP method; null if the request could not be read so far. */
+  /** HTTP method; null if the request could not be read. */
   readonly method: string | null;
   /** Path template of the request; null if no route has its path. */
   readonly path: string | null;
@@ -1408,7 +1419,7 @@ export type OperatorErrorRecord = {
    * The caller: sandbox, program_key or operator_key; null if the credentials were not checked or were refused.
    */
   readonly caller: string | null;
-  /** The values that the failed check used; null if the error is not of a check. */
+  /** The values that the failed check used; null if no check failed. */
   readonly checks: Readonly<Record<string, unknown>> | null;
 };
 
@@ -1432,13 +1443,13 @@ export type OperatorWebhookQuery = {
 
 /** Overview: the response of get_overview. */
 export type Overview = {
-  /** When this was made; it is made at most once a second. */
+  /** When these figures were computed, at most once a second. */
   readonly made_at: string;
   /** The last minute of all processes that are alive, together; null while the database does not respond. */
   readonly all: RequestFigures | null;
   /**
-   * The processes that were seen in the last hour, the oldest first; one that was stopped as it should is not
-   * there. null while the database does not respond.
+   * The processes that were seen in the last hour, the oldest first, except those that were stopped properly;
+   * null while the database does not respond.
    */
   readonly processes: readonly ProcessRecord[] | null;
   /** The last minute of this process. */
@@ -1447,7 +1458,7 @@ export type Overview = {
   readonly lane_waiting: number;
   /** The last quarter of an hour of this process, in intervals. */
   readonly recent: RecentFigures;
-  /** The last 24 hours and this one, oldest first; null while the database does not respond. */
+  /** The current hour and the 24 before, oldest first; null while the database does not respond. */
   readonly hours:
     | readonly {
         /** Start of the hour. */
@@ -1490,7 +1501,7 @@ export type PostingRecord = {
   readonly reversal_id: string | null;
   /** When the money moved. */
   readonly created_at: string;
-  /** Description of the reversal where the line is of one, otherwise of the transfer; null without one. */
+  /** Description of the reversal that caused the line, otherwise of the transfer; null without one. */
   readonly description: string | null;
   /** Reference of the transfer; null without one. */
   readonly reference: string | null;
@@ -1514,13 +1525,13 @@ export type ProcessRecord = {
   readonly version: string;
   /** When it was started. */
   readonly started_at: string;
-  /** When it was seen last; each process is seen every 10 seconds. */
+  /** When it was last seen; each process is seen every 10 seconds. */
   readonly seen_at: string;
   /** Whether it was seen within 35 seconds. */
   readonly alive: boolean;
   /** Whether it is the process that responds. */
   readonly current: boolean;
-  /** Its minute before it was seen last. */
+  /** Its figures for the minute before it was last seen. */
   readonly figures: RequestFigures;
 };
 
@@ -1558,7 +1569,7 @@ export type ProgramRecord = {
   readonly program_id: string;
   /** Name of the card program. */
   readonly name: string;
-  /** ISO 4217 code of the currency of cards for which none is named. */
+  /** ISO 4217 code of the default currency of its cards. */
   readonly currency: string;
   /** IANA name of the time zone in which days, weeks and months of limits begin. */
   readonly time_zone: string;
@@ -1577,7 +1588,10 @@ export type ProgramRecord = {
   readonly limits: ProgramLimits | null;
   /** Limits of each of its cards; null without limits. */
   readonly card_limits: CardLimits | null;
-  /** Available funds below which the event funding.low is sent; null for never, in minor units. */
+  /**
+   * null if the event funding.low is never sent; otherwise, the available funds below which it is, in minor
+   * units.
+   */
   readonly funding_low_threshold: number | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -1628,7 +1642,7 @@ export type ProgramRequestRecord = {
     /** When it happened. */
     readonly created_at: string;
   }[];
-  /** Whether everything was searched; false if the time of this request did not suffice. */
+  /** Whether everything was searched; false if this request ran out of time. */
   readonly complete: boolean;
 };
 
@@ -1654,17 +1668,24 @@ export type RecentFigures = {
   readonly transfers: readonly number[];
   /** Requests that move money and succeeded, in each interval. */
   readonly succeeded: readonly number[];
-  /** Those refused by the rules of the ledger (409) or by the switch (424), in each interval. */
+  /**
+   * Requests that move money and were refused by the rules of the ledger (409) or by the switch (424), in each
+   * interval.
+   */
   readonly refused: readonly number[];
-  /** Those with another error of the caller, in each interval. */
+  /** Requests that move money and had another error of the caller, in each interval. */
   readonly invalid: readonly number[];
-  /** Those that failed by a fault of the service (Server or Process Error), in each interval. */
+  /**
+   * Requests that move money and failed because of the service (Server or Process Error), in each interval.
+   */
   readonly failed: readonly number[];
   /**
-   * Latency that half of the requests that move money did not exceed, null without requests, in each interval.
+   * Latency that 50% of the requests that move money did not exceed, null without requests, in each interval.
    */
   readonly p50_milliseconds: readonly (number | null)[];
-  /** Latency that 99 of 100 of them did not exceed, null without requests, in each interval. */
+  /**
+   * Latency that 99% of the requests that move money did not exceed, null without requests, in each interval.
+   */
   readonly p99_milliseconds: readonly (number | null)[];
   /** Transfers that waited to be committed, in each interval. */
   readonly lane_waiting: readonly number[];
@@ -1683,7 +1704,7 @@ export type RecordedErrors = {
   readonly error: ErrorRecord;
   /** Request-Id of the last of these responses. */
   readonly request_id: string;
-  /** How many responses with this code the event stands for. */
+  /** Number of responses with this code that the event reports. */
   readonly count: number;
   /** When the first of them was sent. */
   readonly since: string;
@@ -1699,13 +1720,15 @@ export type ReplayRecord = {
   readonly from: string;
   /** Events that were created before this time. */
   readonly to: string;
-  /** The events up to this position have been sent or passed over; for all card programs, a number. */
+  /**
+   * The events up to this position have been sent or skipped; a number if the webhook is for all card programs.
+   */
   readonly position: number;
-  /** The replay ends with this position; for all card programs, a number. */
+  /** The replay ends with this position; a number if the webhook is for all card programs. */
   readonly until_position: number;
   /** How many events have been sent. */
   readonly sent: number;
-  /** How the replay stands. */
+  /** State of the replay. */
   readonly state: 'running' | 'completed' | 'canceled';
   /** When it was created. */
   readonly created_at: string;
@@ -1729,21 +1752,21 @@ export type RequestFigures = {
   readonly seconds: number;
   /** Transfers that were created. */
   readonly transfers_per_second: number;
-  /** Requests that move money, a batch of transfers being one. */
+  /** Requests that move money; a batch of transfers counts as one. */
   readonly requests: number;
   /** Requests that move money and succeeded. */
   readonly succeeded: number;
-  /** Those refused by the rules of the ledger (409) or by the switch (424). */
+  /** Requests that move money and were refused by the rules of the ledger (409) or by the switch (424). */
   readonly refused: number;
-  /** Those with another error of the caller. */
+  /** Requests that move money and had another error of the caller. */
   readonly invalid: number;
-  /** Those that failed by a fault of the service (Server or Process Error). */
+  /** Requests that move money and failed because of the service (Server or Process Error). */
   readonly failed: number;
   /** Share that succeeded; null without requests. */
   readonly success_ratio: number | null;
-  /** Latency that half of the requests that move money did not exceed, null without requests. */
+  /** Latency that 50% of the requests that move money did not exceed, null without requests. */
   readonly p50_milliseconds: number | null;
-  /** Latency that 99 of 100 of them did not exceed, null without requests. */
+  /** Latency that 99% of the requests that move money did not exceed, null without requests. */
   readonly p99_milliseconds: number | null;
 };
 
@@ -1759,7 +1782,7 @@ export type RequestRecord = {
   readonly program_id: string | null;
   /**
    * `key_id` of the API key, `sandbox`, or `program_key` or `operator_key` if only the kind of key is known; null
-   * if nothing is.
+   * if the caller is not known.
    */
   readonly caller: string | null;
   /** Idempotency-Key of the request; null if it had none, or none is stored. */
@@ -1795,7 +1818,7 @@ export type RequestRecord = {
   }[];
   /** Its entries in the audit log, the first 50. */
   readonly audit_entries: readonly AuditEntryRecord[];
-  /** Whether everything was searched; false if the time of this request did not suffice. */
+  /** Whether everything was searched; false if this request ran out of time. */
   readonly complete: boolean;
 };
 
@@ -1847,7 +1870,7 @@ export type RollKeyBody = {
 /** The body of roll_webhook_secret and roll_operator_webhook_secret. */
 export type RollWebhookSecretBody = {
   /**
-   * Until when earlier secrets also sign, if they do not expire before: for 24 hours if omitted. A time in the
+   * When earlier secrets stop signing, if they do not expire sooner: after 24 hours if omitted. A time in the
    * past ends them at once.
    */
   readonly previous_until?: string;
@@ -1889,11 +1912,11 @@ export type RolledKeyRecord = {
   readonly expires_at: string | null;
   /** When it was revoked; null if it was not. */
   readonly revoked_at: string | null;
-  /** When it was last used, to about a minute; null if it was not yet. */
+  /** When it was last used, accurate to about a minute; null if it was not used yet. */
   readonly last_used_at: string | null;
   /** key_id of the key that replaces it; null if none does. */
   readonly replaced_by: string | null;
-  /** The key that it replaces, with the time until which that one works. */
+  /** The replaced key; its expires_at is when it stops working. */
   readonly replaces: KeyRecord;
 };
 
@@ -1950,9 +1973,9 @@ export type SearchQuery = {
   readonly q: string;
   /** Only in this card program. */
   readonly program_id?: string | undefined;
-  /** By amount or error code, only what happened at or after this time. */
+  /** For an amount or an error code, only results at or after this time. */
   readonly created_from?: string | undefined;
-  /** By amount or error code, only what happened before this time. */
+  /** For an amount or an error code, only results before this time. */
   readonly created_to?: string | undefined;
 };
 
@@ -1975,12 +1998,12 @@ export type SearchResults = {
       | 'api_key'
       | 'audit_entry'
       | 'error_code';
-    /** Newest first; what is the same before what begins like it. */
+    /** Exact matches first, each group newest first. */
     readonly results: readonly FoundRecord[];
     /** Whether there may be more of this kind than are shown. */
     readonly has_more: boolean;
   }[];
-  /** False if there are more card programs than one search looks into: send `program_id`. */
+  /** False if there are more card programs than one search covers: send `program_id`. */
   readonly complete: boolean;
 };
 
@@ -2022,10 +2045,10 @@ export type ServiceStatus = {
     readonly message: string;
     /** Page of the runbook, from the root of the project; null if there is nothing to do. */
     readonly runbook: string | null;
-    /** Since when it has this state. */
+    /** When this state began. */
     readonly since: string;
   };
-  /** What it is short of, although it works. */
+  /** Problems that do not keep the service from working. */
   readonly degraded: readonly {
     /** What it is. */
     readonly name:
@@ -2053,7 +2076,7 @@ export type ServiceStatus = {
   readonly unknown: readonly ('ledger' | 'webhooks' | 'server' | 'schema')[];
   /** The tables of the database. */
   readonly schema: {
-    /** How they relate to the version of the service; null if not known. */
+    /** Whether they fit the version of the service; null if not known. */
     readonly state: 'current' | 'older' | 'newer_usable' | 'newer_unusable' | null;
     /** Newest migration of the database; null if not known. */
     readonly newest_migration: string | null;
@@ -2072,18 +2095,18 @@ export type ServiceStatus = {
     readonly standbys: number | null;
     /** Whether commits wait for a standby; null if not known. */
     readonly waits_for_standby: boolean | null;
-    /** What the standby that is furthest behind lacks; null if not known. */
+    /** How far the standby that is furthest behind lags; null if not known. */
     readonly replication_lag_bytes: number | null;
   };
   /** The connections of this process to the database. */
   readonly connections: {
     /** Database connections that this process may open. */
     readonly max: number;
-    /** Those in use. */
+    /** Connections in use. */
     readonly in_use: number;
-    /** Those that are open and not in use. */
+    /** Open connections that are not in use. */
     readonly idle: number;
-    /** Requests that wait for one. */
+    /** Requests that wait for a connection. */
     readonly waiting: number;
   };
   /** The delivery of events to webhooks. */
@@ -2147,7 +2170,7 @@ export type ServiceStatus = {
 export type SessionRecord = {
   /** ses_ and 32 hex digits. */
   readonly session_id: string;
-  /** The key that it was made from. */
+  /** The key that created it. */
   readonly key_id: string;
   /** Name of the key. */
   readonly key_name: string;
@@ -2155,13 +2178,13 @@ export type SessionRecord = {
   readonly program_id: string | null;
   /** The role with exactly the scopes of the key; null if none has them. */
   readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
-  /** When it was made, in actual time even if the clock of the sandbox was moved. */
+  /** When it was created, in actual time even if the clock of the sandbox was moved. */
   readonly created_at: string;
-  /** When somebody last did something with it, to some seconds. */
+  /** When its user was last active, accurate to some seconds. */
   readonly last_active_at: string;
   /** When it ends unless it is used. */
   readonly idle_ends_at: string;
-  /** When it ends, however much it is used. */
+  /** When it ends even if it is used. */
   readonly ends_at: string;
   /** Whether it is the session of this request. */
   readonly current: boolean;
@@ -2213,7 +2236,7 @@ export type SwitchPreview = {
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
   /** Settings that disable transfers in this scope now, the widest first; to enable it, enable each. */
   readonly in_force: readonly SwitchRecord[];
-  /** The card programs that the change would reach. */
+  /** The card programs that the change would affect. */
   readonly programs: {
     /** Card programs in the scope. */
     readonly count: number;
@@ -2243,16 +2266,16 @@ export type SwitchPreview = {
   readonly scheduled: {
     /** Scheduled transfers in the scope. */
     readonly transfers: number;
-    /** Whether there may be more: only the next 10,000 were looked at. */
+    /** Whether there may be more: only the next 10,000 were counted. */
     readonly at_least: boolean;
-    /** Those of them that are due within 24 hours. */
+    /** Scheduled transfers that are due within 24 hours. */
     readonly within_day: number;
     /** When the first of them is due; null if there are none. */
     readonly next_at: string | null;
   };
   /** What is refused or waits while the scope is disabled, in sentences. */
   readonly stops: readonly string[];
-  /** What goes on all the same, in sentences. */
+  /** What continues while the scope is disabled, in sentences. */
   readonly goes_on: readonly string[];
 };
 
@@ -2278,7 +2301,7 @@ export type SwitchRecord = {
 
 /** Switch state: the response of get_switch. */
 export type SwitchState = {
-  /** Settings, the latest change first; what has none is enabled. */
+  /** Settings, the latest change first; scopes without one are enabled. */
   readonly data: readonly SwitchRecord[];
 };
 
@@ -2307,7 +2330,7 @@ export type TimelineStep = {
   readonly text: string;
   /** Amount of the step, in minor units; null for a step without one. */
   readonly amount: number | null;
-  /** Of a posting: the balances of the cards before and after it. */
+  /** For a posting, the balances of its cards before and after. */
   readonly balances: readonly {
     /** The card. */
     readonly card_id: string;
@@ -2426,7 +2449,7 @@ export type TransferRecord = {
   readonly type: 'load' | 'unload' | 'card_to_card';
   /** Requested amount, in minor units. */
   readonly amount: number;
-  /** Amount that has moved; 0 until then, and less than `amount` after a capture in part, in minor units. */
+  /** Amount that has moved: 0 until then, and less than `amount` after a partial capture, in minor units. */
   readonly captured_amount: number;
   /** Amount that has been reversed, at most `captured_amount`, in minor units. */
   readonly reversed_amount: number;
@@ -2441,7 +2464,7 @@ export type TransferRecord = {
   readonly outcome: 'final' | 'open' | 'unknown';
   /** automatic: the money moves when the transfer is executed; manual: when it is captured. */
   readonly capture: 'automatic' | 'manual';
-  /** When the hold expires, if it is not captured before; null with automatic capture. */
+  /** When the hold expires unless it is captured first; null with automatic capture. */
   readonly expires_at: string | null;
   /** When the transfer was or will be executed; null if that was at once. */
   readonly scheduled_for: string | null;
@@ -2517,7 +2540,7 @@ export type TransferTimeline = {
   readonly likely_duplicates: readonly TransferRecord[];
   /** What may be missing; empty if everything that is stored is shown. */
   readonly truncated: readonly {
-    /** Of what there may be more. */
+    /** The kind of which there may be more. */
     readonly kind:
       | 'reversal'
       | 'posting'
@@ -2544,8 +2567,8 @@ export type TrialBalance = {
     /** Number of accounts in the currency. */
     readonly accounts: number;
     /**
-     * Sum of all balances, in minor units: zero; past 9,007,199,254,740,991 (2^53 - 1) either way, where not every
-     * reader of JSON is exact, its digits as a string.
+     * Sum of all balances, in minor units: zero; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or
+     * its negative, where not every JSON parser is exact.
      */
     readonly sum: number | string;
     /** The same by kind of account. */
@@ -2555,8 +2578,8 @@ export type TrialBalance = {
       /** Number of accounts of the kind. */
       readonly accounts: number;
       /**
-       * Sum of their balances, in minor units; past 9,007,199,254,740,991 (2^53 - 1) either way, where not every
-       * reader of JSON is exact, its digits as a string.
+       * Sum of their balances, in minor units; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its
+       * negative, where not every JSON parser is exact.
        */
       readonly balance: number | string;
     }[];
@@ -2570,8 +2593,8 @@ export type TrialBalance = {
     /** Balance of the account, in minor units. */
     readonly balance: number;
     /**
-     * Sum of its postings, in minor units; past 9,007,199,254,740,991 (2^53 - 1) either way, where not every reader
-     * of JSON is exact, its digits as a string.
+     * Sum of its postings, in minor units; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its
+     * negative, where not every JSON parser is exact.
      */
     readonly postings: number | string;
   }[];
@@ -2653,10 +2676,12 @@ export type UpdateWebhookBody = {
   readonly payload?: 'full' | 'thin' | undefined;
   /**
    * `strict` sends an event only when the one before it has been delivered; `parallel`, the default, sends
-   * several at once.
+   * several at the same time.
    */
   readonly order?: 'parallel' | 'strict' | undefined;
-  /** How many events can be on their way at once; 10 if omitted. Not used with `strict` order. 1 to 100. */
+  /**
+   * Maximum number of events sent at the same time; 10 if omitted. Not used with `strict` order. 1 to 100.
+   */
   readonly concurrency?: number | undefined;
   /** Maximum number of requests per second. 1 to 10,000. */
   readonly rate?: number | null | undefined;
@@ -2675,7 +2700,7 @@ export type UpdateWebhookBody = {
 
 /** The query of verify_audit. */
 export type VerifyAuditQuery = {
-  /** `next_after` of the portion before; the first entry of the log is the first if omitted. */
+  /** `next_after` of the previous portion; begins with the first entry of the log if omitted. */
   readonly after?: number | undefined;
 };
 
@@ -2696,9 +2721,9 @@ export type WebhookRecord = {
   readonly types: readonly string[] | null;
   /** What is sent: the whole event, or the event without `data`. */
   readonly payload: 'full' | 'thin';
-  /** Whether an event is sent only when the one before it has been delivered. */
+  /** With `strict`, an event is sent only when the one before it has been delivered. */
   readonly order: 'parallel' | 'strict';
-  /** How many events can be on their way at once; one with `strict` order. */
+  /** Maximum number of events sent at the same time; one with `strict` order. */
   readonly concurrency: number;
   /** Maximum number of requests per second; null without such a limit. */
   readonly rate: number | null;
@@ -2706,7 +2731,9 @@ export type WebhookRecord = {
   readonly header_names: readonly string[];
   /** Version of the API in which events are written. */
   readonly version: string;
-  /** Whether events are sent: `paused` while the URL fails and only one event is tried from time to time. */
+  /**
+   * Whether events are sent. It is `paused` while the URL fails: then one event is tried from time to time.
+   */
   readonly status: 'enabled' | 'paused' | 'disabled';
   /**
    * Why it is not enabled: `requested` by a request, `gone` because the URL responded with 410, or `failing`;
@@ -2716,19 +2743,19 @@ export type WebhookRecord = {
   /** The secrets that sign, newest first. */
   readonly secrets: readonly WebhookSecretRecord[];
   /**
-   * Every event up to this position has been delivered, is retried, or was not to be sent; for all card programs,
-   * a number.
+   * Every event up to this position has been delivered, is being retried, or is not selected; a number if the
+   * webhook is for all card programs.
    */
   readonly position: number;
-  /** Number of events after `position`, including those that are not to be sent. */
+  /** Number of events after `position`, including those that are not selected. */
   readonly backlog: number;
-  /** Number of failures in a row; 0 if the last attempt succeeded. */
+  /** Number of consecutive failures; 0 if the last attempt succeeded. */
   readonly failures: number;
-  /** When the failures in a row began; null if the last attempt succeeded. */
+  /** When the consecutive failures began; null if the last attempt succeeded. */
   readonly failing_since: string | null;
   /** When an event was last delivered; null if none was yet. */
   readonly last_success_at: string | null;
-  /** When an event could last not be delivered; null if every one could. */
+  /** When an attempt last failed; null if none did. */
   readonly last_failure_at: string | null;
   /** When the next retry is due; null if none is. */
   readonly next_attempt_at: string | null;
@@ -2751,7 +2778,7 @@ export type WebhookSecretRecord = {
   readonly secret_id: string;
   /** When it was created. */
   readonly created_at: string;
-  /** Until when it signs; null for the newest secret. */
+  /** When it stops signing; null for the newest secret. */
   readonly expires_at: string | null;
 };
 
@@ -2981,8 +3008,8 @@ export type Operations = {
     readonly reply: CardRecord;
   };
   /**
-   * erase_card_holder: Erase what is stored about the holder of a closed card; call it again to see how far that
-   * is. Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`, `unknown_erase_card_holder`.
+   * erase_card_holder: Erase what is stored about the holder of a closed card; call it again to see the progress.
+   * Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`, `unknown_erase_card_holder`.
    */
   readonly erase_card_holder: {
     readonly call: { readonly params: { readonly card_id: string }; readonly options?: KeyedCallOptions | undefined };
@@ -3460,7 +3487,7 @@ export type Operations = {
     readonly reply: KeyRecord;
   };
   /**
-   * create_session: Make a session of the API key of the request; the response sets its cookie. Error codes:
+   * create_session: Create a session with the API key of the request; the response sets its cookie. Error codes:
    * `unknown_create_session`.
    */
   readonly create_session: {

@@ -308,8 +308,8 @@ export class CardsResource {
   }
 
   /**
-   * erase_card_holder: Erase what is stored about the holder of a closed card; call it again to see how far that
-   * is. Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`, `unknown_erase_card_holder`.
+   * erase_card_holder: Erase what is stored about the holder of a closed card; call it again to see the progress.
+   * Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`, `unknown_erase_card_holder`.
    */
   erase(cardId: string, options?: KeyedCallOptions): Promise<WithResponse<CardErasureRecord>> {
     return this.#send('erase_card_holder', { params: { card_id: cardId }, options });
@@ -614,7 +614,7 @@ export class SessionsResource {
   }
 
   /**
-   * create_session: Make a session of the API key of the request; the response sets its cookie. Error codes:
+   * create_session: Create a session with the API key of the request; the response sets its cookie. Error codes:
    * `unknown_create_session`.
    */
   create(options?: CallOptions): Promise<WithResponse<CurrentSession>> {

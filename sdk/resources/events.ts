@@ -21,8 +21,8 @@ export class Events extends EventsResource {
    * and begin with it as `after`.
    *
    * Throws a RequestError with the code `events_expired` if events after `after` are no longer stored, an EventGap if the
-   * service left one out, and what any call throws: at the first connection like any call, later only what does not
-   * change by itself, such as a revoked key.
+   * service left one out, and the errors of any call; once connected, only those that a retry cannot resolve, such as a
+   * revoked key.
    */
   async *stream(options: EventStreamOptions = {}): AsyncGenerator<TransferServiceEvent, void, undefined> {
     for await (const { event } of this.streamWithText(options)) yield event;
@@ -62,8 +62,8 @@ export class Events extends EventsResource {
 }
 
 /**
- * Where a stream begins. Without `after` this is asked for first: a stream that begins with the next event would have no
- * position to continue from if its connection were lost before that event. Undefined if the signal aborts it.
+ * The position after which a stream begins. Without `after`, it is requested first: a stream from the next event on would
+ * have no position to continue from if its connection were lost before that event. Undefined if the signal aborts.
  */
 async function beginning(
   { after, programId, signal }: EventStreamOptions,

@@ -12,16 +12,16 @@ export type UnkeyedCallOptions = CallOptions & { readonly idempotencyKey?: undef
 export class Webhooks extends WebhooksResource {
   /**
    * create_webhook: Create a webhook. Store its `secret`: it is not shown again. With an `idempotencyKey` of your own,
-   * `secret` is null when the key has already created the webhook; without one it never is: if the response with the secret
-   * is lost, the client rolls the secret, which nobody has.
+   * `secret` is null if the key has already created the webhook. Otherwise it is never null: if the response with the
+   * secret was lost, the client rolls the secret.
    */
   override create(body: CreateWebhookBody, options?: UnkeyedCallOptions): Promise<WithResponse<CreatedWebhook>>;
   override create(body: CreateWebhookBody, options?: KeyedCallOptions): Promise<WithResponse<NewWebhookRecord>>;
   override async create(body: CreateWebhookBody, options?: KeyedCallOptions): Promise<WithResponse<NewWebhookRecord>> {
     let webhook = await super.create(body, options);
-    // Only a replay has none. A key of the caller's own may have created it long ago, and its secret is in use.
+    // Only a replay has no secret. With the caller's own key, the webhook may be old and its secret in use.
     while (webhook.secret === null && !options?.idempotencyKey) {
-      // Nobody has the earlier secret, so it signs no longer.
+      // Nobody has the earlier secret, so it ends at once.
       webhook = await this.rollSecret(webhook.webhook_id, { previous_until: webhook.created_at }, options);
     }
     return webhook;

@@ -7,7 +7,7 @@ import { sendRepresentation } from './wire/representation.ts';
 
 const PATH = '/console';
 
-/** The console may run its own scripts and styles, call this service, and nothing else. */
+/** The Content-Security-Policy of the console: its own scripts and styles, calls to this service, and nothing else. */
 export const CONSOLE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -20,8 +20,8 @@ const HEADERS = [
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 /**
- * Mounts the console. Nobody needs a key for its files: they are the same for all, and what they show comes through the
- * API. They are small and in memory, so they cost the address no more than any request.
+ * Mounts the console. Its files need no key: they are the same for everybody, and the data that they show comes from
+ * the API. They are small and served from memory, so each counts as one request of its address.
  */
 export function mountConsole(router: Router, service: HttpService): void {
   const files = new ConsoleFiles(BUILT_CONSOLE);

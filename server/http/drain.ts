@@ -13,8 +13,8 @@ const KEEP_ALIVE_DRAIN_MILLISECONDS = 500;
 
 /**
  * Closes servers without losing a response. First, every response closes its connection. Then new requests are refused,
- * no connection is accepted, and requests in flight finish. Those that have not finished after `maxDrainMilliseconds` are
- * abandoned, with an error response.
+ * no connection is accepted, and requests in flight finish. Those that have not finished after `maxDrainMilliseconds`
+ * are abandoned, with an error response.
  */
 export async function drain(service: HttpService, servers: readonly AddressServer[]): Promise<void> {
   const { settings, active, connections } = service;
@@ -61,21 +61,21 @@ const ACCEPT_DRAIN_MILLISECONDS = 1_500;
 const EMPTY_TURN_MILLISECONDS = 0.05;
 
 /**
- * Stops accepting connections. Connections in the accept backlog would be reset, so they are accepted first: until a turn
- * of the event loop accepts none and was too short for another to arrive.
+ * Stops accepting connections. Connections in the accept backlog would be reset, so they are accepted first: until a
+ * turn of the event loop accepts none and was too short for another to arrive.
  */
 async function stopAccepting(
   { connections }: HttpService,
   servers: readonly AddressServer[],
 ): Promise<readonly Promise<unknown>[]> {
   for (const start = performance.now(); performance.now() - start < ACCEPT_DRAIN_MILLISECONDS; ) {
-    const { taken } = connections;
-    const begun = performance.now();
+    const { accepted } = connections;
+    const turnBeganAt = performance.now();
     await nextTurn();
-    if (taken === connections.taken && performance.now() - begun < EMPTY_TURN_MILLISECONDS) break;
+    if (accepted === connections.accepted && performance.now() - turnBeganAt < EMPTY_TURN_MILLISECONDS) break;
   }
   // Node's http close would end idle connections at once, and lose requests that are in transit.
-  return servers.map((server) => new Promise((done) => NetServer.prototype.close.call(server, done)));
+  return servers.map((server) => new Promise((resolve) => NetServer.prototype.close.call(server, resolve)));
 }
 
 /** Whether a request is in flight that can still succeed. */
@@ -98,7 +98,7 @@ function endIdle(service: HttpService): void {
 }
 
 function nextTurn(): Promise<void> {
-  return new Promise((begin) => setImmediate(begin));
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Time for the last bytes to be sent after all responses are written. */

@@ -14,7 +14,7 @@ export type ErrorReport = {
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
-  /** The address that the rate limits count it for; undefined when the bytes were not a request. */
+  /** The caller's address, as the rate limits count it; undefined when the bytes were not a request. */
   readonly address: string | undefined;
   /** Undefined when the bytes were not a request. */
   readonly method: string | undefined;
@@ -28,7 +28,7 @@ export type ErrorReport = {
   readonly keyId: string | undefined;
   /** Undefined when the operation moves no money. */
   readonly moneyMoved: MoneyMoved | undefined;
-  /** Id on the wire of the transfer that may exist. */
+  /** Wire id of the transfer that may have been created, or that the path names. */
   readonly transferId: string | undefined;
   /** The values that the checks used. */
   readonly saw: RefusalDetails['saw'];
@@ -37,10 +37,10 @@ export type ErrorReport = {
   readonly idempotencyKey: string | undefined;
   /** The fields of the request, if they were read. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** The caller's trace, where it sent a valid `traceparent`. */
+  /** The caller's `traceparent` header, if it is valid. */
   readonly traceparent: string | undefined;
-  /** Whether it is the response to a guess, such as /favicon.ico, which is not recorded. */
+  /** Whether it is the response to a stray request, such as one for /robots.txt, which is not recorded. */
   readonly isStray: boolean;
-  /** What was thrown, for errors that are not the caller's. */
+  /** What was thrown, unless it was a refusal. */
   readonly cause: unknown;
 };

@@ -10,7 +10,7 @@ import type { QueryMembers, RequestHead } from './wire/request-head.ts';
 /** Query and body as they were sent. */
 export type Sent = { readonly query: QueryMembers; readonly body: JsonValue };
 
-/** A request to an operation on its way through the steps. Each fills in what it finds, and those after it rely on that. */
+/** A request to an operation in the pipeline. Each step sets the fields that it determines; later steps rely on them. */
 export class OperationRequest {
   readonly service: HttpService;
   readonly context: RequestContext;
@@ -18,18 +18,18 @@ export class OperationRequest {
   readonly operation: Operation;
   /** The parameters in its path. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** When the caller and the card program must have been found, by `performance.now()`. */
+  /** Deadline for identifying the caller and finding the card program, by `performance.now()`. */
   readonly identifiedBy: number;
   declare head: RequestHead;
   declare caller: Caller;
-  /** Empty for operations outside card programs; undefined where `Program-Id` is missing, which is a fault of its fields. */
+  /** Empty for operations outside card programs; undefined if `Program-Id` is missing: see the step `fields`. */
   declare program: ProgramChoice;
   /** Undefined for an operation without a body. */
   declare body: Buffer | undefined;
   declare idempotencyKey: string | null;
   declare sent: Sent;
   declare fields: Readonly<Record<string, unknown>>;
-  /** What the handler gave, unless the request was abandoned before. */
+  /** The reply of the handler; not set if the request was abandoned first. */
   declare reply: AnyReply;
 
   constructor(

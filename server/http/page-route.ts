@@ -8,13 +8,13 @@ import { closingRefusal, type HttpService } from './service.ts';
 import { sendBody, sendError } from './wire/reply.ts';
 import { sendRepresentation } from './wire/representation.ts';
 
-/** The only code that Sandbox-Provoke can cause on a page: no operation has it. */
+/** The only code that Sandbox-Provoke can cause on a page: all others belong to operations. */
 const PROVOKED = ['unknown_request'] as const;
 
-/** What is stored is used only after asking whether it has changed, which costs the reader nothing but the question. */
-const ASK_EACH_TIME = 'no-cache';
+/** Caches must revalidate a page before each use, which for an unchanged page is a short 304 response. */
+const REVALIDATE = 'no-cache';
 
-/** Mounts the pages. They need no key; each counts more than one request of its address. */
+/** Mounts the pages. They need no key; each counts as several requests of its address. */
 export function mountPages(router: Router, service: HttpService): void {
   const { gateway, version, supportContact } = service;
   const ready = () => {
@@ -42,14 +42,14 @@ export function mountPages(router: Router, service: HttpService): void {
   }
 }
 
-/** Health checks and icons cost an address no more than any request. */
+/** Whether the page counts as only one request of its address: health checks and icons. */
 function isCheap(url: string): boolean {
   return url.startsWith('/health/') || url.startsWith('/favicon.');
 }
 
 /**
- * The URL of the service, as its caller sees it: the setting, or the Host of the request, with https where a trusted proxy
- * says so. Undefined where the Host could be anything but the name of a host, since it is repeated on pages.
+ * The URL of the service, as its caller sees it: the setting or else the Host of the request, with https if a trusted
+ * proxy reports it. Undefined if the Host is not a plain name or address, because pages repeat it.
  */
 function urlOf({ settings }: HttpService, context: RequestContext): string | undefined {
   const { publicUrl, trustedProxies } = settings;
@@ -57,7 +57,7 @@ function urlOf({ settings }: HttpService, context: RequestContext): string | und
   const host = context.authority ?? context.request.headers.host ?? '';
   if (!/^([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9]{1,5})?$/.test(host)) return undefined;
   const url = `${isForwardedAsHttps(context, trustedProxies) ? 'https' : 'http'}://${host}`;
-  // Such as 1.2.3.999 and localhost:99999.
+  // Refuses hosts such as 1.2.3.999 and localhost:99999.
   return URL.canParse(url) ? url : undefined;
 }
 
@@ -67,7 +67,7 @@ async function servePage(
   make: () => PageResponse | Promise<PageResponse>,
 ): Promise<void> {
   try {
-    const { type, body, headers, cacheControl = ASK_EACH_TIME, varies = false } = await make();
+    const { type, body, headers, cacheControl = REVALIDATE, varies = false } = await make();
     if (typeof body === 'string') {
       await sendBody(service, context, { status: 200, type, body, headers: headers.flat() });
       return;

@@ -20,7 +20,7 @@ import { readHead, readIdempotencyKey } from './wire/request-head.ts';
 // Kept by: one list of steps, `contract/errors/precedence.ts`, which is also what is documented
 // Tested by: `test/api/requests/precedence.test.ts`
 
-/** What a step does. It throws the refusal; it returns a promise only where it has to wait, since each wait costs time. */
+/** One step. It throws its refusal, and returns a promise only if it has to wait, because every `await` costs time. */
 type TakeStep = (request: OperationRequest) => Promise<void> | void;
 
 const TAKE: { readonly [Name in Step]: TakeStep } = {
@@ -37,7 +37,7 @@ const TAKE: { readonly [Name in Step]: TakeStep } = {
   program: findProgram,
   exports: ({ service, context, operation, program }) =>
     operation.csv && program !== undefined ? service.limits.admitExport(context, program) : undefined,
-  provoked: provokeAsAsked,
+  provoked: provokeRequestedError,
   body: takeBody,
   idempotency_key: takeIdempotencyKey,
   fields: takeFields,
@@ -66,7 +66,7 @@ export async function serveOperation(
       const waiting = take(request);
       if (waiting !== undefined) await waiting;
     }
-    // The caller has been told that it took too long.
+    // The caller already has an error response.
     if (context.isAbandoned) return;
     const { reply } = request;
     if ('wait' in reply || 'stream' in reply) {
@@ -80,8 +80,8 @@ export async function serveOperation(
   }
 }
 
-/** Responds as the caller of a sandbox asked for, if it did. */
-function provokeAsAsked({ service, context, id, operation, head }: OperationRequest): undefined {
+/** In a sandbox, throws the error that the header Sandbox-Provoke requests. */
+function provokeRequestedError({ service, context, id, operation, head }: OperationRequest): undefined {
   if (head.sandboxProvoke === undefined || service.gateway.mode !== 'sandbox') return;
   context.allow ??= service.routes.methodsOf(context.path).join(', ');
   context.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;

@@ -4,10 +4,10 @@ import { codesLike } from '../../contract/search/codes-like.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import { OperationFailure } from '../calls/call.ts';
 
-/** Time until the end of a provoked `service_disabled`, for the Retry-After header. */
+/** The Retry-After of a provoked `service_disabled`. */
 const DISABLED_MILLISECONDS = 60_000;
 
-/** The same for `rate_limited`. */
+/** The Retry-After of a provoked `rate_limited`. */
 const LIMITED_MILLISECONDS = 1_000;
 
 /**

@@ -29,13 +29,13 @@ export class RequestContext {
   authority: string | undefined = undefined;
   head: RequestHead | undefined = undefined;
   operation: OperationId | undefined = undefined;
-  /** Whether the response is streamed as fast as the caller reads it: it cannot be late. */
+  /** Whether the response is streamed as fast as the caller reads it, and so never counts as late. */
   isStreamed = false;
   /** The pattern of the route that matched. */
   pattern: string | undefined = undefined;
   /** The parameters in the path of the operation. */
   parameters: Readonly<Record<string, string>> | undefined = undefined;
-  /** The address that the rate limits count it for. */
+  /** The caller's address, as the rate limits count it. */
   address: string | undefined = undefined;
   caller: Caller | undefined = undefined;
   programId: string | undefined = undefined;
@@ -43,7 +43,7 @@ export class RequestContext {
   fields: Readonly<Record<string, unknown>> | undefined = undefined;
   /** Names of fields that were sent and ignored. */
   ignored: readonly string[] = [];
-  /** Whether the service is a sandbox; known wherever fields were ignored. */
+  /** Whether the service is a sandbox; set before any field is ignored. */
   isSandbox = false;
   /** Whether an Idempotency-Key was sent that the operation does not use. */
   ignoresKey = false;
@@ -60,13 +60,13 @@ export class RequestContext {
   responded = false;
   /** Null until it is read. */
   #traceparent: string | undefined | null = null;
-  /** Set where its spans are sent to a collector. */
+  /** Set if its spans are sent to a collector. */
   trace: RequestTrace | undefined = undefined;
-  /** What the error log has of the rows that a successful batch refused. */
+  /** For a successful batch with refused rows, the error in the error log. */
   refusedRow: Pick<ErrorReport, 'code' | 'moneyMoved'> | undefined = undefined;
   /** Whether its entry has been given to `onResponse`. */
   isNoted = false;
-  /** The refusal by the rate limit of its address, which is thrown later: other errors take precedence. */
+  /** The refusal by the rate limit of its address, thrown later because other errors take precedence. */
   addressLimitRefusal: Refusal | undefined = undefined;
   /** The state of each rate limit after this request; empty without rate limits. */
   rate: RateStatus = NOT_LIMITED;
@@ -78,7 +78,7 @@ export class RequestContext {
   writtenAt: number | undefined = undefined;
   /** Stops waiting for the current step, with an error. */
   abandon: ((reason: Error) => void) | undefined = undefined;
-  /** Whether the operation was abandoned: the request has its response, whatever the operation still does. */
+  /** Whether the operation was abandoned: the request has its response, and the reply of the operation is dropped. */
   isAbandoned = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, connection: Connection) {
@@ -93,14 +93,14 @@ export class RequestContext {
     return Math.round(Date.now() - (performance.now() - this.beganAt));
   }
 
-  /** The caller's trace, where it sent a valid `traceparent`. */
+  /** The caller's `traceparent` header, if it is valid. */
   get traceparent(): string | undefined {
-    // Node joins the values of a repeated header, which makes it invalid, as the standard asks for.
+    // Node joins the values of a repeated header, which makes it invalid, as the standard requires.
     if (this.#traceparent === null) this.#traceparent = readTraceparent(this.request.headers.traceparent);
     return this.#traceparent;
   }
 
-  /** See `CallContext.isGone`. Whoever reads the response already may have ended the input. */
+  /** See `CallContext.isGone`. A caller that already reads the response may have half-closed the connection. */
   isGone(isWaiting: boolean): boolean {
     if (this.isAbandoned || this.response.destroyed) return true;
     return isWaiting && !this.responded && this.request.socket.readableEnded;
@@ -128,8 +128,8 @@ const NO_SPAN = '0'.repeat(16);
 const SAMPLED = 1;
 
 /**
- * A `traceparent` header (W3C Trace Context), in version 00; undefined where it is not valid, and so ignored. Of a later
- * version only what version 00 has is kept. An id that reads as a card number is ignored too, because it would be stored.
+ * A `traceparent` header (W3C Trace Context) in version 00; undefined if it is invalid. A later version is reduced to
+ * the fields of version 00. A header that reads as a card number is ignored too, because it would be stored.
  */
 export function readTraceparent(sent: unknown): string | undefined {
   if (typeof sent !== 'string') return undefined;

@@ -8,14 +8,14 @@ import { splitTarget } from './wire/request-head.ts';
 /** The longest path parameter; no id is longer. */
 const MAX_PARAMETER_LENGTH = 255;
 
-/** A method that routes are made for. */
+/** A method that a route can have. */
 export type Method = 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST';
 
 export type Parameters = Readonly<Record<string, string>>;
 
 /** What is at a path. */
 export type Route = {
-  /** As the log and the metrics name it, with the names of parameters instead of values. */
+  /** The path with the names of parameters instead of values, for the log and the metrics. */
   readonly pattern: string;
   /** Undefined for pages. */
   readonly operation?: OperationId;
@@ -34,15 +34,15 @@ function refuseLongParameter(): never {
   throw new Refusal('uri_too_long', `A segment of the path is longer than ${MAX_PARAMETER_LENGTH} characters.`);
 }
 
-/** A path of the same route that nothing refuses: not in absolute form, with parameters that can be read. */
-function withoutFaults(path: string): string {
+/** A valid path of the same route: without scheme and authority, with shortened segments and without percent signs. */
+function toValidPath(path: string): string {
   const segments = splitTarget(path)
     .target.split('/')
     .map((segment) => segment.slice(0, MAX_PARAMETER_LENGTH));
   return segments.join('/').replaceAll('%', '_');
 }
 
-/** The router of the library only finds routes; it calls nothing. */
+/** The handler of each route for the library, which only finds routes here and calls no handler. */
 const NOT_CALLED = (): void => undefined;
 
 /** Finds the route of a request by its method and path, before anything of its body is read. */
@@ -78,25 +78,25 @@ export class Router {
     const plain = this.#plain.get(`${method} ${target}`);
     if (plain !== undefined) return plain;
     if (target === '*') return undefined;
-    // A method without any route: what is wrong with the path is found all the same.
+    // An invalid path is refused even if no route has the method.
     const known = this.#methods.has(method as Method) ? (method as Method) : undefined;
     const found = this.#routes.find(known ?? 'GET', target);
-    // It throws what is wrong with the path.
+    // This is the library's handler for an invalid path, which throws the refusal.
     if (found?.store === null) found.handler(NO_MESSAGE, NO_MESSAGE, {}, null, {});
     if (found === null || known === undefined) return undefined;
-    // An empty segment is no id.
+    // An empty segment is not an id.
     const isWhole = Object.entries(found.params).every(([name, value]) => value !== '' || name === '*');
     return isWhole ? { route: found.store as Route, parameters: found.params as Parameters } : undefined;
   }
 
-  /** The operation of a method and path, also for a request whose path is refused, or that was refused before. */
+  /** The operation of a method and path, even if the request is refused because of its path or earlier. */
   operationOf(method: string, path: string): OperationId | undefined {
-    return this.find(method, withoutFaults(path))?.route.operation;
+    return this.find(method, toValidPath(path))?.route.operation;
   }
 
-  /** The methods of a path, sorted; empty where there is no such path. */
+  /** The methods of a path, sorted; empty if there is no such path. */
   methodsOf(path: string): readonly Method[] {
-    return this.allMethods().filter((method) => this.find(method, withoutFaults(path)) !== undefined);
+    return this.allMethods().filter((method) => this.find(method, toValidPath(path)) !== undefined);
   }
 
   /** The methods of all paths, sorted. */

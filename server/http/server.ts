@@ -31,9 +31,9 @@ export type { HttpSettings } from './settings.ts';
 export type HttpOptions = {
   /** Called for every error response. */
   readonly onError?: (report: ErrorReport) => void;
-  /** Called once for every response, and for every request that its caller gave up. What it throws is ignored. */
+  /** Called once for every response, and for every request whose caller disconnected first. Its exceptions are ignored. */
   readonly onResponse?: ((entry: ResponseEntry) => void) | undefined;
-  /** Decides which requests are traced; the trace is told of the end by whoever gets `onResponse`. */
+  /** Decides which requests are traced. `onResponse` receives the trace, and has to end it. */
   readonly beginTrace?: BeginTrace | undefined;
   /** Limits and times that differ from the defaults. */
   readonly settings?: Partial<HttpSettings>;
@@ -200,8 +200,8 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
 }
 
 /**
- * Starts a request after the responses to earlier requests on the connection. Pipelined requests never run ahead: if an
- * earlier response closes the connection, one could move money without a response.
+ * Starts a request after the responses to earlier requests on the connection. A pipelined request never starts earlier:
+ * if a previous response closed the connection, it could move money without a response.
  */
 function beginInTurn(
   service: HttpService,
@@ -224,7 +224,7 @@ function admit(service: HttpService, context: RequestContext, response: ErrorRec
   const { request } = context;
   response.context = context;
   // Set before anything can refuse the request.
-  context.mustClose = hasOldChunks(request);
+  context.mustClose = isChunkedHttp10(request);
   active.add(context);
   service.requests += 1;
   response.on('close', () => {
@@ -248,7 +248,7 @@ function route(service: HttpService, context: RequestContext, response: ErrorRec
     refuseWhenBusy(service, context);
     if (!isHealth(context)) service.limits.countAddress(context);
     context.head = readHead(request, service.settings.maxHeaders);
-    if (hasOldChunks(request)) throw new Refusal('malformed_request', OLD_CHUNKS);
+    if (isChunkedHttp10(request)) throw new Refusal('malformed_request', CHUNKED_HTTP_10);
     const { target, authority } = readTarget(context.target);
     context.target = target;
     context.authority = authority;
@@ -261,10 +261,10 @@ function route(service: HttpService, context: RequestContext, response: ErrorRec
   }
 }
 
-const OLD_CHUNKS = 'An HTTP/1.0 request cannot have a Transfer-Encoding. Use HTTP/1.1.';
+const CHUNKED_HTTP_10 = 'An HTTP/1.0 request cannot have a Transfer-Encoding. Use HTTP/1.1.';
 
 /** HTTP/1.0 has no chunked encoding: where such a body ends is ambiguous, so the connection must close (RFC 9112, 6.1). */
-function hasOldChunks({ httpVersion, headers }: IncomingMessage): boolean {
+function isChunkedHttp10({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 

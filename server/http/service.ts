@@ -27,9 +27,9 @@ export type HttpService = ErrorReporter & {
   readonly active: Set<RequestContext>;
   /** How many of these have a complete response that the caller has not read. */
   unreadResponses: number;
-  /** The trace of a request, if it is to have one. */
+  /** Begins the trace of a request, if it is traced. */
   readonly beginTrace: BeginTrace | undefined;
-  /** Those that wait for events or stream them. */
+  /** The requests that wait for events or stream them. */
   readonly watchers: Watchers;
   /** Whether the event loop lag is above its limit. */
   readonly isOverloaded: () => boolean;

@@ -2,9 +2,9 @@
 export type HttpSettings = {
   /** Largest body that is read. The largest real request, with 20 pairs of metadata, is smaller. */
   readonly maxBodyBytes: number;
-  /** Request line and headers together: enough for an API key and a trace id, too small for a cookie jar. */
+  /** Request line and headers together: enough for an API key, a session cookie and a trace id, but not for many cookies. */
   readonly maxHeadBytes: number;
-  /** Headers of one request. */
+  /** Maximum headers of one request. */
   readonly maxHeaders: number;
   /** Time for the head of a request to arrive. */
   readonly headTimeoutMilliseconds: number;
@@ -15,12 +15,12 @@ export type HttpSettings = {
   /** Time for which an idle connection is kept open for the next request, as `Keep-Alive: timeout=` says in seconds. */
   readonly keepAliveTimeoutMilliseconds: number;
   /**
-   * Time for which it is kept open beyond that. A request that crosses the closing of its connection gets no response, and
-   * a caller that honours the timeout, with whatever delay its request has, must never meet that. Together they are longer
-   * than a request can take: after a stall, callers reuse connections that have been idle since it began.
+   * Further time for which it is kept open. A request that is sent while its connection closes gets no response; this
+   * must not happen to a caller that honours the timeout, even if its request is delayed. Together they are longer than
+   * a request can take: after a stall, callers reuse connections that have been idle since the stall began.
    */
   readonly keepAliveBufferMilliseconds: number;
-  /** Requests on one connection; 0 is unlimited, which saves a busy caller from reconnecting. */
+  /** Maximum requests on one connection; 0 is unlimited, so that a busy caller need not reconnect. */
   readonly maxRequestsPerConnection: number;
   /** Time for an operation to respond; the operation receives the deadline. */
   readonly operationTimeoutMilliseconds: number;
@@ -28,17 +28,17 @@ export type HttpSettings = {
   readonly operationGraceMilliseconds: number;
   /** Time for a caller to read a complete response, or the next bytes of an export, before the connection is cut. */
   readonly readTimeoutMilliseconds: number;
-  /** Unread responses from which on {@link crowdedReadTimeoutMilliseconds} applies instead. */
+  /** Number of unread responses above which {@link crowdedReadTimeoutMilliseconds} applies instead. */
   readonly maxUnreadResponses: number;
   /** Time for a caller to read a complete response while too many are unread. */
   readonly crowdedReadTimeoutMilliseconds: number;
-  /** Time after which a stream of events sends a comment if it has sent nothing: proxies close what is silent for longer. */
+  /** Time after which an idle stream of events sends a comment, because proxies close idle connections. */
   readonly streamPulseMilliseconds: number;
   /** Pause of a stream before it reads again after a failure of the database. */
   readonly streamRetryMilliseconds: number;
-  /** Bytes that are read and discarded, so that a caller that is still sending can read why it was refused. */
+  /** Maximum bytes read and discarded, so that a caller that is still sending can read the refusal. */
   readonly maxDiscardedBytes: number;
-  /** Time for that, and for the last response on a closing connection to reach the caller. */
+  /** Time for discarding them, and for the last response on a closing connection to reach the caller. */
   readonly lingerMilliseconds: number;
   /** Time for which `close` waits for requests in flight. Operations that meet their deadline are never cut. */
   readonly maxDrainMilliseconds: number;
@@ -49,13 +49,13 @@ export type HttpSettings = {
   readonly drainGraceMilliseconds: number;
   /** Time without a request after which no more are expected. */
   readonly drainQuietMilliseconds: number;
-  /** Requests in progress; a longer queue for the database would not be served in time. */
+  /** Maximum requests in progress; a longer queue for the database would not be served in time. */
   readonly maxRequestsInFlight: number;
   /** Mean delay of the event loop over about a second above which requests are refused; 0 is never. */
   readonly overloadDelayMilliseconds: number;
-  /** Time after which a waiting request counts as late: about ten times what a healthy one takes. */
+  /** Time after which a waiting request counts as late: about ten times the usual time. */
   readonly lateAfterMilliseconds: number;
-  /** Late requests above which new ones are refused, so that accepted ones meet their deadline. */
+  /** Number of late requests above which new ones are refused, so that accepted ones meet their deadline. */
   readonly maxLateRequests: number;
   /** Requests per second from one address, averaged over ten seconds; 0 is unlimited. A page counts as several. */
   readonly addressRatePerSecond: number;
@@ -63,7 +63,7 @@ export type HttpSettings = {
   readonly keyRatePerSecond: number;
   /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
   readonly trustedProxies: number;
-  /** The origin that callers use; null for that of each request. The pages and the OpenAPI document show it. */
+  /** The origin that callers use; null takes it from each request. The pages and the OpenAPI document show it. */
   readonly publicUrl: string | null;
 };
 
@@ -100,7 +100,7 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   publicUrl: null,
 };
 
-/** The defaults with what differs. Whoever gives it may have more settings than those of this server. */
+/** The defaults, with the given settings instead of theirs. Settings that this server does not have are ignored. */
 export function settingsWith(differing: Partial<HttpSettings>): HttpSettings {
   const known = Object.entries(differing).filter(([name]) => name in DEFAULT_SETTINGS);
   return { ...DEFAULT_SETTINGS, ...Object.fromEntries(known) };

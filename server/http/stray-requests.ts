@@ -2,31 +2,30 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { ErrorCode } from '../../contract/operations.ts';
 import type { RequestContext } from './request-context.ts';
 
-/** What paths of operations contain, wherever a proxy has mounted the service, and where a client leaves `/api` out. */
+/** Parts of the paths of operations, contained even if a proxy adds a prefix or the client omits `/api`. */
 const OF_THE_API = ['/api/', '/v0.1/'];
 
-/** The parts of a request by which a guess is known. */
-type Seen = Pick<RequestContext, 'operation' | 'path'> & { readonly request: Pick<IncomingMessage, 'headers'> };
+/** The parts of a request that show whether it is stray. */
+type SeenRequest = Pick<RequestContext, 'operation' | 'path'> & { readonly request: Pick<IncomingMessage, 'headers'> };
 
 /**
- * Whether an error is the response to a guess, such as /favicon.ico, /robots.txt or /.env: there is no such route, or not
- * with this method, and neither its path nor its headers are those of somebody who calls the API. Browsers, monitors and
- * scanners send such requests all the time and no one has to look into them, so they are neither recorded nor counted as
- * errors.
+ * Whether an error is the response to a stray request, such as one for /robots.txt or /.env: no route has its path and
+ * method, and neither its path nor its headers look like a call of the API. Browsers, monitors and scanners send such
+ * requests all the time, so they are neither recorded nor counted as errors.
  */
-export function isStray({ operation, path, request }: Seen, code: ErrorCode | undefined): boolean {
+export function isStray({ operation, path, request }: SeenRequest, code: ErrorCode | undefined): boolean {
   const isUnrouted = code === 'route_not_found' || code === 'method_not_allowed';
   if (!isUnrouted || operation !== undefined) return false;
   return !OF_THE_API.some((part) => path.includes(part)) && !isFromClient(request.headers);
 }
 
-/** Whether it has a header that is sent to an API like this one only: an API key, a program, an idempotency key. */
+/** Whether a request has a header that only API clients send: an API key, a card program or an idempotency key. */
 function isFromClient(headers: IncomingHttpHeaders): boolean {
   const { authorization = '' } = headers;
   return /^bearer /i.test(authorization) || 'program-id' in headers || 'idempotency-key' in headers;
 }
 
-/** Where monitors look for the health of a service that they do not know. */
+/** Common paths of health checks, which monitors try on a service that they do not know. */
 const HEALTH_GUESS =
   /^\/(?:[_-]\/?|actuator\/|api\/)?(?:health[a-z_-]*(?:\/.*)?|healthy|(?:live|ready)(?:z|ness)?|alive|heartbeat|ping|readiness|status|up)\/?$/i;
 

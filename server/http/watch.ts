@@ -14,8 +14,8 @@ import type { RequestHead } from './wire/request-head.ts';
 // Tested by: `test/http/streams.test.ts`, `test/api/events/streams.test.ts`
 
 /**
- * Serves a reply that waits for what has not happened yet: until then the request is no load, is not late, and has no
- * deadline but its own. Throws what refuses it before its response begins.
+ * Serves a reply that waits for events or streams them. While it waits, the request counts neither as load nor as late,
+ * and has no deadline but its own. Throws a refusal only before the response begins.
  */
 export async function serveLive(
   service: HttpService,
@@ -34,7 +34,7 @@ export async function serveLive(
   if (last !== undefined) await sendReply(service, context, id, last);
 }
 
-/** The reply at the end of a wait, or of several if there was nothing yet; undefined if the request needs none any more. */
+/** The reply after one or several waits; undefined if the caller has disconnected or already has an error response. */
 async function waitForReply(
   service: HttpService,
   context: RequestContext,
@@ -47,7 +47,7 @@ async function waitForReply(
   let reply: AnyReply = first;
   while ('wait' in reply) {
     const { wait }: WaitReply = reply;
-    // Nobody waits for headers.
+    // A HEAD request does not wait.
     const isOver = (): boolean => signal.aborted || context.request.method === 'HEAD';
     if (!isOver()) await wait.forNews(signal);
     if (context.response.destroyed) return undefined;
@@ -65,8 +65,8 @@ async function waitForReply(
 }
 
 /**
- * Checks the key of a request again. It was valid when the request began, which for a stream can be days ago. Keys that are
- * in use are looked up once a second, whoever uses them.
+ * Checks the key of a request again: a stream can last for days, and its key may have been revoked. Keys are cached for
+ * a second, so that each is looked up at most once a second.
  */
 function checkCaller(service: HttpService, context: RequestContext, head: RequestHead): void | Promise<void> {
   const deadline = performance.now() + service.settings.operationTimeoutMilliseconds;

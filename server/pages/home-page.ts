@@ -10,7 +10,7 @@ import { breakable, copyButton, listing, type Page, type PageContext } from './p
 
 const LEAD = 'Move money to, from and between cards on a double-entry ledger. Every error explains its cause.';
 
-/** The page at the root of the service: in a sandbox the first minutes of an integrator, in live mode where to look. */
+/** The page at the root of the service: in a sandbox the first requests of an integrator, in live mode the first checks. */
 export function homePage(context: PageContext): Page {
   return {
     title: 'Welcome',
@@ -40,7 +40,7 @@ ${context.mode === 'sandbox' ? sandbox(context) : live(context)}
   };
 }
 
-/** What sets the service apart, each with where it is explained. */
+/** What distinguishes the service, with links to the explanations. */
 function reasons(mode: 'sandbox' | 'live'): readonly (readonly [title: string, text: Html])[] {
   return [
     [
@@ -79,12 +79,12 @@ const transfer = (body: Readonly<Record<string, unknown>>): ExampleRequest => ({
   body: writtenJson(body),
 });
 
-/** The card of the first error: what it refuses is the plainest of all. */
+/** The card for the first error, because its error is the easiest to understand. */
 const CLOSED = 'card_closed';
 
 function sandbox({ url, needsKey, supportContact }: PageContext): Html {
   const first = curlOf({ ...exampleOf('create_transfer'), headers: {} }, url, '', needsKey);
-  // The request above has no idempotency key, and in a sandbox that needs none no API key.
+  // The request above has no idempotency key, and no API key if the sandbox needs none.
   const created = {
     ...Object(exampleReply('create_transfer')),
     idempotency_key: null,

@@ -4,7 +4,7 @@ import { gzip } from 'node:zlib';
 
 const compress = promisify(gzip);
 
-/** A page or data as it is sent: as it is, compressed, and the tag by which a client asks whether it has changed. */
+/** A page or data, ready to be sent: plain and compressed, with its entity tag in quotation marks. */
 export type StoredBody = { readonly bytes: Buffer; readonly compressed: Buffer; readonly tag: string };
 
 /** Compresses a text and gives it a tag. */
@@ -15,9 +15,9 @@ export async function storedBody(content: string | Buffer): Promise<StoredBody> 
 }
 
 /**
- * Rendered pages: rendering and compressing a long one takes longer than serving a hundred requests. Commands on a page
- * contain the base URL of the request, so only pages for the last base URL are stored: callers cannot fill the memory by
- * sending other Host headers.
+ * Rendered pages: rendering and compressing a long one takes longer than serving a hundred requests. Pages contain the base
+ * URL of the request in their commands. Only pages for the last base URL are stored, so that callers cannot fill the memory
+ * by sending other Host headers.
  */
 export class PageCache {
   readonly #pages = new Map<string, Promise<StoredBody>>();
@@ -33,7 +33,7 @@ export class PageCache {
     if (stored !== undefined) return stored;
     const rendered = storedBody(render());
     this.#pages.set(name, rendered);
-    // Not remembered if it could not be compressed: the next request tries again.
+    // A failed compression is not cached: the next request tries again.
     rendered.catch(() => this.#pages.delete(name));
     return rendered;
   }

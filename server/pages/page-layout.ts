@@ -36,7 +36,7 @@ export type PageContext = {
   readonly needsKey: boolean;
 };
 
-/** One page, without the frame that all pages have. */
+/** One page, without the header and footer that all pages have. */
 export type Page = {
   readonly title: string;
   readonly section: 'errors' | 'events' | 'docs' | 'guides' | 'home' | 'search';
@@ -98,7 +98,7 @@ ${body}
 `.toString();
 }
 
-/** The one search over everything, which every page has. */
+/** The search form of every page, which searches everything. */
 function searchForm(query: string): Html {
   return html`<search><form action="/search" method="get">
 <label class="unseen" for="q">Search</label>
@@ -111,13 +111,13 @@ export function breakable(name: string): readonly HtmlPart[] {
   return name.split(/(?<=[_/.])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
 }
 
-/** A block of code, with a button that copies it: `copied`, if that is not what is shown, such as commands without output. */
+/** A block of code, with a button that copies it, or `copied` if given: for example, only the commands of a terminal. */
 export function listing(label: string, text: string | Html, copied?: string): Html {
   const shown = typeof text === 'string' ? breakable(text) : text;
   return html`<figure class="listing"><figcaption>${label}${copyButton(label, copied)}</figcaption><pre><code>${shown}</code></pre></figure>`;
 }
 
-/** A button that copies a text; inside a figure, by default, its code. It is there only if the script of the page runs. */
+/** A button that copies `copied` or, by default, the code of the figure around it. The script of the page shows it. */
 export function copyButton(label: string, copied?: string): Html {
   const own = copied !== undefined && html` data-copy="${copied}"`;
   return html` <button type="button" class="copy" hidden aria-label="Copy: ${label}"${own}>Copy</button>`;
@@ -128,7 +128,7 @@ export function anchorOf(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 }
 
-/** Which fields a list is of: those of the parts of a request or of a response, or of an event. */
+/** Whose fields a list shows: those of a part of a request, of a response or of an event. */
 export type FieldList = 'path' | 'query' | 'body' | 'response' | 'event' | 'envelope';
 
 /** The fields of a schema, with their types, limits and descriptions, and whether a request requires them. */
@@ -136,7 +136,7 @@ export function fields(schema: object, list: FieldList): Html {
   return html`<dl class="says">${fieldsOf(schema).flatMap((field) => entries(field, '', list))}</dl>`;
 }
 
-/** The id of a field on the page of its operation. `path` has the names of the fields around it before it. */
+/** The id of a field on the page of its operation. `path` is its name after those of the fields that contain it. */
 export function fieldAnchor(list: FieldList, path: string): string {
   return `${list}-${path}`;
 }
@@ -154,7 +154,7 @@ function entries(
   return [own, ...inner.flatMap((field) => entries(field, `${above}${name}.`, list))];
 }
 
-/** A text of the contract, which marks code with backticks. */
+/** A text of the contract, with its backticks replaced by code elements. */
 export function withCode(text: string): readonly Html[] {
   return text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }

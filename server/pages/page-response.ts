@@ -8,9 +8,9 @@ export type PageResponse = {
     | 'application/json; charset=utf-8'
     | 'image/svg+xml'
     | 'image/x-icon';
-  /** What clients may keep, with its tag; or a text that is only true now, which nobody may keep. */
+  /** Content that clients may cache, with its entity tag; or a text that must not be cached. */
   readonly body: Promise<StoredBody> | string;
-  /** The Cache-Control of a body that clients may keep: by default, they ask each time whether it has changed. */
+  /** The Cache-Control of a body that clients may cache: by default, they revalidate it before each use. */
   readonly cacheControl?: string;
   /** Whether the Accept header decided which content this is. */
   readonly varies?: boolean;
@@ -37,7 +37,7 @@ const JSON_TYPE = 'application/json';
 
 type MediaRange = ReturnType<typeof readRange>;
 
-/** The weight of the first of some ranges, the most precise one, that a header has: it precedes the others (RFC 9110, 12.5.1). */
+/** The weight of the first of the names that the header contains; names go from most to least specific (RFC 9110, 12.5.1). */
 function weightOf(names: readonly string[], ranges: readonly MediaRange[]): number | undefined {
   const found = names.map((name) => ranges.filter(({ type }) => type === name)).find(({ length }) => length > 0);
   return found && Math.max(...found.map(({ weight }) => weight));

@@ -1,10 +1,10 @@
 /**
- * The script of the pages: the buttons that copy listings, the language of examples that a reader chose last, and the way from
- * /docs#create_transfer, as earlier versions had it, to the page of the operation. Each page contains it, and the
- * Content-Security-Policy allows it by its hash. Nothing depends on it: the buttons are hidden without it, and the list of the
- * operations has the old anchors.
+ * The script of the pages: it shows the buttons that copy listings, remembers the language that a reader chose for
+ * examples, and redirects /docs#create_transfer, a link of earlier versions, to the page of the operation. Each page
+ * contains it, and the Content-Security-Policy allows it by its hash. The pages work without it: the buttons stay
+ * hidden, and the list of the operations still has the old anchors.
  *
- * Browsers offer the clipboard only over HTTPS and on this machine; elsewhere a text field that is copied does the same.
+ * Browsers offer the clipboard only over HTTPS and on this machine; elsewhere the text is copied from a hidden text field.
  */
 export const SCRIPT = `
 (() => {

@@ -39,16 +39,16 @@ export type PageRequest = {
   readonly search: string;
   /** The Accept header. */
   readonly accept: string | undefined;
-  /** The URL of this service, as its caller wrote it: scheme, host and port. Undefined if that cannot be told. */
+  /** The URL of this service, as its caller sees it: scheme, host and port. Undefined if the Host is not usable. */
   readonly url: string | undefined;
 };
 
-/** What the pages show of the service. */
+/** The service, as far as the pages show it. */
 export type PageHost = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
-  /** Whether requests without a key are taken. */
+  /** Whether requests without a key are accepted. */
   readonly keyless: boolean;
   /** Rejects with a Refusal while the service closes. */
   readonly ready: () => Promise<ReadinessReason>;
@@ -69,7 +69,7 @@ type ParsedRequest = {
 const JSON_TYPE = 'application/json; charset=utf-8';
 const OPENAPI = placeOf('contract/openapi.json');
 
-/** The pages by route: the root, health, the guides, the catalogues of errors and events, the API reference. They need neither key nor database. */
+/** The pages by route. They need neither key nor database. */
 export function createPages(host: PageHost): Readonly<Record<string, PageHandler>> {
   const cache = new PageCache();
   const pages: Readonly<Record<string, (request: ParsedRequest) => PageResponse | Promise<PageResponse>>> = {
@@ -87,7 +87,7 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/guides.json': (request) => showGuides(request, false),
     '/guides/:guide': (request) => showGuide(request, request.parameters.guide ?? ''),
     '/guides/runbook/:page': (request) => showGuide(request, `runbook/${request.parameters.page ?? ''}`),
-    // What messages, headers and alerts name: a path from the root of the project, which so works below the URL of the service.
+    // Messages, headers and alerts name a path from the root of the project, which thus also works after the service's URL.
     '/docs/runbook/:page': (request) =>
       showGuide(request, `runbook/${request.parameters.page?.replace(/\.md$/, '') ?? ''}`),
     '/docs': showReference,
@@ -101,7 +101,7 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
   );
 }
 
-/** Where a service listens that has no other setting. */
+/** The URL of a service with default settings. */
 const DEFAULT_URL = 'http://localhost:8080';
 
 function parseRequest(host: PageHost, cache: PageCache, request: PageRequest): ParsedRequest {
@@ -110,7 +110,7 @@ function parseRequest(host: PageHost, cache: PageCache, request: PageRequest): P
   // Commands that provoke failures are not meant for a live service.
   const base = mode === 'sandbox' ? url : DEFAULT_URL;
   const context = { version, mode, supportContact, base, url, needsKey: !keyless };
-  // A search is never refused; card numbers in it are not shown.
+  // A search with a card number is not refused, but the number is not shown.
   const query = redactCardNumbers(request.search);
   return { host, parameters: request.parameters, query, wantsPage: prefersPage(request.accept), context, cache };
 }
@@ -133,7 +133,7 @@ function showHome(request: ParsedRequest): PageResponse {
   return varying({ type: JSON_TYPE, body: storedBody(JSON.stringify(root)), headers: [] });
 }
 
-/** What was found in everything, or in one section. */
+/** The results of a search in everything, or in one section. */
 async function showResults({ query, context }: ParsedRequest, section: SearchSection): Promise<PageResponse> {
   return asPage(await searchPage(query, section, context), context);
 }
@@ -205,7 +205,7 @@ function showReference(request: ParsedRequest): PageResponse | Promise<PageRespo
   return asCachedPage('docs', request, referencePage);
 }
 
-/** The page of an operation that the service has. */
+/** The page of an operation that this service serves. */
 function showOperation(request: ParsedRequest): PageResponse {
   const id = findOperation(request.parameters.operation ?? '', request.context.mode);
   return asCachedPage(`docs/${id}`, request, (context) => operationPage(id, context));
@@ -238,7 +238,7 @@ function openApiOf(context: PageContext): object {
   return servedDocument(JSON.parse(readFileSync(OPENAPI, 'utf8')), context);
 }
 
-/** Browsers ask for the icon with every page that they do not know yet. */
+/** Browsers request the icon with every page unless it is cached: for 30 days. */
 const ICON_CACHE_CONTROL = 'public, max-age=2592000';
 
 function asIcon(
@@ -284,7 +284,7 @@ function varying(response: PageResponse): PageResponse {
   return { ...response, varies: true };
 }
 
-/** How the service is now, which nobody may keep. */
+/** The current state of the service, which must not be cached. */
 function asHealth(value: unknown): PageResponse {
   return { type: JSON_TYPE, body: JSON.stringify(value), headers: [] };
 }

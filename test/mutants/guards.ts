@@ -98,8 +98,8 @@ export const CROWDS: readonly Mutant[] = [
     name: 'crowd-begun-all-at-once',
     mistake: 'whatever has arrived is begun in one turn of the event loop',
     file: 'server/http/admission/overload.ts',
-    find: 'if (isFree && this.#begun < BATCH_SIZE) {',
-    replace: 'if (isFree || this.#begun < BATCH_SIZE) {',
+    find: 'if (isFree && this.#begunInBatch < BATCH_SIZE) {',
+    replace: 'if (isFree || this.#begunInBatch < BATCH_SIZE) {',
     witnesses: [{ file: 'test/http/overload.test.ts' }],
   },
   {
@@ -116,8 +116,8 @@ export const CROWDS: readonly Mutant[] = [
       },
       {
         file: 'server/http/admission/overload.ts',
-        find: '    this.#began = performance.now();\n    this.#begun = BATCH_SIZE;',
-        replace: '    this.#had.length = 0;\n    this.#began = performance.now();\n    this.#begun = BATCH_SIZE;',
+        find: '    this.#batchBeganAt = performance.now();',
+        replace: '    this.#had.length = 0;\n    this.#batchBeganAt = performance.now();',
       },
     ],
     witnesses: [{ file: 'test/http/overload.test.ts' }],

@@ -73,8 +73,8 @@ export const READING: readonly Mutant[] = [
     name: 'stream-ahead-of-its-reader',
     mistake: 'what a slow reader does not take piles up in memory',
     file: SENDING,
-    find: 'if (!response.write(text) && !(await isTaken(response, readTimeoutMilliseconds, signal))) {',
-    replace: 'if (!response.write(text) && text === String(isTaken(response, readTimeoutMilliseconds, signal))) {',
+    find: 'if (!response.write(text) && !(await isDrained(response, readTimeoutMilliseconds, signal))) {',
+    replace: 'if (!response.write(text) && text === String(isDrained(response, readTimeoutMilliseconds, signal))) {',
     witnesses: [STREAMS_OF_HTTP],
   },
   {

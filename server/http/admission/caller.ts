@@ -12,17 +12,17 @@ import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
 import { readSessionCookie, type SentSession, sessionCookie } from './session-cookie.ts';
 
-/** What the checks of credentials need. */
+/** The parts of the service that the checks of credentials need. */
 type CredentialService = Pick<HttpService, 'gateway' | 'limits' | 'settings'>;
 
 const MAX_KEY_LENGTH = 512;
 const MAX_PROGRAM_ID_LENGTH = 255;
 
 /**
- * Identifies the caller: by its API key, or, in a sandbox without keys, as any process on this machine. Most keys were
- * looked up a moment ago, and then there is no promise to wait for.
+ * Identifies the caller: by its session, by its API key or, in a sandbox without keys, as any process on this machine.
+ * Not a promise if the key is cached, as most are.
  *
- * @throws {Refusal} unauthenticated, forbidden; whatever the gateway throws
+ * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
  */
 export function identifyCaller(
   reporter: CredentialService,
@@ -32,7 +32,7 @@ export function identifyCaller(
 ): Caller | Promise<Caller> {
   const { gateway } = reporter;
   const { authorization } = head;
-  // A key makes a new session, whatever cookie the browser still has.
+  // A new session is created with a key; a cookie that the browser still has is ignored.
   if (head.cookie !== undefined && context.operation !== 'create_session') {
     const session = identifyBySession(reporter, context, head);
     if (session !== undefined) return session;
@@ -59,7 +59,7 @@ export function identifyCaller(
   }
 }
 
-/** The caller of the session whose cookie the request has; undefined without one that counts. */
+/** The caller of the session whose cookie the request has; undefined without a usable cookie. */
 function identifyBySession(
   reporter: CredentialService,
   context: RequestContext,
@@ -77,7 +77,7 @@ function identifyBySession(
   if (session === undefined) return undefined;
   return gateway.authenticateSession(session.token, session.isActive).catch((error: unknown) => {
     if (error instanceof Refusal) {
-      // It was a page of the service that asked, which cannot remove the cookie itself.
+      // A page of the service sent the request; its script cannot remove the HttpOnly cookie.
       context.setCookie = sessionCookie(context, trustedProxies, null);
       if (error.details.saw?.refused_because !== 'session ended') reportRefusal(reporter, context, '', error);
     }
@@ -85,7 +85,7 @@ function identifyBySession(
   });
 }
 
-/** What operators look at when the database does not respond. */
+/** Whether the operation accepts an operator's key while the database does not respond. */
 function readsStatus(operation: OperationId | undefined): boolean {
   return operation === 'get_status' || operation === 'get_overview';
 }
@@ -185,7 +185,7 @@ export type ProgramChoice = string | undefined;
 /**
  * The card program of the request: that of the key, or the one in the Program-Id header.
  *
- * @throws {Refusal} forbidden, program_not_found; whatever the gateway throws
+ * @throws {Refusal} forbidden, program_not_found; the errors of the gateway
  */
 export function chooseProgram(
   gateway: Gateway,

@@ -18,7 +18,7 @@ export class Connection {
   writePendingRecord: (() => void) | undefined = undefined;
   /** Bytes received when the last response was sent. */
   bytesHandled = 0;
-  /** The address that the rate limits count it for; set when first needed. */
+  /** The caller's address, as the rate limits count it; set when first needed. */
   address: string | undefined = undefined;
   /** Whether the last response has been sent: further input is ignored. */
   ended = false;
@@ -38,8 +38,8 @@ export class Connection {
   }
 
   /**
-   * Sends the remaining output, then discards input for `lingerMilliseconds`. A socket closed with unread input is reset,
-   * and the reset can reach the caller before the response.
+   * Sends the remaining output, then discards input for `lingerMilliseconds`. A socket closed with unread input is
+   * reset, and the reset can reach the caller before the response.
    */
   end(lingerMilliseconds: number): void {
     if (this.ended) return;
@@ -62,12 +62,12 @@ export class Connection {
 /** The open connections of a server. */
 export class Connections {
   readonly #open = new Map<Duplex, Connection>();
-  #taken = 0;
+  #accepted = 0;
 
   /** Registers a new connection. */
   add(socket: Socket, lingerMilliseconds: number): void {
     const connection = new Connection(socket);
-    this.#taken += 1;
+    this.#accepted += 1;
     this.#open.set(socket, connection);
     socket.once('close', () => this.#open.delete(socket));
     // Node calls this after a response with "Connection: close".
@@ -79,8 +79,8 @@ export class Connections {
   }
 
   /** Connections accepted so far. */
-  get taken(): number {
-    return this.#taken;
+  get accepted(): number {
+    return this.#accepted;
   }
 
   all(): readonly Connection[] {

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
-// What tells a request of this machine from one of another, or of a web page.
+// Distinguishes requests of this machine from those of other machines, proxies and web pages.
 
 /** Headers that only proxies add, besides those that begin with X-Forwarded. */
-const HEADERS_OF_PROXIES: ReadonlySet<string> = new Set([
+const PROXY_HEADERS: ReadonlySet<string> = new Set([
   'forwarded',
   'via',
   'x-real-ip',
@@ -18,7 +18,7 @@ const HEADERS_OF_PROXIES: ReadonlySet<string> = new Set([
 export function headerOfProxy({ rawHeaders }: IncomingMessage): string | undefined {
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] ?? '').toLowerCase();
-    if (HEADERS_OF_PROXIES.has(name) || name.startsWith('x-forwarded')) return name;
+    if (PROXY_HEADERS.has(name) || name.startsWith('x-forwarded')) return name;
   }
   return undefined;
 }

@@ -7,8 +7,8 @@ const SAMPLES = 10;
 const MAX_SAMPLE_MILLISECONDS = 500;
 
 /**
- * Measures the event loop lag as the mean of ten samples. One long pause, such as a garbage collection, is not overload; a
- * lag that lasts for a second is.
+ * Measures the event loop lag as the mean of ten samples. One long pause, such as a garbage collection, is not
+ * overload; a lag that lasts for a second is.
  */
 export class EventLoopLag {
   readonly #lagsMilliseconds: number[] = [];
@@ -51,14 +51,14 @@ type Waiting = { readonly begin: () => void; readonly refuse: () => void; readon
 
 /**
  * Starts requests in batches. Node reads all received requests in one turn of the event loop; until the turn ends, no
- * timer runs and no database response is handled. With thousands of callers, refusing them all would take the whole turn.
- * So each turn starts one batch, and requests in progress continue between batches.
+ * timer runs and no database response is handled. With thousands of callers, refusing them all would take the whole
+ * turn. So each turn starts one batch, and requests in progress continue between batches.
  */
 export class AdmissionQueue {
   readonly #maxWaitMilliseconds: number;
   readonly #waiting: Waiting[] = [];
-  #began = 0;
-  #begun = 0;
+  #batchBeganAt = 0;
+  #begunInBatch = 0;
 
   /** Requests that have waited longer than `maxWaitMilliseconds` are refused. */
   constructor(maxWaitMilliseconds: number) {
@@ -68,13 +68,13 @@ export class AdmissionQueue {
   /** Calls `begin`, at once or in a later turn, or `refuse`. Neither may throw. */
   take(begin: () => void, refuse: () => void): void {
     const now = performance.now();
-    if (now - this.#began > BATCH_INTERVAL_MILLISECONDS) {
-      this.#began = now;
-      this.#begun = 0;
+    if (now - this.#batchBeganAt > BATCH_INTERVAL_MILLISECONDS) {
+      this.#batchBeganAt = now;
+      this.#begunInBatch = 0;
     }
     const isFree = this.#waiting.length === 0;
-    if (isFree && this.#begun < BATCH_SIZE) {
-      this.#begun += 1;
+    if (isFree && this.#begunInBatch < BATCH_SIZE) {
+      this.#begunInBatch += 1;
       begin();
       return;
     }
@@ -93,7 +93,7 @@ export class AdmissionQueue {
       setImmediate(() => this.#beginBatch());
       return;
     }
-    this.#began = performance.now();
-    this.#begun = BATCH_SIZE;
+    this.#batchBeganAt = performance.now();
+    this.#begunInBatch = BATCH_SIZE;
   }
 }

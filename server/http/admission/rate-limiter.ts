@@ -6,7 +6,7 @@ export const WINDOW_SECONDS = 10;
 const WINDOW_MILLISECONDS = WINDOW_SECONDS * 1000;
 
 /** Tolerance for rounding errors of sums of milliseconds. */
-const INEXACT = 0.001;
+const TOLERANCE = 0.001;
 
 /** Maximum number of callers in each half of the memory; an entry takes some hundred bytes. */
 const MAX_REMEMBERED_CALLERS = 100_000;
@@ -23,26 +23,26 @@ export type Allowance = {
 };
 
 /**
- * Allows each caller `rate` requests per second on average, and ten seconds' worth at once: a leaky bucket that stores one
- * number per caller (GCRA), the time at which the bucket is empty again. Extra costs of a request are charged afterwards
- * and can leave a debt, which delays the next request.
+ * Allows each caller `rate` requests per second on average, and ten seconds' worth at once: a leaky bucket that stores
+ * one number per caller (GCRA), the time at which the bucket is empty again. Extra costs of a request are charged
+ * afterwards and can leave a debt, which delays the next request.
  *
- * There are no timers. Callers are stored in two halves; once per window, and when a half is full, the newer half becomes
- * the older, and the older is dropped except for callers in debt. The others have their full allowance again by then.
+ * There are no timers. Callers are stored in two halves; once per window, and when a half is full, the newer half
+ * becomes the older, and the older is dropped except for callers in debt: the others have their full allowance again.
  */
 export class RateLimiter {
   /** Requests per window. */
   readonly quota: number;
   readonly #costMilliseconds: number;
-  readonly #most: number;
+  readonly #maxCallers: number;
   #newer = new Map<string, number>();
   #older = new Map<string, number>();
-  #turnedAt = 0;
+  #rotatedAt = 0;
 
-  constructor(rate: number, most = MAX_REMEMBERED_CALLERS) {
+  constructor(rate: number, maxCallers = MAX_REMEMBERED_CALLERS) {
     this.quota = rate * WINDOW_SECONDS;
     this.#costMilliseconds = WINDOW_MILLISECONDS / this.quota;
-    this.#most = most;
+    this.#maxCallers = maxCallers;
   }
 
   /** Number of callers in memory. */
@@ -55,8 +55,8 @@ export class RateLimiter {
     const before = this.#emptyAt(caller, now);
     const after = before + this.#costMilliseconds;
     const waitMilliseconds = after - now - WINDOW_MILLISECONDS;
-    const isRefused = waitMilliseconds > INEXACT;
-    if (isRefused) return { ...this.#allowance(before, now), isRefused, waitMilliseconds: whole(waitMilliseconds) };
+    const isRefused = waitMilliseconds > TOLERANCE;
+    if (isRefused) return { ...this.#allowance(before, now), isRefused, waitMilliseconds: roundUp(waitMilliseconds) };
     this.#newer.set(caller, after);
     return this.#allowance(after, now);
   }
@@ -71,31 +71,31 @@ export class RateLimiter {
   #allowance(emptyAt: number, now: number): Allowance {
     const remaining = Math.max(
       0,
-      Math.floor((WINDOW_MILLISECONDS - (emptyAt - now)) / this.#costMilliseconds + INEXACT),
+      Math.floor((WINDOW_MILLISECONDS - (emptyAt - now)) / this.#costMilliseconds + TOLERANCE),
     );
-    return { isRefused: false, remaining, fullAfterMilliseconds: whole(emptyAt - now), waitMilliseconds: 0 };
+    return { isRefused: false, remaining, fullAfterMilliseconds: roundUp(emptyAt - now), waitMilliseconds: 0 };
   }
 
   #emptyAt(caller: string, now: number): number {
-    if (now - this.#turnedAt >= WINDOW_MILLISECONDS || this.#newer.size >= this.#most) this.#turn(now);
+    if (now - this.#rotatedAt >= WINDOW_MILLISECONDS || this.#newer.size >= this.#maxCallers) this.#rotate(now);
     return Math.max(now, this.#newer.get(caller) ?? this.#older.get(caller) ?? 0);
   }
 
-  #turn(now: number): void {
+  #rotate(now: number): void {
     const newer = this.#newer;
     for (const [caller, emptyAt] of this.#older) {
-      if (newer.size >= this.#most) break;
+      if (newer.size >= this.#maxCallers) break;
       if (emptyAt > now && !newer.has(caller)) newer.set(caller, emptyAt);
     }
     this.#older = newer;
     this.#newer = new Map();
-    this.#turnedAt = now;
+    this.#rotatedAt = now;
   }
 }
 
 /** Rounds up to whole milliseconds, ignoring rounding errors. */
-function whole(milliseconds: number): number {
-  return Math.ceil(milliseconds - INEXACT);
+function roundUp(milliseconds: number): number {
+  return Math.ceil(milliseconds - TOLERANCE);
 }
 
 /** What a limit counts: the requests of one address, or those with one key. */
@@ -110,8 +110,8 @@ export type RateStatus = readonly {
 
 /**
  * The address that the limits count a request for: an IPv4 address, or the first 64 bits of an IPv6 address, because a
- * caller usually has all addresses of a /64. Each trusted proxy appends the address of its caller to X-Forwarded-For, so the
- * caller of the outermost one is `trustedProxies` from the end. Without a usable entry, the address of the connection counts.
+ * caller usually has all addresses of a /64. Each trusted proxy appends its caller's address to X-Forwarded-For, so the
+ * caller of the outermost one is `trustedProxies` from the end. Without a usable entry, the connection's address counts.
  */
 export function callerAddress(
   connected: string | undefined,

@@ -8,7 +8,7 @@ import { callerAddress, type Policy, RateLimiter, type RateStatus, WINDOW_SECOND
 /** Extra cost of a refused credential, in requests: guessing keys gets a tenth of the rate. */
 const REFUSED_CREDENTIAL_COST = 9;
 
-/** Sessions per second that one key makes, averaged over ten seconds: each is an entry of the audit log, for ever. */
+/** Maximum sessions per second of one key, averaged over ten seconds: each is a permanent entry of the audit log. */
 const SIGN_INS_PER_SECOND = 2;
 
 /** Extra cost of a page, in requests: pages are large and need no key. */
@@ -21,14 +21,14 @@ const SEARCH_COST = 40;
 const BYTES_PER_REQUEST = 1024;
 
 /**
- * Concurrent exports of one card program, where key limits are on. Each export holds a page in memory and a place in the
- * export queue for as long as its reader likes, so without a limit one program could exhaust both.
+ * Concurrent exports of one card program if key limits are on. Each export occupies a page of memory and a place in the
+ * export queue until its caller has read it, so that without a limit one program could exhaust both.
  */
 const MAX_CONCURRENT_EXPORTS = 20;
 
 /**
- * The limits of a process: requests of one address, before anything is known of them, and requests with one key. Where
- * a rate is 0, requests are not counted and have no RateLimit headers. Each process counts for itself.
+ * The limits of a process: requests from one address, before their caller is identified, and requests with one key.
+ * With a rate of 0, requests are not counted and have no RateLimit headers. Each process counts separately.
  */
 export class RateLimits {
   readonly #ofAddress: RateLimiter | undefined;
@@ -66,12 +66,12 @@ export class RateLimits {
    */
   admitCaller(context: RequestContext, caller: Caller): void {
     if (this.#ofKey === undefined || !('keyId' in caller)) return;
-    const addressLimitRefusal = count(context, 'key', this.#ofKey, caller.keyId);
-    if (addressLimitRefusal !== undefined) throw addressLimitRefusal;
+    const refusal = count(context, 'key', this.#ofKey, caller.keyId);
+    if (refusal !== undefined) throw refusal;
   }
 
   /**
-   * Counts a session that a key makes, also where the rates are 0.
+   * Counts a session that a key creates, even if the rates are 0.
    *
    * @throws {Refusal} rate_limited
    */
@@ -107,12 +107,12 @@ export class RateLimits {
   admitExport({ response }: RequestContext, programId: string): void {
     // For a closed response there is no further close event.
     if (this.#ofKey === undefined || response.closed) return;
-    const underWay = this.#exports.get(programId) ?? 0;
-    if (underWay >= MAX_CONCURRENT_EXPORTS) {
+    const inProgress = this.#exports.get(programId) ?? 0;
+    if (inProgress >= MAX_CONCURRENT_EXPORTS) {
       const message = `This card program already has ${MAX_CONCURRENT_EXPORTS} exports in progress. Retry when one has ended.`;
       throw new Refusal('rate_limited', message, { endsIn: 1000 });
     }
-    this.#exports.set(programId, underWay + 1);
+    this.#exports.set(programId, inProgress + 1);
     response.once('close', () => {
       const left = (this.#exports.get(programId) ?? 1) - 1;
       if (left === 0) this.#exports.delete(programId);

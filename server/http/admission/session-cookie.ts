@@ -3,33 +3,33 @@ import type { RequestContext } from '../request-context.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopback.ts';
 
-// Invariant: The cookie of a session counts only for pages of the service itself, and only over HTTPS or on its
+// Invariant: The cookie of a session is accepted only from pages of the service itself, and only over HTTPS or on its
 //   machine
 // Tested by: `test/security/csrf.test.ts`, `test/mutants/sessions.ts`
 
 /** The cookie of a session, over HTTPS: its prefix keeps other hosts, and pages without TLS, from setting it. */
 const NAME = '__Host-console';
 
-/** The same on this machine without TLS, with the port: cookies ignore ports, and two services must not share one. */
+/** The cookie's name on this machine without TLS, before the port: cookies ignore ports, and services must not share one. */
 const LOOPBACK_NAME = 'console-';
 
-/** How a request came: over TLS to a trusted proxy, or on this machine. Any other way a session could be read on the network. */
+/** How a request arrived: over TLS to a trusted proxy, or on this machine. Otherwise the network could read the session. */
 type Transport = { readonly name: string; readonly origin: string; readonly attributes: string };
 
 /** What a request says about its session. */
 export type SentSession = {
   readonly token: string;
-  /** Whether somebody does something, or an open page asks what is new. */
+  /** Whether the user did something; false if an open page polls in the background. */
   readonly isActive: boolean;
 };
 
 /**
- * The session of a request: its cookie, if that counts.
+ * The session of a request: its cookie, if it is accepted.
  *
- * The browser adds the cookie to whatever causes a request, so the cookie alone proves nothing. It counts only if the
- * browser says that a page of this very origin asked (Sec-Fetch-Site, else the Origin), and with the header Console, which
- * no form, link or image can send, and no page of another origin without asking first, which is never allowed. Undefined
- * for a request without it in a sandbox that takes requests without any credentials: there, it counts like those.
+ * Browsers add the cookie to every request, whatever page or link causes it, so the cookie alone proves nothing. It is
+ * accepted only if the browser says that a page of the same origin sent the request (Sec-Fetch-Site, else Origin), and
+ * only with the header Console, which no form, link or image can send, and a page of another origin only after a
+ * preflight request, which is always refused. A sandbox without keys ignores a cookie without that header: undefined.
  *
  * @throws {Refusal} unauthenticated
  */
@@ -63,8 +63,8 @@ export function readSessionCookie(
 }
 
 /**
- * Refuses to give a session to a request that did not come over HTTPS, and was not sent on this machine, or that a page of
- * another origin sent.
+ * Refuses a new session to a request that arrived neither over HTTPS nor on this machine, or that a page of another
+ * origin sent.
  *
  * @throws {Refusal} forbidden
  */
@@ -82,7 +82,7 @@ export function refuseClearText(context: RequestContext, head: RequestHead, trus
     throw new Refusal('forbidden', 'A session can be made only by pages of the service itself.');
 }
 
-/** The Set-Cookie header for a new token, or that removes the cookie. */
+/** The Set-Cookie header that sets a new token, or removes the cookie if the token is null. */
 export function sessionCookie(context: RequestContext, trustedProxies: number, token: string | null): string {
   const { head } = context;
   const transport = head === undefined ? undefined : transportOf(context, head, trustedProxies);
@@ -113,8 +113,8 @@ function loopbackName(host: string): string {
 }
 
 /**
- * Whether a request came over HTTPS, as the outermost trusted proxy says of its own connection; what comes
- * before it in the header was sent by the caller.
+ * Whether a request arrived over HTTPS, according to the outermost trusted proxy. The caller itself may have sent
+ * earlier entries of the header.
  */
 export function isForwardedAsHttps({ request }: RequestContext, trustedProxies: number): boolean {
   const sent = request.headers['x-forwarded-proto'];
@@ -133,7 +133,7 @@ function isFromOwnPage({ fetchSite, origin }: RequestHead, transport: Transport)
 
 type Cookie = { readonly name: string; readonly value: string };
 
-/** The cookies in a Cookie header that a session of this host can have. */
+/** The cookies in a Cookie header whose names are those of this host's sessions. */
 function cookiesOf(header: string, host: string): readonly Cookie[] {
   const names = [NAME, loopbackName(host)];
   return header.split(';').flatMap((pair) => {

@@ -19,7 +19,7 @@ export function beginWaiting(context: RequestContext, maxMilliseconds: number, a
   context.abandon = abandon;
 }
 
-/** Notes that a request waits no longer; false when it was abandoned, and has its response. */
+/** Notes that a request no longer waits; false if it was abandoned, and so already has a response. */
 export function endWaiting(context: RequestContext): boolean {
   context.abandon = undefined;
   return !context.isAbandoned;
@@ -46,7 +46,7 @@ export function withTimeout<Value>(
   });
 }
 
-/** Counts the requests that have waited longer than `lateAfterMilliseconds`. Streams do not count: they wait for their readers. */
+/** Counts the requests that wait for longer than `lateAfterMilliseconds`, except streams, which wait for their readers. */
 export function countLateRequests(active: ReadonlySet<RequestContext>, lateAfterMilliseconds: number): number {
   const now = performance.now();
   let late = 0;
@@ -79,8 +79,8 @@ export function abandonOverdue(active: ReadonlySet<RequestContext>, readTimeoutM
 }
 
 /*
- * Timeouts of connections. After a pause of the process, timers run before sockets are read, so a request that has arrived
- * in time looks late. Received input is therefore read before a connection is closed.
+ * Timeouts of connections. After a pause of the process, timers run before sockets are read, so a request that has
+ * arrived in time looks late. Received input is therefore read before a connection is closed.
  */
 
 /** Turns of the event loop for reading received input; one is enough for a thousand connections. */
@@ -100,8 +100,8 @@ export async function closeIdleConnection(service: HttpService, socket: Duplex):
 
 /**
  * Refuses a request that has not arrived completely in time. If received input had not been read yet, the request gets
- * `headTimeoutMilliseconds` more, once, so that slowly sending callers gain nothing. A connection on which nothing was ever
- * sent, such as one that a browser opens in advance, carries no request: it is closed without an error.
+ * `headTimeoutMilliseconds` more, once, so that slowly sending callers gain nothing. A connection on which nothing was
+ * ever sent, such as one that a browser opens in advance, carries no request: it is closed without an error.
  */
 export async function timeOutRequest(service: HttpService, error: Error, socket: Duplex): Promise<void> {
   const connection = service.connections.of(socket);

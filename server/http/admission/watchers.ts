@@ -4,22 +4,22 @@ import type { RequestContext } from '../request-context.ts';
 /** How a request watches: with a stream, or with a response that waits for the next event. */
 export type WatchKind = 'stream' | 'wait';
 
-type Limit = { readonly ofOne: number; readonly ofAll: number };
+type Limit = { readonly perProgram: number; readonly inTotal: number };
 
 /**
- * How many watchers one card program, or all operators together, and the whole process may have. An open stream costs a
- * connection and some memory, and every event of its program is read for it once more; one stream for each process of a
- * program is enough. Waits are requests of clients that wait in turns, and their clients may be many.
+ * Maximum watchers of one card program (or of all operators together), and of the whole process. An open stream costs a
+ * connection, some memory, and a further read of every event of its program; a program needs one stream for each of its
+ * processes. Waits are shorter, and a program may have many clients that wait.
  */
 const LIMITS: Readonly<Record<WatchKind, Limit>> = {
-  stream: { ofOne: 10, ofAll: 2_000 },
-  wait: { ofOne: 100, ofAll: 4_000 },
+  stream: { perProgram: 10, inTotal: 2_000 },
+  wait: { perProgram: 100, inTotal: 4_000 },
 };
 
-/** Time after which a refused watcher may find a free place. */
+/** The Retry-After of a refused watcher. */
 const RETRY_MILLISECONDS = 1_000;
 
-/** Requests that watch for events. Nearly all of their time nothing happens, so they count neither as load nor as late. */
+/** Requests that watch for events. They are idle nearly all of the time, so they count neither as load nor as late. */
 export class Watchers {
   readonly #counts: Readonly<Record<WatchKind, Map<string, number>>> = { stream: new Map(), wait: new Map() };
   readonly #totals: Record<WatchKind, number> = { stream: 0, wait: 0 };
@@ -32,8 +32,8 @@ export class Watchers {
   }
 
   /**
-   * Counts a watcher until its response ends. The signal aborts then, when the caller sends the end of its input, which
-   * nobody does who still reads, and when the service stops: at once, if it is stopping.
+   * Counts a watcher until its response ends. The signal aborts when the response ends, when the caller half-closes the
+   * connection, as no caller does that still reads, and when the service stops (at once if it is stopping already).
    *
    * @throws {Refusal} rate_limited, service_unavailable
    */
@@ -56,7 +56,7 @@ export class Watchers {
     return controller.signal;
   }
 
-  /** Ends every watch, and each that is still to come. */
+  /** Ends all watches, and later ones at once. */
   endAll(): void {
     this.#isEnding = true;
     for (const controller of this.#open) controller.abort();
@@ -65,9 +65,9 @@ export class Watchers {
   #enter(who: string, kind: WatchKind): () => void {
     const counts = this.#counts[kind];
     const count = counts.get(who) ?? 0;
-    const { ofOne, ofAll } = LIMITS[kind];
-    if (count >= ofOne) throw tooMany(who, kind, ofOne);
-    if (this.#totals[kind] >= ofAll) {
+    const { perProgram, inTotal } = LIMITS[kind];
+    if (count >= perProgram) throw tooMany(who, kind, perProgram);
+    if (this.#totals[kind] >= inTotal) {
       const what = kind === 'stream' ? 'open streams' : 'requests that wait for events';
       throw new Refusal('service_unavailable', `The service has too many ${what}.`);
     }
@@ -82,9 +82,9 @@ export class Watchers {
   }
 }
 
-function tooMany(who: string, kind: WatchKind, most: number): Refusal {
+function tooMany(who: string, kind: WatchKind, max: number): Refusal {
   const whose = who === '' ? 'Operators already have' : 'This card program already has';
-  const what = kind === 'stream' ? `${most} open streams` : `${most} requests that wait for events`;
+  const what = kind === 'stream' ? `${max} open streams` : `${max} requests that wait for events`;
   const message = `${whose} ${what}. Retry when one has ended.`;
   return new Refusal('rate_limited', message, { endsIn: RETRY_MILLISECONDS });
 }

@@ -9,7 +9,7 @@ import { closingRefusal } from '../service.ts';
 import { EVENT_STREAM } from '../wire/event-stream.ts';
 import { sendError } from '../wire/reply.ts';
 
-/** Carries out the operation, unless the service is stopping. After the time limit the caller gets an error, and the reply is dropped. */
+/** Runs the operation, unless the service is closing. At its time limit the caller gets an error; a later reply is dropped. */
 export async function carryOut(request: OperationRequest): Promise<void> {
   const { service, context, id } = request;
   const { gateway, settings } = service;
@@ -25,7 +25,7 @@ export async function carryOut(request: OperationRequest): Promise<void> {
   if (endWaiting(context)) request.reply = reply;
 }
 
-/** What the handler gets. */
+/** The call that the handler receives. */
 function callOf(request: OperationRequest): AnyCall {
   const { service, context, operation, body, sent, fields, idempotencyKey } = request;
   return {
@@ -46,7 +46,7 @@ function callOf(request: OperationRequest): AnyCall {
   };
 }
 
-/** What is asked for with `Accept: text/event-stream`; undefined where JSON is. */
+/** The stream requested with `Accept: text/event-stream`; undefined if JSON is preferred. */
 function readStreamRequest({ request }: RequestContext): StreamRequest | undefined {
   const { accept, 'last-event-id': lastEventId } = request.headers;
   if (!prefersToJson(accept, [EVENT_STREAM])) return undefined;

@@ -6,7 +6,7 @@ import { refuseClearText } from '../admission/session-cookie.ts';
 import { withTimeout } from '../admission/timeouts.ts';
 import type { OperationRequest } from '../operation-request.ts';
 
-/** Finds who is calling; a refused credential counts towards the limits of its address. */
+/** Identifies the caller. A refused credential is charged to its address. */
 export function findCaller(request: OperationRequest): Promise<void> | undefined {
   const { service, context, head, identifiedBy } = request;
   const accept = (caller: Caller): void => {
@@ -30,7 +30,7 @@ export function findCaller(request: OperationRequest): Promise<void> | undefined
   return withTimeout(context, timeLeft(request), caller.then(accept, refuse));
 }
 
-/** Refuses what the caller may not do; a session begins over TLS only. */
+/** Refuses an operation that the caller may not use, and a new session without TLS. */
 export function checkScope({ service, context, head, caller, operation }: OperationRequest): undefined {
   requireScope(service, context, head, caller, operation);
   if (operation.id !== 'create_session') return;
@@ -53,7 +53,7 @@ export function findProgram(request: OperationRequest): Promise<void> | undefine
   return withTimeout(context, timeLeft(request), program.then(accept));
 }
 
-/** How long the caller and the program may still be looked for, in milliseconds. */
+/** The time left to identify the caller and find the program, in milliseconds. */
 function timeLeft({ service, identifiedBy }: OperationRequest): number {
   return Math.max(0, identifiedBy + service.settings.operationGraceMilliseconds - performance.now());
 }

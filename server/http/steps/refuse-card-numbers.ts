@@ -9,11 +9,11 @@ import type { AmountAsSent } from '../../../domain/ledger/money.ts';
 import type { OperationRequest } from '../operation-request.ts';
 
 /**
- * Refuses a request with a card number in its path, query, headers or body, before the operation starts: so a card number is
- * never stored, not even as an idempotency key. The caller's Request-Id is not stored and not checked here; `clientRequestId`
- * never returns one with a card number.
+ * Refuses a request with a card number in its path, query, headers or body before the operation starts, so that a card
+ * number is never stored, not even as an idempotency key. The caller's Request-Id is not checked: it is never stored,
+ * and `clientRequestId` never returns one with a card number.
  *
- * @throws {Refusal} card_number_refused, or invalid_amount where the amount is none either
+ * @throws {Refusal} card_number_refused, or invalid_amount if the amount is invalid as well
  */
 export function refuseCardNumbers({ operation, head, parameters, sent, fields }: OperationRequest): undefined {
   const problem =

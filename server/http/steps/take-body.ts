@@ -2,12 +2,12 @@ import { Refusal } from '../../../domain/refusal.ts';
 import type { OperationRequest } from '../operation-request.ts';
 import { type BodyLabel, type ReceivedBody, readBodyLabel, receiveBody, refuseForm } from '../wire/body.ts';
 
-/** Receives the body, and refuses a form and what is too large. */
+/** Receives the body. Refuses a form, and a body that is too large. */
 export function takeBody(request: OperationRequest): Promise<void> | undefined {
   const { context, operation, head } = request;
   if (operation.body === undefined) return undefined;
   const label = readBodyLabel(head, operation.method);
-  // Node reports the head before it has read the body, which usually came with it.
+  // Node emits the request before it has read the body, which usually arrived with the head.
   if (!context.request.complete) return Promise.resolve().then(() => receive(request, label));
   return receive(request, label);
 }

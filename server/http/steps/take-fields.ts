@@ -15,7 +15,7 @@ export function takeIdempotencyKey(request: OperationRequest): undefined {
   context.idempotencyKey = request.idempotencyKey ?? undefined;
 }
 
-/** Reads path, query and body against the definition of the operation. */
+/** Reads path, query and body, and validates them against the definition of the operation. */
 export function takeFields(request: OperationRequest): undefined {
   const { service, context, id, operation, parameters } = request;
   context.isSandbox = service.gateway.mode === 'sandbox';
@@ -27,7 +27,7 @@ export function takeFields(request: OperationRequest): undefined {
   context.fields = request.fields;
 }
 
-/** No id has control characters, and PostgreSQL could not even look up some of them. */
+/** No id contains control characters, and PostgreSQL rejects U+0000 in text. */
 function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(parameters)) {
     for (let at = 0; at < value.length; at += 1) {
@@ -61,8 +61,8 @@ function readSent(id: OperationId, context: RequestContext, body: Buffer | undef
 }
 
 /**
- * The fields of body or query. Unknown fields are ignored and named, unless they were probably meant for a field that the
- * operation has.
+ * The fields of body or query. Unknown fields are ignored and listed in the response, unless they look like a mistake
+ * for a field of the operation.
  */
 function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly<Record<string, unknown>> {
   const operation: Operation = OPERATIONS[id];

@@ -10,8 +10,8 @@ export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; 
 
 /**
  * Receives a body of at most `maxBodyBytes` bytes; one that has arrived already is returned at once. Up to
- * `maxDiscardedBytes` of a larger body are read and discarded, so that the caller has finished sending when the response
- * arrives; then the connection closes.
+ * `maxDiscardedBytes` of a larger body are read and discarded, so that the caller has finished sending when the
+ * response arrives; then the connection closes.
  *
  * @throws {Refusal} when the body is cut short; {@link CallerGone}
  */
@@ -47,7 +47,7 @@ export function receiveBody(
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Whether all of a body is in memory and none of it was read. A stream with listeners would take several times as long. */
+/** Whether the whole body is in memory and unread. Listening to the stream instead would take several times as long. */
 function hasArrived(context: RequestContext): boolean {
   const { request, connection } = context;
   return (
@@ -81,11 +81,11 @@ function tooSlow(): Refusal {
   return new Refusal('request_timeout', 'The body did not arrive in time.');
 }
 
-/** Reads a body. Resolves to true at its end, and to false after `most` bytes; the rest is discarded. */
-function readToEnd(context: RequestContext, most: number, take: (chunk: Buffer) => void): Promise<boolean> {
+/** Reads a body. Resolves to true at its end, and to false after `maxBytes`; the rest is discarded. */
+function readToEnd(context: RequestContext, maxBytes: number, take: (chunk: Buffer) => void): Promise<boolean> {
   const { request, response, connection } = context;
   return new Promise((resolve, reject) => {
-    let left = most;
+    let left = maxBytes;
     const onData = (chunk: Buffer): void => {
       left -= chunk.length;
       take(chunk);
@@ -121,8 +121,8 @@ function readToEnd(context: RequestContext, most: number, take: (chunk: Buffer) 
 export type BodyLabel = 'json' | 'form';
 
 /**
- * What the headers say about the body. Without a Content-Type it is JSON. With that of a form it may be JSON too: the first
- * byte of the body tells.
+ * The media type of the body by its headers; JSON without a Content-Type. A body with the type of a form may still be
+ * JSON, which {@link refuseForm} checks by its first byte.
  *
  * @throws {Refusal} unsupported_media_type
  */

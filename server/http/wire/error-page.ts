@@ -7,23 +7,23 @@ import type { HttpService } from '../service.ts';
 import { isStray } from '../stray-requests.ts';
 import type { ErrorResponse, HeaderList } from './error-response.ts';
 
-/** What people get instead of an error record. */
+/** The HTML page that is sent to browsers instead of an error record. */
 export type ErrorPage = { readonly type: string; readonly body: string; readonly headers: HeaderList };
 
-/** Most of a path that a page shows. */
+/** Maximum characters of a path that the page shows. */
 const MAX_PATH_LENGTH = 200;
 
-/** Paths of data, also where a browser asks for them. */
+/** Paths of data files, for which browsers get the record as well. */
 const DATA = /\.(?:json|md)$/;
 
-/** Whether the Accept header decides between the record and a page: somebody looks for a page, at a path where nothing is. */
+/** Whether the Accept header decides between the record and a page: for a stray GET or HEAD of an unknown path. */
 export function hasErrorPage(context: RequestContext, { report }: ErrorResponse): boolean {
   const { method } = context.request;
   const isRead = method === 'GET' || method === 'HEAD';
   return report.code === 'route_not_found' && isRead && isStray(context, report.code) && !DATA.test(context.path);
 }
 
-/** The page for people, where the request asks for one. */
+/** The HTML page, if the request prefers HTML. */
 export function errorPage(
   { version, supportContact, gateway }: HttpService,
   { path, request }: RequestContext,

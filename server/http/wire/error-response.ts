@@ -25,7 +25,7 @@ export type ErrorResponse = {
   readonly report: ErrorReport;
 };
 
-/** What error responses need of the service: the support contact, the error log and what listens to responses. */
+/** The parts of the service that error responses need: the support contact, the error log and the listener of responses. */
 export type ErrorReporter = {
   readonly supportContact: string;
   readonly onError: ((report: ErrorReport) => void) | undefined;
@@ -148,7 +148,7 @@ function compose(
     type,
     message,
     moneyMoved: fault.moneyMoved,
-    // What was to be done with a transfer is found by it, too.
+    // Errors of operations on a transfer are found by its id, too.
     transferId: fault.transferId ?? sent.parameters?.transfer_id,
     saw: details.saw,
     field: details.field,
@@ -191,7 +191,7 @@ function retryAfterSeconds(fault: { readonly code: string; readonly details: Ref
   return endsIn === undefined ? undefined : Math.max(1, Math.ceil(endsIn / 1000));
 }
 
-/** Headers that speak of the request, on errors and successes alike. */
+/** Headers about the request, on errors and successes alike. */
 export function contextHeaders(context: RequestContext): HeaderList {
   const headers: [string, string][] = [];
   const clientId = clientRequestId(context.request);
@@ -220,10 +220,10 @@ function percentEncoded(name: string): string {
   return encodeURIComponent(name.toWellFormed());
 }
 
-/** The most characters of a header that holds text of the caller. */
+/** Maximum characters of the caller's text in a header, before it is percent-encoded. */
 const MAX_HEADER_LENGTH = 300;
 
-/** Text that can stand in a header: printable ASCII as it is, everything else percent-encoded. */
+/** Text for a header, cut to {@link MAX_HEADER_LENGTH}: printable ASCII unchanged, all else percent-encoded. */
 export function headerSafe(text: string): string {
   if (text.length <= MAX_HEADER_LENGTH && !/[^\x20-\x7e]/.test(text)) return text;
   return text
@@ -232,7 +232,7 @@ export function headerSafe(text: string): string {
     .replaceAll(/[^\x20-\x7e]/gu, percentEncoded);
 }
 
-/** Reports to the error log, unless it was a guess. A failure of the log never fails the response. */
+/** Reports to the error log, unless the request was stray. A failure of the log never fails the response. */
 export function reportError(reporter: ErrorReporter, report: ErrorReport): void {
   if (report.isStray) return;
   try {

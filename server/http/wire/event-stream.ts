@@ -12,15 +12,15 @@ import { writeHead } from './reply.ts';
 /** The media type of Server-Sent Events, which are always UTF-8. */
 export const EVENT_STREAM = 'text/event-stream';
 
-/** What ends a stream besides its reader: `signal` when the service stops, and a key that is no longer valid. */
+/** What ends a stream besides its reader: `signal` aborts when the service stops, `checkKey` throws for an invalid key. */
 export type StreamEnds = { readonly signal: AbortSignal; readonly checkKey: () => void | Promise<void> };
 
 /**
- * Sends a stream of Server-Sent Events until its reader disconnects or reads nothing for a while, its key becomes invalid, or
- * the service stops. The reader resumes with the last `id` that it has read, so an end loses nothing.
+ * Sends a stream of Server-Sent Events until its reader disconnects or reads nothing for a while, its key becomes
+ * invalid, or the service stops. The reader resumes after the last `id` that it has read, so that no event is lost.
  *
- * While the database fails the stream stays open, and goes on from where it was: to reconnect would not help, and browsers
- * give up a stream when they reconnect to an error.
+ * While the database fails, the stream stays open, and later continues where it was: to reconnect would not help, and
+ * browsers give up a stream if the response to a reconnection is an error.
  */
 export async function sendStream(
   service: HttpService,
@@ -36,7 +36,7 @@ export async function sendStream(
   context.isStreamed = true;
   writeHead(service, context, 200, headers, 'no-cache, no-store');
   if (request.method !== 'HEAD') {
-    const end = await new Sending(service, context, stream, ends).run();
+    const end = await new StreamSender(service, context, stream, ends).run();
     if (end !== '' && !response.destroyed) response.write(`: ${end}\n\n`);
   }
   if (!response.destroyed) response.end();
@@ -44,7 +44,7 @@ export async function sendStream(
 }
 
 /** One stream while it is sent. */
-class Sending {
+class StreamSender {
   readonly #service: HttpService;
   readonly #context: RequestContext;
   readonly #stream: LiveStream;
@@ -68,15 +68,15 @@ class Sending {
         text = await this.#next();
         this.#isFailing = false;
       } catch (error) {
-        // What is refused now would be refused again: the reader reconnects, and gets the error record.
+        // A retry would be refused again: the reader reconnects, and gets the error record.
         if (error instanceof Refusal) return error.message.replaceAll(/\s+/g, ' ');
-        text = await this.#rest(error);
+        text = await this.#pauseAfter(error);
       }
     }
     return '';
   }
 
-  /** Waits for the next events, for as long as the reader may hear nothing. The key is checked before they are read. */
+  /** Reads the next events, or waits for them until a pulse is due. Checks the key before each read. */
   async #next(): Promise<string> {
     const { signal, checkKey } = this.#ends;
     await checkKey();
@@ -86,7 +86,7 @@ class Sending {
     return this.#pulse();
   }
 
-  async #rest(error: unknown): Promise<string> {
+  async #pauseAfter(error: unknown): Promise<string> {
     if (!this.#isFailing) reportError(this.#service, composeErrorResponse(error, this.#context, this.#service).report);
     this.#isFailing = true;
     const { signal } = this.#ends;
@@ -102,14 +102,14 @@ class Sending {
     return Math.max(0, this.#sentAt + this.#service.settings.streamPulseMilliseconds - performance.now());
   }
 
-  /** Sends text, and waits until the reader has taken it; false when the stream ends. */
+  /** Sends text, and waits until the reader has received it; false when the stream ends. */
   async #send(text: string): Promise<boolean> {
     const { response, connection } = this.#context;
     const { signal } = this.#ends;
     if (text !== '' && !response.destroyed && !signal.aborted) {
       this.#sentAt = performance.now();
       const { readTimeoutMilliseconds } = this.#service.settings;
-      if (!response.write(text) && !(await isTaken(response, readTimeoutMilliseconds, signal))) {
+      if (!response.write(text) && !(await isDrained(response, readTimeoutMilliseconds, signal))) {
         connection.socket.destroy();
         return false;
       }
@@ -118,18 +118,18 @@ class Sending {
   }
 }
 
-/** Whether the reader takes what was written in time; what is left when the service stops, or the reader is gone, is not waited for. */
-function isTaken(response: ServerResponse, milliseconds: number, signal: AbortSignal): Promise<boolean> {
+/** False if the reader does not read the written text in time; true at once if the service stops or the reader disconnects. */
+function isDrained(response: ServerResponse, milliseconds: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    const end = (taken: boolean): void => {
+    const end = (isInTime: boolean): void => {
       clearTimeout(timer);
-      response.off('drain', onTaken).off('close', onTaken);
-      signal.removeEventListener('abort', onTaken);
-      resolve(taken);
+      response.off('drain', onDrained).off('close', onDrained);
+      signal.removeEventListener('abort', onDrained);
+      resolve(isInTime);
     };
-    const onTaken = (): void => end(true);
+    const onDrained = (): void => end(true);
     const timer = setTimeout(() => end(false), milliseconds);
-    response.on('drain', onTaken).on('close', onTaken);
-    signal.addEventListener('abort', onTaken);
+    response.on('drain', onDrained).on('close', onDrained);
+    signal.addEventListener('abort', onDrained);
   });
 }

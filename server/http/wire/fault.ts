@@ -15,17 +15,17 @@ import type { RequestContext } from '../request-context.ts';
 export type Fault = {
   readonly code: ErrorCode;
   readonly entry: ErrorDefinition;
-  /** Whole sentences for the caller; the one that sends to support is added later. */
+  /** Whole sentences for the caller; the one that refers to support is added later. */
   readonly message: string;
   readonly details: RefusalDetails;
-  /** Undefined when the operation cannot move money, nor tries what would. */
+  /** Undefined if the operation neither moves money nor is a dry run of one that does. */
   readonly moneyMoved: MoneyMoved | undefined;
   readonly transferId: string | undefined;
-  /** What was thrown, when the fault is ours. */
+  /** What was thrown; null if it was a refusal. */
   readonly cause: unknown;
 };
 
-/** What has become known of a request: enough to say what a fault of it means. */
+/** The parts of a request that decide what its fault means. */
 export type KnownRequest = Pick<RequestContext, 'operation' | 'begun' | 'idempotencyKey'>;
 
 /**
@@ -54,7 +54,7 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   return { code, entry, message, details: {}, moneyMoved, transferId, cause: thrown ?? new Error(String(thrown)) };
 }
 
-/** What a response of the operation says: a dry run moves no money, whatever happens, and other operations say nothing. */
+/** The Money-Moved of a response: always 'no' for a dry run, and undefined for an operation that never moves money. */
 function movedBy(operation: OperationId | undefined, known: MoneyMoved): MoneyMoved | undefined {
   if (operation === undefined || !saysIfMoneyMoved(operation)) return undefined;
   return movesMoney(operation) ? known : 'no';
@@ -89,7 +89,7 @@ function failureMessage(
   return `${outcome} ${howToFindOut(operation, transferId, idempotencyKey)}`;
 }
 
-/** What to do about an outcome that is not known: with a key, or where it does no harm, the request is sent again. */
+/** What to do about an unknown outcome: send the request again if it has a key or is harmless to repeat, else look it up. */
 function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
   const transfers = OPERATIONS.list_transfers.path;
   if (operation === 'update_card') return 'Send exactly the same request again: a card is closed once.';

@@ -35,8 +35,8 @@ const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, message: string
 };
 
 /**
- * Responds to what Node's parser could not read (`clientError`). Pending responses of the connection are sent first:
- * a fault in the body of the last request is the response to it; a fault after it gets a separate response.
+ * Responds to input that Node's parser rejects (`clientError`), after pending responses of the connection. An error in
+ * the body of the last request is the response to that request; an error after it gets a separate response.
  */
 export function respondToParserError(service: HttpService, error: ParserError, socket: Duplex): void {
   const connection = service.connections.of(socket);

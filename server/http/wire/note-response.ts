@@ -7,14 +7,14 @@ import type { ResponseEntry } from '../response-entry.ts';
 import { isStray } from '../stray-requests.ts';
 import type { ErrorReporter } from './error-response.ts';
 
-// Invariant: Every response is counted once, whatever ends it
+// Invariant: Every response is counted once, however it ends
 // Kept by: `noteResponse`
 // Tested by: `test/metrics/metrics.test.ts`
 
 type Listener = Pick<ErrorReporter, 'onResponse'>;
 type Known = Pick<ErrorReport, 'code' | 'moneyMoved'>;
 
-/** Gives the entry of a response to whoever listens, once for each request. Where nobody listens it costs nothing. */
+/** Passes the entry of a response to the listener, once for each request. Does nothing without a listener. */
 export function noteResponse(
   { onResponse }: Listener,
   context: RequestContext,
@@ -24,7 +24,7 @@ export function noteResponse(
   if (onResponse === undefined || context.isNoted) return;
   context.isNoted = true;
   const { operation, caller } = context;
-  give(onResponse, {
+  notify(onResponse, {
     requestId: context.requestId,
     method: context.request.method,
     path: context.pattern ?? (operation && OPERATIONS[operation].path),
@@ -42,8 +42,8 @@ export function noteResponse(
 }
 
 /**
- * Gives the entry of a request whose connection has closed and that has none: its caller gave it up, or a route wrote its
- * response without the functions of this folder.
+ * Passes the entry of a closed request that has had none: its caller disconnected, or a route wrote its response
+ * without the functions of this folder.
  */
 export function noteUnnoted(listener: Listener, context: RequestContext): void {
   if (listener.onResponse === undefined || context.isNoted) return;
@@ -53,10 +53,10 @@ export function noteUnnoted(listener: Listener, context: RequestContext): void {
   noteResponse(listener, context, response.headersSent ? response.statusCode : undefined, error);
 }
 
-/** Gives the entry of a response to bytes that are not an HTTP request. */
+/** Passes the entry of a response to bytes that are not an HTTP request. */
 export function noteBare({ onResponse }: Listener, requestId: string, { status, code }: ErrorReport): void {
   if (onResponse === undefined) return;
-  give(onResponse, {
+  notify(onResponse, {
     requestId,
     method: undefined,
     path: undefined,
@@ -72,10 +72,10 @@ export function noteBare({ onResponse }: Listener, requestId: string, { status, 
   });
 }
 
-function give(onResponse: (entry: ResponseEntry) => void, entry: ResponseEntry): void {
+function notify(onResponse: (entry: ResponseEntry) => void, entry: ResponseEntry): void {
   try {
     onResponse(entry);
   } catch {
-    // What listens does not affect the response.
+    // A failure of the listener does not affect the response.
   }
 }

@@ -5,8 +5,8 @@ import type { RequestContext } from '../request-context.ts';
 import type { ErrorPage } from './error-page.ts';
 import { type ErrorResponse, JSON_TYPE } from './error-response.ts';
 
-// Invariant: Every response of 400 or above is the error record, except the page for a browser at a path outside of
-//   the API where nothing is
+// Invariant: Every response of 400 or above is the error record, except the HTML page for a browser at an unknown path
+//   outside the API
 // Kept by: this file, `server/http/wire/error-page.ts`
 // Tested by: `test/http`, `test/pages/pages.test.ts`
 
@@ -21,15 +21,15 @@ type Callback = (error?: Error | null) => void;
 
 /**
  * The last safeguard: every response with a status of 400 or above is an error record (specification, section 2.1),
- * whatever produced it. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the error
- * handler has run. The head and body of such a response are held back until its end, and replaced unless they are the
- * record of a known code with its status and type. Responses below 400 are sent unchanged. People who look for a page
- * where nothing is get a page, with the headers of the record.
+ * whatever produced it. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the
+ * error handler has run. The head and body of such a response are held back until its end, and replaced unless they are
+ * the record of a known code with its status and type. Responses below 400 are sent unchanged. A browser at an unknown
+ * path gets an HTML page with the headers of the record.
  */
 export class ErrorRecordResponse extends ServerResponse {
   /** The request of this response, once the service has read it. */
   context: RequestContext | undefined = undefined;
-  /** What is sent instead of a record that is right, to somebody who looks for a page. */
+  /** The HTML page that is sent instead of a valid record, for a browser at an unknown path. */
   page: ErrorPage | undefined = undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -53,10 +53,10 @@ export class ErrorRecordResponse extends ServerResponse {
     const isError = statusCode >= 400 && statusCode <= 999;
     if (isError && !this.#isReleased && !this.headersSent) {
       this.statusCode = statusCode;
-      this.#remember(typeof first === 'string' ? second : first);
+      this.#holdHead(typeof first === 'string' ? second : first);
       return this;
     }
-    if (!isError && this.context?.responded === false) this.#addStanding();
+    if (!isError && this.context?.responded === false) this.#addDefaultHeaders();
     return typeof first === 'string' ? super.writeHead(statusCode, first, second) : super.writeHead(statusCode, first);
   }
 
@@ -89,7 +89,7 @@ export class ErrorRecordResponse extends ServerResponse {
     this.#heldBytes += bytes.length;
   }
 
-  #remember(heads: Heads | undefined): void {
+  #holdHead(heads: Heads | undefined): void {
     this.#held = [];
     this.#heldBytes = 0;
     if (heads === undefined) return;
@@ -104,7 +104,7 @@ export class ErrorRecordResponse extends ServerResponse {
       if (Array.isArray(value)) this.setHeader(name, value.map(String));
       else if (value !== undefined && value !== null) this.setHeader(name, String(value));
     } catch {
-      // A header that cannot be sent must not cost the caller the record.
+      // A header that cannot be sent is omitted; the record is sent without it.
     }
   }
 
@@ -116,11 +116,11 @@ export class ErrorRecordResponse extends ServerResponse {
     }
   }
 
-  #addStanding(): void {
+  #addDefaultHeaders(): void {
     for (const [name, value] of this.defaultHeaders()) if (!this.hasHeader(name)) this.setHeader(name, value);
   }
 
-  /** Settles what will be sent and writes its head; the body is returned. */
+  /** Decides what is sent, writes its head and returns its body. */
   #release(): string {
     const body = Buffer.concat(this.#held).toString();
     this.#held = [];
@@ -139,7 +139,7 @@ export class ErrorRecordResponse extends ServerResponse {
     this.setHeader('Content-Type', page?.type ?? JSON_TYPE);
     this.setHeader('Content-Length', Buffer.byteLength(sent));
     this.setHeader('Error-Code', code ?? errorResponse?.record.Code ?? 'unknown_request');
-    this.#addStanding();
+    this.#addDefaultHeaders();
     this.statusMessage = STATUS_CODES[this.statusCode] ?? 'Error';
     this.#isReleased = true;
     super.writeHead(this.statusCode);
@@ -154,7 +154,7 @@ const LAST_RESORT = JSON.stringify({
   Type: 'Server Error',
 });
 
-/** The code of a body that is exactly the record of its status, or undefined when it is anything else. */
+/** The code of a body that is exactly an error record with this status; undefined for any other body. */
 export function codeOfRecord(body: string, status: number): string | undefined {
   if (!body.startsWith('{"Message":"')) return undefined;
   let record: unknown;

@@ -27,7 +27,7 @@ import { streamText } from './stream.ts';
 /** The media type of an export. */
 const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
-/** Sends the reply of an operation; resolves when it is sent, where that takes time. */
+/** Sends the reply of an operation; returns a promise only if it has to wait. */
 export function sendReply(
   service: HttpService,
   context: RequestContext,
@@ -38,7 +38,7 @@ export function sendReply(
   const { status, body, location } = writeReply(id, reply);
   const headers: OutgoingHttpHeader[] = [];
   if (location !== undefined) headers.push('Location', headerSafe(location));
-  // What moves money says so by its type; a dry run never does.
+  // The reply of an operation that moves money says whether it did; a dry run moves none.
   if (saysIfMoneyMoved(id)) headers.push('Money-Moved', movesMoney(id) ? (reply.moneyMoved ?? 'unknown') : 'no');
   if ('replayed' in reply && reply.replayed === true) headers.push('Idempotent-Replayed', 'true');
   if ('originalRequestId' in reply && reply.originalRequestId !== undefined)
@@ -48,7 +48,7 @@ export function sendReply(
   }
   if ('refusedRow' in reply && reply.refusedRow !== undefined) {
     const report = reportRow(reply.refusedRow, context, service);
-    // What is certain of one row is not of the batch: others may have moved money.
+    // Only 'unknown' is true of the whole batch: if this row moved no money, others may have.
     context.refusedRow = { code: report.code, moneyMoved: report.moneyMoved === 'unknown' ? 'unknown' : undefined };
     reportError(service, report);
   }
@@ -64,7 +64,7 @@ export type WrittenReply = {
   readonly replayed: boolean | undefined;
 };
 
-/** Takes status and `Location` from the definition. A record is written as JSON unless its text is there already. */
+/** Takes status and `Location` from the definition, and writes the record as JSON unless the reply has its text. */
 export function writeReply(id: OperationId, reply: JsonReply<unknown>): WrittenReply {
   const { status } = OPERATIONS[id];
   const locationOf = LOCATIONS.get(id);
@@ -78,7 +78,7 @@ export function writeReply(id: OperationId, reply: JsonReply<unknown>): WrittenR
   };
 }
 
-/** How `Location` follows from the record, by operation. */
+/** Functions that make `Location` from the record, by operation. */
 const LOCATIONS = new Map(
   OPERATION_IDS.flatMap((id) => {
     const { location } = OPERATIONS[id];
@@ -89,7 +89,7 @@ const LOCATIONS = new Map(
   }),
 );
 
-/** A success that is sent whole. */
+/** A success with a complete body. */
 export type WholeBody = {
   readonly status: number;
   /** The Content-Type. */
@@ -98,7 +98,7 @@ export type WholeBody = {
   readonly headers: readonly OutgoingHttpHeader[];
 };
 
-/** Sends a success whose body is complete; resolves when it is sent, where the request has not yet arrived. */
+/** Sends a success with a complete body; returns a promise only if the rest of the request must be discarded first. */
 export function sendBody(service: HttpService, context: RequestContext, whole: WholeBody): Promise<void> | undefined {
   if (context.request.complete) {
     sendWhole(service, context, whole);
@@ -112,7 +112,7 @@ function sendWhole(service: HttpService, context: RequestContext, whole: WholeBo
   const { status, type, body, headers } = whole;
   const bytes = Buffer.byteLength(body);
   writeHead(service, context, status, ['Content-Type', type, 'Content-Length', String(bytes), ...headers]);
-  // In ASCII each character is a byte, and Node copies it instead of converting it.
+  // With one byte for each character the body is ASCII, which Node copies instead of encoding it.
   if (bytes === body.length) context.response.end(body, 'latin1');
   else context.response.end(body);
   noteResponse(service, context, status);
@@ -142,9 +142,9 @@ export function writeHead(
 }
 
 /**
- * Sends an export as it is read, in chunks. The last chunk, which says that all is there, is sent only when it is: when
- * reading fails, the caller stalls or the service closes, the connection is cut instead, and the error log has the reason
- * under the request id.
+ * Sends an export in chunks, as it is read. The last chunk, which marks the response as complete, is sent only if it
+ * is: if reading fails, the caller stalls or the service closes, the connection is cut instead, and the error log has
+ * the reason under the request id.
  */
 async function sendCsv(service: HttpService, context: RequestContext, csv: CsvExport): Promise<void> {
   const { request, response } = context;
@@ -154,12 +154,12 @@ async function sendCsv(service: HttpService, context: RequestContext, csv: CsvEx
   writeHead(service, context, 200, ['Content-Type', CSV_TYPE, 'Content-Disposition', disposition]);
   try {
     if (request.method !== 'HEAD') await streamText(service, context, csv.first, csv.rest);
-    // Where the caller has gone there is nothing to end.
+    // If the caller has disconnected, there is nothing to end.
     if (!response.destroyed) response.end();
     noteResponse(service, context, 200);
   } catch (thrown) {
     if (thrown instanceof CallerGone && response.destroyed) return;
-    // What has been written leaves, with the request id in it, and the connection ends without the last chunk.
+    // What was written, with the request id in the head, is still sent; then the connection ends without the last chunk.
     context.connection.end(service.settings.lingerMilliseconds);
     const errorResponse = composeErrorResponse(thrown, context, service);
     reportError(service, errorResponse.report);

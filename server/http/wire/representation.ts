@@ -4,33 +4,33 @@ import { discardBody } from './body.ts';
 import { noteResponse } from './note-response.ts';
 import { writeHead } from './reply.ts';
 
-/** What is sent to everyone who asks: as it is, and compressed with gzip. */
+/** A page or file that is the same for all callers, plain and compressed with gzip. */
 export type Representation = {
   /** The Content-Type. */
   readonly type: string;
   readonly bytes: Buffer;
   readonly compressed: Buffer;
-  /** The entity tag of the bytes, in quotation marks; that of the compressed ones is made from it. */
+  /** The entity tag of the plain bytes, in quotation marks; the tag of the compressed bytes is made from it. */
   readonly tag: string;
 };
 
-/** How it is sent. */
-type Sending = {
+/** The headers of its response. */
+type RepresentationHeaders = {
   readonly headers: readonly string[];
   readonly cacheControl: string;
-  /** The headers of the request, besides Accept-Encoding, that decide what is sent. */
+  /** The headers of the request, besides Accept-Encoding, on which the content depends. */
   readonly vary?: readonly string[];
 };
 
 /**
- * Sends what a GET or HEAD asks for, compressed if the request accepts that, or 304 if the request names its tag. The two
- * forms have a tag each, as HTTP requires of tags that are not weak (RFC 9110, 8.8.1); a request may name either.
+ * Responds to GET or HEAD: compressed if the request accepts gzip, or with 304 if the request has the entity tag. Plain
+ * and compressed bytes have a tag each, as HTTP requires of strong tags (RFC 9110, 8.8.1); either of them matches.
  */
 export async function sendRepresentation(
   service: HttpService,
   context: RequestContext,
   { type, bytes, compressed, tag }: Representation,
-  { headers, cacheControl, vary = [] }: Sending,
+  { headers, cacheControl, vary = [] }: RepresentationHeaders,
 ): Promise<void> {
   if (!context.request.complete) await discardBody(context, service.settings);
   if (context.responded) return;
@@ -51,7 +51,7 @@ export async function sendRepresentation(
   noteResponse(service, context, status);
 }
 
-/** Whether an Accept-Encoding header names gzip, and not with the weight 0. */
+/** Whether an Accept-Encoding header names gzip with a weight other than 0. */
 function acceptsGzip(header: string | string[] | undefined): boolean {
   const codings = String(header ?? '')
     .toLowerCase()

@@ -4,7 +4,7 @@ import { containsCardNumber } from '../../../domain/cards/card-number.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { maskedText } from '../../foundation/redaction.ts';
 
-/** The headers that the service reads, each at most once unless it says otherwise. */
+/** The headers that the service reads, each sent at most once unless stated otherwise. */
 export type RequestHead = {
   readonly host: string | undefined;
   readonly authorization: string | undefined;
@@ -17,9 +17,9 @@ export type RequestHead = {
   readonly fetchSite: string | undefined;
   readonly sandboxProvoke: string | undefined;
   readonly idempotencyKey: string | undefined;
-  /** All cookies, also of several headers. */
+  /** All cookies; several Cookie headers are joined. */
   readonly cookie: string | undefined;
-  /** What a page of the console says of itself; twice is something else. */
+  /** The Console header, which pages of the console send. Repeated values are joined, and so match no valid value. */
   readonly console: string | undefined;
   /** Whether Idempotency-Key was sent more than once: refused by the operations that use one. */
   readonly idempotencyKeyTwice: boolean;
@@ -80,7 +80,7 @@ export function readHead(request: IncomingMessage, maxHeaders: number): RequestH
       throw new Refusal('malformed_request', message);
     }
   }
-  const head = named(values, idempotencyKeyTwice);
+  const head = toHead(values, idempotencyKeyTwice);
   // Node's parser accepts HTTP/2.0 in a request line.
   if (request.httpVersionMajor !== 1) {
     throw new Refusal('malformed_request', 'The request line does not end in HTTP/1.1 or HTTP/1.0.');
@@ -97,7 +97,7 @@ function positionOf(name: string): number | undefined {
   return POSITIONS.get(name) ?? POSITIONS.get(name.toLowerCase());
 }
 
-function named(values: readonly (string | undefined)[], idempotencyKeyTwice: boolean): RequestHead {
+function toHead(values: readonly (string | undefined)[], idempotencyKeyTwice: boolean): RequestHead {
   return {
     host: values[0],
     authorization: values[1],
@@ -162,8 +162,8 @@ export function clientRequestId(request: IncomingMessage): string | undefined {
 const MAX_KEY_LENGTH = 255;
 
 /**
- * The idempotency key of a request: 1 to 255 visible ASCII characters, plain or as a quoted string (RFC 8941); both forms
- * are the same key. Null when it is absent, or when the operation does not use one.
+ * The idempotency key of a request: 1 to 255 visible ASCII characters, plain or as a quoted string (RFC 8941); both
+ * forms are the same key. Null when it is absent, or when the operation does not use one.
  *
  * @throws {Refusal} invalid_idempotency_key
  */
@@ -228,7 +228,7 @@ export class QueryFault extends Error {
 export type QueryMembers = { readonly [name: string]: JsonValue };
 
 /**
- * Reads the query of a request target. Repeated parameters are refused, because readers differ in which one they use.
+ * Reads the query of a request target. Repeated parameters are refused, because parsers differ in which one they use.
  *
  * @throws {QueryFault}
  */

@@ -4,10 +4,10 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 
 /**
- * Writes pieces of text as fast as the caller reads them. The next piece is loaded after the last was sent, so that only
- * one is in memory. Ends after the last piece, or when the caller disconnects.
+ * Writes pieces of text as fast as the caller reads them. The next piece is loaded after the last was sent, so that
+ * only one is in memory. Ends after the last piece, or when the caller disconnects.
  *
- * Throws the errors of `rest`, and NoResponseError when a piece is not loaded or not read in time, or the service closes.
+ * Throws the errors of `rest`, and NoResponseError if a piece is not loaded or not read in time, or the service closes.
  */
 export async function streamText(
   service: HttpService,
@@ -19,7 +19,7 @@ export async function streamText(
   const { response } = context;
   try {
     for (let piece = first; ; ) {
-      if (piece !== '' && !response.write(piece) && !response.destroyed) await waitUntilTaken(service, context);
+      if (piece !== '' && !response.write(piece) && !response.destroyed) await waitUntilDrained(service, context);
       if (response.destroyed) return;
       const next = await withTimeout(
         context,
@@ -30,15 +30,15 @@ export async function streamText(
       piece = next.value;
     }
   } finally {
-    // A load in progress may finish; nothing waits for it.
+    // A load in progress may finish, but its result is not used.
     void rest.return?.().catch(() => undefined);
   }
 }
 
-async function waitUntilTaken(service: HttpService, context: RequestContext): Promise<void> {
+async function waitUntilDrained(service: HttpService, context: RequestContext): Promise<void> {
   const { readTimeoutMilliseconds } = service.settings;
   try {
-    await withTimeout(context, readTimeoutMilliseconds, taken(context.response));
+    await withTimeout(context, readTimeoutMilliseconds, drained(context.response));
   } catch (thrown) {
     if (service.isClosing) throw thrown;
     throw new NoResponseError(`The caller read nothing of the export for ${readTimeoutMilliseconds} ms.`);
@@ -46,7 +46,7 @@ async function waitUntilTaken(service: HttpService, context: RequestContext): Pr
 }
 
 /** Resolves when everything written has been sent, or the connection closes. */
-function taken(response: ServerResponse): Promise<void> {
+function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off('drain', done).off('close', done);

@@ -17,7 +17,7 @@ export class JsonFault extends Error {
 }
 
 /**
- * Parses a body as JSON, as strictly as RFC 8259 allows. Input that parsers read differently is refused: invalid UTF-8,
+ * Parses a body as JSON, as strictly as RFC 8259 allows. Input on which parsers differ is refused: invalid UTF-8,
  * repeated fields, `__proto__`, lone surrogates, `\u0000`, nesting deeper than 32. Numbers keep their digits; objects
  * have no prototype. A byte order mark is skipped, an empty body is `{}`.
  *
@@ -138,7 +138,7 @@ class Reader {
       const start = this.#at;
       const name = this.#string();
       if (name === '__proto__') throw this.#fault("the field name '__proto__' is not allowed", start);
-      if (members[name] !== undefined) throw this.#twice(name, start);
+      if (members[name] !== undefined) throw this.#repeated(name, start);
       if (this.#peek() !== COLON) throw this.#unexpected("':' was expected after the field name");
       this.#at += 1;
       members[name] = this.#value();
@@ -270,7 +270,7 @@ class Reader {
     return Number.parseInt(digits, 16);
   }
 
-  #twice(name: string, at: number): JsonFault {
+  #repeated(name: string, at: number): JsonFault {
     const field = this.#depth === 1 ? `/${maskedText(name).replaceAll('~', '~0').replaceAll('/', '~1')}` : undefined;
     return this.#fault(`the field '${maskedText(name)}' is repeated`, at, field);
   }

@@ -12,7 +12,7 @@ export function factList(facts: readonly (readonly [string, string | Html])[]): 
   )}</dl>`;
 }
 
-/** Says that the commands below are for a sandbox, where the service is none. */
+/** In live mode, says that the commands below are for a sandbox. */
 export function sandboxOnly(mode: 'sandbox' | 'live'): Html | false {
   return mode === 'live' && html`<p>This service runs in live mode. Run these commands against a sandbox.</p>`;
 }

@@ -27,7 +27,7 @@ const FAMILIES: Readonly<Record<CodeFamily['kind'], { readonly type: ErrorType; 
   },
 };
 
-/** The page of all codes: the problems that people have, then the codes by type. */
+/** The page of all codes: first by common problem, then by type. */
 export function errorListPage(): Page {
   return {
     title: 'Errors',
@@ -40,7 +40,7 @@ export function errorListPage(): Page {
 ${moneyNote()}
 <h2 id="codes">All codes</h2>
 ${ERROR_TYPES.map(group)}
-${ofOperations()}
+${operationFamilies()}
 <p>Errors that only support can resolve are also announced as events: see <a href="/events/error.recorded"><code>error.recorded</code></a>.</p>`,
   };
 }
@@ -86,8 +86,8 @@ function row(code: ErrorCode): Html {
 `;
 }
 
-/** The codes that every operation has, by operation: they differ in nothing else. */
-function ofOperations(): Html {
+/** The codes that every operation has; within a family they differ only in the operation. */
+function operationFamilies(): Html {
   const kinds = ['schema', 'unknown'] as const;
   return html`<section class="group" aria-labelledby="of-operations">
 <h3 id="of-operations">Two codes for each operation</h3>

@@ -4,7 +4,7 @@ import { OPERATIONS } from '../../../contract/operations.ts';
 import type { EventType } from '../../../domain/event.ts';
 import { type Html, html } from '../page-html.ts';
 
-/** What the first word of a type stands for, in the order of the page. */
+/** The headings of the page, in its order, by the first word of a type. */
 const SUBJECTS: Readonly<Record<string, string>> = {
   transfer: 'Transfers',
   reversal: 'Reversals',
@@ -22,10 +22,10 @@ export function subjectOf(type: EventType): string {
   return SUBJECTS[type.split('.')[0] ?? ''] ?? 'Others';
 }
 
-/** What is marked as code, names of types, of operations and fields, and fields with a value. */
+/** Text in backticks, and names of types, operations and fields, and fields with a value: all of it is set as code. */
 const NAMES = /(`[^`]+`|\b[a-z]+\.[a-z]+\b|\b[a-z]+(?:_[a-z]+)+\b|"[a-z_]+": "?[a-z]+"?)/;
 
-/** A text of the catalogue with its names as code, and as links (unless the whole row is one). */
+/** A text of the catalogue with its names as code and, unless the whole row is a link, as links. */
 export function withNames(text: string, hasLinks = true): readonly Html[] {
   return text.split(NAMES).map((part, at) => {
     if (at % 2 === 0) return html`${part}`;

@@ -1,12 +1,12 @@
 import type { SharedCode } from '../../../domain/error-codes.ts';
 
-/** What somebody saw, in a few words, and the codes that say so. A family of codes, one for each operation, stands for all of them. */
+/** A problem as users describe it, and its codes; 'schema' and 'unknown' are the families with a code for each operation. */
 export type Problem = { readonly saw: string; readonly codes: readonly (SharedCode | 'schema' | 'unknown')[] };
 
-/** Problems of people who want to do the same. */
+/** Problems under one heading. */
 export type ProblemGroup = { readonly title: string; readonly problems: readonly Problem[] };
 
-/** Every shared code, below what people see of it, the most frequent problems first. */
+/** Every shared code, under the problem that users see; the most frequent problems come first. */
 export const PROBLEM_GROUPS: readonly ProblemGroup[] = [
   {
     title: 'A transfer was declined',

@@ -4,7 +4,7 @@ import { extname, join } from 'node:path';
 import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
 
-/** One file of the console, as it is sent. */
+/** One file of the console, ready to be sent. */
 export type ConsoleFile = {
   readonly type: string;
   readonly bytes: Buffer;
@@ -15,7 +15,7 @@ export type ConsoleFile = {
   readonly isHashed: boolean;
 };
 
-/** What the build says about itself: tools/console/build.ts. */
+/** The report of the build, `build.json`, which tools/console/build.ts writes. */
 type Build = { readonly files: readonly string[]; readonly failure?: string };
 
 /** The folder that the build writes. */
@@ -33,8 +33,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const PAGE = 'index.html';
 
 /**
- * What the build of the console has made. Its files are read once, all together, when the first is asked for: a build under
- * way never mixes with the one before, and no request waits for a disk after that.
+ * The files of the built console. All of them are read at the first request, and only once: files of two builds never mix,
+ * and later requests do not wait for the disk.
  */
 export class ConsoleFiles {
   readonly #folder: string;
@@ -52,7 +52,7 @@ export class ConsoleFiles {
   async find(path: string): Promise<ConsoleFile> {
     this.#files ??= readAll(this.#folder);
     const files = await this.#files.catch((error: unknown) => {
-      // Not remembered: it may be built while the service runs.
+      // A failure is not cached, because the console may be built while the service runs.
       this.#files = undefined;
       throw error;
     });

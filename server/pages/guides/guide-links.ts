@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { GUIDES, RUNBOOK_GUIDES } from './guide-list.ts';
 
-// Invariant: No link of a page or of a guide leads nowhere
+// Invariant: No link on a page or in a guide is broken
 // Tested by: `test/guides/served.test.ts`
 
 const PATHS: ReadonlyMap<string, string> = new Map([
@@ -11,8 +11,8 @@ const PATHS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Where a link of a guide leads when the guide is served: a link to the file of a guide becomes one to its page. Null for a
- * file that is not served, whose name is shown as plain text.
+ * The target of a guide's link when the guide is served: a link to the file of a guide becomes a link to its page. Null for
+ * a file that is not served; such a link is shown as plain text.
  */
 export function servedLink(file: string, link: string): string | null {
   if (/^(https?:|mailto:|#|\/)/.test(link)) return link;
@@ -22,7 +22,7 @@ export function servedLink(file: string, link: string): string | null {
   return anchor === undefined || served === '/' ? served : `${served}#${anchor}`;
 }
 
-/** The Markdown of a guide as it is served: its links lead to the Markdown of other guides, and those that lead nowhere are text. */
+/** The Markdown of a guide as it is served: links to guides lead to their Markdown, links to unserved files become text. */
 export function withServedLinks(file: string, text: string): string {
   return text.replaceAll(/!?\[([^\]]+)\]\(([^()\s]+)\)/g, (whole, label: string, link: string) => {
     const served = whole.startsWith('!') ? null : servedLink(file, link);

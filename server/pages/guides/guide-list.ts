@@ -7,7 +7,7 @@ export type Guide = {
   readonly name: string;
   /** The question that it answers, in a sentence, for the list of guides. */
   readonly about: string;
-  /** Where the text is, from the root of the project. */
+  /** The path of its Markdown file, from the root of the project. */
   readonly file: string;
 };
 

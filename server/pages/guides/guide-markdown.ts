@@ -7,7 +7,7 @@ import { headingIds, servedLink } from './guide-links.ts';
 /** A heading of the second level, for the contents of a page. */
 export type GuideSection = { readonly id: string; readonly title: string };
 
-/** A guide as it is shown. */
+/** A guide, rendered for its page. */
 export type RenderedGuide = {
   readonly title: string;
   readonly sections: readonly GuideSection[];
@@ -17,7 +17,7 @@ export type RenderedGuide = {
   readonly content: Html;
 };
 
-/** How listings are labelled, by the language of their fence. */
+/** The labels of listings, by the language of their fence. */
 const LABELS: Readonly<Record<string, string>> = {
   sh: 'Terminal',
   bash: 'Terminal',
@@ -49,7 +49,7 @@ export function renderGuide(file: string, text: string, picture: (path: string) 
   };
 }
 
-/** Labels the listing of a file with its name, which the line above it has in backticks. */
+/** Labels the listing of a file with the file's name, which is in backticks in the line above it. */
 function nameListings(tokens: readonly Token[]): void {
   let above = '';
   for (const token of tokens) {
@@ -93,7 +93,7 @@ function rendererOf(file: string, sections: GuideSection[], picture: (path: stri
       const head = token.header.every(({ text }) => text === '') ? '' : `<thead><tr>${header}</tr></thead>\n`;
       return `<div class="table" tabindex="0"><table>${head}<tbody>${rows.join('')}</tbody></table></div>\n`;
     },
-    // Guides have no markup of their own: what looks like it is text.
+    // Guides contain no HTML: what looks like it is shown as text.
     html: ({ text }) => html`${text}`.toString(),
   };
 }
@@ -104,7 +104,7 @@ function listingOf(text: string, lang: string): Html {
   return listing(LABELS[lang] ?? 'Example', text);
 }
 
-/** What of a terminal is typed: the lines after a prompt, with the lines that continue them. */
+/** The commands in a terminal listing: the lines with a prompt, and the lines that continue them. */
 function commandsOf(text: string): string {
   const typed: string[] = [];
   let command = '';

@@ -10,7 +10,7 @@ import { withServedLinks } from './guide-links.ts';
 import { GUIDE_GROUPS, GUIDES, type Guide, RUNBOOK_GUIDES } from './guide-list.ts';
 import { type GuideSection, renderGuide } from './guide-markdown.ts';
 
-/** A page of so many sections begins with its contents. */
+/** A page with at least this many sections begins with a table of contents. */
 const MIN_SECTIONS_FOR_CONTENTS = 4;
 
 const ALL: ReadonlyMap<string, Guide> = new Map([...GUIDES, ...RUNBOOK_GUIDES].map((guide) => [guide.slug, guide]));
@@ -24,7 +24,7 @@ export function findGuide(name: string): { readonly guide: Guide; readonly isDat
   throw new Refusal('route_not_found', `There is no guide '${maskedText(slug)}'. See /guides for all guides.`);
 }
 
-/** The Markdown of a guide, with links that lead somewhere when it is served. */
+/** The Markdown of a guide, with links that work where it is served. */
 export function guideMarkdown({ file }: Guide): string {
   return withServedLinks(file, withoutDiagrams(readFileSync(placeOf(file), 'utf8')));
 }
@@ -93,12 +93,12 @@ ${adjacent(isRunbookPage ? RUNBOOK_GUIDES : GUIDES, guide)}
   };
 }
 
-/** The commands of a guide with the address of the sandbox that serves it. */
+/** The text of a guide whose commands have the address of the sandbox that serves it. */
 function withBase(text: string, base: string): string {
   return text.replaceAll('http://localhost:8080', base).replaceAll('localhost:8080', new URL(base).host);
 }
 
-/** A drawing as part of a page. Its own stylesheet is for readers of the file; the page has one of its own. */
+/** A drawing as part of a page, without its own stylesheet: the stylesheet of the page applies. */
 export function drawing(file: string): Html {
   const svg = readFileSync(placeOf(file), 'utf8');
   return new Html(svg.replace(/^<\?xml.*?\?>\s*/, '').replace(/<style>.*?<\/style>\s*/s, ''));

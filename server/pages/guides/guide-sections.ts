@@ -4,17 +4,17 @@ import { withoutDiagrams } from './guide-diagrams.ts';
 import { headingIds } from './guide-links.ts';
 import type { Guide } from './guide-list.ts';
 
-/** What a guide says below one of its headings; of its beginning, before any, `section` and `id` are undefined. */
+/** The text below one heading of a guide; for the text before the first heading, `section` and `id` are undefined. */
 export type GuideText = {
   readonly section: string | undefined;
   readonly id: string | undefined;
   /** The prose below the heading, without listings. */
   readonly text: string;
-  /** Its first paragraph; empty where a list or a table comes first. */
+  /** Its first paragraph; empty if it begins with a list or a table. */
   readonly lead: string;
 };
 
-/** A guide in sections, for the search: its lines are told apart without a parser, which takes ten times as long. */
+/** The sections of a guide, for the search. Splits it by patterns, because a Markdown parser takes ten times as long. */
 export function sectionsOf({ file }: Guide): readonly GuideText[] {
   const idOf = headingIds();
   const text = withoutDiagrams(readFileSync(placeOf(file), 'utf8')).replaceAll(/^```.*?^```$/gms, '');
@@ -30,7 +30,7 @@ export function sectionsOf({ file }: Guide): readonly GuideText[] {
   });
 }
 
-/** A text without the marks of Markdown. */
+/** A text without its Markdown syntax. */
 function plain(text: string): string {
   return text
     .replaceAll(/!?\[([^\]]*)\]\([^()]*\)/g, '$1')

@@ -15,7 +15,7 @@ const KEY_USE: Readonly<Record<'none' | 'optional' | 'required', string>> = {
   required: 'required',
 };
 
-/** The page of one operation: what it does on the left, a request and its response on the right. */
+/** The page of one operation: its description on the left, a request and its response on the right. */
 export function operationPage(id: OperationId, context: PageContext): Page {
   const { method, path, summary, params, body, query } = OPERATIONS[id];
   const sections = sectionsOf(context.mode);
@@ -60,7 +60,7 @@ ${adjacent(id, context)}
   };
 }
 
-/** The request in each language; without a script, a choice of the reader shows one of them. */
+/** The request in each language. The stylesheet alone shows the language that the reader has chosen. */
 function request(id: OperationId, { url, needsKey }: PageContext): Html {
   const place = { base: url, needsKey };
   const languages = [

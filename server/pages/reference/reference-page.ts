@@ -78,7 +78,7 @@ ${listing('Requests', paths.map((path) => `curl -i ${url}${path}`).join('\n'))}
 </section>`;
 }
 
-/** The operations of a section. Their ids are the anchors that links of earlier versions have. */
+/** The operations of a section. Their ids serve as anchors for links of earlier versions. */
 function sectionOf({ title, description, operations }: Section): Html {
   return html`<section class="group" aria-labelledby="${anchorOf(title)}"><h2 id="${anchorOf(title)}">${title}</h2>
 <p>${description}</p>

@@ -1,6 +1,6 @@
 /**
- * What the API reference adds to the stylesheet of the pages. The contents are beside the text where there is room, and a
- * list to open where there is not; browsers that cannot show a closed list keep it to open everywhere.
+ * The part of the stylesheet of the pages that is for the API reference. On wide screens the contents are beside the text,
+ * on narrow ones in a collapsed list; browsers without `::details-content` collapse it on all screens.
  */
 export const REFERENCE_STYLE = `
 body:has(.docs) .wide { max-width: 84rem; }

@@ -3,20 +3,20 @@ import { type ErrorHit, errorSearch } from '../../../contract/search/error-searc
 import { type EntryKind, type Found, nearest, SearchIndex } from '../../../contract/search/search-index.ts';
 import { pageEntries } from './search-entries.ts';
 
-/** What the pages find. */
+/** The search of the pages. */
 export type PageSearch = {
   readonly errors: (query: string) => readonly ErrorHit[];
-  /** Everything else, best first; of a live service without what only a sandbox has. */
+  /** All entries except errors, best first; in live mode, without those of the sandbox. */
   readonly others: (query: string, mode: 'sandbox' | 'live') => readonly Found[];
 };
 
 let made: Promise<PageSearch> | undefined;
 
-/** The search over everything. Its index is made once, at the first search: many a service is never searched. */
+/** The search over everything. Its index is built once, at the first search, because many services are never searched. */
 export function pageSearch(): Promise<PageSearch> {
   if (made === undefined) {
     made = make();
-    // The next search tries again.
+    // After a failure, the next search tries again.
     made.catch(() => {
       made = undefined;
     });
@@ -42,7 +42,7 @@ async function make(): Promise<PageSearch> {
   };
 }
 
-/** The entries of one kind among those found that come near the best of them. */
+/** The results of one kind whose scores are close to the best of that kind. */
 export function nearestOf(found: readonly Found[], kind: EntryKind): readonly Found[] {
   return nearest(found.filter(({ entry }) => entry.kind === kind));
 }

@@ -8,7 +8,7 @@ import { GUIDES, type Guide, RUNBOOK_GUIDES } from '../guides/guide-list.ts';
 import { sectionsOf } from '../guides/guide-sections.ts';
 import { type FieldList, fieldAnchor } from '../page-layout.ts';
 
-/** Everything that the pages explain, besides error codes; with turns for others in between, since guides are read from files. */
+/** Entries for everything on the pages except error codes. Yields to other work before it reads the file of each guide. */
 export async function pageEntries(): Promise<readonly SearchEntry[]> {
   const entries: SearchEntry[] = [...OPERATION_IDS.map(operationEntry), ...EVENT_TYPES.map(eventEntry)];
   await nextTurn();
@@ -37,7 +37,7 @@ function guideEntries(guide: Guide): readonly SearchEntry[] {
   });
 }
 
-/** As much of a text as a result shows. */
+/** Maximum length of the text of a result. */
 const MAX_SUMMARY_CHARACTERS = 180;
 
 function firstSentence(text: string): string {
@@ -65,7 +65,7 @@ function operationEntry(id: OperationId): SearchEntry {
   };
 }
 
-/** What people call it, where the texts of an operation do not. */
+/** Other names for an operation that its texts do not contain. */
 const ALSO_CALLED: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   create_transfer: [
     'load a card',
@@ -118,7 +118,7 @@ const ALSO_CALLED: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
 
 type Place = { readonly id: OperationId; readonly field: Field; readonly anchor: string };
 
-/** A field of a request or of a response, once for each name: most operations have the same ones. */
+/** The fields of requests and responses, one entry for each name, because operations share most of them. */
 function fieldEntries(): readonly SearchEntry[] {
   const places = OPERATION_IDS.flatMap((id): readonly Place[] => {
     const { body, query, reply } = OPERATIONS[id];
@@ -164,7 +164,7 @@ function eventEntry(type: (typeof EVENT_TYPES)[number]): SearchEntry {
     path: `/events/${type}`,
     summary: plain(summary),
     texts: [
-      // What the name says is what happened: `failing`, `expired`.
+      // The name says what happened, such as `failing` or `expired`, so it counts most.
       { text: type, weight: 1.5 },
       { text: summary, weight: 1 },
       ...sent.map((text) => ({ text, weight: 0.3 })),

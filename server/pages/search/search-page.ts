@@ -16,22 +16,22 @@ export type SearchSection = 'search' | 'errors' | 'events' | 'docs' | 'guides';
 type Group = {
   readonly section: Exclude<SearchSection, 'search'>;
   readonly title: string;
-  /** That of the best result. */
+  /** The score of its best result. */
   readonly score: number;
   readonly rows: readonly Html[];
 };
 
-/** Results of each kind that are shown beside those of others. */
+/** Maximum results of each kind if several kinds are shown. */
 const MAX_BESIDE_OTHERS = 5;
-/** Results of one kind alone. */
+/** Maximum results if one kind is shown. */
 const MAX_ALONE = 30;
 
-/** A kind whose best result is worse than this share of the best of all is about something else. */
+/** A kind is shown only if its best score is at least this share of the best score of all. */
 const MIN_SHARE = 0.2;
 
 const EXAMPLES = ['wrong password', 'blocked card', 'refund', 'partial capture', '409', 'transfer.failed'] as const;
 
-/** Answers to what people search for and no entry is about. */
+/** Answers to frequent searches that no entry covers. */
 const GUIDANCE: readonly { readonly words: RegExp; readonly note: Html }[] = [
   {
     words: /signature/i,
@@ -43,7 +43,7 @@ const GUIDANCE: readonly { readonly words: RegExp; readonly note: Html }[] = [
   },
 ];
 
-/** The page with what was found in everything, or in one section. */
+/** The page with the results of a search in everything, or in one section. */
 export async function searchPage(query: string, section: SearchSection, { mode }: PageContext): Promise<Page> {
   const frame = { section, query, data: undefined } as const;
   if (query.trim() === '') {
@@ -69,7 +69,7 @@ export async function searchPage(query: string, section: SearchSection, { mode }
 ${requestNote(query)}
 ${section !== 'search' && html`<p>Only ${PLACES[section]} are shown. <a href="/search?q=${encoded(query)}">Search everything</a>.</p>`}
 ${GUIDANCE.find(({ words }) => words.test(query))?.note}
-${groups.length === 0 ? nothing(query) : groups.map((group) => listed(group, query, section))}`,
+${groups.length === 0 ? noResults(query) : groups.map((group) => listed(group, query, section))}`,
   };
 }
 
@@ -100,7 +100,7 @@ function groupsOf(errors: readonly ErrorHit[], others: readonly Found[]): readon
     group('guides', 'Guides', nearestOf(others, 'guide'), guideRow),
   ];
   const best = Math.max(...groups.map(({ score }) => score));
-  // A code that the query names scores more than any words: what else has them is still shown, below it.
+  // An error code in the query scores higher than any words; entries with the words are still shown, below it.
   const least = Math.min(best, Math.max(0, ...others.map(({ score }) => score))) * MIN_SHARE;
   return groups
     .filter(({ score, rows }) => rows.length > 0 && score >= least)
@@ -108,16 +108,16 @@ function groupsOf(errors: readonly ErrorHit[], others: readonly Found[]): readon
 }
 
 function listed({ section, title, rows }: Group, query: string, shown: SearchSection): Html {
-  const most = shown === 'search' ? MAX_BESIDE_OTHERS : MAX_ALONE;
+  const max = shown === 'search' ? MAX_BESIDE_OTHERS : MAX_ALONE;
   const id = `found-${title.toLowerCase()}`;
   return html`<section aria-labelledby="${id}">
 <h2 id="${id}">${title}</h2>
-<ul class="found">${rows.slice(0, most)}</ul>
-${rows.length > most && shown === 'search' && html`<p><a href="/${section}?q=${encoded(query)}">All ${rows.length} ${title.toLowerCase()}</a></p>`}
+<ul class="found">${rows.slice(0, max)}</ul>
+${rows.length > max && shown === 'search' && html`<p><a href="/${section}?q=${encoded(query)}">All ${rows.length} ${title.toLowerCase()}</a></p>`}
 </section>`;
 }
 
-/** The codes of a family differ in nothing but the operation, so all of them are one result. */
+/** One result for all codes of a family, because they differ only in the operation. */
 function errorRow({ code, cause, family }: ErrorHit): Html {
   const { status, type, meaning } = ERRORS[code];
   const sign = html`<span class="kind" aria-hidden="true">${SIGNS[type]}</span> <span class="number">${status}</span>`;
@@ -140,7 +140,7 @@ const row = ({ path, name, summary }: SearchEntry, isCode: boolean): Html =>
 const codeRow = ({ entry }: Found): Html => row(entry, true);
 const guideRow = ({ entry }: Found): Html => row(entry, false);
 
-function nothing(query: string): Html {
+function noResults(query: string): Html {
   if (requestIdIn(query) !== undefined) return html``;
   return html`<p>Nothing found. Try other words, or look through the <a href="/guides">guides</a>, the <a href="/docs">API reference</a>, the <a href="/errors">errors</a> or the <a href="/events">events</a>.</p>`;
 }
