@@ -2,18 +2,18 @@ import { spawn } from 'node:child_process';
 import { processorTimeMilliseconds } from './processor-time.ts';
 import type { Resources } from './resources.ts';
 
-/** How a program that ends by itself came out. */
+/** The result of a program that ran to its end. */
 export type Ending = {
   readonly output: string;
-  /** CPU time, as it stood at most a tenth of a second before the end. */
+  /** CPU time, as read at most a tenth of a second before the end. */
   readonly processorTimeMilliseconds: number;
   readonly elapsedMilliseconds: number;
 };
 
-/** How often the CPU time is looked at: after the end it is gone. */
+/** How often the CPU time is read: it is lost when the process ends. */
 const CHECK_INTERVAL_MILLISECONDS = 50;
 
-/** Runs a program to its end and gives what it printed. Rejects with its last words when it fails. */
+/** Runs a program to its end and returns its output. Rejects with its last lines when it fails. */
 export async function runProgram(
   resources: Resources,
   command: string,

@@ -22,7 +22,7 @@ export type Options = {
   readonly warmUpSeconds: number;
   /** Where results go; undefined for the usual place. */
   readonly out: string | undefined;
-  /** Numbers of clients of pgbench, of which the best counts. */
+  /** Numbers of clients for pgbench; the best run counts. */
   readonly pgbenchClients: readonly number[];
   readonly stored: { readonly transfers: number; readonly cards: number };
   readonly growth: { readonly first: number; readonly last: number };
@@ -52,7 +52,7 @@ export function readCommandLine(words: readonly string[]): Options {
     rounds: readCount('--rounds', rounds ?? '3'),
     warmUpSeconds: quick ? 2 : 4,
     out,
-    // The best number is one of these on every machine seen; a quick run tries fewer.
+    // On every machine tried so far the best number was one of these; a quick run tries fewer.
     pgbenchClients: quick ? [16, 48] : [16, 32, 48],
     stored: quick ? { transfers: 100_000, cards: 20_000 } : { transfers: 5_000_000, cards: 1_000_000 },
     growth: quick ? { first: 20_000, last: 100_000 } : { first: 200_000, last: 1_000_000 },

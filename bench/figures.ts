@@ -1,4 +1,4 @@
-/** The middle value, or the mean of the two in the middle. NaN of nothing. */
+/** The median; NaN without values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other);
   const middle = sorted.length / 2;
@@ -6,7 +6,7 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
-/** The means of the figures of two results of the same shape; what is no number is that of the first. */
+/** The means of the numbers in two results of the same shape; other values are those of the first. */
 export function meanOf<Result>(first: Result, second: Result): Result {
   if (typeof first === 'number') return ((first + (second as number)) / 2) as Result;
   if (typeof first !== 'object' || first === null || Array.isArray(first)) return first;
@@ -19,7 +19,7 @@ export function whole(value: number): string {
   return Number.isFinite(value) ? Math.round(value).toLocaleString('en-US') : '?';
 }
 
-/** Three digits that count: 0.123, 1.23, 12.3, 123. */
+/** Three significant digits: 0.123, 1.23, 12.3, 123. */
 export function short(value: number): string {
   if (!Number.isFinite(value)) return '?';
   if (Math.abs(value) >= 100) return whole(value);

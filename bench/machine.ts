@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 
-/** The machine, as far as the figures depend on it; nothing that identifies it. */
+/** The properties of the machine that the figures depend on; nothing that identifies it. */
 export type Machine = {
   readonly cores: number;
   readonly model: string;

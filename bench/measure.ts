@@ -8,7 +8,7 @@ import type { Stage } from './stage.ts';
 /** Connections that reach the maximum rate. More make groups no larger: 256 is the maximum of a group. */
 export const MANY_CONNECTIONS = 256;
 
-/** What a run achieved, and what it cost: of the service, of pgbench or of the bare route. */
+/** The rate of a run and its cost: of the service, of pgbench or of the bare route. */
 export type Run = {
   /** Transfers, transactions or requests that succeeded. */
   readonly count: number;
@@ -16,22 +16,22 @@ export type Run = {
   /** How many per second. */
   readonly rate: number;
   readonly latenciesMilliseconds: Latencies;
-  /** CPU for each of them, of the service (or bare route), of PostgreSQL, and of the generator or pgbench. */
+  /** CPU per success, of the service (or bare route), of PostgreSQL, and of the generator or pgbench. */
   readonly serviceMicroseconds: number;
   readonly postgresMicroseconds: number;
   readonly generatorMicroseconds: number;
   /** CPU time of the generator, in cores. */
   readonly generatorCores: number;
-  /** Write-ahead log for each of them. */
+  /** Write-ahead log per success. */
   readonly logBytes: number;
-  /** Events that a webhook got beside it, per second. */
+  /** Events delivered to a webhook at the same time, per second. */
   readonly deliveriesPerSecond?: number;
 };
 
-/** What is measured: the books that must hold what was acknowledged, and the process whose CPU counts. */
+/** What is measured: the ledger that must contain every acknowledged transfer, and the process whose CPU counts. */
 export type Measured = { readonly ledger: Ledger; readonly service: Served };
 
-/** Runs a load and notes what it cost. Throws when a request failed: such a rate means nothing. */
+/** Runs a load and measures its cost. Throws when a request failed: such a rate means nothing. */
 export async function measure(
   { server }: Pick<Stage, 'server'>,
   { ledger, service }: Measured,
@@ -82,7 +82,7 @@ export function measureTransfers(
   );
 }
 
-/** Lets the just-in-time compilers and the caches see the traffic before anything is measured. */
+/** Warms up the just-in-time compilers and the caches before anything is measured. */
 export async function warmUp(
   { resources, options }: Stage,
   ledger: Ledger,

@@ -8,7 +8,7 @@ import { interleave } from './rounds/interleave.ts';
 import { describe } from './rounds/run-rounds.ts';
 import type { Stage } from './stage.ts';
 
-/** What of a service is observed: nothing, its metrics, or those, every request in the log, and traces. */
+/** How a service is observed: not at all, by metrics, or also by a log of every request and traces. */
 export const OBSERVATIONS = ['off', 'metrics', 'everything'] as const;
 
 /** One of {@link OBSERVATIONS}. */
@@ -17,7 +17,7 @@ export type Observation = (typeof OBSERVATIONS)[number];
 /** The runs of each, in the order of the rounds. */
 export type ObservationRuns = Readonly<Record<Observation, readonly Run[]>>;
 
-/** A difference of one percent is less than that of two runs of the same service: so many rounds show it. */
+/** A difference of one percent is below that between two runs of the same service, so it takes several rounds to show. */
 const ROUNDS = 5;
 const QUICK_ROUNDS = 1;
 
@@ -27,8 +27,8 @@ const SCRAPE_MILLISECONDS = 5_000;
 const METRICS = { METRICS_PORT: '0' } as const;
 
 /**
- * Measures what observation costs. Each run is of a new process on a new ledger; the three of a round come one after the
- * other, there and back.
+ * Measures the cost of observation. Each run has a new process on a new ledger; a round runs the three one after the other,
+ * and once more in reverse.
  */
 export async function measureObservation(stage: Stage): Promise<ObservationRuns> {
   const collector = await startCollector(stage.resources);
@@ -81,7 +81,7 @@ function scrape(url: string | undefined): { readonly stop: () => Promise<void> }
   };
 }
 
-/** Takes traces, and does nothing with them. */
+/** Accepts traces, and discards them. */
 async function startCollector(resources: Resources): Promise<string> {
   const server = createServer((request, response) => {
     request.resume();

@@ -9,9 +9,9 @@ export type Outcome = {
   readonly value: number;
   readonly unit: '' | 'KB' | 'MB' | 'ms';
   readonly target: { readonly at: 'least' | 'most'; readonly value: number };
-  /** What would be better still. */
+  /** A value better than the target. */
   readonly aim: number | null;
-  /** The values of the single runs or rounds, so that a reader sees how far apart they are. */
+  /** The values of the single runs or rounds, to show their spread. */
   readonly runs: Readonly<Record<string, readonly number[]>>;
   readonly notes: readonly string[];
 };

@@ -20,7 +20,7 @@ type Findings = Pick<Results, 'outcomes' | 'stored' | 'profile' | 'omitted' | 'f
 
 type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
-/** Measures what the options ask for. A part that fails leaves the others alone. */
+/** Measures the parts that the options select. A failed part does not affect the others. */
 export async function measureParts(stage: Stage, cores: number, directory: string): Promise<Findings> {
   const { options } = stage;
   const { possible, omitted } = divideRows(stage);

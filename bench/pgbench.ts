@@ -36,7 +36,7 @@ export async function preparePgbench(
 /**
  * A run of pgbench's built-in TPC-B-like script with prepared statements, after a warm-up. Unlike the runs of the service it
  * requests no checkpoint: at scale 100 every transaction would then write a whole page to the log for the rest of the run,
- * which is seldom so between two ordinary checkpoints. Before it starts, pgbench vacuums its small tables, as it does by
+ * which is rare between two ordinary checkpoints. Before it starts, pgbench vacuums its small tables, as it does by
  * default. `withMedian` logs every latency, which costs a little.
  */
 export async function measurePgbench(

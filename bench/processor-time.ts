@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Linux counts the CPU time of processes in hundredths of a second, whatever its own clock. */
+/** Linux reports the CPU time of processes in hundredths of a second, independent of its own tick. */
 const MILLISECONDS_PER_TICK = 10;
 
 /** CPU time of a process and of its children that have ended; NaN where there is no /proc or the process has ended. */

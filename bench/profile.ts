@@ -15,7 +15,7 @@ export type FunctionTime = { readonly name: string; readonly part: string; reado
 
 /** Where the microseconds of a transfer go. */
 export type Profile = {
-  /** With the profiler on, which takes a part of the rate. */
+  /** With the profiler on, which lowers the rate. */
   readonly rate: number;
   readonly serviceMicroseconds: number;
   readonly postgresMicroseconds: number;
@@ -39,7 +39,7 @@ type Samples = {
   readonly timeDeltas: readonly number[];
 };
 
-/** The main thread when it has nothing to do. */
+/** The main thread while it is idle. */
 export const IDLE = 'idle';
 
 const ROOT = new URL('../', import.meta.url).href;
@@ -53,8 +53,8 @@ const STATES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Runs the hot account under V8's sampling profiler and adds its samples up. PostgreSQL counts the time of its statements:
- * unless the server of the stage does so already, another one is started.
+ * Runs the hot account under V8's sampling profiler and adds up the samples. PostgreSQL must count the time of its
+ * statements: unless the server of the stage does, another one is started.
  */
 export async function profileTransfers(given: Stage, keepIn: string): Promise<Profile> {
   const stage = (await countsStatements(given.server)) ? given : { ...given, ...(await startCountingSite(given)) };
@@ -163,7 +163,7 @@ function partOf({ functionName, url }: Frame): string | undefined {
   return top === 'server' && !second.endsWith('.ts') ? `server/${second}` : top;
 }
 
-/** Node's own modules by what they are for. */
+/** Node's own modules by purpose. */
 function partOfNode(url: string): string {
   if (/_http_|internal\/http/.test(url)) return 'node: http';
   if (/crypto/.test(url)) return 'node: crypto';

@@ -1,12 +1,12 @@
-/** What the bench has started or made, to be ended or removed in the opposite order, also after Ctrl-C. */
+/** What the bench has started or made, to be stopped or removed in reverse order, also after Ctrl-C. */
 export class Resources {
   readonly #ends: { readonly name: string; readonly end: () => Promise<void> }[] = [];
 
   #isOver = false;
 
   /**
-   * Remembers how to end something; gives a function that ends it now. Ending twice does nothing the second time.
-   * Throws, and ends it at once, when all has been ended already: after Ctrl-C nothing new is begun.
+   * Registers how to end something; returns a function that ends it now. Ending twice has no further effect. If everything
+   * was ended already, it ends it immediately and throws: after Ctrl-C nothing new is started.
    */
   add(name: string, end: () => Promise<void>): () => Promise<void> {
     if (this.#isOver) {
@@ -28,12 +28,12 @@ export class Resources {
     return this.#isOver;
   }
 
-  /** How much there is, to be given to {@link endAll}: what was there before is then spared. */
+  /** The number of resources, to pass to {@link endAll}, which then keeps the earlier ones. */
   get count(): number {
     return this.#ends.length;
   }
 
-  /** Ends everything but the first `spared`; what cannot be ended is said, and the rest still is. */
+  /** Ends everything but the first `spared`; reports what cannot be ended, and ends the rest. */
   async endAll(say: (line: string) => void, spared = 0): Promise<void> {
     this.#isOver ||= spared === 0;
     while (this.#ends.length > spared) {

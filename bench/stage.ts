@@ -7,7 +7,7 @@ import type { Resources } from './resources.ts';
 /** A PostgreSQL with the database that its ledgers are copied from. */
 export type Site = { readonly server: DatabaseServer; readonly seed: Seed };
 
-/** All that a part of the bench works with. */
+/** The context of every part of the bench. */
 export type Stage = Site & {
   readonly options: Options;
   readonly resources: Resources;

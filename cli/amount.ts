@@ -25,7 +25,7 @@ export function readAmount(text: string): TypedAmount {
   return { minorUnits: `${whole}${decimals}`.replace(/^0+(?=\d)/, ''), currency };
 }
 
-/** `10.00` could be ten dollars, or a mistake for ten minor units: the currency tells. */
+/** `10.00` could be ten dollars, or a mistake for ten minor units: only the currency makes it clear. */
 function refusalOf(text: string): string {
   if (/^\d+\.\d+$/.test(text)) {
     const [whole = '', decimals = ''] = text.split('.');
@@ -33,7 +33,7 @@ function refusalOf(text: string): string {
     return `It has decimals and no currency: type "${text} USD" with your currency${minor}.`;
   }
   if (/^[\d.,' ]+([A-Za-z]{3})?$/.test(text) && /\d[,' .]\d/.test(text)) {
-    return 'Type it without separators of thousands and with a decimal point, such as "1250.00 USD", or 125000.';
+    return 'Type it without thousands separators and with a decimal point, such as "1250.00 USD", or 125000.';
   }
   return 'It must be minor units such as 1000, or an amount with its currency such as "10.00 USD".';
 }

@@ -15,7 +15,7 @@ export function eventHead({ position, type, subject_id }: TransferServiceEvent):
 
 /** An event on one line, with what it says in a few words. */
 export function eventLine(event: TransferServiceEvent): string {
-  return `${[plainTime(event.created_at), eventHead(event), gistOf(event)].map(printable).join('  ').trimEnd()}\n`;
+  return `${[plainTime(event.created_at), eventHead(event), summaryOf(event)].map(printable).join('  ').trimEnd()}\n`;
 }
 
 /** The line of an event for operators, which begins with its number and its card program. */
@@ -25,7 +25,7 @@ export function operatorEventLine(event: OperatorEventRecord): string {
 }
 
 /** What happened, in a few words. */
-function gistOf(event: TransferServiceEvent): string {
+function summaryOf(event: TransferServiceEvent): string {
   switch (event.type) {
     case 'switch.changed':
       return event.data.disabled ? 'disabled' : 'enabled';
@@ -34,13 +34,13 @@ function gistOf(event: TransferServiceEvent): string {
     case 'error.recorded':
       return `${event.data.count} × ${event.data.error.Code}`;
     case 'transfer.failed':
-      return [gistOfData(event.data), event.data.error?.Code ?? ''].join('  ');
+      return [summaryOfData(event.data), event.data.error?.Code ?? ''].join('  ');
     default:
-      return gistOfData(event.data);
+      return summaryOfData(event.data);
   }
 }
 
-function gistOfData(data: unknown): string {
+function summaryOfData(data: unknown): string {
   const { amount, currency, card_id, name }: Readonly<Record<string, unknown>> = Object(data);
   const money = typeof amount === 'number' && typeof currency === 'string' ? amountText(amount, currency) : '';
   const other = typeof card_id === 'string' ? card_id : name;

@@ -34,8 +34,8 @@ export class OutputFailure extends Error {
   override readonly name = 'OutputFailure';
 }
 
-/** Where and how a command ran, for what its failure says to do. */
-type Circumstances = {
+/** Where and how a command ran, for the advice in its failure. */
+type FailureContext = {
   /** The base URL of the service and of its error pages. */
   readonly url: string;
   readonly json: boolean;
@@ -46,7 +46,7 @@ type Circumstances = {
 };
 
 /** Reports the failure of a command. */
-export async function reportFailure(error: unknown, where: Circumstances): Promise<FailureReport> {
+export async function reportFailure(error: unknown, where: FailureContext): Promise<FailureReport> {
   const { json } = where;
   if (error instanceof InvalidArgument) return { text: errorLine(error.message, where), exitCode: EXIT_CODES.usage };
   if (error instanceof OutputFailure)
@@ -71,7 +71,7 @@ export async function reportFailure(error: unknown, where: Circumstances): Promi
 }
 
 /** What is wrong, first and in one sentence. */
-function errorLine(message: string, { width }: Pick<Circumstances, 'width'>): string {
+function errorLine(message: string, { width }: Pick<FailureContext, 'width'>): string {
   const [first = '', ...rest] = wrap(printable(message), 'error: ', '', width ?? Number.POSITIVE_INFINITY)
     .trimEnd()
     .split('\n');
@@ -80,7 +80,7 @@ function errorLine(message: string, { width }: Pick<Circumstances, 'width'>): st
 
 const LABEL_WIDTH = 'Money moved: '.length;
 
-async function recordText(error: TransferServiceError, where: Circumstances): Promise<string> {
+async function recordText(error: TransferServiceError, where: FailureContext): Promise<string> {
   const { Code, Type, Status, moneyMoved } = error;
   const labelled = (label: string, text: string | undefined, paint = (painted: string) => painted): string =>
     text === undefined ? '' : `${`${label}:`.padEnd(LABEL_WIDTH)}${paint(printable(text))}\n`;
@@ -90,7 +90,7 @@ async function recordText(error: TransferServiceError, where: Circumstances): Pr
     '\n',
     labelled('Code', `${Code} (${Type}, ${Status})`, isCallers ? warning : bad),
     labelled('Field', error.field),
-    // A read moves none.
+    // A read moves no money.
     labelled('Money moved', isRead(error) ? undefined : moneyMoved, moneyMoved === 'unknown' ? bad : undefined),
     labelled('Request id', error.requestId),
     labelled('Transfer id', error.transferId),
@@ -104,10 +104,10 @@ function isRead({ headers, moneyMoved }: TransferServiceError): boolean {
   return moneyMoved === 'no' && headers.get('money-moved') === null;
 }
 
-/** A command that helps on, and what it is for. */
+/** A command to run next, and its purpose. */
 type Next = readonly [purpose: string, command: string];
 
-/** Commands that help on after an error with a code. */
+/** Commands to run next after an error with a code. */
 const NEXT: Readonly<Record<string, Next>> = {
   card_not_found: ['List the cards:', 'cards list'],
   program_not_found: ['List the card programs:', 'programs list'],
@@ -124,7 +124,7 @@ const NEXT: Readonly<Record<string, Next>> = {
   service_unavailable: ['Find out what is wrong:', 'doctor'],
 };
 
-/** The command that helps on after an error with a code; undefined if there is none. */
+/** The command to run next after an error with a code; undefined if there is none. */
 export function nextAfter(code: string): Next | undefined {
   return Object.hasOwn(NEXT, code) ? NEXT[code] : undefined;
 }
@@ -134,10 +134,10 @@ function lacksProgram({ Code, Message }: TransferServiceError): boolean {
   return Code.endsWith('_schema') && Message.startsWith("The required header 'Program-Id' is missing");
 }
 
-/** The resolution of the catalogue, and the command to go on with. */
-async function whatToDo(error: TransferServiceError, { command }: Circumstances): Promise<string> {
+/** The resolution from the catalogue, and the command to run next. */
+async function whatToDo(error: TransferServiceError, { command }: FailureContext): Promise<string> {
   const indent = ' '.repeat(LABEL_WIDTH);
-  // Loaded when it is needed: the contract takes longer to load than the rest of the command line.
+  // Loaded on demand: the contract takes longer to load than the rest of the command line.
   const { ERRORS } = await import('../contract/errors/catalogue.ts');
   const lacks = lacksProgram(error);
   const catalogued = isErrorCode(error.Code) ? ERRORS[error.Code].resolution : undefined;
@@ -172,14 +172,14 @@ function keyHint(error: {
   return `Run the command again with --idempotency-key ${printable(error.idempotencyKey)}: it ${effect} at most once.\n`;
 }
 
-/** What is wrong with the connection. Node's own words for a certificate that it does not accept suggest options of Node. */
+/** What is wrong with the connection. Node's messages about a certificate would suggest options of Node. */
 function connectionMessage(error: ConnectionFailure): string {
   const problem = tlsProblem(error, URL.canParse(error.baseUrl) ? new URL(error.baseUrl).hostname : error.baseUrl);
   return problem === undefined ? error.message : `There is no TLS connection to ${error.baseUrl}. ${problem}`;
 }
 
-/** An incomplete response has a request id, under which the error log has the reason. */
-function connectionHint(error: ConnectionFailure, { url, command }: Circumstances): string {
+/** With the request id of an incomplete response, the reason can be found in the error log. */
+function connectionHint(error: ConnectionFailure, { url, command }: FailureContext): string {
   if (error instanceof IncompleteResponse) {
     return error.requestId === undefined ? '' : `Request id: ${printable(error.requestId)}\n`;
   }

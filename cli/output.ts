@@ -17,7 +17,7 @@ export function money(amount: number | string, currency: string): string {
   return isExact ? formatMoney(BigInt(amount), currency) : String(amount);
 }
 
-/** What callers have stored under names of their own. */
+/** Fields with free-form content of callers. */
 const FREE_FORM: ReadonlySet<string> = new Set(['metadata', 'request']);
 
 /** The fields of a record; null is omitted, and nested fields are joined by dots. */

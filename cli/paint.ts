@@ -5,7 +5,7 @@ import util from 'node:util';
 
 type Format = 'bold' | 'green' | 'magenta' | 'red';
 
-/** Node 20 before 20.12 has none. */
+/** Missing before Node 20.12. */
 const styleText = util.styleText as typeof util.styleText | undefined;
 
 function paint(format: Format): (text: string) => string {
@@ -14,14 +14,14 @@ function paint(format: Format): (text: string) => string {
 
 /** A heading, or the sentence of an error. */
 export const strong = paint('bold');
-/** Something is as it should be. */
+/** Something is in order. */
 export const good = paint('green');
-/** Something waits, or is worth a look. */
+/** Something waits, or needs attention. */
 export const warning = paint('magenta');
 /** Something failed, or cannot be used. */
 export const bad = paint('red');
 
-/** What each word of a status says. Words that are not in here are not painted. */
+/** The colour of each status word; other words are not painted. */
 const TONES: Readonly<Record<string, (text: string) => string>> = {
   ...tone(good, ['active', 'balanced', 'completed', 'current', 'delivered', 'enabled', 'ok', 'passed', 'ready', 'up']),
   ...tone(warning, [

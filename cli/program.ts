@@ -104,7 +104,7 @@ export function buildProgram(context: CommandContext): Command {
     .configureOutput({
       writeOut: context.write,
       writeErr: context.writeError,
-      // Help is painted with the rest: what writes it removes the codes where it must.
+      // Help is always painted: the writer removes colour codes where they are not wanted.
       getOutHasColors: () => true,
       getErrHasColors: () => true,
       // usageAdvice has a suggestion of its own.
@@ -173,7 +173,7 @@ export async function run(commandLine: readonly string[], given: Omit<CommandCon
     exitCode = code;
   };
   const context = { ...paintedFor(given), exitWith };
-  // Without describing a hundred commands first.
+  // Printed without building a hundred commands first.
   if (commandLine.length === 1 && commandLine[0] === '--version') {
     context.write(`${VERSION}\n`);
     return exitCode;
@@ -202,7 +202,7 @@ export async function run(commandLine: readonly string[], given: Omit<CommandCon
   }
 }
 
-/** Removes the codes of colours from what is written to anything but a terminal that wants them. */
+/** Removes colour codes from output unless it goes to a terminal with colours. */
 function paintedFor<Context extends Omit<CommandContext, 'exitWith'>>(context: Context): Context {
   const { write, writeError, colours = { output: false, errors: false } } = context;
   return {

@@ -19,7 +19,7 @@ export type ReadOptions = Pick<EventStreamOptions, 'after' | 'types' | 'subjectI
 export const READ_OPTIONS: OptionsFor<ReadOptions> = {
   after: {
     flag: '--after <position>',
-    help: 'begin after this position; 0 for all (default: from now on)',
+    help: 'start after this position; 0 for all (default: now)',
     read: readWholeNumber,
   },
   types: {
@@ -30,7 +30,7 @@ export const READ_OPTIONS: OptionsFor<ReadOptions> = {
   subjectId: { flag: '--subject <id>', help: 'only events about this subject' },
 };
 
-/** Refuses a misspelled type, of which no event would ever come. */
+/** Refuses a misspelled type, which would never match an event. */
 function readType(text: string): EventTypeOrGroup {
   if (!isTypeOrGroup(text)) {
     throw new InvalidArgumentError('It must be a type such as transfer.completed or "transfer.*".');
@@ -41,7 +41,7 @@ function readType(text: string): EventTypeOrGroup {
 /** Events of one kind: how to read them, and what orders them. */
 type Reading<Event> = {
   readonly stream: (options: EventStreamOptions) => AsyncIterable<Event>;
-  /** The place of the last event that there is. */
+  /** The position of the newest event. */
   readonly readLast: (signal: AbortSignal) => Promise<number>;
   readonly placeOf: (event: Event) => number;
 };
@@ -87,7 +87,7 @@ export async function readEvents<Event>(
   let place = options.after;
   try {
     place ??= await readLast(signal);
-    writeError(`Reading events after ${place}. Ctrl-C ends it.\n`);
+    writeError(`Reading events after ${place}. Press Ctrl-C to stop.\n`);
     const onRetry = retryReporter(writeError, ({ position }) => `Continuing after ${position}`);
     for await (const event of stream({ ...options, after: place, signal, onRetry })) {
       await onEvent(event, signal);
@@ -105,7 +105,7 @@ type Reported = Pick<StreamRetry, 'position' | 'waitMilliseconds'> & { readonly 
 /** The same failure is reported once a minute, so that a night without the service does not fill the terminal. */
 const REPORT_INTERVAL_MILLISECONDS = 60_000;
 
-/** Reports a failure after which the command goes on. `next` says how. */
+/** Reports a failure after which the command continues. `next` says how. */
 export function retryReporter(
   writeError: (text: string) => void,
   next: (retry: Pick<StreamRetry, 'position'>) => string,

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 const UNIT_MILLISECONDS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 const DATE = /^\d{4}-\d\d-\d\d$/;
-/** As the API writes times, and as this command line prints them. */
+/** The format of the API, and that of this command line's output. */
 const DATE_AND_TIME = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?: ?(?:UTC|[Zz])|([+-]\d\d:\d\d))?$/;
 
 /**

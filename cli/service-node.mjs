@@ -9,7 +9,7 @@ import { inOptionalPackage, placeOf, programAt } from '../installation.mjs';
 /** The oldest Node that runs the service, and TypeScript without a build. */
 export const OLDEST_NODE_OF_SERVICE = 24;
 
-/** A failure that the reader can mend; its message is all they need, so no stack is shown. */
+/** A failure that the reader can fix; its message says how, so no stack is shown. */
 export class SetupProblem extends Error {
   /**
    * @param {string} message
@@ -22,8 +22,8 @@ export class SetupProblem extends Error {
 }
 
 /**
- * `glibc`, `musl`, or an empty string where the question makes no sense. The loader that this Node names in its first bytes
- * says it at once; the report of the process takes 50 ms.
+ * `glibc`, `musl`, or an empty string on other systems. Read from the loader that is named at the beginning of this Node's
+ * executable, since the report of the process takes 50 ms.
  */
 export function libraryOfC() {
   if (process.platform !== 'linux') return '';
@@ -112,7 +112,7 @@ function terminalSignalsTheGroup() {
  *   child: import('node:child_process').ChildProcess | undefined,
  *   received: NodeJS.Signals | undefined,
  *   stop: () => void,
- * }} Signals The child that signals are passed to, the first signal received, and what leaves signals alone again.
+ * }} Signals The child that signals are passed to, the first signal received, and what ends passing them on.
  */
 
 /**
@@ -144,9 +144,9 @@ export function passSignalsOn() {
 }
 
 /**
- * npm's shell dies of a signal without a word to us, and npm may be killed outright. Either way nobody would be left
- * who could stop the child, which would go on holding its port: their end counts as a SIGTERM. Only for a process that npm
- * started, since whoever puts this program in the background of a shell and closes that means it to stay.
+ * A signal ends npm's shell without telling this process, and npm may be killed. Then nothing could stop the child any
+ * more, which would keep its port: so their end counts as a SIGTERM. Only for a process that npm started: a program that
+ * somebody put into the background of a shell is meant to outlive it.
  */
 export function endWithNpm() {
   const parent = process.ppid;
@@ -185,7 +185,7 @@ export function runToTheEnd(node, commandLine, signals) {
 export async function runService(node, signals) {
   const consoleBuild = placeOf('tools/console/build.ts');
   if (existsSync(consoleBuild)) {
-    // The service starts without the console if this fails; it has said why.
+    // If this fails it reports why, and the service starts without the console.
     await runToTheEnd(node, [consoleBuild], signals);
     if (signals.received !== undefined) return 128 + constants.signals[signals.received];
   }

@@ -15,7 +15,7 @@ export type CommandContext = {
    * process ends at once.
    */
   readonly untilEnded: () => AbortSignal;
-  /** Asks a question that is answered with y or n; undefined where nobody can answer, because input is no terminal. */
+  /** Asks a question that is answered with y or n; undefined if input is not a terminal. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined;
   /** Whether standard output and standard error are painted; not if omitted. */
   readonly colours?: { readonly output: boolean; readonly errors: boolean };
@@ -45,7 +45,7 @@ export type Session = CommandContext & {
   readonly service: TransferService;
   /** The base URL of the service. */
   readonly url: string;
-  /** How the command line is typed here. */
+  /** How the command line is typed: `transfer-service`, or `npx transfer-service`. */
   readonly command: string;
   /** `--program`, or else the environment's. */
   readonly program: string | undefined;
@@ -138,8 +138,8 @@ export function pageText<Item extends object>(
 }
 
 /**
- * What an empty list says, and the command with which to go on. A list that was filtered says only that nothing matches,
- * and how to see more.
+ * The text of an empty list, with commands to run next. A filtered list says only that nothing matches, and how to see
+ * more.
  */
 export function emptyText(
   { command }: Pick<Session, 'command'>,
@@ -148,7 +148,7 @@ export function emptyText(
 ): string {
   const lines = next.map(([purpose, text]) => {
     const line = `  ${purpose}: ${command} ${text}`;
-    // A command that is not broken can be copied.
+    // Not wrapped, so that the command can be copied.
     return line.length <= 80 ? `${line}\n` : `  ${purpose}:\n    ${command} ${text}\n`;
   });
   return `${what}\n${lines.join('')}`;

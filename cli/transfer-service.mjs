@@ -11,8 +11,8 @@ if (existsSync(new URL('../tools/bootstrap.mjs', import.meta.url))) {
   process.stderr.write(`Node 20 or later is needed, and this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else {
-  // Beside the code, so that only who may change the code may change it; the service inherits it. Node 20 has no such cache;
-  // where the folder is not writable there is none.
+  // The compile cache lies beside the code, so that only people who may change the code may change it; the service inherits
+  // it. Node 20 has no such cache, and neither has a folder that is not writable.
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../dist/.compile-cache', import.meta.url));
   nodeModule.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
   await import('../dist/cli/main.js');

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** What people type for a command that is called something else here. */
+/** Commands by words that people type instead of their names. */
 const MEANT: Readonly<Partial<Record<string, string>>> = {
   balance: 'cards get <card_id>',
   freeze: 'cards update <card_id> --status inactive',
@@ -17,7 +17,7 @@ const MEANT: Readonly<Partial<Record<string, string>>> = {
   whoami: 'sessions current',
 };
 
-/** The same, of any resource. */
+/** The same for any resource. */
 const MEANT_VERB: Readonly<Partial<Record<string, readonly string[]>>> = {
   show: ['get', 'show', 'current'],
   view: ['get', 'show'],
@@ -68,7 +68,7 @@ function similar(word: string, names: readonly string[]): string | undefined {
   return near[0]?.name;
 }
 
-/** How many letters have to be added, removed, replaced or swapped with their neighbour. */
+/** The edit distance (Damerau-Levenshtein) of two words. */
 function distanceOf(one: string, other: string): number {
   const rows: number[][] = [Array.from({ length: other.length + 1 }, (_, at) => at)];
   for (let at = 1; at <= one.length; at += 1) {

@@ -1,7 +1,7 @@
 import { detailOf, neverConnected } from '../sdk/attempt.ts';
 import { InvalidArgument, signWebhook } from '../sdk/client.ts';
 
-/** What one attempt to deliver a webhook came to. */
+/** The result of one attempt to deliver a webhook. */
 export type Attempt = {
   readonly milliseconds: number;
   /** The status of the response; undefined if there was none. */
@@ -14,7 +14,7 @@ export type Attempt = {
 
 /** A webhook endpoint should respond within this time. */
 const SLOW_MILLISECONDS = 15_000;
-/** More of a response than anybody reads in a terminal. */
+/** Enough of a response for a terminal. */
 const MAX_EXCERPT_CHARACTERS = 200;
 
 /** Reads the URL of a target; `localhost:3000/hooks` is enough. Throws InvalidArgument. */
@@ -29,7 +29,7 @@ export function readTarget(text: string): string {
 
 /**
  * Sends a signed webhook to a target, once. Rejects only if the signal aborts it. `onSlow` is called when there
- * is no response yet after 15 seconds; it is waited for all the same, because the program may stand at a breakpoint.
+ * is no response yet after 15 seconds; waiting continues, because the program may have stopped at a breakpoint.
  */
 export async function sendWebhook(
   target: string,

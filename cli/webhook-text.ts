@@ -5,7 +5,7 @@ import { plainTime } from './plain-time.ts';
 /** Shown as the program of a webhook that belongs to none. */
 const ALL_PROGRAMS = 'all card programs';
 
-/** More of a response than anybody reads in a table. */
+/** Enough of a response for a table. */
 const MAX_EXCERPT_CHARACTERS = 60;
 
 const timeOrNull = (time: string | null) => (time === null ? null : plainTime(time));
@@ -72,7 +72,7 @@ export const OPERATOR_WEBHOOK_COLUMNS: readonly Column<WebhookRecord>[] = [
   { heading: 'program_id', show: ({ program_id: id }) => id ?? ALL_PROGRAMS },
 ];
 
-/** What an attempt came to: `204 in 84 ms`. */
+/** The result of an attempt: `204 in 84 ms`. */
 export function resultOf({ status, error, milliseconds }: AttemptRecord): string {
   return `${status ?? error ?? 'no response'} in ${milliseconds} ms`;
 }
@@ -108,15 +108,15 @@ export function attemptText(attempt: AttemptRecord): string {
   return alignedLines(pairs.flatMap(([name, value]): Pair[] => (value === null ? [] : [[name, value]])));
 }
 
-/** What a person can do about a webhook that is not well. `commandOf` writes a command about it. */
+/** What to do about a webhook that fails. `commandOf` writes a command about it. */
 export function adviceOn(webhook: WebhookRecord, commandOf: (name: string, options?: string) => string): string {
   const { status, status_reason: reason, dead, next_attempt_at: next } = webhook;
   const lines: string[] = [];
   if (status === 'paused') {
     const when = next === null ? '' : `, next at ${plainTime(next)}`;
-    lines.push(`The URL fails. Only the oldest event is tried${when}; the others follow once it succeeds.`);
+    lines.push(`Deliveries fail. Only the oldest event is tried${when}; the others follow once it succeeds.`);
     lines.push(`  see why:        ${commandOf('attempts', '--failed')}`);
-    lines.push(`  try at once:    ${commandOf('update', '--status enabled')}`);
+    lines.push(`  retry now:      ${commandOf('update', '--status enabled')}`);
   }
   if (status === 'disabled') {
     lines.push(`Nothing is sent: ${DISABLED[reason ?? 'requested'].sentence}`);

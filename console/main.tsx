@@ -6,7 +6,7 @@ import { applyTheme } from './app/theme.ts';
 
 applyTheme();
 followLinks();
-// While the session is read.
+// Loaded while the session is read.
 const found = findRoute(window.location.pathname.replace(/(.)\/+$/, '$1'));
 if (found !== undefined) preload(found.route);
 const root = document.getElementById('app');

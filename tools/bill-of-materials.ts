@@ -7,7 +7,7 @@ import { readLockfile, readManifest, runningPackages } from './supply-chain/pack
 // package.json, package-lock.json and what the code imports, and nothing else: no network, and the same document every time.
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // Whoever reads only the beginning has what they want.
+  // A reader that closes early, such as `| head`, is not an error.
   if (error.code !== 'EPIPE') throw error;
 });
 

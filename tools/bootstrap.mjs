@@ -1,4 +1,4 @@
-// From whatever Node the machine has (20 or later) to a TypeScript file running on the Node this project is pinned to.
+// Runs a TypeScript file on the Node that this project is pinned to, started by any Node of the machine from 20 on.
 import nodeModule from 'node:module';
 import { constants } from 'node:os';
 import { dirname, resolve } from 'node:path';
@@ -19,7 +19,7 @@ const compileCache = resolve(root, 'node_modules', '.compile-cache');
 /** What `npm start` runs. */
 const serviceFile = 'server/main.ts';
 
-/** The Node to run on. Asked before the install, so that nobody waits a minute to read that it was in vain. */
+/** The Node to run on. Chosen before the install, so that a missing Node is reported without waiting for it. */
 function chooseNode() {
   const pinned = pinnedNode(root);
   if (pinned !== undefined) return pinned;
@@ -27,7 +27,7 @@ function chooseNode() {
   throw new SetupProblem(describeMissingNode());
 }
 
-/** Installs the dependencies if need be. What is to be run gets the signals from then on, if it has a process of its own. */
+/** Installs the dependencies if need be. From then on signals go to the program that is run, if it has its own process. */
 async function prepare() {
   if (Number.parseInt(process.versions.node, 10) < 20) {
     throw new SetupProblem(`Node 20 or later is needed to start, and this is ${process.versions.node}.`);
@@ -37,7 +37,7 @@ async function prepare() {
   if (process.env.npm_lifecycle_event !== undefined) endWithNpm();
   await ensureInstalled(root, signals);
   if (signals.received !== undefined) process.exit(128 + constants.signals[signals.received]);
-  // Most of the time that a program takes to load goes into TypeScript; what is kept here is its JavaScript, compiled.
+  // Most of a program's load time goes into TypeScript; this caches the compiled JavaScript.
   process.env.NODE_COMPILE_CACHE ??= compileCache;
   return { node, signals };
 }

@@ -4,7 +4,7 @@ import { licenseProblems } from './supply-chain/licenses.ts';
 import { readLockfile, readManifest } from './supply-chain/packages.ts';
 import { pinProblems } from './supply-chain/pins.ts';
 
-// What is installed is what was chosen, and may be used: a step of `npm test`, without the network.
+// Checks that the pinned packages are installed, and that their licences are allowed: a step of `npm test`, offline.
 
 /** The project, and what has a lockfile of its own because only tests need it. */
 const DIRECTORIES = [

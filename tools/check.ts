@@ -1,5 +1,5 @@
-// npm test: checks what the files say, then runs the tests that prove every rule of the product once. `npm run verify` (here with
-// --verify) runs what takes longer, `npm run check` the part that is quick. With names only those, and suites whole.
+// npm test: static checks, then the tests that prove every rule of the product once. `npm run verify` (here with --verify) runs
+// what takes longer, `npm run check` the quick part. With names it runs only those, and named suites as a whole.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SUITES } from '../vitest.config.ts';
@@ -10,7 +10,7 @@ import { MISSING } from './verify/missing.ts';
 
 const BIN = 'node_modules';
 
-/** One checker: each further one checks again what files share, and takes more from the checks beside it than it saves. */
+/** One checker: more of them check shared files again, and cost the checks beside them more time than they save. */
 const typeCheck = (name: string, project: string): readonly [script: string, ...rest: string[]] => [
   `${BIN}/typescript/bin/tsc`,
   '--noEmit',
@@ -25,7 +25,7 @@ const typeCheck = (name: string, project: string): readonly [script: string, ...
 
 const LINT = [`${BIN}/@biomejs/biome/bin/biome`, 'check', '--error-on-warnings', '--diagnostic-level=warn'] as const;
 
-/** Checks of what the files say: a script and its arguments. */
+/** Static checks: a script and its arguments. */
 const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   types: typeCheck('types', '.'),
   'console-tests': typeCheck('console-tests', 'test/console'),
@@ -38,13 +38,13 @@ const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]
   contract: [`${BIN}/@redocly/cli/bin/cli.js`, 'lint', 'contract/openapi.json'],
 };
 
-/** What only `npm run check` runs, in the place of a step: it takes a third of the time of the whole check for all files. */
+/** Run by `npm run check` only, in place of a step: three times as fast as the check of all files. */
 const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
-  // Of the files that the next commit would change; all others were linted by `npm test`.
+  // Only the files that the next commit would change; `npm test` has linted all others.
   'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
 };
 
-/** What only `npm run verify` runs beside tests. */
+/** Programs that only `npm run verify` runs. */
 const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   schedules: ['test/simulation/main.ts', '--schedules', '100000'],
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
@@ -54,7 +54,7 @@ const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: strin
   proxies: ['tools/verify/proxies.ts'],
   deployment: ['tools/verify/deployment.ts'],
   'generated-clients': ['tools/verify/generated-clients.ts'],
-  // Five million transfers, as docs/migrations.md has them, are for a person: to make them takes longer than all the rest.
+  // Five million transfers, as in docs/migrations.md, are for a manual run: making them takes longer than all the rest.
   'lock-times': ['test/upgrade/lock-times.ts', '--transfers', '200000'],
   'newest-release': ['test/upgrade/newest-release.ts'],
   'long-fuzz': ['test/fuzz/main.ts', '--count', '100000'],
@@ -93,20 +93,20 @@ async function runPrograms(programs: Checks): Promise<void> {
   await Promise.all([work(), work()]);
 }
 
-/** The tests of the console need it; without it they count as one failure, and all others run. */
+/** The browser for the tests of the console; without it they count as one failure, and all other tests run. */
 async function fetchBrowser(): Promise<boolean> {
   const { succeeded, output } = await runScript('tools/console/fetch-browser.mjs', []);
   if (!succeeded) count(1, 0, `console            no browser: ${output.trim()}`);
   return succeeded;
 }
 
-/** Only some of the tests of the packages need them, and say so where they are missing. */
+/** Tools that some tests of the packages need; those tests report it where they are missing. */
 async function fetchTools(): Promise<void> {
   const { succeeded, output } = await runScript('tools/packages/fetch-tools.mjs', []);
   if (!succeeded) count(1, 0, `packages           no earlier versions of Node: ${output.trim()}`);
 }
 
-/** What somebody asked for: everything of a ring, or what was named, and of that all. */
+/** What to run: everything of a ring, or all of what was named. */
 type Choice = {
   readonly steps: Checks;
   readonly suites: readonly string[];
@@ -117,7 +117,7 @@ type Choice = {
 function choose(isVerify: boolean, words: readonly string[]): Choice {
   if (words.length === 0 && isVerify) return { steps: {}, suites: suitesOf('slow'), part: 'slow', programs: PROGRAMS };
   if (words.length === 0) return { steps: STEPS, suites: suitesOf('fast'), part: 'fast', programs: {} };
-  // What .ci/run asks for: all that `npm test` leaves of the suites.
+  // For .ci/run: the part of the suites that `npm test` leaves out.
   if (isVerify && words.join() === 'suites') return { steps: {}, suites: suitesOf('slow'), part: 'slow', programs: {} };
   const programs = isVerify ? PROGRAMS : {};
   const named = (checks: Checks) => Object.fromEntries(Object.entries(checks).filter(([name]) => words.includes(name)));
@@ -148,7 +148,7 @@ async function check({ steps, suites, part, programs }: Choice): Promise<void> {
   const ableSuites = hasBrowser ? suites : suites.filter((name) => name !== 'console');
   if (ableSuites.some((name) => NEED_CONSOLE.includes(name)))
     await runStep('console-build', ['tools/console/build.ts']);
-  // Beside the first suites, so that those that need the tarballs do not all wait for them at once.
+  // Built while the first suites run, so that those that need the tarballs do not all wait at once.
   const needsTarballs = part !== 'fast' && ableSuites.some((name) => NEED_TARBALLS.includes(name));
   const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
   if (ableSuites.length > 0) await runSuites(ableSuites, part);

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 /** How a command ended. */
 export type Ending = {
   readonly succeeded: boolean;
-  /** It found nothing wrong, and could not check everything: see `INCOMPLETE`. */
+  /** It found no problem, but could not check everything: see `INCOMPLETE`. */
   readonly isIncomplete: boolean;
   /** Standard output and standard error, as they came. */
   readonly output: string;
@@ -13,8 +13,8 @@ export type Ending = {
 };
 
 /**
- * Exit code of a check that found nothing wrong where it lacked a program of the system for some of it: what automake and
- * meson take for a skipped test.
+ * Exit code of a check that found no problem, but lacked a system program for a part of it: what automake and meson take
+ * for a skipped test.
  */
 export const INCOMPLETE = 77;
 
@@ -29,12 +29,12 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-/** The tools write into a pipe; their output ends where our own goes. */
+/** The tools write into a pipe, so they are told whether our own output is a terminal. */
 const colors = process.stdout.isTTY
   ? { FORCE_COLOR: '1', NO_COLOR: undefined }
   : { NO_COLOR: '1', FORCE_COLOR: undefined };
 
-/** The compiler of TypeScript is written in Go: it may keep its garbage up to this size, which saves a third of its time. */
+/** The TypeScript compiler is written in Go: without garbage collection below this size it takes a third less time. */
 const MEMORY_OF_GO = { GOGC: 'off', GOMEMLIMIT: '1536MiB' } as const;
 
 /** A tool that hangs must not keep an unattended run from ending; `.ci/run` stops all of them after an hour. */

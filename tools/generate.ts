@@ -25,7 +25,7 @@ const generated: Readonly<Record<string, () => string>> = {
   [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
 };
 
-/** What `start --help` says of settings. The command line imports nothing of the server. */
+/** The settings in `start --help`. The command line imports nothing from the server. */
 function startSettings(): string {
   const shown = LISTED_SETTINGS.filter(({ isInHelp }) => isInHelp).map(({ name, fallback, purpose }) => ({
     name,
@@ -68,9 +68,9 @@ const differing = Object.entries(generated)
   .filter(({ file, text }) => committed(file) !== text);
 
 if (process.argv.includes('--check')) {
-  for (const { file } of differing) console.error(`${file} is not what it would be now.`);
+  for (const { file } of differing) console.error(`${file} is out of date.`);
   if (differing.length > 0) {
-    console.error('Mend it with: npm run generate');
+    console.error('Update it with: npm run generate');
     process.exitCode = 1;
   }
 } else {

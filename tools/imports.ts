@@ -2,13 +2,13 @@
 import { resolve } from 'node:path';
 import { cruise, type IForbiddenRuleType } from 'dependency-cruiser';
 
-/** What all of the server stands on. */
+/** Modules that all of the server may import. */
 const GROUND = ['domain/', 'installation.mjs', 'server/foundation/'];
 
-/** What handlers work with. */
+/** Modules that handlers may import. */
 const OF_HANDLERS = [...GROUND, 'contract/', 'server/calls/', 'server/commit/', 'server/store/'];
 
-/** What one level of the arrow may import besides itself. */
+/** A level of the arrow, and what it may import besides itself. */
 type Level = {
   /** Folders (with a slash at the end) and files. */
   readonly from: readonly string[];
@@ -93,7 +93,7 @@ const levels: readonly Level[] = [
   { from: ['installation.mjs'], to: [], node: true },
 ];
 
-/** Folders and files that are no part of the product: they may import everything, but no cycles. */
+/** Folders and files outside the product: they may import everything, but no cycles. */
 const outside = ['test/', 'bench/', 'tools/', 'vitest.config.ts'];
 
 /** A unit test may also import these. */
@@ -124,10 +124,10 @@ const rules: readonly IForbiddenRuleType[] = [
   ...levels.flatMap(rulesOf),
 ];
 
-/** The names of the rules are the sentences that a reader of a violation needs. */
+/** The rules of a level; their names are the messages of violations. */
 function rulesOf({ from, to, packages = [], node = false }: Level): readonly IForbiddenRuleType[] {
   return from.flatMap((who) => {
-    // What has a level of its own does not belong to the level of its folder.
+    // Paths with their own level are excluded from the level of their folder.
     const others = places.filter((place) => place !== who && place.startsWith(who)).map(pathPattern);
     const own = { path: pathPattern(who), pathNot: [...others, '\\.test\\.ts$'] };
     const allowed = [who, ...to].map(pathPattern);
@@ -153,7 +153,7 @@ function rulesOf({ from, to, packages = [], node = false }: Level): readonly IFo
   });
 }
 
-/** What is wrong with the imports of a project. */
+/** The result of a check of all imports. */
 type Inspection = { readonly modules: number; readonly problems: readonly string[] };
 
 /** Reads every module below a directory: how many there are, and a line for each import that breaks a rule. */
@@ -162,7 +162,7 @@ export async function inspectImports(root: string): Promise<Inspection> {
     ['.'],
     {
       baseDir: root,
-      // With TypeScript 7 the parser that dependency-cruiser would choose reads nothing, and finds nothing wrong.
+      // With TypeScript 7 the default parser of dependency-cruiser reads nothing, and so finds no problem.
       parser: 'swc',
       tsPreCompilationDeps: true,
       // dist/ and the like are built, and may not be there.

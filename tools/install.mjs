@@ -1,5 +1,5 @@
-// The dependencies, there and current, before anything else runs. Plain JavaScript for Node 20 or later, without any
-// package: this is what runs when there is nothing installed yet.
+// Installs or updates the dependencies before anything else runs. Plain JavaScript for Node 20 or later, without any
+// package, because nothing may be installed yet.
 import { spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import {
@@ -54,8 +54,8 @@ function isExecutable(path) {
 const fits = (list, own) => list === undefined || list.includes(own);
 
 /**
- * Whether npm's own record of node_modules says what the lockfile says: so somebody who ran `npm ci` by hand does not
- * wait for a second one. Optional packages may be absent when they are for another platform.
+ * Whether npm's own record of node_modules agrees with the lockfile, as after `npm ci` by hand: then nothing is installed
+ * again. Optional packages for other platforms may be missing.
  */
 function installedByHand(root) {
   const record = readIfThere(join(root, 'node_modules', '.package-lock.json'));
@@ -79,7 +79,7 @@ function isCurrent(root, wanted, withNode) {
   try {
     writeFileSync(stampPath(root), wanted);
   } catch {
-    // An install by another user: complete, only not ours to mark.
+    // Installed by another user: complete, but this user may not write the stamp.
   }
   return true;
 }
@@ -103,8 +103,8 @@ function isStale(path, owner) {
     return false;
   }
   if (owner.host !== hostname()) return silentSeconds > 60;
-  // npm outlives us when we are killed outright: as long as it writes, nobody else may. Five minutes of silence mean
-  // that the process id belongs to somebody else by now.
+  // npm keeps running if this process is killed: while it writes, nobody else may install. After five minutes without a
+  // write the process id must have been reused.
   return silentSeconds > 300 || (!isAlive(owner.pid) && !isAlive(owner.installer));
 }
 
@@ -116,7 +116,7 @@ function readLock(path) {
   }
 }
 
-/** The lock comes into being with its content, or not at all: a link either takes the name or fails. */
+/** Creates the lock with its content atomically: a link either takes the name or fails. */
 function tryToLock(path, owner) {
   const draft = `${path}.${owner.token}`;
   try {
@@ -131,22 +131,22 @@ function tryToLock(path, owner) {
   }
 }
 
-/** Two who find the same stale lock must not remove each other's fresh one: take it aside first, then look. */
+/** Renames the lock before checking it: of two processes that find a stale lock, neither removes the other's new one. */
 function removeStale(path, seen) {
   const aside = `${path}.${randomUUID()}`;
   try {
     renameSync(path, aside);
     if (readLock(aside)?.token !== seen.token) linkSync(aside, path);
   } catch {
-    // Somebody else was faster.
+    // Another process was faster.
   }
   rmSync(aside, { force: true });
 }
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Waits while another process installs; false once its install has made ours needless. */
-async function lockOrBecomeNeedless(root, owner, wanted, { what, withNode }) {
+/** Waits while another process installs; false if its install has made ours unnecessary. */
+async function lockUnlessInstalled(root, owner, wanted, { what, withNode }) {
   const path = lockPath(root);
   let told = false;
   while (!tryToLock(path, owner)) {
@@ -163,7 +163,7 @@ async function lockOrBecomeNeedless(root, owner, wanted, { what, withNode }) {
   return true;
 }
 
-/** The npm that runs us, since a machine may have several; yarn and its like set the same variable. */
+/** The npm that runs this process, since a machine may have several; yarn and others set the same variable. */
 function npmCommand() {
   const path = process.env.npm_execpath;
   if (path !== undefined && /^npm-cli\.[cm]?js$/.test(basename(path))) return [process.execPath, path];
@@ -186,11 +186,11 @@ function showProgress(what) {
   };
 }
 
-/** Runs `npm ci`; resolves to its exit code, its signal, and what it said. */
+/** Runs `npm ci`; resolves to its exit code, signal and output. */
 function runNpm(root, onStart) {
   const [command, ...before] = npmCommand();
-  // Complaints about engines speak of the machine's Node, which only starts the pinned one. Development packages are
-  // asked for by name because NODE_ENV=production would leave them out and `npm test` needs them.
+  // Warnings about engines are about the machine's Node, which only starts the pinned one. Development packages are
+  // included explicitly because NODE_ENV=production would leave them out and `npm test` needs them.
   const options = [
     '--loglevel=error',
     '--engine-strict=false',
@@ -221,7 +221,7 @@ async function install(root, owner, wanted, signals, what) {
     try {
       utimesSync(path, new Date(), new Date());
     } catch {
-      // The lock was taken from us; npm still has to finish.
+      // Another process took the lock; npm still has to finish.
     }
   }, 5_000);
   const result = await runNpm(root, (child) => {
@@ -239,24 +239,24 @@ async function install(root, owner, wanted, signals, what) {
     process.stderr.write(`${result.output.trimEnd().split('\n').slice(-25).join('\n')}\n\n`);
     const ending = result.signal === null ? `exit code ${result.code}` : `signal ${result.signal}`;
     throw new SetupProblem(
-      `Could not install ${what}: "npm ci" ended with ${ending}, for the reason above. Mend that and run the same command again.`,
+      `Could not install ${what}: "npm ci" ended with ${ending}, for the reason above. Fix that and run the same command again.`,
     );
   }
   writeFileSync(stampPath(root), wanted);
 }
 
-/** What an install is of: how messages name it, and whether it brings the pinned Node. */
+/** The default subject of an install: its name in messages, and whether it includes the pinned Node. */
 const OF_THE_PROJECT = { what: 'the dependencies', withNode: true };
 
 /**
- * Installs what package-lock.json names, unless that is there already. `signals` is where the caller keeps the child
- * to pass signals to, and the first signal received: one during the install ends it.
+ * Installs what package-lock.json names, unless it is installed already. `signals` holds the child that signals are passed
+ * to, and the first signal received: one during the install ends it.
  */
 export async function ensureInstalled(root, signals, subject = OF_THE_PROJECT) {
   const wanted = fingerprint(root);
   if (isCurrent(root, wanted, subject.withNode)) return;
   const owner = { pid: process.pid, host: hostname(), token: randomUUID() };
-  if (!(await lockOrBecomeNeedless(root, owner, wanted, subject))) return;
+  if (!(await lockUnlessInstalled(root, owner, wanted, subject))) return;
   try {
     if (!isCurrent(root, wanted, subject.withNode)) await install(root, owner, wanted, signals, subject.what);
   } finally {

@@ -7,11 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { root } from './command.ts';
 
-// Prints the project files of which at least one function runs for one successful create_transfer:
+// Prints the project files that run at least one function for a successful create_transfer:
 //   node tools/run.mjs tools/measure.ts
 // The service runs in this process, in sandbox mode, on a ledger of its own.
 
-/** Requests before the first count, so that connections, statements and caches are there. */
+/** Warm-up requests, so that connections, statements and caches exist. */
 const WARM_UP_REQUESTS = 20;
 
 /** Counted requests. A file counts when it ran for each of them, so that a background job is not counted. */

@@ -24,8 +24,8 @@ export function readMigrationChecksums(root: string): readonly Migration[] {
 }
 
 /**
- * What differs between the migrations and their committed checksums, in a sentence each. A database that has a migration
- * refuses every start with other bytes of it, so those of a landed one never change and the file never goes away.
+ * The differences between the migrations and their committed checksums, a sentence each. A database that has applied a
+ * migration refuses to start with any other bytes of it, so a landed one is never changed or removed.
  */
 export function findChecksumProblems(committed: string, migrations: readonly Migration[]): readonly string[] {
   return parse(committed).flatMap(({ name, checksum }) => {
@@ -39,7 +39,7 @@ export function findChecksumProblems(committed: string, migrations: readonly Mig
   });
 }
 
-/** The committed checksums with those of new migrations added at the end; lines that are there already never change. */
+/** The committed checksums with those of new migrations added at the end; existing lines never change. */
 export function withNewChecksums(committed: string, migrations: readonly Migration[]): string {
   const known = new Set(parse(committed).map(({ name }) => name));
   const added = migrations.filter(({ name }) => !known.has(name)).map(({ name, checksum }) => `${checksum}  ${name}\n`);

@@ -3,7 +3,7 @@ import { splitStatements } from '../server/store/migrations/statements.ts';
 /** The file of a migration. */
 export type MigrationFile = { readonly name: string; readonly text: string };
 
-/** The first migration that has to keep the rules: those before it were applied to ledgers that nobody used yet. */
+/** The first migration that the rules apply to: earlier ones were applied to ledgers that were not in use yet. */
 const FIRST = '0019';
 
 /**
@@ -123,7 +123,7 @@ const constraints: Rule = (statement, context) => {
   return undefined;
 };
 
-/** Functions with one value for a whole statement: a default of them needs no rewriting. */
+/** Functions with one value for a whole statement: a default with them rewrites no table. */
 const STABLE = /^(?:now|current_setting|current_schema|to_jsonb|jsonb_build_object|array)$/;
 
 const columns: Rule = (statement, context) => {
@@ -145,8 +145,8 @@ const columns: Rule = (statement, context) => {
 const RULES: readonly Rule[] = [indexes, transactions, timeouts, rewrites, constraints, columns];
 
 /**
- * What is wrong with migrations: they must be applied while requests go on, and say which versions can run on the schema
- * that they make. A sentence for each problem, which says what to do instead.
+ * The problems of migrations: they must not block requests, and must declare which versions can run on the schema that they
+ * make. A sentence for each problem says what to do instead.
  */
 export function findMigrationProblems(
   migrations: readonly MigrationFile[],

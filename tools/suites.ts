@@ -1,4 +1,4 @@
-// The suites of vitest.config.ts: which files a run takes, and what came of them.
+// The suites of vitest.config.ts: which files a run includes, and their results.
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -6,7 +6,7 @@ import { DEEPER, SLOW, SUITES } from '../vitest.config.ts';
 import { root, runScript } from './command.ts';
 import { count, note, total } from './tally.ts';
 
-/** What a run takes of a suite: the files of `npm test`, those that it leaves to `npm run verify`, or all. */
+/** The part of a suite that a run includes: the files of `npm test`, those of `npm run verify`, or all. */
 export type Part = 'fast' | 'slow' | 'whole';
 
 const lies = (path: string, places: readonly string[]) =>
@@ -30,7 +30,7 @@ export function findFilesWithoutSuite(): void {
     if (!files.some(({ path }) => lies(path, [place]))) count(1, 0, `${place} in vitest.config.ts has no test.`);
 }
 
-/** The suites of which a run with this part has a file. */
+/** The suites with a file in this part. */
 export function suitesOf(part: Part): readonly string[] {
   return Object.keys(SUITES).filter((name) => filesOf([name], part).length > 0);
 }
@@ -79,7 +79,7 @@ export async function runSuites(suites: readonly string[], part: Part): Promise<
     const { testResults }: Report = JSON.parse(readFileSync(file, 'utf8'));
     const before = total.failed;
     for (const suite of suites) countSuite(suite, testResults);
-    // As after an error outside every test.
+    // As after an error outside all tests.
     if (!succeeded && total.failed === before) count(1, 0, 'vitest failed: its output above says why.');
   } catch (error) {
     count(1, 0, `vitest left no report: ${error}`);

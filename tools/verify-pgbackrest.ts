@@ -1,4 +1,4 @@
-// Tries on PostgreSQL 15 what docs/backups.md says about one's own database and pgBackRest. Part of `npm run verify`.
+// Runs the commands of docs/backups.md for your own database and pgBackRest on PostgreSQL 15. Part of `npm run verify`.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const lacking = [
 if (lacking.length > 0) {
   reportMissing(`The trial of pgBackRest cannot be made without ${lacking.join(' and ')}.`);
 } else {
-  // Its services must not run on these binaries by themselves.
+  // Its services must not use these binaries automatically.
   delete process.env.TEST_POSTGRES_BIN;
   const { tryPgbackrest } = await import('../test/embedded/pgbackrest-trial.ts');
   await tryPgbackrest(binaries);

@@ -1,6 +1,5 @@
-// Runs the suites that say what the service needs of PostgreSQL on the PostgreSQL 15 of a distribution, as it is
-// installed, with a role that owns nothing but its database; then compares the time of a transfer on it with that on the
-// embedded server. Part of `npm run verify`.
+// Runs the suites about PostgreSQL on an unmodified PostgreSQL 15 of a distribution, with a role that owns only its
+// database; then compares the time of a transfer on it with that on the embedded server. Part of `npm run verify`.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +14,7 @@ const SUITES = ['api', 'store', 'plans'];
 /** How much longer a transfer may take on the stock server than on the embedded one. */
 const MOST_RATIO = 1.3;
 
-/** Other work on the machine can fall on one of the two servers: it is measured again, and the best one counts. */
+/** Other work on the machine can slow down one of the two servers, so several measurements are made and the best counts. */
 const MEASUREMENTS = 3;
 
 const binaries = process.env.TEST_POSTGRES_BIN || USUAL;

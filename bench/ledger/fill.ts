@@ -8,13 +8,13 @@ import type { Ledger } from './ledger.ts';
 import { HOT_CARDS } from './seed.ts';
 import { databaseUrl } from './server.ts';
 
-/** Transfers, or cards, that are written at once. */
+/** Transfers or cards per transaction. */
 const CHUNK = 250_000;
 
 /** Transfers of one group, as a busy service commits them. */
 const GROUP = 50;
 
-/** The stored transfers lie this many days back, evenly. */
+/** The stored transfers are spread evenly over this many past days. */
 const DAYS = 28;
 
 const CARDS = `
@@ -64,7 +64,7 @@ const TRANSFERS = `
     ) as named
     order by place;`;
 
-/** What the service writes for each of them, and the balances that follow from it: by table, to be written at once. */
+/** What the service writes for each transfer, and the resulting balances, by table; written at the same time. */
 const ROWS = [
   `insert into posting (program_id, cause_id, index, purpose, source_account_id, destination_account_id, amount, currency,
       source_balance, destination_balance, source_sequence, destination_sequence, created_at)
@@ -107,7 +107,7 @@ const ROWS = [
 
 /**
  * Fills ledgers with cards and transfers by set-based SQL, to the same rows that the service would have written for the
- * same requests, answers under their keys included: old keys can be replayed, and the books balance.
+ * same requests, including the responses under their keys: old keys can be replayed, and the books balance.
  */
 export class Fill {
   readonly #stage: Stage;
@@ -121,7 +121,7 @@ export class Fill {
     this.#program = fromWireId('prog', stage.seed.hot.programId) ?? '';
   }
 
-  /** Makes all cards, and the partitions for the events of the last weeks, which a real service would have had. */
+  /** Makes all cards, and the partitions for the events of the last weeks, as a real service would have. */
   async addCards(): Promise<void> {
     const { server, options } = this.#stage;
     const databases = openDatabases({ connectionString: databaseUrl(server, this.#ledger.database) });
@@ -140,7 +140,7 @@ export class Fill {
     await server.query(this.#ledger.database, 'vacuum analyze');
   }
 
-  /** Goes on until so many transfers were filled in, then vacuums, as autovacuum would have done long ago. */
+  /** Fills in transfers up to a number, then vacuums, as autovacuum would have done. */
   async fillUpTo(transfers: number): Promise<void> {
     const { server, options } = this.#stage;
     const { cards, transfers: total } = options.stored;
@@ -159,7 +159,7 @@ export class Fill {
     await server.query(this.#ledger.database, 'checkpoint');
   }
 
-  /** Runs texts of statements at the same time, each as one transaction on a connection of its own. */
+  /** Runs several texts at the same time, each as one transaction on its own connection. */
   async #runAll(texts: readonly string[]): Promise<void> {
     await Promise.all(
       texts.map(async (text) => {

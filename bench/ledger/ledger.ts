@@ -13,7 +13,7 @@ export type Served = {
   readonly metricsUrl: string | undefined;
   /** Transfers from one hot funding account to a thousand cards; a workload may change keys and cards. */
   readonly traffic: Traffic;
-  /** Ends the service as an operator does; throws when it does not end well. */
+  /** Stops the service as an operator does; throws if its exit code is not 0. */
   readonly stop: () => Promise<void>;
 };
 
@@ -34,7 +34,7 @@ export async function createLedger({ server, seed }: Site): Promise<Ledger> {
   return { database, acknowledged: 0 };
 }
 
-/** Removes a ledger, so that no vacuum of it disturbs what follows. */
+/** Removes a ledger, so that no vacuum of it disturbs later measurements. */
 export async function dropLedger({ server }: Site, { database }: Ledger): Promise<void> {
   await server.query('postgres', `drop database ${database} with (force)`);
 }

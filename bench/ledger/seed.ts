@@ -28,7 +28,7 @@ const CALLS = 8;
 /** A card program, and a key that is bound to it. */
 export type SeedProgram = { readonly programId: string; readonly key: string };
 
-/** What every ledger of the bench begins with: they are copies of one database. */
+/** The initial state of every ledger of the bench: they are copies of one database. */
 export type Seed = {
   readonly database: string;
   /** A program with a thousand cards and all limits. */

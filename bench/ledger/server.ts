@@ -14,7 +14,7 @@ const PREFIX = '/var/tmp/transfer-service-bench-';
 
 /**
  * The settings of every service of the bench: live mode, in which nothing of the sandbox makes it faster. The rate limits
- * count every request as in any live service, and are so high that the one caller of the bench never meets them.
+ * count every request as in any live service, and are so high that the bench never reaches them.
  */
 export const LIVE = {
   MODE: 'live',
@@ -110,7 +110,7 @@ function serverAt(host: string, port: number, processId: number, directory: stri
   return { host, port, processId, directory, connect, query };
 }
 
-/** Creates the schema in a database, and an operator's key. */
+/** Creates the schema in a database, and a key for an operator. */
 export async function createOperatorKey(resources: Resources, address: string): Promise<string> {
   const environment = { ...LIVE, DATABASE_URL: address };
   await runProgram(resources, process.execPath, [ADMINISTRATION, 'migrate'], { environment });

@@ -4,13 +4,13 @@ import { connect, type Socket } from 'node:net';
 export type Response = { readonly status: number; readonly body: string };
 
 const BLANK_LINE = Buffer.from('\r\n\r\n');
-/** As Node writes it, and as Fastify does. */
+/** The spellings of Node and of Fastify. */
 const LENGTHS = ['\r\nContent-Length: ', '\r\ncontent-length: '].map((text) => Buffer.from(text));
 const [ZERO, NINE] = [48, 57];
 /** In `HTTP/1.1 201 Created`. */
 const STATUS_AT = 9;
 
-/** Larger than a response of a single transfer; what is larger arrives in several reads. */
+/** Larger than the response of a single transfer; larger ones arrive in several reads. */
 const READ_BYTES = 65_536;
 
 /** All connections read into one buffer: each read is consumed, or copied, before the next one. */

@@ -6,7 +6,7 @@ import type { Latencies, LoadResult, Traffic } from './traffic.ts';
 // standard output. Closed loop: each connection sends its next request after the response to the one before. Open loop:
 // requests are due at a constant rate.
 
-/** What the generator is to do. */
+/** The task of the generator. */
 export type GeneratorPlan = Traffic & {
   readonly connections: number;
   /** Ends after this time, or after `count` requests, whichever is given. */
@@ -91,8 +91,8 @@ class Generator {
   }
 
   /**
-   * Arrivals at a constant rate, whatever happens to the responses. A latency runs from the moment at which the request
-   * was due, so neither a late timer of ours nor a wait for a free connection hides any of it.
+   * Arrivals at a constant rate, independent of the responses. A latency is measured from the time at which the request was
+   * due, so it includes late timers and waits for a free connection.
    */
   #arrive(rate: number): void {
     const free = [...this.#lanes];

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { AMOUNT, cardName, type Traffic } from './traffic.ts';
 
-/** A request of a list: method, path, and what a replay needs in addition. */
+/** A request of a list: method, path, and the key and body of a replay. */
 export type ListedRequest = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -9,7 +9,7 @@ export type ListedRequest = {
   readonly body?: string;
 };
 
-/** What is sent: transfers, batches of them, or the requests of a list one after the other. */
+/** What to send: transfers, batches of them, or the requests of a list one after the other. */
 export type Sending =
   | { readonly kind: 'transfers' }
   | { readonly kind: 'batches'; readonly rows: number }
@@ -48,7 +48,7 @@ function pick(count: number): number {
   return Math.floor(Math.random() * count);
 }
 
-/** Composes the requests of one connection; each connection needs its own, because the bytes are used again. */
+/** Composes the requests of one connection; each connection needs its own composer, because the bytes are reused. */
 export function composer(traffic: Traffic, sending: Sending): () => Request {
   if (sending.kind === 'transfers') return composeTransfers(traffic);
   if (sending.kind === 'batches') return composeBatches(traffic, sending.rows);

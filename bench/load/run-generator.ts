@@ -13,7 +13,7 @@ export async function runGenerator(resources: Resources, plan: GeneratorPlan): P
   return { ...counted, generatorCores: ending.processorTimeMilliseconds / ending.elapsedMilliseconds };
 }
 
-/** Sends single transfers over so many connections for so many seconds, each after the response to the one before. */
+/** Sends single transfers over some connections for some seconds, each after the response to the one before. */
 export function sendTransfers(
   resources: Resources,
   traffic: Traffic,

@@ -35,6 +35,6 @@ export type LoadResult = {
   readonly latenciesMilliseconds: Latencies;
   /** CPU time of the generator, in cores. */
   readonly generatorCores: number;
-  /** The first failure, for the person who has to find its cause. */
+  /** The first failure, to help find the cause. */
   readonly firstFailure: string | null;
 };

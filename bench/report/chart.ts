@@ -2,7 +2,7 @@ import { median, whole } from '../figures.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Results } from './results.ts';
 
-/** The chart of a run: its file beside the data, and the SVG, which stands by itself. */
+/** The chart of a run: its file beside the data, and a self-contained SVG. */
 export type Chart = { readonly file: string; readonly svg: string };
 
 type Bar = { readonly label: string; readonly rate: number; readonly isPostgres: boolean };
@@ -13,7 +13,7 @@ const TOP = 96;
 const STEP = 38;
 const BAR = { left: 330, right: 780, height: 22 } as const;
 
-/** Colours that are told apart by people who see few of them, on white and on black. */
+/** Colours that colour-blind people can tell apart, on white and on black. */
 const STYLE = `
   svg { --surface: #ffffff; --ink: #16181d; --muted: #626a76; --edge: #e6e8ec; --own: #2463c7; --postgres: #8a929e; }
   @media (prefers-color-scheme: dark) {
@@ -27,7 +27,7 @@ const STYLE = `
   .own { fill: var(--own); }
   .postgres { fill: var(--postgres); }`;
 
-/** Draws the rates that users ask for first; undefined if they were not all measured. */
+/** Draws the rates that matter most to users; undefined if they were not all measured. */
 export function drawChart({ outcomes, machine, options }: Results): Chart | undefined {
   const bars = barsOf(outcomes, options.stored.cards);
   if (bars.some(({ rate }) => !Number.isFinite(rate))) return undefined;

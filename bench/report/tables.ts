@@ -50,7 +50,7 @@ function alignColumns(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** Characters of a statement that tell it from the others. */
+/** Enough characters of a statement to tell it from the others. */
 const STATEMENT_LENGTH = 150;
 const STATEMENT_LENGTH_IN_TABLE = 80;
 

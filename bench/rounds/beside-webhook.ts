@@ -6,7 +6,7 @@ import type { ServiceOnLedger } from './round.ts';
 /** Deliveries a second of the webhook. */
 export const DELIVERIES_PER_SECOND = 1_000;
 
-/** So many requests at once are enough for the rate. */
+/** Enough requests at once for the rate. */
 const CONCURRENCY = 50;
 
 /** Runs something while a webhook of the hot program gets 1,000 events a second, and says how many it did get. */

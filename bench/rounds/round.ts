@@ -7,7 +7,7 @@ import { type BareRoute, startBareRoute } from './bare-route.ts';
 /** A stage on one PostgreSQL, with a service on a ledger of it. */
 export type ServiceOnLedger = { readonly stage: Stage; readonly service: Served; readonly ledger: Ledger };
 
-/** What the workloads of one round share. Everything is started when the first of them needs it. */
+/** What the workloads of one round share, each started when first needed. */
 export class Round {
   readonly #stage: Stage;
   readonly #started = new Map<string, Promise<unknown>>();
@@ -22,7 +22,7 @@ export class Round {
     return this.#once('embedded', () => this.#startService(this.#stage));
   }
 
-  /** The same on an own PostgreSQL 15. */
+  /** The same on a PostgreSQL 15 of the distribution. */
   own(): Promise<ServiceOnLedger> {
     const { ownSite } = this.#stage;
     if (ownSite === undefined) throw new Error('PostgreSQL 15 is not installed');

@@ -28,7 +28,7 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     20: ['hot', 'delivering'],
   };
   const needed = new Set(rows.flatMap((row) => needs[row] ?? []));
-  // What is compared most closely is run close together.
+  // Workloads that are compared most closely run close together.
   const order = [
     'own',
     'unlimited',
@@ -64,7 +64,7 @@ export async function runRounds(stage: Stage, names: readonly WorkloadName[]): P
   );
 }
 
-/** One line about a run, for the person who waits. */
+/** One line about a run, to show progress. */
 export function describe(run: Run): string {
   const { rate, serviceMicroseconds, postgresMicroseconds, generatorMicroseconds, latenciesMilliseconds } = run;
   const { p50, p99 } = latenciesMilliseconds;

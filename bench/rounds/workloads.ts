@@ -8,7 +8,7 @@ import type { Stage } from '../stage.ts';
 import { besideWebhook } from './beside-webhook.ts';
 import type { Round, ServiceOnLedger } from './round.ts';
 
-/** Rows of one call: the most there may be. */
+/** Rows of one call: the maximum. */
 export const BATCH_ROWS = 1000;
 
 /** Callers of the batch at once: one waits for its response while the rows of the other are committed. */
@@ -17,7 +17,7 @@ export const BATCH_CALLERS = 2;
 /** Connections of the row about fewer callers. */
 export const FEWER_CONNECTIONS = 64;
 
-/** What is run once in every round. */
+/** The workloads, each of which runs once in every round. */
 export type WorkloadName =
   /** Single transfers over 256 connections from one hot funding account, everything on. */
   | 'hot'
@@ -47,7 +47,7 @@ export type WorkloadName =
 /** The rate that `hot` reached last. */
 export type Memory = { hotRate: number };
 
-/** Seconds of warm-up before a workload that is not the one with which its service was warmed up. */
+/** Seconds of warm-up for a workload other than the one that warmed up its service. */
 const SHORT_WARM_UP = 1;
 
 /** Runs one workload in a round. */
@@ -117,7 +117,7 @@ async function sendBatches(target: ServiceOnLedger): Promise<Run> {
   return measure(stage, target, () => withCheckpoint(stage, options.seconds, () => send(options.seconds)));
 }
 
-/** When this is the first workload of all, the maximum rate is measured for it. */
+/** If no workload has measured the maximum rate yet, this does so first. */
 async function sendAtHalfTheRate(target: ServiceOnLedger, memory: Memory): Promise<Run> {
   const { stage, service } = target;
   const { resources, options } = stage;

@@ -6,7 +6,7 @@ import type { WorkloadName } from '../rounds/workloads.ts';
 
 /** Two workloads compared, round by round. */
 export type Comparison = {
-  /** The median of the ratios of the rounds: what changes more slowly than a round does not change it. */
+  /** The median of the ratios of the rounds: changes slower than a round do not affect it. */
   readonly ratio: number;
   readonly ratios: readonly number[];
   readonly own: readonly number[];

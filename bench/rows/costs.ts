@@ -6,8 +6,8 @@ import { bestOfPgbench, compare, figures, medianOf, runsOf } from './compare.ts'
 
 /**
  * Row 3: CPU of the service and its PostgreSQL for a transfer, against that of PostgreSQL and pgbench for a transaction.
- * Whoever sends the transfers over HTTP is a client of the service and does not count; pgbench does, since it takes the
- * place of the service.
+ * The sender of the transfers is a client of the service and does not count; pgbench does, since it takes the place of the
+ * service.
  */
 export function costAgainstPgbench(rounds: Rounds, clientCounts: readonly number[]): Outcome {
   const hot = runsOf(rounds, 'hot');

@@ -7,14 +7,14 @@ import type { Outcome } from '../outcome.ts';
 import { residentBytes } from '../processor-time.ts';
 import type { Stage } from '../stage.ts';
 
-/** For sockets to close and the collector to run, before memory is read. */
+/** Time for sockets to close and the garbage collector to run before memory is read. */
 const SETTLE_MILLISECONDS = 2000;
 const READINGS = 5;
 
 /** 1 KB = 1,000 bytes. */
 const KILOBYTE = 1000;
 
-/** What one process on one new ledger held after some and after many transfers, and what it wrote in between. */
+/** The memory of a process on a new ledger after few and after many transfers, and what it wrote in between. */
 export type Growth = {
   readonly first: number;
   readonly last: number;
@@ -79,7 +79,7 @@ export function storageRows({ first, last, logBytes, tables }: Growth): readonly
   return [
     row('write-ahead log for a transfer', logBytes, 2, [
       `One run from ${inWords(first)} to ${inWords(last)} transfers, with a checkpoint at its beginning and those that ` +
-        'PostgreSQL makes by itself.',
+        'PostgreSQL makes automatically.',
     ]),
     row('disk for a transfer, tables and indexes, before vacuum', disk, 1.4, [
       `Bytes for a transfer by table, indexes included: ${largest.join(', ')}.`,

@@ -15,13 +15,13 @@ export const DELIVERIES_PER_SECOND = 500;
 /** Webhooks that never succeed: every second one gets no response, the others no connection. */
 export const DEAD = 100;
 
-/** Nobody listens there. */
+/** A port where nothing listens. */
 const REFUSING = 'http://127.0.0.1:9';
 
 /** As many as the rate needs when each request takes a while. */
 const CONNECTIONS = 64;
 
-/** For what was committed before the measured time, or in it, to be delivered, in milliseconds. */
+/** Time to deliver everything committed before and during the measurement, in milliseconds. */
 const DRAINED_WITHIN_MILLISECONDS = 30_000;
 
 /** A run long enough for a black hole to be noticed: a time-out takes 15 seconds. */

@@ -39,7 +39,7 @@ function receive(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-/** What has come. */
+/** The deliveries so far. */
 function look(): Received {
   const sorted = lags.toSorted((one, other) => one - other);
   const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;

@@ -10,7 +10,7 @@ const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url));
 export type Received = {
   /** Events that were accepted since this was taken last. */
   readonly count: number;
-  /** Since the start: pairs of an event and the path it came to, deliveries that came again, and those without a response. */
+  /** Since the start: distinct pairs of event and path, repeated deliveries, and those without a response. */
   readonly distinct: number;
   readonly repeats: number;
   readonly blackHoled: number;
@@ -28,9 +28,9 @@ export type Receiver = {
   /** Such as http://127.0.0.1:40000. */
   readonly url: string;
   readonly processId: number;
-  /** What has come since it was taken last. */
+  /** The deliveries since the last `take`. */
   readonly look: () => Promise<Received>;
-  /** The same; from now on it counts anew. */
+  /** The same, and restarts the count. */
   readonly take: () => Promise<Received>;
   readonly stop: () => Promise<void>;
 };
@@ -65,7 +65,7 @@ export async function startReceiver(resources: Resources, certificate?: Certific
   };
 }
 
-/** Makes a certificate for 127.0.0.1 that has signed itself, in a directory. */
+/** Makes a self-signed certificate for 127.0.0.1 in a directory. */
 export function makeCertificate(directory: string): Certificate {
   const keyFile = join(directory, 'receiver.key');
   const certificateFile = join(directory, 'receiver.pem');

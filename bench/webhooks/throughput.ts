@@ -13,7 +13,7 @@ import { makeCertificate, startReceiver } from './run-receiver.ts';
 /** The most that a card program may have. */
 export const WEBHOOKS = 20;
 
-/** Deliveries a second that no run reaches: as many events wait as it could then deliver. */
+/** More deliveries per second than any run reaches, so that enough events wait. */
 const ENOUGH_PER_SECOND = 8_000;
 
 type Protocol = 'plain' | 'TLS';

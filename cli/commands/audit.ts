@@ -37,7 +37,7 @@ export const addAudit: AddCommands = (program, context) => {
     name: 'verify',
     description: 'verify that no entry was changed or removed',
     options: {
-      expect: { flag: '--expect <hash>', help: 'a head that was printed earlier and must be in the log' },
+      expect: { flag: '--expect <hash>', help: 'a hash that was printed earlier and must be in the log' },
       remote: { flag: '--remote', help: "over the API, with an operator's key", conflicts: ['expect'] },
     },
     notes: VERIFY_NOTES,

@@ -130,11 +130,11 @@ function addDuplicates(cards: Command, context: CommandContext): void {
   addList<LikelyDuplicate, Pick<ListLikelyDuplicatesQuery, 'window_seconds'>>(cards, context, {
     name: 'duplicates <card_id>',
     argument: CARD_ID,
-    description: 'list transfers that follow another one of the same type and amount within minutes',
+    description: 'list likely duplicates: transfers of the same type and amount within minutes',
     options: {
       window_seconds: {
         flag: '--window <seconds>',
-        help: 'how far apart the two may be, in seconds (default: 600)',
+        help: 'maximum time between the two, in seconds (default: 600)',
         read: readWholeNumber,
       },
     },
@@ -151,7 +151,7 @@ function addDuplicates(cards: Command, context: CommandContext): void {
     empty: {
       text: 'No likely duplicates.',
       filtered: [['transfers of a card', 'transfers list --card <card_id>']],
-      next: [['look further apart, such as an hour', 'cards duplicates <card_id> --window 3600']],
+      next: [['allow more time between the two, such as an hour', 'cards duplicates <card_id> --window 3600']],
     },
   });
 }
@@ -229,7 +229,7 @@ function addHolds(cards: Command, context: CommandContext): void {
   addCommand<PageOptions>(cards, context, {
     name: 'holds <card_id>',
     argument: CARD_ID,
-    description: 'show the open holds on a card and those elsewhere for it, newest first',
+    description: 'show the open holds of a card, outgoing and incoming, newest first',
     options: PAGE_OPTIONS,
     run: async ({ service, showText, width }, options, cardId) => {
       const holds = await readPages<HoldPage>(options, (page) => service.cards.holds(cardId, page));
@@ -252,7 +252,7 @@ function addErase(cards: Command, context: CommandContext): void {
   addCommand<KeyOption & { readonly yes?: boolean }>(cards, context, {
     name: 'erase <card_id>',
     argument: CARD_ID,
-    description: 'erase what is stored about the holder of a closed card; run it again to see how far that is',
+    description: 'erase what is stored about the holder of a closed card; run it again to see the progress',
     options: { yes: { flag: '--yes', help: 'do not ask for confirmation' }, ...KEY_OPTION },
     notes: ERASE_NOTES,
     run: async (session, { yes, idempotencyKey }, cardId) => {

@@ -26,7 +26,7 @@ export const addCompletion: AddCommands = (program, { write }) => {
     .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
     .addHelpText('after', NOTES)
     .action(async (shell: Shell) => {
-      // Loaded when it is needed: nobody else asks for it.
+      // Loaded on demand: no other command needs it.
       const [{ commandWords }, { completionScript }] = await Promise.all([
         import('../completion/command-words.ts'),
         import('../completion/scripts.ts'),

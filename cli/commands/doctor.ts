@@ -16,7 +16,7 @@ const OPTIONS: OptionsFor<DoctorOptions> = {
 };
 
 const NOTES = `
-Checks this machine, the way to the service, what responds there, and the key.
+Checks this machine, the connection, what responds at the URL, and the key.
 On the host of the service also its settings, port, data directory, database,
 schema, operator key and backups; the settings are those of this shell. Nothing
 is changed. Exits with 1 if there is a problem; warnings do not count.`;
@@ -27,7 +27,7 @@ const MARKS: Readonly<Record<Check['outcome'], string>> = {
   problem: bad('problem'),
 };
 
-/** What is before the message of a check: its outcome and name. */
+/** The width of a check's outcome and name, which come before its message. */
 const NAME_WIDTH = 16;
 const INDENT = ' '.repeat('problem  '.length);
 
@@ -35,12 +35,12 @@ const INDENT = ' '.repeat('problem  '.length);
 export const addDoctor: AddCommands = (program, context) =>
   addCommand<DoctorOptions>(program, context, {
     name: 'doctor',
-    description: 'check everything between this machine and a working service, and say what to do',
+    description: 'check the connection, the key and the service, and say what to do',
     options: OPTIONS,
     notes: NOTES,
     run: async (session, { host = false, remote = false }) => {
       const { url, json, write, showText, exitWith } = session;
-      // Loaded when it is needed: no other command opens sockets of its own.
+      // Loaded on demand: no other command opens sockets of its own.
       const { examine } = await import('../doctor/examine.ts');
       const sections: Section[] = [];
       for await (const section of examine(session, session.hasKey, host || (!remote && isOnThisMachine(url)))) {
@@ -73,7 +73,7 @@ function textOf({ name, checks }: Section, isFirst: boolean, session: Session): 
   return `${isFirst ? '' : '\n'}${strong(name)}\n${lines.join('')}`;
 }
 
-/** A service that was recognized serves its runbook; otherwise there are the pages of this program. */
+/** A service that responds serves the runbook; otherwise this program prints its pages. */
 function runbookOf({ name }: Check, path: string, { url, command }: Session, section: string): string {
   const page = printable(pageOf(path));
   return section === 'Service' && name !== 'service'

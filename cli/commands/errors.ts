@@ -42,7 +42,7 @@ of every error that only support can resolve.`;
 
 const LABEL_WIDTH = 14;
 
-// Loaded when it is needed: the contract takes longer to load than the rest of the command line.
+// Loaded on demand: the contract takes longer to load than the rest of the command line.
 const load = () => import('../../contract/errors/catalogue.ts');
 
 const NOTES = `
@@ -57,7 +57,7 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
   code: { flag: '--code <code>', help: 'filter by error code' },
   type: { flag: '--type <type>', help: 'filter by type', choices: ERROR_TYPES },
   operation: { flag: '--operation <operation>', help: 'filter by operation, such as create_transfer' },
-  card_id: { flag: '--card <card_id>', help: 'filter by card; a request whose body has a mistake is not found by it' },
+  card_id: { flag: '--card <card_id>', help: 'filter by card; errors of invalid request bodies have no card' },
 };
 
 /** Adds `errors show | list | tail | inspect | search | count | codes | explain`. */
@@ -103,7 +103,7 @@ function addOperatorCommands(errors: Command, context: CommandContext): void {
       const error = await service.errors.inspect(requestId);
       const { ERRORS: definitions } = await load();
       const known = ERROR_CODES.find((code) => code === error.code);
-      showText(error, `${known === undefined ? '' : gistOf(definitions[known], error.causes)}${describe(error)}`);
+      showText(error, `${known === undefined ? '' : summaryOf(definitions[known], error.causes)}${describe(error)}`);
     },
   });
   // --program filters only if it is typed: an operator must not miss errors because of an environment variable.
@@ -169,7 +169,7 @@ function addCatalogue(errors: Command, context: CommandContext): void {
 }
 
 /** What an error is and what to do about it, above its fields. */
-function gistOf(
+function summaryOf(
   { meaning, resolution }: { readonly meaning: string; readonly resolution: string },
   causes: InspectedErrorRecord['causes'],
 ): string {
@@ -224,7 +224,7 @@ function explain(entry: CatalogueRecord, url: string, command: string): string {
   ].join('');
 }
 
-/** Those who resolve an error are told more than to contact support. */
+/** For operators, who resolve such errors, “contact support” is not enough. */
 function forOperators(code: string, command: string): string {
   const indent = ' '.repeat(LABEL_WIDTH);
   const [purpose, next] = nextAfter(code) ?? ['See what caused it:', 'errors inspect <request_id>'];
@@ -232,7 +232,7 @@ function forOperators(code: string, command: string): string {
   return `${wrap(purpose, 'Operators:'.padEnd(LABEL_WIDTH), indent)}${indent}  ${command} ${next}\n`;
 }
 
-/** The codes that the service, too, finds by these words, such as `frozen` or `not enough money`. */
+/** The codes that the search of the service also finds by these words, such as `frozen` or `not enough money`. */
 async function suggestion(words: string): Promise<string> {
   const { searchErrors } = await import('../../contract/search/error-search.ts');
   const hits = searchErrors(words);

@@ -27,7 +27,7 @@ function describe({ all, now: own, processes, lane_waiting: waiting, recent, hou
     ['other client errors', String(now.invalid)],
     ['failed', String(now.failed)],
     ['latency', `p50 ${millisecondsText(now.p50_milliseconds)}, p99 ${millisecondsText(now.p99_milliseconds)}`],
-    ['short of', status.degraded.map(({ name }) => name).join(', ') || 'nothing'],
+    ['needs attention', status.degraded.map(({ name }) => name).join(', ') || 'nothing'],
   ];
   return alignedLines([...pairs, ...errorPairs(recent)]);
 }

@@ -12,7 +12,7 @@ export const addRunbook: AddCommands = (program, { write }) => {
     .command('runbook')
     .description('print a page of the runbook, without a request to the service')
     .argument('<page>', 'the page that a message names, such as disk-full')
-    .addHelpText('after', '\nThe page README lists all of them, with the messages that they are about.')
+    .addHelpText('after', '\nThe page README lists all pages, with the messages that they explain.')
     .action((page: string) => {
       const names = readdirSync(PAGES).map((file) => file.replace(/\.md$/, ''));
       if (!names.includes(page)) throw new InvalidArgument(`there is no page '${page}'; README lists all of them`);
@@ -20,7 +20,7 @@ export const addRunbook: AddCommands = (program, { write }) => {
     });
 };
 
-/** The name of a page, from its path in the project. Text of another form, which only another service sends, stays as it is. */
+/** The name of a page, from its path in the project. Other text, which only another service can send, is returned unchanged. */
 export function pageOf(path: string): string {
   return path.replace(/^docs\/runbook\/([a-z-]+)\.md$/, '$1');
 }

@@ -8,7 +8,9 @@ const SECONDS_IN: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 
 
 /** Adds `sandbox reset`, `sandbox database stop | start` and `sandbox clock`. */
 export const addSandbox: AddCommands = (program, context) => {
-  const sandbox = program.command('sandbox').description('begin anew, simulate a database failure, or move the clock');
+  const sandbox = program
+    .command('sandbox')
+    .description('reset the sandbox, simulate a database failure, or move the clock');
   addCommand<KeyOption>(sandbox, context, {
     name: 'clock <ahead>',
     argument: 'offset from the current time: seconds, or a value such as 90m, 36h or 8d',

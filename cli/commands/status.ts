@@ -11,7 +11,7 @@ import { pageOf } from './runbook.ts';
 export const addStatus: AddCommands = (program, context) =>
   addCommand(program, context, {
     name: 'status',
-    description: 'show whether the service is ready, what it is short of, and what to do',
+    description: 'show whether the service is ready, what needs attention, and what to do',
     notes: '\nExits with 3 if the service is not ready, and with 4 if there is none.',
     run: async ({ service, url, writeError, showText, exitWith }) => {
       const status = await service.status.get().catch((error: unknown) => {

@@ -43,7 +43,7 @@ export const addSwitch: AddCommands = (program, context) => {
   });
   addCommand<Omit<ScopeOptions, keyof KeyOption>>(parent, context, {
     name: 'preview',
-    description: 'show what disabling would stop, and what would go on',
+    description: 'show what disabling would stop, and what would continue',
     options: { program_id: SCOPE_OPTIONS.program_id, type: SCOPE_OPTIONS.type },
     notes: SCOPE_NOTES,
     run: async ({ service, showText }, scope) => {
@@ -96,5 +96,5 @@ function describePreview(preview: SwitchPreview): string {
   ]);
   const lines = (title: string, texts: readonly string[]): string =>
     `\n${title}\n${texts.map((text) => `  ${printable(text)}\n`).join('')}`;
-  return `${head}${lines('Stops:', stops)}${lines('Goes on:', goesOn)}`;
+  return `${head}${lines('Stops:', stops)}${lines('Continues:', goesOn)}`;
 }

@@ -28,25 +28,25 @@ const OPTIONS: OptionsFor<TailOptions> = {
   operation: { flag: '--operation <operation>', help: 'only this operation, such as create_transfer' },
   card_id: {
     flag: '--card <card_id>',
-    help: 'only errors about this card; a request whose body has a mistake has none',
+    help: 'only errors about this card; errors of invalid request bodies have none',
   },
-  created_from: { ...TIME_OPTIONS.created_from, help: 'begin with the errors after this time (default: from now on)' },
+  created_from: { ...TIME_OPTIONS.created_from, help: 'start with the errors after this time (default: now)' },
   allPrograms: { flag: '--all-programs', help: 'of all card programs and of unknown callers; for operators' },
 };
 
 const NOTES = `
 After a lost connection or a restart of the service it continues where it was.
 An error that is recorded late, such as after a failure of the database, is
-printed when it is recorded. Ctrl-C ends it.`;
+printed when it is recorded. Press Ctrl-C to stop.`;
 
-/** How often new errors are looked for. */
+/** The pause between two polls for new errors. */
 const POLL_MILLISECONDS = 1_000;
 /**
  * The error log is ordered by the time of the request, and an error is recorded when the request ends, or when the database
- * is back. So every tenth time errors as old as this, or as the last outage, are looked at again.
+ * is back. So every tenth poll also reads errors as old as this, or as the last outage.
  */
 const LATE_MILLISECONDS = 600_000;
-const LOOKS_PER_LATE_LOOK = 10;
+const POLLS_PER_LATE_POLL = 10;
 
 /** Adds `errors tail`. */
 export function addTailErrors(errors: Command, context: CommandContext): void {
@@ -70,12 +70,12 @@ type List = (
   signal: AbortSignal,
 ) => Promise<{ readonly data: readonly Found[]; readonly next_cursor: string | null }>;
 
-/** Looks for new errors until the user ends the command. */
+/** Polls for new errors until the user ends the command. */
 class ErrorTail {
   readonly #session: Session;
   readonly #list: List;
   readonly #print: (error: Found) => void;
-  /** The errors that were printed or were there at the beginning, by id, with their times. */
+  /** The errors that were printed or already existed at the start, by id, with their times. */
   readonly #known = new Map<string, number>();
   /** Errors before this are not new. */
   #begin: string | undefined;
@@ -96,15 +96,15 @@ class ErrorTail {
     const report = retryReporter(writeError, () => 'Trying again');
     try {
       await this.#begun(from, signal);
-      writeError('Waiting for errors. Ctrl-C ends it.\n');
+      writeError('Waiting for errors. Press Ctrl-C to stop.\n');
       let failures = 0;
       for (let look = 1; !signal.aborted; look += 1) {
         try {
-          await this.#look(look % LOOKS_PER_LATE_LOOK === 0 || failures > 0, signal);
+          await this.#look(look % POLLS_PER_LATE_POLL === 0 || failures > 0, signal);
           failures = 0;
           await pause(POLL_MILLISECONDS, signal);
         } catch (error) {
-          if (signal.aborted || !canPass(error)) throw error;
+          if (signal.aborted || !isTemporary(error)) throw error;
           failures += 1;
           if (failures === 1) this.#beforeOutage = this.#newest;
           const waitMilliseconds = Math.max(POLL_MILLISECONDS, jitteredBackoff(failures));
@@ -120,7 +120,7 @@ class ErrorTail {
     }
   }
 
-  /** Without a time to begin at, everything that is there now is known. */
+  /** Without a time to start from, all present errors count as known. */
   async #begun(from: string | undefined, signal: AbortSignal): Promise<void> {
     if (from !== undefined) {
       this.#begin = from;
@@ -131,7 +131,7 @@ class ErrorTail {
     this.#begin = data[0]?.created_at;
   }
 
-  /** Prints what is new, oldest first. A late look reads on where a quick one ends, at the first known error. */
+  /** Prints new errors, oldest first. A quick poll stops at the first known error; a late one reads on. */
   async #look(isLate: boolean, signal: AbortSignal): Promise<void> {
     const found: Found[] = [];
     let cursor: string | undefined;
@@ -148,7 +148,7 @@ class ErrorTail {
     this.#forget();
   }
 
-  /** Errors from this time on are looked at. */
+  /** Errors from this time on are read. */
   #from(): string | undefined {
     if (this.#newest === undefined) return this.#begin;
     const late = Math.min(this.#newest, this.#beforeOutage ?? this.#newest) - LATE_MILLISECONDS;
@@ -162,7 +162,7 @@ class ErrorTail {
     this.#newest = Math.max(at, this.#newest ?? at);
   }
 
-  /** What is not looked at any more need not be known. */
+  /** Forgets errors that are not read any more. */
   #forget(): void {
     const newest = this.#newest;
     if (newest === undefined) return;
@@ -173,8 +173,8 @@ class ErrorTail {
   }
 }
 
-/** Whether a failure passes by itself: no connection, a service that is not ready, or one that limits requests. */
-function canPass(error: unknown): boolean {
+/** Whether a failure is temporary: no connection, a service that is not ready, or a rate limit. */
+function isTemporary(error: unknown): boolean {
   if (error instanceof ConnectionFailure || error instanceof UnexpectedResponse) return true;
   return error instanceof TransferServiceError && (!(error instanceof RequestError) || error.shouldRetry);
 }

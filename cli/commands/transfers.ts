@@ -185,7 +185,7 @@ function addCreate(transfers: Command, context: CommandContext): void {
       const currency = checks.find(({ saw }) => saw.card_currency !== undefined)?.saw.card_currency;
       const saw = (check: (typeof checks)[number]) =>
         Object.entries(check.saw)
-          .map(([name, value]) => `${name}=${sawText(name, String(value), currency)}`)
+          .map(([name, value]) => `${name}=${checkValueText(name, String(value), currency)}`)
           .join(', ');
       const isEvaluated = ({ outcome }: (typeof checks)[number]) => outcome !== 'not_evaluated';
       const columns = ['name', 'outcome', 'code', { heading: 'values', show: saw }] as const;
@@ -196,11 +196,11 @@ function addCreate(transfers: Command, context: CommandContext): void {
   });
 }
 
-/** Amounts of money among what a check saw. */
-const SEEN_AMOUNTS = /^(available|balance|incoming|used)$|(^|_)amount$|_balance$/;
+/** The values of checks that are amounts of money. */
+const AMOUNT_NAMES = /^(available|balance|incoming|used)$|(^|_)amount$|_balance$/;
 
-function sawText(name: string, text: string, currency: unknown): string {
-  const isAmount = SEEN_AMOUNTS.test(name) && /^-?\d{1,15}$/.test(text);
+function checkValueText(name: string, text: string, currency: unknown): string {
+  const isAmount = AMOUNT_NAMES.test(name) && /^-?\d{1,15}$/.test(text);
   return isAmount && typeof currency === 'string' ? money(Number(text), currency) : text;
 }
 

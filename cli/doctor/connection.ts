@@ -5,10 +5,10 @@ import { type Check, ok, problem, warning } from '../../domain/doctor-check.ts';
 import { isOnThisMachine } from '../failure.ts';
 import { codeOf, tlsProblem } from './tls-problem.ts';
 
-/** Longer than any connection takes that is of use. */
+/** Longer than any usable connection takes. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** A certificate that ends sooner should have been renewed. */
+/** A certificate that expires sooner should have been renewed. */
 const SOON_DAYS = 14;
 
 const DAY_MILLISECONDS = 86_400_000;
@@ -38,7 +38,7 @@ async function examineName(host: string): Promise<Check> {
     const found = await lookup(host, { all: true });
     return ok(name, `${host} is ${found.map(({ address }) => address).join(', ')}`);
   } catch (error) {
-    const reason = codeOf(error) === 'EAI_AGAIN' ? 'the name server does not respond' : 'no name server knows it';
+    const reason = codeOf(error) === 'EAI_AGAIN' ? 'the name server does not respond' : 'DNS has no such name';
     return problem(
       name,
       `${host} cannot be resolved: ${reason} (${codeOf(error)}). Check the spelling of the URL, and DNS on this machine.`,
@@ -85,7 +85,7 @@ async function examineTls(host: string, port: number): Promise<Check> {
     socket.destroy();
     const days = Math.floor((Date.parse(end) - Date.now()) / DAY_MILLISECONDS);
     if (days < SOON_DAYS)
-      return warning(name, `The certificate ends in ${days} ${days === 1 ? 'day' : 'days'}. Renew it.`);
+      return warning(name, `The certificate expires in ${days} ${days === 1 ? 'day' : 'days'}. Renew it.`);
     return ok(name, `${protocol}; the certificate is valid for ${days} more days`);
   } catch (error) {
     return problem(name, describeTls(error, host));

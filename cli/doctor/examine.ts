@@ -6,7 +6,7 @@ import { examineConnection } from './connection.ts';
 import { examineHost } from './host.ts';
 import { examineService } from './service.ts';
 
-/** The checks of one part: this machine, the way to the service, the service, the host. */
+/** The checks of one part: this machine, the connection, the service, the host. */
 export type Section = { readonly name: string; readonly checks: readonly Check[] };
 
 /** The version of Node that this command line needs. */
@@ -36,7 +36,7 @@ export function nodeOf(version: string): Check {
   const library = libraryOfC() === '' ? '' : `, ${libraryOfC()}`;
   const what = `${version} on ${process.platform} ${process.arch}${library}`;
   if (major < OLDEST_NODE) return problem('Node', `${what}: install Node ${OLDEST_NODE} or later.`);
-  const comes = packageOfPinnedNode() === undefined ? '' : '; the service has one of its own';
+  const comes = packageOfPinnedNode() === undefined ? '' : '; the service brings its own Node';
   const older =
     major < OLDEST_NODE_OF_SERVICE && comes === ''
       ? `; to run the service here, it must be ${OLDEST_NODE_OF_SERVICE}`

@@ -2,7 +2,7 @@ import { type Check, problem, warning } from '../../domain/doctor-check.ts';
 import { readFromServiceNode, SetupProblem } from '../service-node.mjs';
 
 /**
- * Checks what the service has on this host, with the settings of this shell. At the port `serving` it was found to respond.
+ * Checks the host of the service, with the settings of this shell. The service was found to respond at the port `serving`.
  * `server/host/commands/doctor.ts` does it in a process of its own: the command line also runs where no service is installed.
  */
 export async function examineHost(serving: number | undefined): Promise<readonly Check[]> {

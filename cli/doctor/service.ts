@@ -8,9 +8,9 @@ import {
 
 const TIMEOUT_MILLISECONDS = 10_000;
 
-/** Webhook signatures and sessions bear five minutes; half a minute is already a clock that nobody sets. */
-const WORTH_A_LOOK_SECONDS = 30;
-const TOO_MUCH_SECONDS = 300;
+/** Webhook signatures and sessions tolerate five minutes; half a minute means that the clock is not synchronized. */
+const WARNING_SECONDS = 30;
+const PROBLEM_SECONDS = 300;
 
 /** What a command knows of the service that it calls. */
 export type Called = {
@@ -21,7 +21,7 @@ export type Called = {
   readonly command: string;
 };
 
-/** Checks what responds at a URL, and what the key may do there. Ends where the rest would fail for the same reason. */
+/** Checks what responds at a URL, and what the key may do there. Ends as soon as the rest would fail for the same reason. */
 export async function examineService(called: Called): Promise<readonly Check[]> {
   const { url } = called;
   const live = await ask(`${url}/health/live`);
@@ -70,7 +70,7 @@ function identityOf(answer: Answer | Error, url: string): Check | undefined {
   const from = what === null ? '' : `, from ${what}`;
   return problem(
     name,
-    `Something else than Transfer Service responds at ${url}: GET /health/live has status ${status}${from}. ` +
+    `Something other than Transfer Service responds at ${url}: GET /health/live has status ${status}${from}. ` +
       'Check the port and the path of the URL, and the proxy in front of the service.',
     'service-down',
   );
@@ -83,22 +83,23 @@ function causeOf(error: Error): string {
 async function readVersion(url: string): Promise<string> {
   const answer = await ask(`${url}/openapi.json`);
   const [, version] = answer instanceof Error ? [] : (/"version":\s*"([^"]+)"/.exec(answer.text) ?? []);
-  return version ?? '(it does not say which version)';
+  return version ?? '(unknown version)';
 }
 
 /** The difference of the clocks, within a second and the time of the request. */
 function clockOf(answer: Answer | Error): Check {
   const name = 'clock';
   const date = answer instanceof Error ? null : answer.headers.get('date');
-  if (date === null || answer instanceof Error) return warning(name, 'The service does not say what time it is.');
+  if (date === null || answer instanceof Error)
+    return warning(name, 'The clocks cannot be compared: the response has no time.');
   const seconds = (answer.at - answer.milliseconds / 2 - Date.parse(date)) / 1000 - 0.5;
   const amount = `${Math.abs(seconds).toFixed(0)} s`;
   const direction = seconds > 0 ? 'ahead of' : 'behind';
   const text = `The clock of this machine is ${amount} ${direction} that of the service. Synchronize the clocks.`;
-  if (Math.abs(seconds) > TOO_MUCH_SECONDS) {
+  if (Math.abs(seconds) > PROBLEM_SECONDS) {
     return problem(name, `${text} Signatures of webhooks are refused.`);
   }
-  if (Math.abs(seconds) > WORTH_A_LOOK_SECONDS) return warning(name, text);
+  if (Math.abs(seconds) > WARNING_SECONDS) return warning(name, text);
   return ok(name, 'this machine and the service have the same time, within a second or two');
 }
 
@@ -122,7 +123,7 @@ function messageIn(text: string): string {
   }
 }
 
-/** Checks the key, the card program, and with the key of an operator what the service is short of. */
+/** Checks the key, the card program and, with the key of an operator, what needs attention. */
 async function examineCaller(called: Called, readiness: Check): Promise<readonly Check[]> {
   const { service, hasKey, command } = called;
   let current: CurrentSession;
@@ -142,7 +143,7 @@ async function examineCaller(called: Called, readiness: Check): Promise<readonly
   return [keyOf(current, hasKey), ok('mode', current.mode), ...(await examineStatus(called, current))];
 }
 
-/** The key may be right: the service could not look it up, as a rule for the reason for which it is not ready. */
+/** The key may be valid: the service could not look it up, usually because it is not ready. */
 function uncheckedKey({ Message }: TransferServiceError, { outcome, message, runbook }: Check): Check {
   if (outcome !== 'problem') return problem('key', `The key could not be checked: ${Message}`, 'not-ready');
   return { name: 'key', outcome: 'problem', message: `The key could not be checked: ${message}`, runbook };
@@ -158,7 +159,7 @@ function keyOf(current: CurrentSession, hasKey: boolean): Check {
   return ok('key', hasKey ? `valid for ${reach}; ${may}` : `none, and none is needed; ${reach}; ${may}`);
 }
 
-/** The short-comings that only an operator's key may read. */
+/** What needs attention, which only an operator's key may read. */
 async function examineStatus({ service }: Called, { scopes }: CurrentSession): Promise<readonly Check[]> {
   if (!scopes.includes('operator:read') && !scopes.includes('operator')) return [];
   try {

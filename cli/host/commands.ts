@@ -4,7 +4,7 @@ import { runOnServiceNode, SetupProblem } from '../service-node.mjs';
 import { type CommandContext, commandOf } from '../session.ts';
 import { START_SETTINGS } from './start-settings.ts';
 
-/** Of the longest name, and the space behind it. */
+/** The longest name and two spaces. */
 const NAME_WIDTH = Math.max(...START_SETTINGS.map(({ name }) => name.length)) + 2;
 
 const startNotes = (command: string): string => `

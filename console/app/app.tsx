@@ -2,12 +2,12 @@ import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ErrorRecord } from '../components/error-record.tsx';
 import { Progress } from '../components/progress.tsx';
-import { announceReturn, onUnauthenticated } from '../data/client.ts';
+import { announceSignIn, onUnauthenticated } from '../data/client.ts';
 import { readSession, type Session, SessionContext } from '../data/session.ts';
 import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';
 import { Shell } from './shell.tsx';
 
-/** The console: signed in, signing in, or over a view whose session has ended. */
+/** The console. When a session ends, the sign-in form lies over the view that was open. */
 export function App() {
   const [session, setSession] = useState<Session | undefined>(undefined);
   const [state, setState] = useState<'loading' | 'signed out' | 'signed in'>('loading');
@@ -24,7 +24,7 @@ export function App() {
         if (found !== undefined) setSession(found);
         mode.current = found?.mode ?? mode.current;
         setState(found === undefined ? 'signed out' : 'signed in');
-        if (found !== undefined) announceReturn();
+        if (found !== undefined) announceSignIn();
       },
       (thrown: unknown) => {
         if (!leaving.signal.aborted) setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
@@ -47,9 +47,9 @@ export function App() {
           <Shell key={`${session.keyId} ${session.programId}`} />
         </div>
         {hasEnded && (
-          <Curtain>
+          <SignInOverlay>
             <SignInScreen reason="ended" mode={session.mode} onSignedIn={reload} />
-          </Curtain>
+          </SignInOverlay>
         )}
       </SessionContext.Provider>
     );
@@ -63,8 +63,8 @@ export function App() {
   );
 }
 
-/** What lies over a view until somebody has signed in: also over a dialog that was open, and Escape does not lift it. */
-function Curtain({ children }: { readonly children: ComponentChildren }) {
+/** Lies over a view, and over any open dialog, until somebody has signed in again; Escape does not close it. */
+function SignInOverlay({ children }: { readonly children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const { current } = dialog;

@@ -7,7 +7,7 @@ import { KeyName, ProgramName } from '../components/name.tsx';
 import { useSession } from '../data/session.ts';
 import { useAction } from '../data/use-action.ts';
 
-/** Who is signed in, what they may do, and how to end that. */
+/** The signed-in caller, with their permissions and a button to sign out. */
 export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
   const { caller, name, keyId, role, scopes, programId, allPrograms, sessionId, endsAt, leave } = useSession();
   const signOut = useAction((_: null, api, { programId: _program, ...options }) => api.sessions.delete(options), {

@@ -7,7 +7,7 @@ import { findRoute, ROUTES, type Route } from './routes.ts';
 
 const NAME = 'console.program';
 
-/** Where the page was opened: only there can a link name a thing without its program, since those of the console name it. */
+/** The path that the page was opened with. Only such a link can lack the program: links of the console always contain it. */
 const FIRST_PATH = window.location.pathname;
 
 /** The program that was chosen last: in this tab, else in this browser. */
@@ -26,11 +26,11 @@ function remember(programId: string | undefined): void {
       else storage.setItem(NAME, programId);
     }
   } catch {
-    // A browser that stores nothing for us: the choice is in the URL only.
+    // Storage is blocked: the choice is kept in the URL only.
   }
 }
 
-/** Shows a program where the reader is: it is in the URL, so that links to a view name it. */
+/** Chooses a program without leaving the screen. The URL contains it, so that a copied link opens the same program. */
 export function chooseProgram(programId: string, options: { readonly replace?: boolean } = {}): void {
   remember(programId);
   const query = new URLSearchParams(window.location.search);
@@ -38,7 +38,7 @@ export function chooseProgram(programId: string, options: { readonly replace?: b
   navigate(`${window.location.pathname}?${query}`, options);
 }
 
-/** Goes to another program. From a screen about one thing, which is not of that program, to the list of such things. */
+/** Switches to another program. From a screen about one thing of the old program it goes to the list of such things. */
 export function goToProgram(programId: string): void {
   const { route, parameters } = findRoute(window.location.pathname) ?? {};
   if (parameters?.program_id !== undefined) {
@@ -59,16 +59,16 @@ export function isAboutOne({ path }: Route): boolean {
   return path.includes(':');
 }
 
-/** The screen with the list of what a screen shows one of. */
+/** The list for a screen about one thing: for a transfer, the transfers. */
 function listOf({ path }: Route): Route | undefined {
   const [, , subject = ''] = path.split('/');
   return ROUTES.find((route) => [`/console/${subject}`, `/console/${subject}s`].includes(route.path));
 }
 
 /**
- * The program of the key, else that of the screen if it is about a program, else that of the URL, else the last one chosen;
- * in a sandbox without keys its own. What the URL names is remembered, and what is shown is put into the URL. A link to
- * one thing that names no program is a guess: the thing may be of another one.
+ * The program of the key; for keys of all programs that of the screen if it is about a program, else that in the URL, else
+ * the last one chosen. The choice is remembered and put into the URL. `isGuess` for a link to one thing without a
+ * program: the thing may belong to another one.
  */
 export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean } {
   const { allPrograms, programId: own, can } = useSession();
@@ -81,13 +81,13 @@ export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean 
   const isGuess = isLink && allPrograms && can('search');
   const chosen = allPrograms ? (ofScreen ?? inUrl ?? last) : undefined;
   const { name, isMissing } = useName('program', chosen);
-  // Who may read no programs has no name of any.
+  // Callers who may not read programs cannot check that it exists.
   const isThere = name !== undefined || !can('list_programs');
   const isForgotten = isMissing && ofScreen === undefined && chosen === last;
   useEffect(() => {
     if (chosen === undefined || isGuess) return;
     if (isForgotten) {
-      // A program of another ledger that was served here.
+      // The remembered program is of another ledger, once served at this address.
       remember(undefined);
       putIntoUrl(undefined);
       return;
@@ -100,7 +100,7 @@ export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean 
   return { programId, isKnown: programId !== undefined, isGuess };
 }
 
-/** Has the URL name a program, or none, without going anywhere. */
+/** Sets or removes the program in the URL without navigating. */
 export function putIntoUrl(programId: string | undefined): void {
   const next = new URLSearchParams(window.location.search);
   if (programId === undefined) next.delete('program');

@@ -4,7 +4,7 @@ import { useSession } from '../data/session.ts';
 import { formatDuration, formatMoment } from '../format/times.ts';
 import { findRoute } from './routes.ts';
 
-/** Says on every screen that somebody has moved the clock of the sandbox, and by which clock the times there are. */
+/** Shown on every screen while the clock of the sandbox is moved; says which clock the times on the screen follow. */
 export function ClockBanner() {
   const ahead = useAhead();
   const now = useNow();

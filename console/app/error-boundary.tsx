@@ -4,7 +4,7 @@ import { Page } from '../components/page.tsx';
 
 type State = { readonly error: Error | undefined };
 
-/** Shows what a screen threw, instead of an empty page; the rest of the console goes on. */
+/** Shows an error that a screen threw, instead of an empty page; the rest of the console keeps working. */
 export class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, State> {
   override state: State = { error: undefined };
 

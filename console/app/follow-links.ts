@@ -1,7 +1,7 @@
 import { navigate } from '../data/location.ts';
 import { findRoute } from './routes.ts';
 
-/** Opens links to screens without loading the page anew. All other links, and clicks with a modifier, stay the browser's. */
+/** Opens links to screens without reloading the page. The browser handles all other links, and clicks with a modifier key. */
 export function followLinks(): void {
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0) return;

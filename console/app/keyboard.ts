@@ -2,20 +2,20 @@ import { useEffect, useRef } from 'preact/hooks';
 import { hrefTo, navigate } from '../data/location.ts';
 import { ROUTES, type Route } from './routes.ts';
 
-/** The keys of the console besides `g` and a letter, with what they do. */
+/** The keyboard shortcuts besides `g` and a letter. */
 export const KEYS: readonly (readonly [keys: string, does: string])[] = [
-  ['/', 'Search; also Ctrl-K'],
+  ['/', 'Search (or Ctrl-K)'],
   ['j k', 'Next and previous row'],
   ['Enter', 'Open the row'],
   ['[ ]', 'Newer and older page'],
-  ['?', 'These keys'],
+  ['?', 'Show keyboard shortcuts'],
   ['Esc', 'Close a dialog'],
 ];
 
 /** How long the letter after `g` may take. */
 const SEQUENCE_MILLISECONDS = 1_500;
 
-/** Listens to the keys of the console. Nothing happens while somebody types, or a dialog is open. */
+/** Handles the keyboard shortcuts. They are off while somebody types or a dialog is open. */
 export function useKeyboard(
   routes: readonly Route[],
   { onSearch, onKeys }: { readonly onSearch: () => void; readonly onKeys: () => void },
@@ -29,7 +29,7 @@ export function useKeyboard(
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      // When it was pressed: a page that is busy hears of it later.
+      // The time of the key press: a busy page handles it later.
       const isSecond = event.timeStamp - began.current < SEQUENCE_MILLISECONDS;
       began.current = Number.NEGATIVE_INFINITY;
       const route = isSecond ? routes.find(({ letter }) => letter === event.key) : undefined;
@@ -53,7 +53,7 @@ export function useKeyboard(
 }
 
 /** The routes that a letter after `g` opens. */
-export function lettered(routes: readonly Route[] = ROUTES): readonly Route[] {
+export function routesWithLetter(routes: readonly Route[] = ROUTES): readonly Route[] {
   return routes.filter(({ letter }) => letter !== undefined);
 }
 

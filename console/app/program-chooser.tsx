@@ -76,7 +76,7 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
         onInput={setText}
         autoFocus
         hint={
-          data?.next_cursor === null ? undefined : `The first ${MAX_PROGRAMS} are listed; paste the id of any other.`
+          data?.next_cursor === null ? undefined : `The first ${MAX_PROGRAMS} are listed. Paste the id of any other.`
         }
       />
       {error !== undefined && <ErrorRecord error={error} />}
@@ -100,8 +100,8 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
 }
 
 /**
- * Asks for a card program where a screen needs one and none is chosen. A screen about one thing finds it out by itself: a
- * link that somebody was sent may not name it.
+ * Asks for a card program on a screen that needs one while none is chosen. A screen about one thing searches for its
+ * program, because a shared link may lack it.
  */
 export function ProgramPrompt({
   route,
@@ -111,7 +111,7 @@ export function ProgramPrompt({
 }: {
   readonly route: Route;
   readonly parameters: Parameters;
-  /** Whether the chosen program is only the last one, and the screen may be about a thing of another. */
+  /** Whether the program is only the last one chosen, so that the thing on the screen may belong to another. */
   readonly isGuess: boolean;
   readonly children: ComponentChildren;
 }) {
@@ -138,7 +138,7 @@ export function ProgramPrompt({
   }, [only, isGuess, isOfChosen, programId]);
   if (!isMissing && !isGuess) return <>{children}</>;
   if ((canFind && found.loading) || only !== undefined || isOfChosen) {
-    return <Loading label="Looking for its card program" />;
+    return <Loading label="Finding the card program" />;
   }
   return (
     <Page title={route.title}>
@@ -147,7 +147,7 @@ export function ProgramPrompt({
         {can('list_programs') ? (
           <ProgramList onChoose={(chosen) => chooseProgram(chosen)} />
         ) : (
-          'Add ?program=prog_… to the address, or ask an operator which card program it is.'
+          'Add ?program=prog_… to the URL, or ask an operator which card program it is.'
         )}
       </Empty>
     </Page>

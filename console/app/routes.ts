@@ -8,16 +8,16 @@ export type Route = {
   readonly title: string;
   /** A shorter title for the navigation. */
   readonly name?: string;
-  /** Loads it; each screen is a file of its own until it is opened. */
+  /** Loads its file, the first time it is opened. */
   readonly load: () => Promise<Screen>;
   /** Who may open it: callers with this scope. */
   readonly scope: KeyScope | undefined;
   /** Whether it shows one card program, and so needs one to be chosen. */
   readonly ofProgram: boolean;
   readonly sandboxOnly?: boolean;
-  /** Whether its times are actual ones, also where the clock of the sandbox was moved. */
+  /** Whether it shows actual time even when the clock of the sandbox was moved. */
   readonly hasActualTimes?: boolean;
-  /** Where it is in the navigation; a screen about one thing is in none. */
+  /** Its group in the navigation; absent for a screen about one thing. */
   readonly group?: Group;
   /** The letter after `g` that opens it. */
   readonly letter?: string;
@@ -29,7 +29,7 @@ export const GROUPS = ['Watch', 'Money', 'Control', 'Build'] as const;
 /** One of {@link GROUPS}. */
 export type Group = (typeof GROUPS)[number];
 
-/** Every screen: the one table of the console. */
+/** All screens. */
 export const ROUTES: readonly Route[] = [
   {
     path: '/console',
@@ -183,7 +183,7 @@ export const ROUTES: readonly Route[] = [
   },
 ];
 
-/** Loads the file of a screen that will probably be opened. If that fails, opening it fails and says so. */
+/** Loads the file of a screen that will probably be opened. Errors are ignored: opening the screen reports them. */
 export function preload({ load }: Route): void {
   load().catch(() => undefined);
 }

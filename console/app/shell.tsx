@@ -22,7 +22,7 @@ import { findRoute, ROUTES, type Route } from './routes.ts';
 import { SwitchBanner } from './switch-banner.tsx';
 import { TopBar } from './top-bar.tsx';
 
-/** What every part of the console reads: the names of things, the clock of the sandbox, and the chosen program. */
+/** Provides the names of things, the clock of the sandbox and the chosen program to the whole console. */
 export function Shell() {
   return (
     <NameContext.Provider value={useNameBook()}>
@@ -33,7 +33,7 @@ export function Shell() {
   );
 }
 
-/** Everything around a screen, and the screen of the place where the reader is. */
+/** The frame around every screen, with the screen of the current URL. */
 function Frame() {
   const session = useSession();
   const { path } = useLocation();
@@ -45,7 +45,7 @@ function Frame() {
   const showSearch = useCallback(() => setOpen('search'), []);
   const showKeys = useCallback(() => setOpen('keys'), []);
   useKeyboard(allowed, { onSearch: showSearch, onKeys: showKeys });
-  // At once: an effect after the paint would close what was opened on the new screen in that moment.
+  // Before the paint: an effect after it could close what was just opened on the new screen.
   useLayoutEffect(close, [path]);
   useFocusOnContent(path);
   return (
@@ -77,7 +77,7 @@ function Frame() {
   );
 }
 
-/** Moves the focus to the content of another screen, where the next Tab continues and screen readers begin to read. */
+/** Moves the focus to the content when the screen changes: Tab and screen readers continue there. */
 function useFocusOnContent(path: string): void {
   const shown = useRef(path);
   useEffect(() => {
@@ -91,7 +91,7 @@ function mayOpen({ scope, sandboxOnly }: Route, { mode, has }: ReturnType<typeof
   return (scope === undefined || has(scope)) && (sandboxOnly !== true || mode === 'sandbox');
 }
 
-/** The screen of a path, or what to do where there is none. */
+/** The screen of a path, or what to do if there is none. */
 function Content({
   path,
   allowed,
@@ -106,7 +106,7 @@ function Content({
   const first = allowed.find(({ group }) => group !== undefined && group !== 'Build');
   const isHome = path === '/console' && found !== undefined && !allowed.includes(found.route);
   useEffect(() => {
-    // Who may not see the overview begins with the first screen that they may see.
+    // Callers who may not see the overview start on the first screen that they may open.
     if (isHome && first !== undefined) navigate(hrefTo(first.path), { replace: true });
   }, [isHome, first]);
   if (isHome) return null;
@@ -121,9 +121,9 @@ function Content({
   if (!allowed.includes(route)) {
     return (
       <Page title={route.title}>
-        <Empty title="Your key may not open this screen">
+        <Empty title="Your key has no access to this screen">
           {route.scope === undefined
-            ? 'Only a sandbox has it.'
+            ? 'It exists only in a sandbox.'
             : `Ask an administrator for a key with the scope ${route.scope}.`}
         </Empty>
       </Page>
@@ -140,7 +140,7 @@ function Content({
 
 const loaded = new Map<Route, Screen>();
 
-/** A screen, once its file is there. */
+/** A screen, once its file is loaded. */
 function LoadedScreen({ route, parameters }: { readonly route: Route; readonly parameters: Parameters }) {
   const [, setCount] = useState(0);
   const [failure, setFailure] = useState<unknown>(undefined);

@@ -5,7 +5,7 @@ export const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 
 const NAME = 'console.theme';
 
-/** What the reader has chosen. Where nothing can be stored it is that of the system. */
+/** The stored choice; `system` where nothing can be stored. */
 export function readTheme(): Theme {
   try {
     const stored = window.localStorage.getItem(NAME);
@@ -23,6 +23,6 @@ export function applyTheme(theme: Theme = readTheme()): void {
   try {
     window.localStorage.setItem(NAME, theme);
   } catch {
-    // A browser that stores nothing for us: the choice holds until the page is left.
+    // Storage is blocked: the choice lasts until the page is closed.
   }
 }

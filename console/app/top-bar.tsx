@@ -4,7 +4,7 @@ import { useSession } from '../data/session.ts';
 import { ProgramChooser } from './program-chooser.tsx';
 import { applyTheme, readTheme, THEMES } from './theme.ts';
 
-const SEARCH = 'Search an id, a card, an amount';
+const SEARCH = 'Search by id, card or amount';
 
 /** The bar above every screen: search, the card program, who is signed in, the theme. */
 export function TopBar({
@@ -59,7 +59,13 @@ export function TopBar({
         </svg>
       </button>
       <ThemeButton />
-      <button class="icon-button keys-button" type="button" aria-label="Keyboard" title="Keyboard (?)" onClick={onKeys}>
+      <button
+        class="icon-button keys-button"
+        type="button"
+        aria-label="Keyboard shortcuts"
+        title="Keyboard shortcuts (?)"
+        onClick={onKeys}
+      >
         <span class="key" aria-hidden="true">
           ?
         </span>
@@ -68,9 +74,9 @@ export function TopBar({
   );
 }
 
-const NEXT_THEME = { system: 'Colours of the system', light: 'Light colours', dark: 'Dark colours' } as const;
+const THEME_TEXTS = { system: 'System theme', light: 'Light theme', dark: 'Dark theme' } as const;
 
-/** Goes through the themes. */
+/** Switches to the next theme. */
 function ThemeButton() {
   const [theme, setTheme] = useState(readTheme);
   const next = () => {
@@ -82,8 +88,8 @@ function ThemeButton() {
     <button
       class="icon-button theme"
       type="button"
-      aria-label={`${NEXT_THEME[theme]}; change`}
-      title={NEXT_THEME[theme]}
+      aria-label={`${THEME_TEXTS[theme]}; change`}
+      title={THEME_TEXTS[theme]}
       onClick={next}
     >
       <svg viewBox="0 0 16 16" aria-hidden="true">

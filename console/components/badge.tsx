@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** What a badge says about its text, besides the text: never by colour alone. */
+/** The meaning of a badge, shown by a sign and a colour: never by colour alone. */
 export type Tone = 'good' | 'waiting' | 'bad' | 'quiet' | 'plain';
 
 const SIGNS: Readonly<Record<Tone, string>> = { good: '●', waiting: '◐', bad: '■', quiet: '○', plain: '' };
@@ -33,16 +33,16 @@ const TONES: Readonly<Record<string, Tone>> = {
   reversed: 'quiet',
 };
 
-/** Words of the API for which people say another. */
-const SPOKEN: Readonly<Record<string, string>> = { inactive: 'suspended' };
+/** Statuses of the API that people call by another word. */
+const LABELS: Readonly<Record<string, string>> = { inactive: 'suspended' };
 
-/** A short word about a state. Without a tone, that of the word. */
+/** A status. Without a `tone`, it has the tone of its word. */
 export function Badge({ children, tone }: { readonly children: ComponentChildren; readonly tone?: Tone | undefined }) {
   const known = tone ?? (typeof children === 'string' ? TONES[children] : undefined) ?? 'plain';
   return (
     <span class={`badge ${known}`}>
       {SIGNS[known] !== '' && <span aria-hidden="true">{SIGNS[known]}</span>}
-      {typeof children === 'string' ? (SPOKEN[children] ?? children.replaceAll('_', ' ')) : children}
+      {typeof children === 'string' ? (LABELS[children] ?? children.replaceAll('_', ' ')) : children}
     </span>
   );
 }

@@ -13,7 +13,7 @@ export function Button({
   readonly children: ComponentChildren;
   readonly onClick?: (() => void) | undefined;
   readonly type?: 'button' | 'submit';
-  /** `main` for what a form is for, `danger` for what stops money or cannot be undone, `quiet` beside text. */
+  /** `main` for the main action of a form, `danger` for what stops money or cannot be undone, `quiet` beside text. */
   readonly kind?: 'plain' | 'main' | 'danger' | 'quiet';
   readonly disabled?: boolean | undefined;
   readonly pending?: boolean | undefined;

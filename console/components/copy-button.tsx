@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Copies a text. Browsers give the clipboard only to pages over HTTPS or on this machine; elsewhere it is selected by hand. */
+/** Copies a text. Browsers allow that only over HTTPS or on localhost; elsewhere people select the text themselves. */
 export function CopyButton({
   text,
   label = 'Copy',
@@ -19,7 +19,7 @@ export function CopyButton({
     return () => window.clearTimeout(timer);
   }, [state]);
   const copy = async () => setState((await copyText(text)) ? 'copied' : 'failed');
-  const said = state === 'copied' ? 'Copied' : state === 'failed' ? 'Not copied: select it by hand' : label;
+  const said = state === 'copied' ? 'Copied' : state === 'failed' ? 'Could not copy: select the text instead' : label;
   return (
     <button class={visible ? 'button plain' : 'copy'} type="button" onClick={copy} title={visible ? undefined : said}>
       {!visible && (

@@ -10,15 +10,15 @@ export type Column<Row> = {
   /** Whether narrow screens leave it out. */
   readonly wideOnly?: boolean;
   /**
-   * Where a phone shows it. If one column has a place, a row has two lines there: the title and the value beside each other,
-   * and the notes below; columns that have no place in them are not shown.
+   * Where a phone shows it. If any column has this, each row becomes two lines, the title and the value above the notes,
+   * and columns without it are hidden.
    */
   readonly onPhone?: 'title' | 'value' | 'note';
 };
 
 /**
  * A dense table. `j` and `k` go through the rows of a page and Enter opens one; on a phone each row becomes two lines, or a
- * block of names and values. `href` is what a row opens; its first column should have the same link, for those who use Tab.
+ * block of names and values. `href` is what a row opens; put the same link into the first column, for people who use Tab.
  */
 export function DataTable<Row>({
   label,
@@ -86,7 +86,7 @@ export function DataTable<Row>({
   );
 }
 
-/** A click on a row opens it, unless it was on something of its own, or selected text. */
+/** Opens a row that was clicked, unless the click was on a control in it, or selected text. */
 function openRow(event: MouseEvent, target: string): void {
   const on = event.target instanceof Element ? event.target.closest('a, button, input, summary') : null;
   if (on !== null || String(window.getSelection()) !== '' || event.button !== 0) return;

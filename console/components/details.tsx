@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** A name and its value; `null` is left out, so that a list can have conditions in it. */
+/** A name and its value; `null` is left out, so that a list can contain conditions. */
 export type Fact = readonly [name: string, value: ComponentChildren] | null | false | undefined;
 
 /** The metadata of one thing, a fact for each pair. */
@@ -8,7 +8,7 @@ export function metadataFacts(metadata: Readonly<Record<string, string>>): reado
   return Object.entries(metadata).map(([name, value]) => [`Metadata: ${name}`, value]);
 }
 
-/** The one or two facts for which somebody opens a screen, large. The note below one says what it is about. */
+/** The one or two facts that matter most, in large type, each with an optional note. */
 export function Highlights({
   facts,
 }: {

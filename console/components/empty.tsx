@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** What is shown where there is nothing: what that means, and what to do next. */
+/** Shown where there is nothing: what that means, and what to do next. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
   return (
     <div class="empty">

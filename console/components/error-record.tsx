@@ -11,8 +11,8 @@ import { CopyButton } from './copy-button.tsx';
 import { Id, LinkedText } from './id.tsx';
 
 /**
- * Any failure of a call: what happened, its code with a link to the catalogue, the request with a link to its screen,
- * whether money moved, and all of it to copy for a ticket.
+ * A failed call: what happened, its code with a link to the catalogue, the request with a link to its screen, whether
+ * money moved, and a button that copies all of it for a ticket.
  */
 export function ErrorRecord({
   error,
@@ -20,13 +20,13 @@ export function ErrorRecord({
   children,
 }: {
   readonly error: Error;
-  /** Whether what was read before the failure is still shown below. */
+  /** Whether older data is still shown below. */
   readonly stale?: boolean;
   /** Buttons, such as one that tries again. */
   readonly children?: ComponentChildren;
 }) {
   const { code, status, requestId, moneyMoved } = factsOf(error);
-  // What a rule refused is no fault of anybody: only faults, and what is not known, are loud.
+  // Only faults and unknown outcomes stand out: a refusal by a rule is not a fault.
   const isCalm = status !== undefined && status < 500 && moneyMoved !== 'unknown';
   return (
     <div class={isCalm ? 'error-record calm' : 'error-record'} role="alert">
@@ -48,7 +48,7 @@ export function ErrorRecord({
         <CopyButton visible label="Copy for a ticket" text={ticketOf(error)} />
         {children}
       </p>
-      {stale && <p class="quiet">What is shown below was read before this failure.</p>}
+      {stale && <p class="quiet">The data below was loaded before this error.</p>}
     </div>
   );
 }

@@ -9,7 +9,7 @@ type FieldParts = {
   readonly problem?: string | undefined;
 };
 
-/** A label, a control with its hint and its problem. `children` gets the ids that connect them. */
+/** A label, a control with its hint and its problem. `children` receives the ids that connect them. */
 export function Field({
   label,
   hint,
@@ -72,7 +72,7 @@ export function TextField({
           ref={input}
           id={id}
           name={name}
-          // Preact's types know each type of input apart; here it is any of those without a role of its own.
+          // Preact has a separate type for each input type; here it can be any text-like one.
           type={type as 'text'}
           value={value}
           step={type === 'datetime-local' ? '1' : undefined}

@@ -7,7 +7,7 @@ export function Filters({
   onClear,
 }: {
   readonly children: ComponentChildren;
-  /** Takes all filters away; undefined while there is none. */
+  /** Clears all filters; undefined while none is set. */
   readonly onClear?: (() => void) | undefined;
 }) {
   return (

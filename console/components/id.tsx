@@ -40,7 +40,7 @@ export function Id({
   );
 }
 
-/** A text of the service: every id in it is a link to what it names, by its name where it has one; every moment is in local time. */
+/** A text of the service, with each id as a link, by its name where it has one, and each time in local time. */
 export function LinkedText({ text }: { readonly text: string }) {
   return (
     <>

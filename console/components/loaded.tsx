@@ -6,8 +6,8 @@ import { ErrorRecord } from './error-record.tsx';
 import { Progress } from './progress.tsx';
 
 /**
- * What an operation has come to: its failure, with the data of before below it; that it is loading; or what `children`
- * makes of the data. `<Loaded state={card}>{(found) => <Details … />}</Loaded>`
+ * The state of an operation: that it is loading, its error above any older data, or what `children` renders from the data.
+ * `<Loaded state={card}>{(found) => <Details … />}</Loaded>`
  */
 export function Loaded<Result>({
   state: { data, error, stale, loading, reload },
@@ -33,10 +33,10 @@ export function Loaded<Result>({
   );
 }
 
-/** Most answers come sooner than this; a bar that only flashes is in the way. */
+/** Most responses arrive sooner; a bar that only flashes is distracting. */
 const SHOWN_AFTER_MILLISECONDS = 250;
 
-/** That something is being loaded: said at once to programs, and shown if it takes a while. */
+/** Marks something as loading, and shows a bar if that takes a while. */
 export function Loading({ label = 'Loading' }: { readonly label?: string }) {
   const [isShown, setShown] = useState(false);
   useEffect(() => {

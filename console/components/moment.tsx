@@ -2,9 +2,9 @@ import { useAhead } from '../data/clock.ts';
 import { formatDistance, formatMoment, formatShort, formatUtc } from '../format/times.ts';
 
 /**
- * A moment in the time zone of the reader, with UTC in its title. `distance` says how long ago it was, instead; `short` is for
- * lists, with all of it in the title. `actual` marks a time of the audit log, an error, a request, a session or a delivery:
- * it is not by the clock of the sandbox, and says so where that was moved.
+ * A time in the reader's time zone, with UTC in the tooltip. `distance` shows how long ago it was instead; `short` is for
+ * lists, with the full time in the tooltip. `actual` is for times that do not follow the clock of the sandbox (audit log,
+ * errors, requests, sessions, deliveries): they are labelled while that clock is moved.
  */
 export function Moment({
   at,

@@ -9,7 +9,7 @@ type NameParts = {
   readonly id: string | null | undefined;
   /** Of a card or webhook of another program than the chosen one. */
   readonly programId?: string | null | undefined;
-  /** Inside of a sentence: without the button that copies the id. */
+  /** Within a sentence: without the button that copies the id. */
   readonly plain?: boolean;
 };
 
@@ -23,7 +23,7 @@ export function Name({ kind, id, programId, plain = false }: NameParts & { reado
   return <NameLink kind={kind} id={id} name={name} programId={programId} plain={plain} isLoading={isLoading} />;
 }
 
-/** The same for a thing whose name has been read with it, such as a row of a list of such things. */
+/** The same where the name is already loaded, such as in a list of such things. */
 export function NameLink({
   kind,
   id,
@@ -60,13 +60,13 @@ export function ProgramName(parts: Omit<NameParts, 'programId'>) {
   return <Name kind="program" {...parts} />;
 }
 
-/** A key by its name, or in words who acted without one: whatever the API has as an `actor`. */
+/** An `actor` of the API: a key by its name, or a caller without a key in words. */
 export function KeyName(parts: Omit<NameParts, 'programId'>) {
   const words = typeof parts.id === 'string' ? nameOfActor(parts.id) : undefined;
   return words === undefined ? <Name kind="key" {...parts} /> : <span title={parts.id ?? ''}>{words}</span>;
 }
 
-/** A webhook by its description, else by where it sends. */
+/** A webhook by its description, else by its URL. */
 export function WebhookName(parts: NameParts) {
   return <Name kind="webhook" {...parts} />;
 }

@@ -2,7 +2,7 @@ import { PERIODS, type Period } from '../format/periods.ts';
 import { toFieldValue, toIso } from '../format/times.ts';
 import { SelectField, TextField } from './field.tsx';
 
-/** When: one of the periods that people ask for, or exact times, whose fields are shown then. For a row of filters. */
+/** A filter by time: a preset period, or exact times, which have fields of their own. */
 export function PeriodFilter({
   label,
   value,

@@ -1,4 +1,4 @@
-/** How far something is; without `value` it is not known how far. */
+/** A progress bar; indeterminate without `value`. */
 export function Progress({
   label,
   value,

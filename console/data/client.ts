@@ -2,45 +2,45 @@ import { TransferService } from '../../sdk/client.ts';
 
 const listeners = new Set<() => void>();
 
-/** Calls `listener` when the service no longer accepts the session; gives what ends that. */
+/** Calls `listener` when the service no longer accepts the session; returns a function that unsubscribes. */
 export function onUnauthenticated(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-const returners = new Set<() => void>();
+const signInListeners = new Set<() => void>();
 
-/** Calls `listener` when somebody has signed in again over the view that was left; gives what ends that. */
-export function onReturn(listener: () => void): () => void {
-  returners.add(listener);
-  return () => void returners.delete(listener);
+/** Calls `listener` when somebody has signed in again after a session ended; returns a function that unsubscribes. */
+export function onSignedInAgain(listener: () => void): () => void {
+  signInListeners.add(listener);
+  return () => void signInListeners.delete(listener);
 }
 
-/** Says that somebody has signed in again. */
-export function announceReturn(): void {
-  for (const returner of returners) returner();
+/** Notifies the listeners of {@link onSignedInAgain}. */
+export function announceSignIn(): void {
+  for (const returner of signInListeners) returner();
 }
 
 const changeListeners = new Set<() => void>();
 
-/** Calls `listener` when this console has changed something; gives what ends that. */
+/** Calls `listener` when this console has changed something; returns a function that unsubscribes. */
 export function onChange(listener: () => void): () => void {
   changeListeners.add(listener);
   return () => void changeListeners.delete(listener);
 }
 
-/** Says that this console has changed something. */
+/** Notifies the listeners of {@link onChange}. */
 export function announceChange(): void {
   for (const listener of changeListeners) listener();
 }
 
-/** The session's cookie counts only together with this header. A poll does not keep the session alive. */
+/** The session cookie is accepted only with this header. Background requests do not keep the session alive. */
 function fetchAs(kind: '1' | 'background') {
   return async (url: string, init: RequestInit): Promise<Response> => {
     const headers = new Headers(init.headers);
     headers.set('Console', kind);
     const response = await fetch(url, { ...init, headers, credentials: 'same-origin', cache: 'no-store' });
-    // A refused key is the sign-in's own affair.
+    // The sign-in form handles a refused key itself.
     if (response.status === 401 && !headers.has('Authorization')) for (const listener of listeners) listener();
     return response;
   };
@@ -48,10 +48,10 @@ function fetchAs(kind: '1' | 'background') {
 
 const baseUrl = window.location.origin;
 
-/** The client for what a reader asks for. */
+/** The client for requests that the reader makes. */
 export const client = new TransferService({ baseUrl, fetch: fetchAs('1') });
 
-/** The client for what the console asks by itself, again and again: it never retries, since the next poll does. */
+/** The client for polling. It never retries, since the next poll does. */
 export const backgroundClient = new TransferService({ baseUrl, fetch: fetchAs('background'), maxRetries: 0 });
 
 /** A client with a key, to exchange it for a session. The key is only in memory. */
@@ -59,7 +59,7 @@ export function clientWithKey(key: string): TransferService {
   return new TransferService({ baseUrl, key, fetch: fetchAs('1'), maxRetries: 0 });
 }
 
-/** As the SDK makes keys; `crypto.randomUUID` is absent on plain HTTP. */
+/** A random key of 128 bits; `crypto.randomUUID` is missing on plain HTTP. */
 export function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -8,7 +8,7 @@ const POLL_MILLISECONDS = 5_000;
 /** How far the clock of the sandbox is ahead of actual time, in milliseconds; 0 where nobody has moved it. */
 export const ClockContext = createContext(0);
 
-/** Reads that, again and again: others may move the clock. A live service has one clock only. */
+/** Polls that, because others may move the clock. A live service has only actual time. */
 export function useClockAhead(): number {
   const { mode } = useSession();
   const { data } = useOperation(
@@ -16,15 +16,15 @@ export function useClockAhead(): number {
     { pollMilliseconds: POLL_MILLISECONDS },
   );
   const known = useRef(0);
-  // Not known while the database does not respond: it was not moved meanwhile.
+  // While the database does not respond the clock is unknown, but cannot have been moved either.
   known.current = data?.sandbox_seconds_ahead ?? known.current;
   return known.current * 1000;
 }
 
 /**
- * The present by the clock of the service, in milliseconds since 1970: what the times of cards, transfers, programs, keys
- * and the switch are compared with. The audit log, errors, requests, sessions, deliveries to webhooks and the figures of the
- * overview have actual time, also in a sandbox whose clock was moved: for them it is `Date.now()`.
+ * The current time by the clock of the service, in milliseconds since 1970, to compare with the times of cards, transfers,
+ * programs, keys and the switch. The audit log, errors, requests, sessions, deliveries to webhooks and the overview follow
+ * actual time even if the clock of a sandbox was moved: compare those with `Date.now()`.
  */
 export function useNow(): number {
   return Date.now() + useContext(ClockContext);

@@ -22,7 +22,7 @@ export function navigate(url: string, { replace = false }: { readonly replace?: 
   if (url === pathname + search) return;
   if (replace) window.history.replaceState(null, '', url);
   else window.history.pushState(null, '', url);
-  // Another screen begins at its top; the same one with other filters stays where it is.
+  // Another screen starts at the top; other filters keep the scroll position.
   if (window.location.pathname !== pathname) window.scrollTo(0, 0);
   notify();
 }
@@ -31,13 +31,13 @@ function isSame(one: Place, other: Place): boolean {
   return one.path === other.path && one.query.toString() === other.query.toString();
 }
 
-/** The place where the reader is; renders again when it changes. */
+/** The current location; renders again when it changes. */
 export function useLocation(): Place {
   const [place, setPlace] = useState(here);
   useEffect(() => {
     const update = () => setPlace((place) => (isSame(place, here()) ? place : here()));
     listeners.add(update);
-    // A child may have gone elsewhere already: effects of children come first.
+    // Effects of children run first, and may have navigated already.
     update();
     return () => void listeners.delete(update);
   }, []);

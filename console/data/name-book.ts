@@ -2,10 +2,10 @@ import { type OperationId, type Page, type TransferService, TransferServiceError
 import { hasCardNumber } from '../format/card-numbers.ts';
 import { nameOfCard, nameOfWebhook } from '../format/names.ts';
 
-/** What has names that people gave it. */
+/** The kinds of things that people give names. */
 export type NamedKind = 'program' | 'key' | 'webhook' | 'card';
 
-/** What is to be named; the id of a card is only unique within its program. */
+/** A thing to name; the id of a card is only unique within its program. */
 export type Subject = {
   readonly kind: NamedKind;
   readonly id: string;
@@ -18,7 +18,7 @@ export type Naming = {
   readonly name: string | undefined;
   /** Whether it is still being read. */
   readonly isLoading: boolean;
-  /** Whether the service says that there is no such thing. */
+  /** Whether it does not exist. */
   readonly isMissing: boolean;
 };
 
@@ -28,20 +28,20 @@ const MISSING: Naming = { name: undefined, isLoading: false, isMissing: true };
 
 const PAGE_ROWS = 100;
 
-/** A thousand keys or webhooks are looked through; what is beyond them is shown by its id. */
+/** Up to a thousand keys or webhooks are read; any others are shown by their id. */
 const MAX_PAGES = 10;
 
-/** So many cards are read one by one; for more of them, the newest of the program are read first. */
+/** Up to this many cards are read one by one; for more, the newest cards of the program are read first. */
 const FEW_CARDS = 4;
 
 type Named = readonly [id: string, name: string | undefined];
 
-/** A list that is read page by page, as far as somebody asks for what is in it. */
+/** A list that is read page by page, only as far as needed. */
 type List = { cursor: string | undefined; pages: number; isComplete: boolean; readonly seen: Set<string> };
 
 /**
- * The names of programs, keys, webhooks and cards, each read once for all places that show it. Names are asked for in the
- * background: they keep no session alive. A caller who may not read a list sees ids.
+ * A cache of the names of programs, keys, webhooks and cards. It reads them in the background, which does not keep a
+ * session alive. A caller who may not read a list sees ids.
  */
 export class NameBook {
   readonly #may: (operation: OperationId) => boolean;
@@ -49,7 +49,7 @@ export class NameBook {
   readonly #known = new Map<string, Naming>();
   readonly #watched = new Map<string, { readonly subject: Subject; readonly listeners: Set<() => void> }>();
   readonly #lists = new Map<string, List>();
-  /** What each kind is being read for: one reading at a time, so that no page of a list is read twice. */
+  /** The running read of each kind: one at a time, so that no page of a list is read twice. */
   readonly #readings = new Map<NamedKind, Promise<void>>();
   #wanted = new Map<string, Subject>();
 
@@ -63,12 +63,12 @@ export class NameBook {
     return this.#known.get(keyOf(subject)) ?? LOADING;
   }
 
-  /** Notes a name that has been read anyway. */
+  /** Stores a name that a screen has read. */
   note(subject: Subject, name: string | undefined): void {
     this.#settle(subject, name === undefined ? UNKNOWN : { ...UNKNOWN, name });
   }
 
-  /** Calls `listener` when something is learnt about a name, and asks for it; gives what ends that. */
+  /** Reads a name and calls `listener` when it is known or changes; returns a function that unsubscribes. */
   watch(subject: Subject, listener: () => void): () => void {
     const key = keyOf(subject);
     const watched = this.#watched.get(key) ?? { subject, listeners: new Set() };
@@ -81,18 +81,18 @@ export class NameBook {
     };
   }
 
-  /** Reads again what is shown: after a change by this console, or a new session. Until then it is shown as it was. */
+  /** Reloads the names on the screen, after a change or a new sign-in. The old names stay until then. */
   refresh(): void {
     this.#lists.clear();
     for (const [key, { name }] of this.#known) if (name === undefined) this.#known.delete(key);
     for (const { subject } of this.#watched.values()) {
-      // Cards are read one by one; the screens that change one note its name.
+      // Cards are read one by one, so not again: the screens that change a card store its name.
       if (subject.kind !== 'card' || !this.#known.has(keyOf(subject))) this.#want(subject);
     }
   }
 
   #want(subject: Subject): void {
-    // All that a screen asks for as it is shown is read together.
+    // All names that one rendering asks for are read together.
     if (this.#wanted.size === 0) queueMicrotask(() => this.#readWanted());
     this.#wanted.set(keyOf(subject), subject);
   }
@@ -117,9 +117,9 @@ export class NameBook {
     }
   }
 
-  /** What is not known in the end is shown by its id: nobody waits for a name. */
+  /** Names that cannot be read count as unknown, and their ids are shown. */
   async #settleAll(subjects: readonly Subject[], read: (subjects: readonly Subject[]) => Promise<void>): Promise<void> {
-    // A screen reports why its own data cannot be read; a name that cannot be read is shown as an id.
+    // Not reported: screens report errors of their own data, and show ids for names.
     await read(subjects).catch(() => undefined);
     for (const subject of subjects) if (!this.#known.has(keyOf(subject))) this.#settle(subject, UNKNOWN);
   }
@@ -171,7 +171,7 @@ export class NameBook {
     }
   }
 
-  /** Reads a list on until all of these were in it, it ends, or `maxPages`; gives those that were not. */
+  /** Reads on in a list until it contained all of these, ends, or `maxPages` were read; returns those not found. */
   async #find(
     listName: string,
     subjects: readonly Subject[],
@@ -215,7 +215,7 @@ export class NameBook {
     }
   }
 
-  /** By the beginning of its id, since a card that there is not is then an empty list, and no error in the log. */
+  /** Searches by id prefix: a missing card is then an empty list instead of an error in the log. */
   async #readCard(subject: Subject): Promise<void> {
     const { id, programId } = subject;
     if (programId === undefined || hasCardNumber(id) || !/^[\x21-\x7e]+$/.test(id)) return;

@@ -1,14 +1,14 @@
 import { createContext } from 'preact';
 import { useContext, useEffect, useMemo, useState } from 'preact/hooks';
-import { backgroundClient, onChange, onReturn } from './client.ts';
+import { backgroundClient, onChange, onSignedInAgain } from './client.ts';
 import { NameBook, type NamedKind, type Naming } from './name-book.ts';
 import { useProgramId } from './program.ts';
 import { useSession } from './session.ts';
 
-/** The names of the shell; outside of it nothing has one. */
+/** The cache of names, provided by the shell; outside of it nothing has a name. */
 export const NameContext = createContext(new NameBook(backgroundClient, () => false));
 
-/** The names that the caller may read, those of the session among them. */
+/** The names that the caller may read, including those in the session. */
 export function useNameBook(): NameBook {
   const { can, keyId, name, programId, programName } = useSession();
   const book = useMemo(() => {
@@ -18,7 +18,7 @@ export function useNameBook(): NameBook {
     return made;
   }, []);
   useEffect(() => {
-    const stops = [onChange(() => book.refresh()), onReturn(() => book.refresh())];
+    const stops = [onChange(() => book.refresh()), onSignedInAgain(() => book.refresh())];
     return () => {
       for (const stop of stops) stop();
     };
@@ -50,7 +50,7 @@ export function useName(kind: NamedKind, id: string | null | undefined, programI
   return naming;
 }
 
-/** Notes a name that a screen has read anyway, as soon as there is an id. Undefined for a thing without a name. */
+/** Stores a name that a screen has read, as soon as the id is known. Undefined for a thing without a name. */
 export function useNoted(
   kind: NamedKind,
   id: string | undefined,

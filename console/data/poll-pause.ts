@@ -1,12 +1,12 @@
-/** The shortest pause between two polls: what happens by itself, such as a delivery, takes about as long. */
+/** The shortest pause between two polls: automatic work, such as a delivery, takes about as long. */
 export const MIN_PAUSE_MILLISECONDS = 1_000;
 
 /** How long after its time something has usually happened, and is stored. */
 const USUAL_DELAY_MILLISECONDS = 500;
 
 /**
- * The pause until a result is asked for again, in milliseconds: `every`, or less where it is known to change before, at
- * `changesAt` (ISO 8601; `now` is in milliseconds since 1970). What should have come a whole poll ago hurries nobody.
+ * The pause before the next poll, in milliseconds: `every`, or less if the result is known to change before that, at
+ * `changesAt` (ISO 8601; `now` is in milliseconds since 1970). A change that is overdue by a whole poll is not waited for.
  */
 export function pauseUntilPoll(every: number, changesAt: string | null, now: number): number {
   if (changesAt === null) return every;

@@ -6,12 +6,12 @@ export type Provoked = {
   readonly status: number;
   readonly code: string | undefined;
   readonly requestId: string | undefined;
-  /** Headers that speak of the error, as lines. */
+  /** The headers about the error, as lines. */
   readonly headers: readonly string[];
   readonly body: string;
 };
 
-/** What integrators handle besides the body. */
+/** The headers that integrators handle. */
 const SHOWN = [
   'Error-Code',
   'Should-Retry',

@@ -25,7 +25,7 @@ export type Session = {
   readonly endsAt: string | null;
 };
 
-/** The session, with what the shell can do about it. */
+/** The session, and what the shell can do with it. */
 export type SessionState = {
   readonly session: Session;
   /** Reads it again, after signing in. */
@@ -38,7 +38,7 @@ export const SessionContext = createContext<SessionState | undefined>(undefined)
 
 /** Who uses the console, and what they may do. */
 export function useSession(): Session & {
-  /** Whether the caller may call an operation. What they may not do is not shown. */
+  /** Whether the caller may call an operation. Screens hide what they may not do. */
   readonly can: (operation: OperationId) => boolean;
   readonly has: (scope: KeyScope) => boolean;
 } & Pick<SessionState, 'reload' | 'leave'> {
@@ -58,7 +58,7 @@ export function useSession(): Session & {
   };
 }
 
-/** Whether a session has a scope: as such, or as a part of `operator`. */
+/** Whether a session has a scope, directly or as a part of `operator`. */
 export function hasScope({ scopes }: Session, scope: KeyScope): boolean {
   return scopes.includes(scope) || (!PROGRAM_SCOPES.some((one) => one === scope) && scopes.includes('operator'));
 }
@@ -66,7 +66,7 @@ export function hasScope({ scopes }: Session, scope: KeyScope): boolean {
 /** Who uses the console; undefined if nobody is signed in. Throws as the client does. */
 export async function readSession(signal: AbortSignal): Promise<Session | undefined> {
   try {
-    // A first refusal removes the cookie of a session that has ended; a sandbox may need none.
+    // The first refusal removes the cookie of an ended session; a sandbox may then need none.
     const record = await client.sessions.current({ signal }).catch((error: unknown) => {
       if (isSignedOut(error)) return client.sessions.current({ signal });
       throw error;

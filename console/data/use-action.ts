@@ -3,14 +3,14 @@ import { type KeyedCallOptions, type TransferService, TransferServiceError } fro
 import { announceChange, client, newIdempotencyKey } from './client.ts';
 import { useProgramId } from './program.ts';
 
-/** A change that a reader asks for, with what the form says. */
+/** A change, with the values of a form. */
 export type ActionCall<Input, Result> = (
   input: Input,
   api: TransferService,
   options: KeyedCallOptions,
 ) => Promise<Result>;
 
-/** What a form needs of an action. */
+/** An action, as a form uses it. */
 export type Action<Input, Result> = {
   /** Runs it; gives the result, or undefined if it failed (then `error` says why). One runs at a time. */
   readonly run: (input: Input) => Promise<Result | undefined>;
@@ -21,8 +21,8 @@ export type Action<Input, Result> = {
 };
 
 /**
- * A change through the API. The idempotency key stays the same while the same input is tried again and it is not certain
- * that nothing happened: a second click after a lost response moves no money twice.
+ * A change through the API. Retries of the same input keep the idempotency key until the outcome is certain: a second click
+ * after a lost response moves no money twice.
  */
 export function useAction<Input, Result>(
   call: ActionCall<Input, Result>,
@@ -49,7 +49,7 @@ export function useAction<Input, Result>(
         const made = await latest.current(input, client, { idempotencyKey: keyed.current.key, programId });
         keyed.current = undefined;
         setResult(made);
-        // What is polled is read again at once; without a session that would only be refused.
+        // Polled data is read again immediately; without a session that would only be refused.
         if (!endsSession) announceChange();
         return made;
       } catch (thrown) {

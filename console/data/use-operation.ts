@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type CallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
-import { backgroundClient, client, onChange, onReturn } from './client.ts';
+import { backgroundClient, client, onChange, onSignedInAgain } from './client.ts';
 import { MIN_PAUSE_MILLISECONDS, pauseUntilPoll } from './poll-pause.ts';
 import { useProgramId } from './program.ts';
 
@@ -19,13 +19,13 @@ export type OperationState<Result> = {
   readonly reload: () => void;
 };
 
-/** What can be set. */
+/** The settings of `useOperation`. */
 export type OperationSettings<Result = unknown> = {
-  /** The call is repeated when one of these changes; the chosen program counts by itself. */
+  /** The call is repeated when one of these changes; the chosen program is always one of them. */
   readonly deps?: readonly unknown[];
   /**
    * Repeats the call while the page is visible, in the background: it does not keep the session alive. After a change by
-   * this console it is repeated at once, and once more a second later, for what follows from the change.
+   * this console it is repeated immediately, and again a second later to show the effects of the change.
    */
   readonly pollMilliseconds?: number | undefined;
   /** When a result is known to change, so that a poll comes just after that; null where that is not known. */
@@ -34,7 +34,7 @@ export type OperationSettings<Result = unknown> = {
 
 /**
  * The result of an operation: `useOperation((api, options) => api.cards.get(cardId, options), { deps: [cardId] })`. Leaving
- * aborts the call. An error leaves the data that was there. Without a call (`undefined`) nothing is sent.
+ * aborts the call. After an error the old data stays. Without a call (`undefined`) nothing is sent.
  */
 export function useOperation<Result>(
   call: OperationCall<Result> | undefined,
@@ -67,7 +67,7 @@ export function useOperation<Result>(
       window.clearTimeout(timer);
       runs += 1;
       const own = runs;
-      // A later call has what this one may be too old for.
+      // The result of a later call is newer.
       const isOld = (): boolean => leaving.signal.aborted || own !== runs;
       let next: string | null = null;
       try {
@@ -79,8 +79,8 @@ export function useOperation<Result>(
         if (isOld()) return;
         const failure = error instanceof Error ? error : new Error(String(error));
         setState(({ data }) => ({ data, error: failure, loading: false, stale: data !== undefined }));
-        // To ask again would only fill the error log.
-        if (isForGood(failure)) return;
+        // Repeating it would only fill the error log.
+        if (isPermanent(failure)) return;
       }
       if (pollMilliseconds === undefined) return;
       const pause = hasChanged ? MIN_PAUSE_MILLISECONDS : pauseUntilPoll(pollMilliseconds, next, Date.now());
@@ -88,7 +88,7 @@ export function useOperation<Result>(
       timer = window.setTimeout(poll, pause);
     };
     const poll = (): void => {
-      // Looked at again: a hidden page asks nothing.
+      // A hidden page does not poll.
       if (document.visibilityState === 'visible') void run(backgroundClient);
     };
     const onVisible = (): void => {
@@ -97,7 +97,7 @@ export function useOperation<Result>(
     setState(({ data, error }) => ({ data, error, loading: true, stale: data !== undefined }));
     void run(client);
     document.addEventListener('visibilitychange', onVisible);
-    const stopListening = onReturn(() => void run(client));
+    const stopListening = onSignedInAgain(() => void run(client));
     const stopHearing = onChange(() => {
       if (pollMilliseconds === undefined) return;
       hasChanged = true;
@@ -117,6 +117,6 @@ export function useOperation<Result>(
 }
 
 /** Whether the same request would be refused again: for an id that does not exist, or until somebody signs in again. */
-function isForGood(error: Error): boolean {
+function isPermanent(error: Error): boolean {
   return error instanceof TransferServiceError && [400, 401, 403, 404].includes(error.Status);
 }

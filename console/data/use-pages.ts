@@ -5,7 +5,7 @@ import { useOperation } from './use-operation.ts';
 /** The page of a list that is shown, and how to get to its neighbours. */
 export type Pages<Row> = {
   readonly rows: readonly Row[];
-  /** Whether there is an answer: an empty list is not the same as one that is being loaded. */
+  /** Whether a response has arrived: an empty list is not the same as one that is being loaded. */
   readonly isLoaded: boolean;
   readonly error: Error | undefined;
   readonly loading: boolean;
@@ -35,13 +35,13 @@ export function usePages<Row>(
     filters,
     cursors: [],
   });
-  // Other filters are another list, which begins with its first page.
+  // Other filters start again with the first page.
   const cursors = visited.filters === filters ? visited.cursors : [];
   const setCursors = (next: readonly string[]): void => setVisited({ filters, cursors: next });
   const cursor = cursors.at(-1);
   const { data, ...state } = useOperation(call && ((api, options) => call(api, options, cursor)), {
     deps: [filters, cursor],
-    // Only the first page changes by itself.
+    // New rows only appear on the first page.
     pollMilliseconds: cursor === undefined ? pollMilliseconds : undefined,
   });
   const next = data?.next_cursor ?? undefined;

@@ -3,7 +3,7 @@ import { navigate, useLocation } from './location.ts';
 
 /**
  * State in the query of the URL, so that a view can be bookmarked and sent: filters, the chosen tab. `defaults` names the
- * parameters; what equals its default is not in the URL. Setting keeps all other parameters.
+ * parameters; default values are left out of the URL. Setting keeps all other parameters.
  */
 export function useUrlState<State extends Readonly<Record<string, string>>>(
   defaults: State,

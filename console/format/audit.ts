@@ -10,11 +10,11 @@ export type Part =
 
 type Entry = Pick<AuditEntryRecord, 'actor' | 'action' | 'program_id' | 'subject_id' | 'details'>;
 
-type Tell = (entry: Entry) => readonly (Part | null)[];
+type Describe = (entry: Entry) => readonly (Part | null)[];
 
 /** What an entry was about. */
 const subject =
-  (words: string, kind: IdKind, rest = ''): Tell =>
+  (words: string, kind: IdKind, rest = ''): Describe =>
   ({ subject_id: id, program_id: programId }) => [
     words,
     id === null ? null : { id, kind, programId },
@@ -37,13 +37,13 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 const moved =
-  (words: string, preposition: string): Tell =>
+  (words: string, preposition: string): Describe =>
   ({ details, program_id: id }) => [
     `${words} ${money(details)} ${preposition}`,
     id === null ? null : { id, kind: 'program', programId: id },
   ];
 
-function tellSwitch({ details, program_id: programId }: Entry): readonly (Part | null)[] {
+function describeSwitch({ details, program_id: programId }: Entry): readonly (Part | null)[] {
   const { disabled, type, reason, until } = details;
   const what = TYPES[String(type)] ?? 'all transfers';
   return [
@@ -54,7 +54,7 @@ function tellSwitch({ details, program_id: programId }: Entry): readonly (Part |
   ];
 }
 
-function tellTransfer({ details, program_id: programId, subject_id: id }: Entry): readonly (Part | null)[] {
+function describeTransfer({ details, program_id: programId, subject_id: id }: Entry): readonly (Part | null)[] {
   const { type, card_id: cardId, destination_card_id: otherId } = details;
   const card = (value: unknown): Part | null =>
     typeof value === 'string' ? { id: value, kind: 'card', programId } : null;
@@ -66,12 +66,12 @@ function tellTransfer({ details, program_id: programId, subject_id: id }: Entry)
   return [`requested ${what}`, card(cardId), ':', transfer];
 }
 
-function tellReversal({ details, program_id: programId }: Entry): readonly (Part | null)[] {
+function describeReversal({ details, program_id: programId }: Entry): readonly (Part | null)[] {
   const id = text(details.transfer_id);
   return [`reversed ${money(details)} of`, id === undefined ? null : { id, kind: 'transfer', programId }];
 }
 
-function tellCard(entry: Entry): readonly (Part | null)[] {
+function describeCard(entry: Entry): readonly (Part | null)[] {
   const status = text(entry.details.status);
   return [
     ...subject('changed the card', 'card')(entry),
@@ -79,7 +79,7 @@ function tellCard(entry: Entry): readonly (Part | null)[] {
   ];
 }
 
-function tellKey({ details, subject_id: id }: Entry): readonly (Part | null)[] {
+function describeKey({ details, subject_id: id }: Entry): readonly (Part | null)[] {
   const role = text(details.role);
   return [
     'created the key',
@@ -88,18 +88,18 @@ function tellKey({ details, subject_id: id }: Entry): readonly (Part | null)[] {
   ];
 }
 
-function tellSessionEnd({ actor, details }: Entry): readonly (Part | null)[] {
+function describeSessionEnd({ actor, details }: Entry): readonly (Part | null)[] {
   const key = text(details.key_id);
   if (key === undefined || key === actor) return ['signed out'];
   return ['ended a session of', { id: key, kind: 'key', programId: null }];
 }
 
-function tellClock({ details }: Entry): readonly (Part | null)[] {
+function describeClock({ details }: Entry): readonly (Part | null)[] {
   const now = text(details.now);
   return ['moved the clock of the sandbox', ...(now === undefined ? [] : ['to', { moment: now }])];
 }
 
-function tellRefusal({ details, subject_id: shown }: Entry): readonly (Part | null)[] {
+function describeRefusal({ details, subject_id: shown }: Entry): readonly (Part | null)[] {
   const { count, reason, address } = details;
   const times = typeof count === 'number' && count > 1 ? `${count.toLocaleString('en-US')} times ` : '';
   const what = shown === null ? 'a key' : `the key ${shown}`;
@@ -111,31 +111,31 @@ function tellRefusal({ details, subject_id: shown }: Entry): readonly (Part | nu
   ];
 }
 
-/** What each action is called in a list of filters, and how it is told: "Maria …". */
-const DEEDS: Readonly<Record<string, readonly [label: string, tell: Tell]>> = {
-  change_switch: ['Stop or restart transfers', tellSwitch],
+/** The label of each action in the filter, and its description after the actor: "Maria …". */
+const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: Describe]>> = {
+  change_switch: ['Stop or restart transfers', describeSwitch],
   create_program: ['Create a program', subject('created the program', 'program')],
   update_program: ['Change a program', subject('changed the settings of', 'program')],
   create_deposit: ['Deposit', moved('deposited', 'for')],
   create_withdrawal: ['Withdraw', moved('withdrew', 'from')],
-  create_key: ['Create a key', tellKey],
+  create_key: ['Create a key', describeKey],
   roll_key: ['Roll a key', subject('rolled a key: the new one is', 'key')],
   revoke_key: ['Revoke a key', subject('revoked the key', 'key')],
   create_session: ['Sign in', () => ['signed in to the console']],
-  delete_session: ['Sign out', tellSessionEnd],
-  revoke_session: ['End a session', tellSessionEnd],
-  refuse_credential: ['Refused keys', tellRefusal],
+  delete_session: ['Sign out', describeSessionEnd],
+  revoke_session: ['End a session', describeSessionEnd],
+  refuse_credential: ['Refused keys', describeRefusal],
   create_card: ['Create a card', subject('created the card', 'card')],
-  update_card: ['Change a card', tellCard],
+  update_card: ['Change a card', describeCard],
   erase_card_holder: ['Erase a holder', subject('erased the holder of the card', 'card')],
-  create_transfer: ['Create a transfer', tellTransfer],
+  create_transfer: ['Create a transfer', describeTransfer],
   capture_transfer: ['Capture a hold', subject('captured the hold of', 'transfer')],
   cancel_transfer: ['Cancel a transfer', subject('canceled', 'transfer')],
-  reverse_transfer: ['Reverse a transfer', tellReversal],
+  reverse_transfer: ['Reverse a transfer', describeReversal],
   update_transfer: ['Change a transfer', subject('changed the details of', 'transfer')],
   inspect_request: ['Look up a request', subject('looked up the request', 'request')],
   inspect_error: ['Look up an error', subject('looked up the error of', 'request')],
-  move_clock: ['Move the clock', tellClock],
+  move_clock: ['Move the clock', describeClock],
   seed_sandbox: ['Set up the sandbox', () => ['set up the sandbox with its demo program']],
   create_webhook: ['Create a webhook', subject('created the webhook', 'webhook')],
   update_webhook: ['Change a webhook', subject('changed the webhook', 'webhook')],
@@ -146,25 +146,25 @@ const DEEDS: Readonly<Record<string, readonly [label: string, tell: Tell]>> = {
   resend_event: ['Resend an event', subject('resent an event to', 'webhook')],
 };
 
-/** Operators have the same operations for webhooks, of all programs. */
+/** The operators' operations for webhooks of all programs have the same texts. */
 const nameOf = (action: string): string => action.replace('_operator_', '_');
 
 /** Whether there is a sentence for an action. */
-export function isTold(action: string): boolean {
-  return DEEDS[nameOf(action)] !== undefined;
+export function hasDescription(action: string): boolean {
+  return ACTION_TEXTS[nameOf(action)] !== undefined;
 }
 
-/** What the actor of an entry did, to be read after who it was: "stopped unloads for Lumen Gift Cards: OPS-311". */
-export function deedOf(entry: Entry): readonly Part[] {
-  const [, tell] = DEEDS[nameOf(entry.action)] ?? [];
-  const parts = tell?.(entry) ?? [`did ${inWords(entry.action)}`, entry.subject_id];
+/** What the actor of an entry did, to follow the actor's name: "stopped unloads for Lumen Gift Cards: OPS-311". */
+export function describeEntry(entry: Entry): readonly Part[] {
+  const [, describe] = ACTION_TEXTS[nameOf(entry.action)] ?? [];
+  const parts = describe?.(entry) ?? [`did ${inWords(entry.action)}`, entry.subject_id];
   return parts.filter((part) => part !== null);
 }
 
-/** The actions of a filter with what they are called, in the order in which somebody looks for them. */
+/** The options of the action filter, in the order in which people look for them. */
 export const ACTIONS: readonly (readonly [action: string, label: string])[] = [
-  ...Object.entries(DEEDS).map(([action, [label]]) => [action, label] as const),
+  ...Object.entries(ACTION_TEXTS).map(([action, [label]]) => [action, label] as const),
   ...Object.keys(OPERATIONS)
-    .filter((id) => nameOf(id) !== id && isTold(id))
-    .map((id) => [id, `${DEEDS[nameOf(id)]?.[0]}, any program`] as const),
+    .filter((id) => nameOf(id) !== id && hasDescription(id))
+    .map((id) => [id, `${ACTION_TEXTS[nameOf(id)]?.[0]}, any program`] as const),
 ];

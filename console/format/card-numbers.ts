@@ -1,9 +1,9 @@
-/** Digits of which nothing but spaces and signs is between: as people write card numbers. */
+/** At least 12 digits with nothing but spaces and punctuation between them, as people write card numbers. */
 const RUN = /[0-9](?:[^0-9A-Za-z]{0,3}[0-9]){11,}/g;
 
 /**
- * Whether a text has a card number in it. The console sends no such text: the service would refuse it, but by then it has
- * travelled. Ids of the service have long runs of digits, and are none.
+ * Whether a text contains a card number. The console does not send such a text: the service would refuse it, but only
+ * after it crossed the network. Ids of the service contain long runs of digits, and are not card numbers.
  */
 export function hasCardNumber(text: string): boolean {
   const plain = text.normalize('NFKC').replaceAll(/\b[a-z]+_[0-9a-f]{32}\b/g, '');

@@ -15,7 +15,7 @@ test('a webhook is called by its description, else by where it sends', () => {
   expect(nameOfWebhook({ description: null, url })).toBe('shop.test/hooks');
 });
 
-test('who has no key has words, and a key has none', () => {
+test('an actor without a key has a name, and the id of a key has none', () => {
   expect(nameOfActor('host')).toBe('A command on the host');
   expect(nameOfActor('key_1')).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import type { CardRecord, WebhookRecord } from '../../sdk/client.ts';
 
-/** What people call a card: `employee 7 ··4242`; undefined for one of which only the id is known. */
+/** What people call a card: `employee 7 ··4242`; undefined if only its id is known. */
 export function nameOfCard({
   holder_reference: holder,
   last_four: digits,
@@ -14,14 +14,14 @@ export function nameOfWebhook({ description, url }: Pick<WebhookRecord, 'descrip
   return description ?? url.replace(/^[a-z]+:\/\//i, '').replace(/[?#].*$/s, '');
 }
 
-/** Who acts without a key: the words for the actors of the audit log that are no ids. */
+/** The names of actors of the audit log without a key. */
 const ACTORS: Readonly<Record<string, string>> = {
   sandbox: 'A local caller',
   host: 'A command on the host',
   anonymous: 'An unknown caller',
 };
 
-/** The words for an actor without a key; undefined for the id of a key. */
+/** The name of an actor without a key; undefined for the id of a key. */
 export function nameOfActor(actor: string): string | undefined {
   return ACTORS[actor];
 }

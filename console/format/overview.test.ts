@@ -19,12 +19,12 @@ test('intervals end one after the other, the last one when the service says', ()
   expect(endsOf('1970-01-01T00:01:40.000Z', 5, 0)).toEqual([]);
 });
 
-test('what is too old to be known is empty', () => {
+test('intervals before the first value are empty', () => {
   expect(padded([1, 2], 4)).toEqual([null, null, 1, 2]);
   expect(padded([1, 2, 3], 2)).toEqual([2, 3]);
 });
 
-test('almost everything is not everything', () => {
+test('a share below 1 is not shown as 100 %', () => {
   expect([1, 0, 0.5, 0.99999].map(formatShare)).toEqual(['100 %', '0 %', '50.00 %', '99.99 %']);
 });
 

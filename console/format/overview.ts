@@ -16,7 +16,7 @@ export function padded(values: readonly (number | null)[], count: number): (numb
   return [...Array.from({ length: count - known.length }, () => null), ...known];
 }
 
-/** A share as per cent: `99.68 %`. All but everything is never shown as `100 %`. */
+/** A share as per cent: `99.68 %`. A share below 1 is never shown as `100 %`. */
 export function formatShare(share: number): string {
   const percent = share * 100;
   const digits = percent === 100 || percent === 0 ? 0 : 2;
@@ -45,10 +45,10 @@ export function formatDelay(seconds: number | null, none = 'on time'): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min late` : `${Math.round(seconds / 3_600)} h late`;
 }
 
-/** What only the database knows, while it does not respond. */
+/** Shown instead of values of the database while it does not respond. */
 export const UNAVAILABLE = 'Unavailable while the database is down';
 
-/** How the service is, as its first line says it. */
+/** The first line of the overview. */
 export type Health = { readonly tone: '' | 'unknown' | 'fault'; readonly sentence: string };
 
 /** Whether the service works, and how many processes do the work, in a sentence. */

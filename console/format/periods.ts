@@ -17,7 +17,7 @@ export type Period = {
 const HOUR_MILLISECONDS = 3_600_000;
 const HOURS = { hour: 1, day: 24, week: 7 * 24 } as const;
 
-/** A night lasts from the end of a day at work to the beginning of the next, in the time zone of the reader. */
+/** A night lasts from the end of a working day to the start of the next, in the reader's time zone. */
 const NIGHT_BEGINS_HOUR = 18;
 const NIGHT_ENDS_HOUR = 8;
 
@@ -31,7 +31,7 @@ export function boundsOf({ period, from, to }: Period, now: number): { readonly 
   return { ...(from === '' ? {} : { from }), ...(to === '' ? {} : { to }) };
 }
 
-/** The night that was last, or that it still is. */
+/** Last night, or the current one. */
 function nightBefore(now: number): { readonly from: string; readonly to: string } {
   const at = (daysAgo: number, hour: number): Date => {
     const day = new Date(now);
@@ -45,7 +45,7 @@ function nightBefore(now: number): { readonly from: string; readonly to: string 
   return { from: begins.toISOString(), to: ends.toISOString() };
 }
 
-/** Whether a period leaves anything out. */
+/** Whether a period has any bound. */
 export function isBounded({ period, from, to }: Period): boolean {
   return Object.hasOwn(PERIODS, period) || from !== '' || to !== '';
 }

@@ -19,7 +19,7 @@ test('moments are shown in a time zone, and in UTC', () => {
   expect(formatMoment('never')).toBe('never');
 });
 
-test('a list shows no more of a moment than it needs', () => {
+test('lists show short times', () => {
   const now = Date.parse('2026-11-22T23:30:00.000Z');
   const shown = ['2026-11-22T12:00:00.000Z', '2026-11-21T23:59:59.000Z', '2025-12-31T12:00:00.000Z', 'never'];
   expect(shown.map((at) => formatShort(at, now, 'UTC'))).toEqual(['12:00:00', '21 Nov, 23:59', '31 Dec 2025', 'never']);
@@ -46,7 +46,7 @@ test.each([
   expect(formatDuration(milliseconds)).toBe(text);
 });
 
-test('a date and time field gives back what it was given', () => {
+test('the value of a date and time field can be read back', () => {
   expect(toIso(toFieldValue(NOON))).toBe(NOON);
   expect(toIso('')).toBeUndefined();
   expect(toFieldValue('never')).toBe('');

@@ -28,7 +28,7 @@ export function formatUtc(iso: string): string {
   return Number.isNaN(date.getTime()) ? iso : date.toISOString().replace('T', ' ').replace('Z', ' UTC');
 }
 
-/** Only the clock: `14:05:33`. */
+/** The time of day: `14:05:33`. */
 export function formatClock(iso: string, timeZone?: string): string {
   const date = new Date(iso);
   return Number.isNaN(date.getTime()) ? iso : date.toLocaleTimeString('en-GB', { ...CLOCK, timeZone });

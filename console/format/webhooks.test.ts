@@ -49,7 +49,7 @@ test('why an event was sent, in words', () => {
   ]);
 });
 
-test('what came of it: the status, or what failed', () => {
+test('the result of an attempt: the status, or what failed', () => {
   expect(resultText({ status: 503, error: null })).toBe('503');
   expect(resultText({ status: null, error: 'connection_refused' })).toBe('connection refused');
   expect(resultText({ status: null, error: 'answer_timeout' })).toBe('response timeout');

@@ -8,8 +8,8 @@ type State = Pick<
 >;
 
 /**
- * Why a webhook stands as it does, after its status: `paused after 10 failures in 6 s, next try in 25 s`; undefined for one
- * that works. `now` is the actual time, in milliseconds since 1970.
+ * The reason for a webhook's status, to follow the status: `paused after 10 failures in 6 s, next try in 25 s`; undefined
+ * if it works. `now` is the actual time, in milliseconds since 1970.
  */
 export function reasonOf(webhook: State, now: number): string | undefined {
   const { status, status_reason: reason, failures } = webhook;
@@ -25,7 +25,7 @@ const DISABLED = {
   failing: 'after 120 hours of failures',
 } as const;
 
-/** How long the failures in a row have taken so far. */
+/** How long the webhook has been failing. */
 function durationOf({ failing_since: since, last_failure_at: last }: State): string {
   if (since === null || last === null) return '';
   const milliseconds = Date.parse(last) - Date.parse(since);
@@ -38,7 +38,7 @@ function nextTryOf(at: string | null, now: number): string {
   return wait < 1000 ? ', next try now' : `, next try in ${formatDuration(wait)}`;
 }
 
-/** The status of a webhook as its badge has it: one that is enabled and fails says so. */
+/** The status for the badge: an enabled webhook that fails is `failing`. */
 export function statusOf({ status, failures }: Pick<WebhookRecord, 'status' | 'failures'>): string {
   return status === 'enabled' && failures > 0 ? 'failing' : status;
 }

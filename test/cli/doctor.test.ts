@@ -189,7 +189,7 @@ describe('the way to it', () => {
   test.each<[string, Identity, string, RegExp]>([
     ['has expired', EXPIRED, 'problem', /^The certificate has expired\. Renew it\.$/],
     ['is for another name', OTHER_NAME, 'problem', /^The certificate is not for 127\.0\.0\.1\./],
-    ['ends in a day', ENDS_IN_A_DAY, 'warning', /^The certificate ends in 1 day\. Renew it\.$/],
+    ['ends in a day', ENDS_IN_A_DAY, 'warning', /^The certificate expires in 1 day\. Renew it\.$/],
     ['is valid', VALID, 'ok', /^TLSv1\.\d; the certificate is valid for \d+ more days$/],
   ])('a certificate that %s', async (_, identity, outcome, message) => {
     const url = await serveTls(identity);
@@ -217,7 +217,7 @@ test('prints one line for each check, what to do, and a summary', async () => {
   const { exitCode, output } = await runHere(url, ['doctor', '--remote']);
   expect(exitCode).toBe(1);
   expect(output).toMatch(/^This machine\nok {7}Node: {12}\d/);
-  expect(output).toContain('\nproblem  service:         Something else than Transfer Service responds at');
+  expect(output).toContain('\nproblem  service:         Something other than Transfer Service responds at');
   expect(output).toContain('Runbook: transfer-service runbook service-down\n');
   expect(output).toMatch(/\n\n1 problem, no warnings, 5 ok\n$/);
   for (const line of output.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);

@@ -46,7 +46,7 @@ test('prints each new error once, oldest first, and how to continue; what was th
     /^2030-01-31 12:00:02 UTC {2}409 insufficient_funds {2}create_transfer {2}req_0+2 {2}Error 2\.$/,
   );
   expect(errors).toBe(
-    'Waiting for errors. Ctrl-C ends it.\nTo continue: transfer-service errors tail --from 2030-01-31T12:00:04.001Z\n',
+    'Waiting for errors. Press Ctrl-C to stop.\nTo continue: transfer-service errors tail --from 2030-01-31T12:00:04.001Z\n',
   );
 });
 

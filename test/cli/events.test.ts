@@ -87,7 +87,7 @@ describe('events tail', () => {
     expect(lines[2]).toMatch(/ USD available$/);
     expect(lines[3]).toMatch(/ {2}\d+ × [a-z_]+$/);
     expect(lines[5]).toMatch(/ {6}47 {2}moon\.landed {7}/);
-    expect(errors).toContain('Reading events after 41. Ctrl-C ends it.\n');
+    expect(errors).toContain('Reading events after 41. Press Ctrl-C to stop.\n');
     expect(errors).toMatch(/ended the stream\. Continuing after 47 in 0\.\d s\.\n/);
     expect(errors).toMatch(/To continue: --after 47\n$/);
   });
@@ -239,7 +239,7 @@ describe('events listen', () => {
       'evt_2',
     ]);
     expect(output.match(/500 in \d+ ms: no such <thing>\\u0007\n/g)).toHaveLength(4);
-    expect(errors).toContain('skipped after 4 attempts; to begin again with it: --after 0\n');
+    expect(errors).toContain('skipped after 4 attempts; to send it again: --after 0\n');
   });
 
   test('tries again when there is no response, and follows no redirect', async () => {

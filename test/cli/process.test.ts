@@ -173,7 +173,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     await new Promise((done) => child.stdout.once('data', done));
     child.kill(signal);
     expect(await ended).toEqual({ code: 0, by: null });
-    expect(errors).toBe('Reading events after 0. Ctrl-C ends it.\nTo continue: --after 1\n');
+    expect(errors).toBe('Reading events after 0. Press Ctrl-C to stop.\nTo continue: --after 1\n');
   },
 );
 

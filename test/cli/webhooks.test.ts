@@ -70,7 +70,7 @@ response: fine, thank you\\u0007
     const { exitCode, errors } = await type('webhooks test wh_1 --operator --wait 1');
     expect(exitCode).toBe(3);
     expect(errors).toBe(
-      'There is no result after 1 s. Look again later:\n' +
+      'There is no result after 1 s. Check again later:\n' +
         '  transfer-service webhooks attempts wh_1 --event evt_1 --operator\n',
     );
   });

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ACTIONS, isTold } from '../../console/format/audit.ts';
+import { ACTIONS, hasDescription } from '../../console/format/audit.ts';
 import { TransferService } from '../../sdk/client.ts';
 import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from '../../server/subjects/audit/audit.ts';
 import { operatorKey } from '../harness/keys.ts';
@@ -26,7 +26,7 @@ const entriesOf = (page: Page) => page.getByRole('list', { name: 'Entries of the
 
 test('every action of the log is told in a sentence of its own', () => {
   const recorded = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS, ...OTHER_ACTIONS];
-  expect(recorded.filter((action) => !isTold(action))).toEqual([]);
+  expect(recorded.filter((action) => !hasDescription(action))).toEqual([]);
   expect(ACTIONS.map(([action]) => action).toSorted()).toEqual([...recorded].toSorted());
 });
 

@@ -53,7 +53,7 @@ describe('Cards', () => {
     await page.keyboard.press('Enter');
     await page.getByText('It was not sent').waitFor();
     await page.getByLabel('Last four digits').fill('12');
-    await page.getByText('Four digits.').waitFor();
+    await page.getByText('Enter four digits.').waitFor();
     expect(urls.filter((url) => url.includes('4111'))).toEqual([]);
   });
 
@@ -105,7 +105,7 @@ describe('One card', () => {
     const dialog = page.getByRole('dialog');
     expect(await dialog.getByRole('button', { name: 'Close shop-3' }).isDisabled()).toBe(true);
     await dialog.getByLabel('Move the balance of 12.34 USD').check();
-    await dialog.getByRole('button', { name: 'Close shop-3 and move 12.34 USD to the funding' }).click();
+    await dialog.getByRole('button', { name: 'Close shop-3 and move 12.34 USD to the funding account' }).click();
     await page.getByText('shop-3 is closed now.').waitFor();
     expect(await client.cards.get(card_id)).toMatchObject({ status: 'closed', balance: 0 });
     await expect.poll(() => page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
@@ -131,7 +131,7 @@ describe('One card', () => {
     await page.getByRole('button', { name: 'Change details' }).click();
     const details = page.getByRole('dialog', { name: 'Details of shop-4' });
     await details.getByLabel('Last four').fill('12');
-    await details.getByText('Four digits.').waitFor();
+    await details.getByText('Enter four digits.').waitFor();
     await details.getByLabel('Last four').fill('1290');
     await details.getByLabel('Holder reference').fill('Ada');
     await details.getByLabel('Expires').fill('2099-12-31');

@@ -160,7 +160,7 @@ describe('the screen of a request', () => {
     const page = await openConsole(`/console/request/${requestId}`);
     await page.locator('.answer.fault, .answer.unknown').getByText('Failed: ').waitFor();
     const causes = page.getByRole('region', { name: 'Causes', exact: true });
-    await causes.getByText('Where it was thrown').first().click();
+    await causes.getByText('Stack trace').first().click();
     await causes.locator('pre').first().waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'request-failed');

@@ -44,14 +44,14 @@ describe('the screen that explains a transfer', () => {
   test('says what is missing before anything is sent', async () => {
     const page = await openConsole('/console/explain');
     await page.getByRole('button', { name: 'Explain' }).click();
-    await page.getByText('Type the id of a card.').waitFor();
+    await page.getByText('Enter the id of a card.').waitFor();
     await page.getByLabel('Type', { exact: true }).selectOption('card_to_card');
-    await page.getByText('Type the id of the card that receives the money.').waitFor();
+    await page.getByText('Enter the id of the card that receives the money.').waitFor();
     await expectAccessibleInEveryView(page);
     await page.getByLabel('Card', { exact: true }).fill('card_active');
     await page.getByLabel('Receiving card').fill('card_active');
     await page.getByRole('textbox', { name: 'Amount' }).fill('ten');
-    await page.getByText('Type an amount, such as 125.00.').waitFor();
+    await page.getByText('Enter an amount, such as 125.00.').waitFor();
     await page.getByRole('textbox', { name: 'Amount' }).fill('5');
     await page.getByRole('button', { name: 'Explain' }).click();
     await page.getByText("'destination_card_id' must be a different card").waitFor();

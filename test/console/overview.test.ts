@@ -18,7 +18,7 @@ describe('the overview', () => {
       .getByText(/^(Everything|The service) works/)
       .waitFor();
     await page.getByRole('heading', { name: 'Since the start' }).waitFor();
-    await page.locator('.highlights').getByText('Transfers a second').waitFor();
+    await page.locator('.highlights').getByText('Transfers per second').waitFor();
     await page.locator('.highlights').getByText('Latency, p99').waitFor();
     await page.getByText(/^Of these: .*1 declined/).waitFor();
     await page.locator('.details').getByText('up to date').waitFor();
@@ -29,7 +29,7 @@ describe('the overview', () => {
       '/console/errors?code=insufficient_funds',
     );
     // The last chart comes with a response of its own, and is there or not from then on, for a minute.
-    await page.getByText('The errors are being counted.').waitFor({ state: 'detached' });
+    await page.getByText('Counting errors…').waitFor({ state: 'detached' });
     for (const summary of await page.getByText('Show data').all()) await summary.click();
     expect(await page.locator('.numbers-scroll').count()).toBe(await page.locator('figure.chart').count());
     await expectAccessibleInEveryView(page);
@@ -48,7 +48,7 @@ describe('the overview', () => {
       }),
     );
     await page.reload();
-    await page.getByText('Quiet: nobody has asked to move money.').first().waitFor();
+    await page.getByText('Quiet: no requests to move money.').first().waitFor();
     await page.getByText('No transfers.').waitFor();
     expect(await page.locator('.highlights').count()).toBe(0);
     await expectAccessibleInEveryView(page);

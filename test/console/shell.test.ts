@@ -29,7 +29,7 @@ describe('the shell of the console', () => {
   test('the list of keys opens with ?, closes with Escape, and no key works through it', async () => {
     const page = await openConsole('/console/cards');
     await pressKeys(page, '?');
-    const dialog = page.getByRole('dialog', { name: 'Keyboard' });
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
     await dialog.waitFor();
     await expectAccessibleInEveryView(page);
     await pressKeys(page, 'g t');
@@ -42,9 +42,9 @@ describe('the shell of the console', () => {
     const page = await openConsole('/console/cards', { theme: 'light' });
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await ground();
-    await page.getByRole('button', { name: 'Colours of the system; change' }).click();
+    await page.getByRole('button', { name: 'System theme; change' }).click();
     expect(await ground()).toBe(light);
-    await page.getByRole('button', { name: 'Light colours; change' }).click();
+    await page.getByRole('button', { name: 'Light theme; change' }).click();
     const dark = await ground();
     expect(dark).not.toBe(light);
     await page.reload();

@@ -33,7 +33,7 @@ describe('the switch', () => {
     await expectAccessibleInEveryView(page);
 
     await page.getByRole('button', { name: `Stop loads for Shop ${SCRIPT}…` }).click();
-    await page.getByText('Say why').waitFor();
+    await page.getByText('Enter a reason').waitFor();
     await page.getByLabel('Reason').fill(`Fraud ${SCRIPT}`);
     await pressKeys(page, 'Enter');
     const dialog = page.getByRole('dialog', { name: `Stop loads for Shop ${SCRIPT}` });

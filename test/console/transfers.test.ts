@@ -70,7 +70,7 @@ describe('Transfers', () => {
     expect(new URL(page.url()).searchParams.get('maximum_amount')).toBe('700');
     expect(await page.getByLabel('Amount to').inputValue()).toBe('7');
     await page.getByLabel('Amount to').fill('seven');
-    await page.getByText('Write it as 12.00.').waitFor();
+    await page.getByText('Enter it as 12.00.').waitFor();
     await screenshot(page, 'transfers');
     await expectAccessibleInEveryView(page);
   });

@@ -95,7 +95,7 @@ test('failed attempts are found by status and time, and the list says how a webh
   await page.getByLabel('Status').fill('404');
   await page.getByText('No such attempts').waitFor();
   await page.getByLabel('Status').fill('abc');
-  await page.getByText('Such as 404, 5xx, or none for no response.').waitFor();
+  await page.getByText('Enter a status such as 404 or 5xx, or none for no response.').waitFor();
   await rows.getByText('503').first().waitFor();
   broken.close();
   broken.closeAllConnections();

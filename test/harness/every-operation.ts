@@ -6,12 +6,12 @@ import { callerOf, thingsOf } from '../fixtures/service-things.ts';
 import { waitFor } from './process.ts';
 import { sendRaw } from './raw-request.ts';
 
-/** What a call came to: the record or the error record, with what differs from run to run written as what it is. */
+/** The result of a call: the record or the error record, with placeholders for values that differ from run to run. */
 type Outcome = { readonly call: string; readonly came: unknown };
 
 /**
- * Calls most operations of a new sandbox, each kind of transfer with what belongs to it, and gives what every call came
- * to. On any PostgreSQL it is the same.
+ * Calls most operations of a new sandbox, with every kind of transfer, and returns the results. They are the same on any
+ * PostgreSQL.
  */
 export async function callTheUsual(client: TransferService): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -33,7 +33,7 @@ export async function callTheUsual(client: TransferService): Promise<readonly Ou
   return outcomes;
 }
 
-/** Calls every operation, after {@link callTheUsual}; what each came to is the same on any PostgreSQL. */
+/** Calls every operation, after {@link callTheUsual}; the results are the same on any PostgreSQL. */
 export async function callEveryOperation(client: TransferService): Promise<readonly Outcome[]> {
   const outcomes = [...(await callTheUsual(client))];
   for (const id of OPERATION_IDS.filter((one) => !OF_OWN_SERVER.includes(one))) {
@@ -42,7 +42,7 @@ export async function callEveryOperation(client: TransferService): Promise<reado
       ...raw,
       headers: { ...raw.headers, ...(await callerOf(id, client)) },
     });
-    // What the lists hold by then depends on when events got their positions, for one.
+    // The content of lists varies, for example with the time at which events got their positions.
     outcomes.push({ call: id, came: { Status: status, fields: Object.keys(fields) } });
   }
   return outcomes;
@@ -53,7 +53,7 @@ const OF_OWN_SERVER: readonly OperationId[] = ['stop_database', 'start_database'
 
 type Caller = <Result>(name: string, run: () => Promise<Result>) => Promise<Result | undefined>;
 
-/** Ends in the past or the future by a whole year, so that a date whose parts are confused is found out. */
+/** Not a date if its day and month are swapped, so that such a mistake is found. */
 const NEVER = '2030-02-28';
 
 async function callForCards({ cards }: TransferService, call: Caller): Promise<void> {
@@ -164,7 +164,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('change_switch', () => client.switch.change({ disabled: false }));
   await call('get_switch', () => client.switch.get());
   await call('preview_switch', () => client.switch.preview({ program_id: id }));
-  // Its figures are of the moment.
+  // Its figures are current ones.
   await call('get_overview', async () => ({ hours: (await client.status.overview()).hours !== null }));
   await call('get_status', () => client.status.get());
   await call('move_clock', () => sandbox.moveClock({ seconds_ahead: 3 * 86_400 }));
@@ -184,7 +184,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('the books', () => trialBalance.get());
 }
 
-/** What no two runs share, by what it is: an id, a key, a hash, a figure of the process, and moments by days from now. */
+/** Replaces values that differ between runs by their kind: ids, keys, hashes, figures of the process, times in days from now. */
 function normalized(value: unknown): unknown {
   const text = JSON.stringify(value)
     .replaceAll(/\b([a-z]+)_[0-9a-f]{32}\b/g, '$1_<id>')
@@ -192,10 +192,10 @@ function normalized(value: unknown): unknown {
     .replaceAll(/\bts_[0-9A-Za-z_…]+/g, '<key>')
     .replaceAll(/\b[0-9a-f]{64}\b/g, '<hash>')
     .replaceAll(/\b[0-9a-f]{32}\b/g, '<key>')
-    // What the status says of a process.
+    // Figures of a process in the status.
     .replaceAll(/"(idle|in_use|waiting|process_id|[a-z_]+_(?:bytes|seconds))":[\d.]+/g, '"$1":"<number>"')
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (moment) => {
-      // The beginning or the end of a day, a week or a month, which the calendar says and not the time of the call.
+      // The start or the end of a day, a week or a month depends on the calendar, not on the time of the call.
       if (/:00:00(\.0+)?Z$/.test(moment)) return moment;
       const days = (Date.parse(moment) - Date.now()) / 86_400_000;
       return Math.abs(days) > 1000 ? moment.slice(0, 19) : `<now ${Math.round(days)} days>`;

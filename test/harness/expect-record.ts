@@ -4,7 +4,7 @@ import type { RawResponse } from './raw-connection.ts';
 
 const INTERNAL = /\bat \S+ \(|node:|FST_|HPE_|ERR_|ECONN|secret|Error:|undefined|\[object/;
 
-/** Holds a response against everything that an error must be, whatever brought it about. */
+/** Checks a response against all rules for errors, whatever its cause. */
 export function expectRecord(response: RawResponse, status: number, code: string, method = 'GET'): void {
   expect(response.headers.get('error-code')).toBe(code);
   expect(response.statusLine).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z][A-Za-z' -]+$`));

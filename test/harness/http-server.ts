@@ -54,7 +54,7 @@ export function fakeGateway(
   };
 }
 
-/** A gateway to a ledger of the test, as the service has it: a sandbox without keys, unless `more` says otherwise. */
+/** The service's gateway to a ledger of the test: a sandbox without keys, unless `more` overrides that. */
 export function ledgerGateway({ databases, handlers }: Ledger, more: Partial<Gateway> = {}): Gateway {
   return {
     mode: 'sandbox',

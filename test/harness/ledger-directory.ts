@@ -10,8 +10,8 @@ import { temporaryDirectory } from './process.ts';
 import { STOCK_BINARIES } from './stock-postgres.ts';
 
 /**
- * A directory with a ledger that has its PostgreSQL and its tables already, a copy of one that was made once a run: a second
- * of work less for a test that is not about making a ledger. It has no rows, no seed and no mode yet.
+ * A directory with a ledger that already has its PostgreSQL and its tables, copied from one that is made once per run. That
+ * saves a second in tests that are not about making a ledger. It has no rows, no seed and no mode yet.
  */
 export async function ledgerDirectory(): Promise<Awaited<ReturnType<typeof temporaryDirectory>>> {
   const directory = await temporaryDirectory();
@@ -19,7 +19,7 @@ export async function ledgerDirectory(): Promise<Awaited<ReturnType<typeof tempo
   // A stock server makes its own.
   if (templates === undefined || STOCK_BINARIES !== undefined) return directory;
   try {
-    // Owners and modes stay: as root, the files belong to the user that PostgreSQL runs as.
+    // Keeps owners and modes: as root, the files belong to the user that PostgreSQL runs as.
     await promisify(execFile)('cp', ['-a', await templateIn(templates), directory.path]);
     return directory;
   } catch (error) {
@@ -35,7 +35,7 @@ function templateIn(templates: string): Promise<string> {
   return made;
 }
 
-/** Two processes may make it at once; the first to finish gives it its name, and the other's goes. */
+/** Two processes may make it at once; the first to finish renames its copy, and the other's is removed. */
 async function makeTemplate(templates: string): Promise<string> {
   const ready = join(templates, 'ready');
   const files = join(ready, 'postgresql');

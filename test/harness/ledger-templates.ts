@@ -11,16 +11,16 @@ export function templatesOfThisRun(): string | undefined {
 }
 
 /**
- * Where the directories of tests are made: in memory for a run of `npm test` that has the room, since a ledger has more
- * than a thousand files and many a disk takes a second to make them. SIGKILL, which is what the tests of a run do to
- * processes, loses nothing there that a disk would keep. Elsewhere, and in the torture, on the disk.
+ * Where the directories of tests are made: in memory for a run of `npm test` if there is room, since a ledger has more than
+ * a thousand files, which takes many disks a second. SIGKILL, which tests use on processes, loses no files there. Outside of
+ * such a run, and in the torture, on the disk.
  */
 export function placeOfDirectories(): string {
   const templates = templatesOfThisRun();
   return templates === undefined ? '/tmp' : dirname(templates);
 }
 
-/** What is counted in a run, one line each: to boot is what tests take longest for. */
+/** The starts that a run counts, one line each: they take most of the time of tests. */
 type Start = 'service' | 'PostgreSQL';
 
 /** Counts a start; the run says at its end how many there were. Does nothing outside of one. */
@@ -37,7 +37,7 @@ function describeStarts(templates: string): string {
   return `Started ${numberOf('service')} services, and ${numberOf('PostgreSQL')} PostgreSQL without a service.`;
 }
 
-/** Bytes that must be free in memory: some thirty ledgers at a time, with what they write. */
+/** Bytes that must be free in memory: enough for thirty ledgers at a time with their writes. */
 const ROOM = 8 * 2 ** 30;
 
 function hasRoom(path: string): boolean {
@@ -50,14 +50,14 @@ function hasRoom(path: string): boolean {
 }
 
 /**
- * Makes that directory, empty, for this process and those that it starts; gives what removes it. Inside a run that has
- * one already it does nothing. vitest calls it before the first file.
+ * Makes that directory for this process and those that it starts; returns a function that removes it. Does nothing if the
+ * run has one already. vitest calls it before the first file.
  */
 export default function makeTemplates(): (() => Promise<void>) | undefined {
   if (templatesOfThisRun() !== undefined) return undefined;
   const place = hasRoom('/dev/shm') ? '/dev/shm' : '/tmp';
   const path = mkdtempSync(join(place, 'transfer-service-templates-'));
-  // The user that PostgreSQL runs as, when the tests run as root, must get through.
+  // If the tests run as root, PostgreSQL's user must be able to enter it.
   chmodSync(path, 0o711);
   process.env[TEMPLATES] = path;
   return async () => {

@@ -44,13 +44,13 @@ export type TestServer = {
   readonly stop: () => Promise<void>;
 };
 
-/** One whose PostgreSQL is the embedded one, whatever else the tests run on. */
+/** One on the embedded PostgreSQL, even if the tests run on another. */
 export type EmbeddedTestServer = TestServer & { readonly embedded: EmbeddedPostgres };
 
 /** The operations over a database, as one service process has them, without HTTP. */
 export type Ledger = {
   readonly databases: Databases;
-  /** With the reach of loops and operators: all programs. */
+  /** For all programs, as loops and operators use it. */
   readonly database: Database;
   readonly service: AnyService;
   readonly call: (operation: OperationId, members?: object, more?: Partial<AnyCall>) => Promise<WrittenReply>;
@@ -98,7 +98,7 @@ async function prepare<Server extends TestServer['embedded']>(
   return { connection, embedded, stop };
 }
 
-/** What get_status says of a process that there is not. */
+/** The sources of get_status for a process that does not exist. */
 const NO_PROCESS: StatusSources = {
   version: '0.0.0',
   mode: 'sandbox',
@@ -165,7 +165,7 @@ export function openLedger(
       body: OPERATIONS[operation].body === undefined ? undefined : read,
       sent: Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)])),
       idempotencyKey: null,
-      // What is about a deadline sets its own; no other test is to fail for the speed of the machine.
+      // Tests of deadlines set their own; other tests must not fail on a slow machine.
       deadline: performance.now() + 240_000,
       ...more,
     });
@@ -175,7 +175,7 @@ export function openLedger(
   return { databases, database, service, handlers, call, counts: overview.counts, close: () => databases.close() };
 }
 
-/** A plain connection beside the service: another process, an operator, a lock that somebody forgot. */
+/** A plain connection beside the service, as another process or an operator, or to hold a lock. */
 export async function connect(connection: pg.ClientConfig): Promise<pg.Client> {
   const client = new pg.Client(connection);
   client.on('error', () => undefined);

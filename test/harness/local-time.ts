@@ -2,8 +2,8 @@ import type { Calendar, Period } from '../../domain/ledger/limits.ts';
 
 const HOUR = 60 * 60 * 1000;
 
-/** Remembers what was found for a name: time zones are slow to ask, and the same days come again and again. */
-function remembering<T>(): (name: string, find: () => T) => T {
+/** Caches results by name: time zone lookups are slow, and the same days come again and again. */
+function memoized<T>(): (name: string, find: () => T) => T {
   const known = new Map<string, T>();
   return (name, find) => {
     const before = known.get(name);
@@ -14,11 +14,11 @@ function remembering<T>(): (name: string, find: () => T) => T {
   };
 }
 
-const keepFormat = remembering<Intl.DateTimeFormat>();
-const keepName = remembering<string>();
-const keepNext = remembering<number>();
-const keepStart = remembering<number>();
-const keepCalendar = remembering<Calendar>();
+const keepFormat = memoized<Intl.DateTimeFormat>();
+const keepName = memoized<string>();
+const keepNext = memoized<number>();
+const keepStart = memoized<number>();
+const keepCalendar = memoized<Calendar>();
 let asked = { zone: '', moment: Number.NaN, day: '' };
 
 /** The day of a moment in a time zone, YYYY-MM-DD. */
@@ -44,8 +44,8 @@ export function periodOf(period: Period, day: string): string {
 }
 
 /**
- * When the next period begins, found by walking: half days until the period has another name, then halving. No day of
- * any zone is shorter than the walker's step, so no period is stepped over.
+ * When the next period begins, found in steps of half a day until the period has another name, then by bisection. No day of
+ * any zone is shorter than a step, so no period is missed.
  */
 export function nextPeriodAfter(moment: number, period: Period, zone: string): number {
   const nameAt = (time: number): string => periodOf(period, dayIn(zone, time));
@@ -57,7 +57,7 @@ export function nextPeriodAfter(moment: number, period: Period, zone: string): n
   });
 }
 
-/** The calendar at a moment, found the other way: by reckoning with dates, and then when each of them begins. */
+/** The calendar at a time, computed differently: by arithmetic on dates, and then when each of them begins. */
 export function calendarAt(moment: number, zone: string): Calendar {
   const today = dayIn(zone, moment);
   return keepCalendar(`${zone} ${today}`, () => {
@@ -80,7 +80,7 @@ function startOf(midnight: number, zone: string): number {
   });
 }
 
-/** The first moment after `before` at which something holds that holds from then on, also at `after`. */
+/** The first time after `before` from which a condition holds; it must still hold at `after`. */
 function firstAfter(before: number, after: number, holds: (time: number) => boolean): number {
   let low = before;
   let high = after;

@@ -3,9 +3,9 @@ import { createConnection, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 
 /**
- * What a stand-in for PgBouncer does. `session` gives every client a session of its own and drops the startup options;
- * `transaction` gives all clients one session, a transaction at a time; `refusing` is PgBouncer as it is installed,
- * which does not know the startup options; `translating` is no pooler, but a server whose messages are in German.
+ * The modes of a stand-in for PgBouncer. `session` gives every client a session of its own and drops the startup options;
+ * `transaction` gives all clients one session, a transaction at a time; `refusing` is PgBouncer with its default settings,
+ * which rejects the startup options; `translating` is not a pooler, but a server with messages in German.
  */
 export type PoolerMode = 'session' | 'transaction' | 'refusing' | 'translating';
 
@@ -48,7 +48,7 @@ function passOn(client: Socket, session: Socket, startup: Buffer, mode: PoolerMo
   session.on('close', () => client.destroy());
 }
 
-/** One session for all clients: what it begins for one of them it ends before it turns to the next. */
+/** One session for all clients: it ends a transaction of one client before it serves the next. */
 class SharedSession {
   readonly #open: () => Socket;
   #session: Socket | undefined;
@@ -100,7 +100,7 @@ class SharedSession {
     });
   }
 
-  /** Whether the session says with the last of its messages that it waits for a query outside any transaction. */
+  /** Whether the last message of the session is that it waits for a query outside of a transaction. */
   #endsIdle(data: Buffer): boolean {
     this.#rest = Buffer.concat([this.#rest, data]);
     let isIdle = false;
@@ -130,7 +130,7 @@ function refusal(): Buffer {
   return message;
 }
 
-/** The names of a severity have the same length in both languages, so that nothing else moves. */
+/** The names of a severity have the same length in both languages, so that the message keeps its length. */
 function translated(data: Buffer): Buffer {
   return Buffer.from(data.toString('latin1').replaceAll('SWARNING\0', 'SWARNUNG\0'), 'latin1');
 }

@@ -19,12 +19,12 @@ const { PATH = '', NODE_COMPILE_CACHE } = process.env;
 export const COMPILED: Readonly<Record<string, string>> =
   NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
-/** What every program gets of our environment, the pinned Node among it. */
+/** The variables that every program inherits, such as the path of the pinned Node. */
 const INHERITED = { PATH, ...COMPILED };
 
 /**
- * In a run of tests a service refuses nothing because the machine is busy with other tests. Outside of one, in the torture
- * and the benchmark, it does so like any other.
+ * In a run of tests a service must not refuse requests because the machine is busy with other tests. Elsewhere, in the
+ * torture and the benchmark, it sheds load as usual.
  */
 const patience = (): Readonly<Record<string, string>> =>
   templatesOfThisRun() === undefined ? {} : { OVERLOAD_DELAY_MILLISECONDS: '0' };
@@ -35,13 +35,13 @@ export type ServiceProcess = {
   readonly child: ChildProcess;
   /** Everything it has printed so far. */
   readonly output: () => string;
-  /** What of it went to standard error. */
+  /** The part on standard error. */
   readonly errors: () => string;
   /** A client that never retries, so that a test sees each response. */
   readonly client: TransferService;
-  /** Stops and starts its database: by the sandbox's operations, or by itself where the tests run on stock binaries. */
+  /** Stops and starts its database: by the sandbox's operations, or directly where the tests run on stock binaries. */
   readonly database: { readonly stop: () => Promise<void>; readonly start: () => Promise<void> };
-  /** Ends it as an operator does; gives the exit code. */
+  /** Stops it as an operator does; returns the exit code. */
   readonly stop: () => Promise<number | null>;
   /** SIGKILL, and waits until it is gone. */
   readonly kill: () => Promise<void>;
@@ -49,9 +49,9 @@ export type ServiceProcess = {
 
 /** An empty directory for a ledger, removed by `remove` when the test is over. */
 export async function temporaryDirectory(): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
-  // Short: PostgreSQL's socket and its user, when the tests run as root, must get there.
+  // Short enough for PostgreSQL's socket, and accessible for its user when the tests run as root.
   const path = await mkdtemp(join(placeOfDirectories(), 'transfer-service-test-'));
-  // A directory that user cannot pass sends the ledger to /var/lib, where `remove` would not find it.
+  // If that user could not enter it, the ledger would be in /var/lib, where `remove` would not find it.
   await chmod(path, 0o711);
   const templates = templatesOfThisRun();
   if (templates !== undefined) noteDirectory(templates, path);
@@ -78,14 +78,14 @@ export async function startService(
   });
   let output = '';
   let errors = '';
-  // Only then all that it printed has arrived.
+  // All of the output has arrived only now.
   const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   const url = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no banner in time:\n${output}`)), START_TIME);
     let isReady = false;
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
-      // To search all of it again would take long where every request is in the log.
+      // Searching all output again would be slow where every request is logged.
       if (isReady) return;
       const found = /Ready at (\S+)/.exec(output)?.[1];
       if (found !== undefined) {
@@ -125,10 +125,10 @@ export async function startService(
   };
 }
 
-/** What a start or a command says every five seconds on a busy machine; how long it takes is no part of a test. */
+/** Lines that a start or a command prints every five seconds on a busy machine; tests do not depend on them. */
 const WAITS = /^(?:Still .+|PostgreSQL is still starting) \(\d+ s\).*\n/gm;
 
-/** What a program that ends by itself came to. */
+/** The result of a program that ran to its end. */
 export type Ending = { readonly exitCode: number | null; readonly output: string; readonly errors: string };
 
 /** Starts a service that is expected not to start. */
@@ -202,7 +202,7 @@ export async function embeddedServerOf(dataDirectory: string): Promise<RunningSe
   };
 }
 
-/** Whether a process still runs. One that has ended and that nobody has asked for its status counts as ended. */
+/** Whether a process still runs. A zombie counts as ended. */
 export async function isRunning(processId: number): Promise<boolean> {
   try {
     process.kill(processId, 0);
@@ -224,8 +224,8 @@ export async function waitFor(what: string, condition: () => Promise<boolean>, m
 }
 
 /**
- * Tries something that must be over before a moment to come, such as what a key may do before it expires: gives it more
- * and more time until it is. A fault that comes in time is one.
+ * Tries something that must finish before a future time, such as the use of a key before it expires, with more and more
+ * time. A failure before that time is thrown.
  */
 export async function beforeMoment<Result>(attempt: (moment: Date) => Promise<Result>, first = 1000): Promise<Result> {
   for (let milliseconds = first; ; milliseconds *= 2) {

@@ -5,62 +5,62 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** What the proxy does with the next COMMIT. */
 export type CommitFault =
-  /** Cuts the connection before the server has seen it. */
+  /** Cuts the connection before the server has received it. */
   | 'cut_before'
-  /** Cuts it when the server has committed, before any of its response gets back. */
+  /** Cuts it after the server has committed, before any of its response is passed on. */
   | 'cut_after'
-  /** Lets the server have it, and the service's side is gone at once: the server works for nobody, if it goes on. */
+  /** Passes it on and cuts the service's side immediately: the server may continue without a client. */
   | 'orphan'
   /** Cuts the connection of a chained group between its early and its late part; of any other, like `cut_before`. */
   | 'cut_early';
 
-/** Where on the way of a transaction a trap lies. */
+/** The point in a transaction at which a trap is set. */
 export type TrapPlace =
-  /** BEGIN and the load have come from the service and have not gone on. */
+  /** BEGIN and the load have arrived from the service and were not passed on. */
   | 'before_load'
   /** They have reached the server; its response is held back. */
   | 'during_load'
-  /** The early part of a chained group has come from the service and has not gone on. */
+  /** The early part of a chained group has arrived from the service and was not passed on. */
   | 'before_early'
-  /** The writes and COMMIT have come from the service and have not gone on. */
+  /** The writes and COMMIT have arrived from the service and were not passed on. */
   | 'before_save'
-  /** The server has done the writes; COMMIT has not gone on. */
+  /** The server has done the writes; COMMIT was not passed on. */
   | 'before_commit'
   /** The server has committed; its response is held back. */
   | 'after_commit';
 
-/** What becomes of the connection, and of what is held back, when the trap has sprung. */
+/** What happens to the connection, and to the data held back, after a trap has sprung. */
 export type TrapOutcome =
   | 'go_on'
   /** Both sides are cut, and what is held back never arrives. */
   | 'cut'
-  /** The service's side is cut; the server still gets what was meant for it. */
+  /** The service's side is cut; the server still gets the data held back. */
   | 'orphan'
-  /** The server still gets what was meant for it; nothing comes back any more, and nobody is told. */
+  /** The server still gets the data held back; nothing is returned any more, and no side is told. */
   | 'swallow';
 
 /** What a test does in the middle of a transaction. */
 export type Trap = { readonly at: TrapPlace; readonly spring: () => TrapOutcome | Promise<TrapOutcome> };
 
-/** A wire between the service and PostgreSQL that a test can cut where it hurts. */
+/** A proxy between the service and PostgreSQL with which tests cause network faults. */
 export type DatabaseProxy = {
   /** Directory of the proxy's Unix socket, to be used as `host`. */
   readonly host: string;
-  /** Faults for the COMMITs to come, first one first; taken off as they happen. */
+  /** Faults for the next COMMITs, in order; each is removed when it happens. */
   readonly faults: CommitFault[];
-  /** Traps for the transactions to come; the first one springs when its place is reached, and is taken off. */
+  /** Traps for the next transactions; the first springs when its place is reached, and is removed. */
   readonly traps: Trap[];
-  /** Transactions that have begun and have not ended: groups in flight, where the service does nothing else. */
+  /** Open transactions: the groups in flight, if the service does nothing else. */
   readonly open: () => number;
   /** Counts from now on how often the service sends a prepared statement of this name. */
   readonly watch: (statement: string) => () => number;
-  /** How often the talk on any connection has turned: the client spoke after the server had. */
+  /** The number of round trips on all connections: how often a client sent something after the server had. */
   readonly turns: () => number;
   /** Cuts every connection. */
   readonly cutAll: () => void;
-  /** Whether new connections find somebody; those that are open stay. */
+  /** Whether new connections are accepted; open ones stay. */
   readonly listen: (isListening: boolean) => Promise<void>;
-  /** Whether anything is passed on; connections are taken all the same. */
+  /** Whether data is passed on; connections are accepted either way. */
   readonly mute: (isMute: boolean) => void;
   /** How much later everything arrives, in milliseconds. */
   readonly delayBy: (milliseconds: number) => void;
@@ -78,7 +78,7 @@ const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 /** The prepared statement that every transaction begins its writes with. */
 const FENCE = Buffer.from('fence_batch\0', 'latin1');
 
-/** Statements of loops, in whose transactions there are no faults or traps: they come at any time. */
+/** Statements of loops, which run at any time: their transactions get no faults and no traps. */
 const OF_LOOPS = ['hold_relay', 'force_a_file', 'lock_due_errors'].map((name) => Buffer.from(`${name}\0`, 'latin1'));
 
 /** The server's responses to COMMIT and to ROLLBACK. */
@@ -99,7 +99,7 @@ type Setting = {
   isSliced: boolean;
 };
 
-/** One connection. What comes from either side is handled in turn, so that a trap holds back what follows. */
+/** One connection. Data from either side is handled in order, so that a trap also holds back what follows. */
 class Wire {
   readonly #setting: Setting;
   readonly #client: Socket;
@@ -155,7 +155,7 @@ class Wire {
     if (at === -1) return chunk.includes(FENCE) ? this.#early(chunk) : this.#pass(this.#server, chunk);
     this.#fault = faults.shift();
     if (this.#fault === 'cut_before' || this.#fault === 'cut_early') {
-      // The statements before it do arrive, as they would on a network.
+      // Earlier statements do arrive, as they would on a network.
       this.#isOrphan = true;
       this.#server.end(chunk.subarray(0, at));
       this.#client.destroy();
@@ -179,7 +179,7 @@ class Wire {
     if (!(await this.#passes('before_load', () => this.#server.write(chunk)))) return;
     const trap = this.#take('during_load');
     if (trap === undefined) return this.#pass(this.#server, chunk);
-    // Nothing gets back before the trap has sprung.
+    // Nothing is returned before the trap has sprung.
     const sprung = Promise.withResolvers<void>();
     this.#toClient = this.#toClient.then(() => sprung.promise);
     this.#server.write(chunk);
@@ -196,7 +196,7 @@ class Wire {
     });
     this.#server.write(chunk.subarray(0, commitAt));
     await answered;
-    // The rest of its response follows at once.
+    // The rest of its response follows immediately.
     await delay(20);
     const rest = chunk.subarray(commitAt);
     if (await this.#passes('before_commit', () => this.#server.write(rest))) this.#server.write(rest);
@@ -216,7 +216,7 @@ class Wire {
     return this.#pass(this.#client, chunk);
   }
 
-  /** Passes on what came, whole, or byte by byte with a turn of the loop between two, so that they do not travel together. */
+  /** Passes data on, whole, or byte by byte with a turn of the event loop in between, so that they are sent separately. */
   async #pass(to: Socket, chunk: Buffer): Promise<void> {
     if (!this.#setting.isSliced) {
       to.write(chunk);
@@ -233,7 +233,7 @@ class Wire {
     if (milliseconds > 0) await delay(milliseconds);
   }
 
-  /** Springs the next trap if it lies here; false when what is held back must not simply go on. */
+  /** Springs the next trap if it is set for this place; false if the data must not simply be passed on. */
   async #passes(place: TrapPlace, deliver: () => void): Promise<boolean> {
     const outcome = await this.#take(place)?.spring();
     if (outcome === undefined || outcome === 'go_on') return true;

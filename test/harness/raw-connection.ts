@@ -29,7 +29,7 @@ const TIMEOUT_MILLISECONDS = 120_000;
 /** A connection on which a test writes any bytes and reads responses one by one. */
 export class RawConnection {
   readonly socket: Socket;
-  /** What no response was taken of yet; put together only when it is read, since a stream comes in thousands of chunks. */
+  /** Unread chunks; joined only when they are read, since a stream has thousands of them. */
   #chunks: Buffer[] = [];
   #ended = false;
   #wake: () => void = () => undefined;

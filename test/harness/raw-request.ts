@@ -103,13 +103,13 @@ export function fieldsOf(text: string): Readonly<Record<string, unknown>> {
 }
 
 /**
- * An idle connection is closed after so long, unless the service has asked for less: Node closes it a second before the
- * timeout of `Keep-Alive`, but only where an agent has a timeout of its own. Another than that of requests, which Node
- * would then leave at that of the idle connection.
+ * An idle connection is closed after this time, or earlier if the service asks for it: Node closes it a second before the
+ * timeout of `Keep-Alive`, but only if the agent has a timeout. It differs from that of requests, since Node would
+ * otherwise keep the idle timeout for the next request.
  */
 const MAX_IDLE_MILLISECONDS = 60_000;
 
-/** Kept connections, for callers that send many requests. None is reused near its end. */
+/** An agent that keeps connections alive, for callers with many requests. None is reused shortly before its timeout. */
 export function keptConnections(maxConnections: number): Agent {
   return new Agent({ keepAlive: true, maxSockets: maxConnections, timeout: MAX_IDLE_MILLISECONDS });
 }

@@ -1,7 +1,7 @@
 import { type ServiceProcess, startService, temporaryDirectory } from './process.ts';
 import { stockPostgresIn } from './stock-postgres.ts';
 
-/** Transfers of a lone caller in milliseconds, by the median, on two servers that took turns; and simultaneous calls. */
+/** The median time of a lone caller's transfer in milliseconds on two servers that take turns; and simultaneous calls. */
 export type SpeedComparison = {
   readonly embedded: number;
   readonly stock: number;

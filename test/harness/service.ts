@@ -10,7 +10,7 @@ type KeptService = ServiceProcess & { readonly directory: string };
 /**
  * A service on a sandbox ledger, whose DATA_DIR is `directory`. All files of a worker process that ask for the same settings
  * share it, one after the other: a file makes cards and programs of its own, counts no rows but its own, and leaves the clock
- * and the switch as it found them. What cannot be tested that way takes `useOwnService`.
+ * and the switch as it found them. Other tests take `useOwnService`.
  */
 export function useService(settings: Settings = {}): () => KeptService {
   useWorker();
@@ -26,7 +26,7 @@ export function useService(settings: Settings = {}): () => KeptService {
 
 const kept = new Map<string, Promise<KeptService>>();
 
-/** A service that has ended, as one that a test killed, is replaced. */
+/** A service that has ended, such as one killed by a test, is replaced. */
 async function keptService(settings: Settings): Promise<KeptService> {
   const key = JSON.stringify(Object.entries(settings).sort());
   const known = await kept.get(key)?.catch(() => undefined);
@@ -61,8 +61,8 @@ async function startOnNewLedger(settings: Settings) {
 }
 
 /**
- * The same for one file alone, on a new ledger, and ended with it. `reason` says what the file does that another one would
- * notice, or needs that another one would spoil: each of these costs a second of two cores.
+ * The same for one file alone, on a new ledger, and ended with it. `reason` says how the file and others would disturb each
+ * other: each own service costs a second of two cores.
  */
 export function useOwnService(reason: string, settings: Settings = {}): () => KeptService {
   let started: Awaited<ReturnType<typeof startOnNewLedger>> | undefined;
@@ -76,7 +76,7 @@ export function useOwnService(reason: string, settings: Settings = {}): () => Ke
   };
 }
 
-/** An empty directory for all tests of a file, or a `ledgerDirectory`; removed after what was started later has ended. */
+/** An empty directory for all tests of a file, or a `ledgerDirectory`; removed after everything started later has ended. */
 export async function useDirectory(make = temporaryDirectory): ReturnType<typeof temporaryDirectory> {
   const directory = await make();
   afterAll(directory.remove);

@@ -17,23 +17,23 @@ export type Pair = {
   readonly bringBack: () => Promise<void>;
   /** How many commits on the primary wait for the standby at this moment. */
   readonly commitsWaiting: () => Promise<number>;
-  /** Ends those waits, as an administrator does: what was committed stays so, on the primary alone. */
+  /** Ends those waits, as an administrator does: the commits stay, on the primary only. */
   readonly endWaits: () => Promise<void>;
-  /** Asks the primary something, past the service. */
+  /** Queries the primary directly, not through the service. */
   readonly ask: <Found extends pg.QueryResultRow>(
     text: string,
     values: readonly unknown[],
   ) => Promise<readonly Found[]>;
   /** SIGKILL to all of the primary; resolves when it has recovered and accepts connections. */
   readonly crash: () => Promise<void>;
-  /** Makes a primary of the standby, that waits for nobody. */
+  /** Promotes the standby to a primary that waits for no standby. */
   readonly promote: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };
 
 const STANDBY = 'standby';
 
-/** Starts both, on the embedded server: a standby needs the binaries of its primary. It begins as a copy of it, stopped. */
+/** Starts both with the embedded binaries, as a standby needs those of its primary. It begins as a copy of the stopped primary. */
 export async function startPair(): Promise<Pair> {
   const primary = await startEmbeddedServer();
   const directory = await temporaryDirectory();
@@ -44,7 +44,7 @@ export async function startPair(): Promise<Pair> {
   };
   try {
     await embedded.pause();
-    // The rules of access are written anew at each start, and have none for replication.
+    // pg_hba.conf is rewritten at each start, and has no rule for replication.
     await writeAs(embedded, 'replication_hba.conf', 'local all,replication all trust\n');
     await append(embedded, `hba_file = '${join(embedded.dataDirectory, 'replication_hba.conf')}'\n`);
     await promisify(execFile)('cp', ['-a', embedded.dataDirectory, join(directory.path, 'postgresql')]);
@@ -52,7 +52,7 @@ export async function startPair(): Promise<Pair> {
     await embedded.resume();
     const standby = await startEmbeddedPostgres({ dataDirectory: directory.path });
     const pair = pairOf(primary, standby, async () => {
-      // First: a primary that is shut down waits until its standby has everything.
+      // The primary first: its shutdown waits until the standby has everything.
       await standby.stop();
       await stop();
     });
@@ -108,7 +108,7 @@ async function crash(embedded: EmbeddedPostgres): Promise<void> {
     try {
       if (victim !== undefined) process.kill(victim, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // Already ended.
     }
   }
   await waitFor('the primary has recovered', async () => {

@@ -10,14 +10,14 @@ import { chooseServerUser, type ServerUser } from '../../server/postgres/ledger-
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { templatesOfThisRun } from './ledger-templates.ts';
 
-// A PostgreSQL that is not ours: the binaries of a distribution, with their default settings, and a role that owns its
-// database and nothing else. `npm run verify` runs suites on it by TEST_POSTGRES_BIN, a directory with `initdb` and
-// `postgres`. Its files lie in a data directory just as those of an embedded server do.
+// The PostgreSQL of a distribution with its default settings, and a role that owns its database and nothing else.
+// `npm run verify` runs suites on it by TEST_POSTGRES_BIN, a directory with `initdb` and `postgres`. Its files are in a data
+// directory, like those of an embedded server.
 
 /** Directory of the binaries that the tests run on instead of the embedded ones; undefined as a rule. */
 export const STOCK_BINARIES: string | undefined = process.env.TEST_POSTGRES_BIN || undefined;
 
-/** Leaves out a test that stops the PostgreSQL of a sandbox, where that is one of a distribution. */
+/** Skips a test that stops the PostgreSQL of a sandbox, if that is one of a distribution. */
 export function requireOwnPostgres(context: TestContext): void {
   if (STOCK_BINARIES === undefined) return;
   const notRun = 'a sandbox stops only the PostgreSQL that comes with it';
@@ -44,7 +44,7 @@ export type StockPostgres = {
   readonly serverLog: string;
   readonly processId: () => number | undefined;
   readonly state: () => 'running' | 'stopped';
-  /** Ends the server at once, and keeps it ended until `resume`. */
+  /** Stops the server immediately, until `resume`. */
   readonly pause: () => Promise<void>;
   readonly resume: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -53,8 +53,8 @@ export type StockPostgres = {
 const started = new Map<string, Promise<StockPostgres>>();
 
 /**
- * The settings of a service with what leads it to the server of its DATA_DIR, when the tests run on stock binaries and
- * the settings name no other database.
+ * The settings of a service, with the DATABASE_URL of the server of its DATA_DIR if the tests run on stock binaries and the
+ * settings name no other database.
  */
 export async function withStockPostgres(
   settings: Readonly<Record<string, string>>,
@@ -69,7 +69,7 @@ export function findStockPostgresOf(settings: Readonly<Record<string, string>>):
   return settings.DATABASE_URL === undefined ? started.get(settings.DATA_DIR ?? '') : undefined;
 }
 
-/** The server of a data directory, started when it is not running, made when it is not there. */
+/** The server of a data directory, created and started if necessary. */
 export function stockPostgresIn(dataDirectory: string, binaries: string): Promise<StockPostgres> {
   const known = started.get(dataDirectory) ?? openStockPostgres(dataDirectory, binaries);
   started.set(dataDirectory, known);
@@ -98,7 +98,7 @@ function templateOf(binaries: string): Promise<string> {
   return known;
 }
 
-/** Two processes may make it at once; the first to finish gives it its name, and the other's goes. */
+/** Two processes may make it at once; the first to finish renames its copy, and the other's is removed. */
 async function makeTemplate(binaries: string): Promise<string> {
   const place = templatesOfThisRun() ?? '/tmp';
   const ready = join(place, `stock${binaries.replaceAll('/', '-')}`);
@@ -133,7 +133,7 @@ async function makeTemplate(binaries: string): Promise<string> {
   return files;
 }
 
-/** A role that may make nothing but what is in its own database, after a superuser ran what `migrate` prints. */
+/** A role with rights in its own database only, after a superuser ran the statements that `migrate` prints. */
 async function provision({ connection }: StockPostgres): Promise<void> {
   const superuser = new pg.Client({ ...connection, user: 'postgres', database: 'postgres' });
   await superuser.connect();
@@ -171,7 +171,7 @@ async function startStockPostgres(dataDirectory: string, binaries: string): Prom
   };
 }
 
-/** The main process, started again when it ends by itself, as an operator's supervisor would do. */
+/** The main process, restarted when it ends unexpectedly, as by an operator's supervisor. */
 class Server {
   readonly #command: readonly [string, ...string[]];
   readonly log: string;
@@ -181,7 +181,7 @@ class Server {
   #isWanted = false;
 
   constructor(postgres: string, files: string, host: string, user: ServerUser) {
-    // Only what keeps it apart from other servers of this machine; every other setting is as initdb left it.
+    // Only what separates it from other servers of this machine; all other settings are initdb's defaults.
     this.#command = [postgres, '-D', files, '-c', 'listen_addresses=', '-c', `unix_socket_directories=${host}`];
     this.#host = host;
     this.log = join(host, 'log');
@@ -224,13 +224,13 @@ class Server {
     });
     closeSync(log);
     this.#child = child;
-    // A test that ends in the middle leaves no server behind.
+    // An aborted test leaves no server behind.
     const end = (): void => void child.kill('SIGQUIT');
     process.once('exit', end);
     child.once('exit', () => {
       process.off('exit', end);
       if (this.#child === child) this.#child = undefined;
-      // After a SIGKILL its children hold the files for a moment.
+      // After a SIGKILL its children keep the files open for a moment.
       if (this.#isWanted) setTimeout(() => this.#isWanted && this.#child === undefined && this.#spawn(), 100);
     });
   }

@@ -10,11 +10,11 @@ import { endWithWorker, useWorker } from './run/worker.ts';
 import { useDirectory } from './service.ts';
 import { STOCK_BINARIES } from './stock-postgres.ts';
 
-// Set-up for all tests of a file, called at its top. What was started last ends first.
+// Set-up for all tests of a file, called at its top, and ended in reverse order.
 
 /**
- * A database with the schema and the sandbox's seed, in the PostgreSQL that the files of a worker process share. `apart` is the
- * reason why a file needs a PostgreSQL of its own, as one that stops it does.
+ * A database with the schema and the sandbox's seed, in the PostgreSQL that the files of a worker process share. `apart` is
+ * the reason why a file needs its own PostgreSQL, for example because it stops it.
  */
 export async function useServer({ apart }: { readonly apart?: string } = {}): Promise<TestServer> {
   const server = apart === undefined ? await newDatabase() : await startServer();

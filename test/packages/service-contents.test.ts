@@ -179,7 +179,7 @@ describe('licences', () => {
     writeFileSync(join(folder, 'package.json'), '{"name":"bare","version":"1.0.0","license":"MIT"}');
     writeFileSync(join(folder, 'README.md'), '# Bare\n\n## License\n\nMIT\n');
     const path = relative(ROOT, folder);
-    expect(() => noticesFor([path])).toThrow('bare has no text of its licence');
+    expect(() => noticesFor([path])).toThrow('bare has no licence text');
     writeFileSync(join(folder, 'LICENSE'), 'Do as you like.\n');
     expect(noticesFor([path])).toContain('bare 1.0.0\n\nDo as you like.\n');
   });

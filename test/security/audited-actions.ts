@@ -4,7 +4,7 @@ import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import type { AnyCall } from '../../server/calls/call.ts';
-import { type CallParts, partsOf, rowOf, thatAreMade } from '../fixtures/operations.ts';
+import { type CallParts, newThings, partsOf, rowOf } from '../fixtures/operations.ts';
 import type { Ledger } from '../harness/ledger.ts';
 import { relayOnce } from '../store/events/relayed.ts';
 
@@ -42,7 +42,7 @@ export async function prepareAction(
     const programId = reach === 'program' ? DEMO_PROGRAM_ID : '';
     return operate(ledger, id, body, { params, programId, idempotencyKey, ...more });
   };
-  const things = thatAreMade((id, parts) => send(id, parts, { caller: { kind: 'sandbox' } }), {
+  const things = newThings((id, parts) => send(id, parts, { caller: { kind: 'sandbox' } }), {
     program: async () => DEMO_PROGRAM,
     event: async () => {
       await things.card();

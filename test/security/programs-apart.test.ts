@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { partsOf, type Thing, thatAre, thingIn, toRaw } from '../fixtures/operations.ts';
+import { existingThings, partsOf, type Thing, thingIn, toRaw } from '../fixtures/operations.ts';
 import type { RawRequest, RawResponse } from '../harness/raw-request.ts';
 import {
   headersFor,
@@ -165,7 +165,8 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
 function attemptsOf(operation: OperationId): readonly Attempt[] {
   const thing = thingIn(operation);
   const further = FURTHER[operation] ?? [];
-  const ask = async (things: Record<Thing, string>) => toRaw(operation, await partsOf(operation, thatAre(things)));
+  const ask = async (things: Record<Thing, string>) =>
+    toRaw(operation, await partsOf(operation, existingThings(things)));
   if (thing === undefined) return further.length > 0 ? further : [(other) => ask(thingsOf(other))];
   // By now the asking program may have a card of that name, which is not to be changed.
   const isRead = OPERATIONS[operation].method === 'GET';
@@ -267,7 +268,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
 
     test.each(OPERATOR_OPERATIONS)('%s is forbidden for both programs', async (operation) => {
       const askAbout = async (owns: ProgramData) => {
-        const request = toRaw(operation, await partsOf(operation, thatAre(thingsOf(owns))));
+        const request = toRaw(operation, await partsOf(operation, existingThings(thingsOf(owns))));
         world.takeStatements();
         const response = await mine.ask(request);
         expect(response.fields).toMatchObject({ Status: 403, Code: 'forbidden' });

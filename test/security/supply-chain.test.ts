@@ -14,7 +14,7 @@ import {
   readManifest,
   runningPackages,
 } from '../../tools/supply-chain/packages.ts';
-import { NEEDLESS_INSTALL_SCRIPTS, pinProblems } from '../../tools/supply-chain/pins.ts';
+import { pinProblems, UNNEEDED_INSTALL_SCRIPTS } from '../../tools/supply-chain/pins.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const lockfile = readLockfile(ROOT);
@@ -251,7 +251,7 @@ describe('reproducible installs', () => {
     const scripted = scriptedIn(lockfile);
     const others = scriptedIn(readLockfile(join(ROOT, 'tools', 'verify', 'clients')));
     const names = new Set([...scripted, ...others].map(([, name]) => name));
-    expect([...names].sort()).toEqual(Object.keys(NEEDLESS_INSTALL_SCRIPTS).sort());
+    expect([...names].sort()).toEqual(Object.keys(UNNEEDED_INSTALL_SCRIPTS).sort());
     const { allowScripts } = manifest as { readonly allowScripts?: Readonly<Record<string, boolean>> };
     expect(allowScripts).toEqual(Object.fromEntries(scripted.map(([, name]) => [name, false])));
     // Set there, `npm pack` would not run prepack, and the package would have no program.

@@ -1,6 +1,6 @@
 import type { CardStatus } from '../../domain/cards/card.ts';
 
-/** What a caller asks for. Amounts are minor units, times milliseconds since 1970; `transfer` is an id on the wire. */
+/** A request of a caller. Amounts are minor units, times milliseconds since 1970; `transfer` is an id on the wire. */
 export type Ask =
   | {
       readonly does: 'create';
@@ -14,7 +14,7 @@ export type Ask =
       readonly expiresAt: number | null;
       readonly scheduledFor: number | null;
       readonly reference: string | null;
-      /** Whether PostgreSQL refuses its row, whatever the books say. */
+      /** Whether PostgreSQL rejects its row, independent of the books. */
       readonly isPoison: boolean;
     }
   | {
@@ -72,14 +72,14 @@ export type Ask =
       readonly program: number;
       readonly webhook: string;
       readonly status: 'enabled' | 'disabled';
-      /** Whether it passes over the events that it has not got. */
+      /** Whether it skips the events that it has not received. */
       readonly skips: boolean;
     }
   | { readonly does: 'delete_webhook'; readonly program: number; readonly webhook: string };
 
 const OF_OPERATORS: ReadonlySet<Ask['does']> = new Set(['update_program', 'deposit', 'withdraw', 'change_switch']);
 
-/** Whether operators ask for it: then it is in the audit log. */
+/** Whether it is a request of operators: then it is in the audit log. */
 export function isOfOperators({ does }: Ask): boolean {
   return OF_OPERATORS.has(does) || does.endsWith('_webhook');
 }
@@ -100,7 +100,7 @@ export function movesMoney({ does }: Ask): boolean {
   return MOVES_MONEY.has(does);
 }
 
-/** What is asked, for messages. */
+/** The request in words, for messages. */
 export function describeAsk(ask: Ask): string {
   const { does, program: _program, ...rest } = ask;
   const members = Object.values(rest).filter((value) => value !== null && value !== false);

@@ -1,13 +1,13 @@
 import type { Ask, TransferType } from './ask.ts';
 
-/** An account that limits are about, with the direction, and whose limits these are: the first that has one of a name. */
+/** An account with a direction, and the owners of its limits: for each name the first owner that has it counts. */
 export type LimitedSide = {
   readonly account: string;
   readonly direction: 'in' | 'out';
   readonly limits: readonly string[];
 };
 
-/** What the transfers of a day came to. */
+/** The sums of the transfers of a day. */
 export type BookCount = { readonly amount: bigint; readonly count: bigint };
 
 const DAY = 86_400_000;
@@ -21,7 +21,7 @@ const BEGINNINGS: Readonly<Record<string, (day: number) => number>> = {
   monthly: (day) => day - (new Date(day).getUTCDate() - 1) * DAY,
 };
 
-/** Limits and what was counted towards them, for the serial books. */
+/** Limits and counters of the serial books. */
 export class BookLimits {
   /** By account, direction and the beginning of the day. */
   readonly counts = new Map<string, BookCount>();
@@ -48,7 +48,7 @@ export class BookLimits {
     return (this.#limits.get(of)?.get(limit) ?? null) === value;
   }
 
-  /** The most that a card may have. */
+  /** The maximum balance of a card. */
   maximumBalance(card: string, program: number): bigint | undefined {
     return this.#find([card, `cards ${program}`], 'maximum_balance');
   }
@@ -61,7 +61,7 @@ export class BookLimits {
     return most.some((value) => value !== undefined && amount > value) ? 'amount_too_large' : undefined;
   }
 
-  /** Whether one more transfer would come to more than a limit of a period. */
+  /** Whether one more transfer would exceed a limit of a period. */
   exceeds(sides: readonly LimitedSide[], amount: bigint, at: number): boolean {
     return sides.some(({ account, direction, limits }) =>
       Object.entries(BEGINNINGS).some(([period, beginningOf]) => {
@@ -75,7 +75,7 @@ export class BookLimits {
     );
   }
 
-  /** Counts a transfer on a day, or gives some of it back. */
+  /** Counts a transfer on a day, or subtracts a part of it. */
   count(sides: readonly LimitedSide[], at: number, amount: bigint, count: bigint): void {
     for (const { account, direction } of sides) {
       const key = `${account} ${direction} ${dayOf(at)}`;
@@ -104,7 +104,7 @@ export class BookLimits {
   }
 }
 
-/** What of a transfer decides whether it may be made. */
+/** The fields of a transfer that the checks use. */
 export type Terms = {
   readonly source: string;
   readonly destination: string;
@@ -125,7 +125,7 @@ export function endsOf({ type, program, card, destination }: Extract<Ask, { does
   return { source: card, destination: type === 'unload' ? funding : (destination ?? '') };
 }
 
-/** Whose limits it counts towards: accounts with a direction, and whose limits these are, the narrowest first. */
+/** The limits that it counts towards: accounts with a direction, and the owners of the limits, the narrowest first. */
 export function sidesOf({ type, program, cards }: Terms): readonly LimitedSide[] {
   const [card = '', other = ''] = cards;
   const sideOf = (account: string, direction: 'in' | 'out'): LimitedSide => ({

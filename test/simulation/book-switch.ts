@@ -1,6 +1,6 @@
 import type { Ask, TransferType } from './ask.ts';
 
-/** What is disabled, for the serial books. */
+/** The switch of the serial books. */
 export class BookSwitch {
   /** Until when, by scope. */
   readonly #disabled = new Map<string, number>();

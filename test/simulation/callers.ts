@@ -10,10 +10,10 @@ import type { Watcher } from './store/connection.ts';
 /** How long a request may take, as over HTTP. */
 const REQUEST_MILLISECONDS = 5_000;
 
-/** How often a wish is sent again under its key when it is not known what became of it. */
+/** How often a request with an unknown outcome is sent again under its key. */
 const MAX_ATTEMPTS = 3;
 
-/** Callers: they ask, wait for the answers, and ask again under the same key where they have none. */
+/** Callers: they send requests, wait for the responses, and repeat those without one under the same key. */
 export class Callers {
   readonly #random: Random;
   readonly #time: SimulatedTime;
@@ -21,10 +21,10 @@ export class Callers {
   readonly #note: Watcher['onStep'];
   readonly #asking: Asking;
   #left: number;
-  /** How many milliseconds pass at most before somebody asks for something new. */
+  /** The longest pause before a new request, in milliseconds. */
   readonly #pace: number;
   #isPausing = false;
-  /** What is to be sent once more. */
+  /** Requests to be sent again. */
   readonly #again: { readonly wish: Wish; readonly attempts: number }[] = [];
   readonly #open = new Map<Attempt, { readonly process: ServiceProcess; readonly attempts: number }>();
 
@@ -83,7 +83,7 @@ export class Callers {
     });
   }
 
-  /** A process has died: its callers have no answer. */
+  /** A process has died: its callers get no response. */
   onDeath(dead: ServiceProcess): void {
     for (const [attempt, { process, attempts }] of this.#open) {
       if (process !== dead) continue;
@@ -101,7 +101,7 @@ export class Callers {
     const { ask, key } = wish;
     this.#note?.(`${process.name} is asked to ${describeAsk(ask)}${key === null ? '' : ` under ${key}`}`);
     const end = (answer: Parameters<Judge['onAnswer']>[1], shown: string): void => {
-      // Of one that has died nothing arrives.
+      // Nothing arrives from a process that has died.
       if (!this.#open.delete(attempt)) return;
       this.#note?.(`${process.name} answers ${describeAsk(ask)} with ${shown}`);
       this.#judge.onAnswer(attempt, answer, this.#time.now);
@@ -120,7 +120,7 @@ export class Callers {
     else wish.isOver = true;
   }
 
-  /** Remembers a transfer or a webhook, about which others will ask. */
+  /** Remembers a transfer or a webhook for later requests about it. */
   #learn({ ask }: Wish, json: string | undefined): void {
     if (json === undefined) return;
     const record = JSON.parse(json) as { readonly transfer_id: string; readonly webhook_id: string };

@@ -4,7 +4,7 @@ import { inSimulatedTime, realTime } from './simulated-time.ts';
 /** How many schedules, or for how long. */
 export type Extent = { readonly schedules: number } | { readonly milliseconds: number };
 
-/** What came of many schedules. */
+/** The result of many schedules. */
 export type Campaign = {
   readonly schedules: number;
   readonly steps: number;
@@ -35,7 +35,7 @@ async function runSchedules(firstSeed: number, extent: Extent, mistake: Mistake 
   return { schedules, steps, failed: undefined };
 }
 
-/** A failed schedule for people: its problems, what led to them, and how it is run again. */
+/** The report of a failed schedule: its problems, its trace, and how to run it again. */
 export function describeFailure({ seed, problems, trace }: ScheduleResult): string {
   return [
     ...trace,

@@ -28,13 +28,13 @@ const WINDOW = 3;
 /** A receiver responds within this time. */
 const MAX_RESPONSE_MILLISECONDS = 40;
 
-/** Seals nothing: no secret is worth the time. */
+/** Encrypts nothing, to save time: there are no real secrets. */
 export const VAULT: Vault = {
   seal: (text) => Buffer.from(text),
   open: (sealed) => Buffer.from(sealed).toString(),
 };
 
-/** What of an endpoint the outcome writer uses. */
+/** The part of an endpoint that the outcome writer uses. */
 type Sending = Pick<Endpoint, 'webhookId' | 'held' | 'storedCursor' | 'release'> & {
   readonly programId: string;
   readonly cursor: { readonly places: Places };
@@ -42,13 +42,13 @@ type Sending = Pick<Endpoint, 'webhookId' | 'held' | 'storedCursor' | 'release'>
   health: Health;
   storedHealth: Health;
   readonly replay: null;
-  /** What has failed and is sent once more. */
+  /** Failed deliveries to be sent again. */
   readonly again: Place[];
   inFlight: number;
   isDropped: boolean;
 };
 
-/** What deliverers need of the world. */
+/** What deliverers need from the simulation. */
 export type DeliveryWorld = {
   readonly tables: Tables;
   readonly time: SimulatedTime;
@@ -59,8 +59,8 @@ export type DeliveryWorld = {
 };
 
 /**
- * Delivers the events of programs to webhooks, with the service's leases, places and outcome writer. What is sent when is
- * simple here: the next events, a few at a time, to receivers that respond at any moment.
+ * Delivers the events of programs to webhooks, with the service's leases, places and outcome writer. The choice of events is
+ * simplified: the next ones, a few at a time, to receivers that respond at random times.
  */
 export class Delivering {
   readonly #world: DeliveryWorld;
@@ -100,7 +100,7 @@ export class Delivering {
     }
   }
 
-  /** Takes over the webhooks of the shards that it holds, as far as they have changed, and drops the others. */
+  /** Reads the changed webhooks of the shards that it holds, and drops the others. */
   async #refresh(): Promise<void> {
     const epochs = new Map(this.#leases.held.map(({ shard, epoch }) => [shard, epoch]));
     for (const { webhookId, held } of this.#sendings.values()) {
@@ -179,12 +179,12 @@ export class Delivering {
     return undefined;
   }
 
-  /** The receiver gets it at some moment, and its response arrives at a later one. */
+  /** The receiver gets it after some time, and its response arrives later. */
   #send(sending: Sending, place: Place): void {
     const { judge, random, failing } = this.#world;
     const startedAt = databaseTime();
     const { revision } = sending.definition;
-    // A probe succeeds: how often it is tried again is not what is simulated.
+    // A probe always succeeds: its retries are not simulated.
     const succeeds = sending.health.status === 'paused' || !random.chance(failing);
     this.#after(() => {
       if (succeeds) judge.onDelivered(sending.webhookId, place.place);

@@ -7,7 +7,7 @@ import { PROGRAMS } from './world.ts';
 /** A transaction that has committed: which, and whether it was about the funding of each program. */
 type Commit = { readonly number: number; readonly funding: ReadonlySet<unknown> };
 
-/** Compares the positions of events with what must hold. */
+/** Checks the positions of events. */
 export class JudgeOfEvents {
   readonly #tables: Tables;
   readonly #say: (problem: string) => void;
@@ -21,7 +21,7 @@ export class JudgeOfEvents {
     this.#say = say;
   }
 
-  /** Nothing is under way any more. Gives the last event of each subject. */
+  /** Checks the final state, when nothing is in progress. Returns the last event of each subject. */
   atRest(): ReadonlyMap<string, StoredRow> {
     const events = this.#tables.all('event');
     const placed = new Map<string, bigint>();
@@ -49,7 +49,7 @@ export class JudgeOfEvents {
     return new Map([...last].map(([subject, { event }]) => [subject, event]));
   }
 
-  /** Of an event for every program, its position for the first one. */
+  /** For an event of every program, its position in the first one. */
   #placeOf({ batch_id, program_id }: StoredRow, placed: ReadonlyMap<string, bigint>): bigint | undefined {
     const of = program_id === EVERY_PROGRAM ? PROGRAMS[0]?.programId : program_id;
     return placed.get(`${batch_id} ${of ?? SERVICE_ITSELF}`);
@@ -62,7 +62,7 @@ export class JudgeOfEvents {
     if (first !== undefined) this.#commits.set(first.event.batch_id, { number: this.#commits.size, funding });
   }
 
-  /** An event that shows the funds of a program shows them as the events before it have left them, and no later one. */
+  /** An event that shows the funds of a program must show them as the events before it have left them. */
   #compareFundsTold(events: readonly StoredRow[], placed: ReadonlyMap<string, bigint>): void {
     for (const told of events) {
       if (told.type !== 'program.updated') continue;
@@ -85,7 +85,7 @@ export class JudgeOfEvents {
       (one, other) => Number(one.number) - Number(other.number) || Number(one.is_shared) - Number(other.is_shared),
     );
     for (const { program_id, position, number, count, is_shared } of inOrder) {
-      // What is for every program counts for each, and not for operators.
+      // An event for every program counts in each of them, but not for operators.
       if (is_shared === true) {
         const next = (this.#heads.get(String(program_id)) ?? 0n) + 1n;
         if (position !== next || number !== (this.#heads.get('number') ?? 0n))

@@ -4,14 +4,14 @@ import type { SerialBooks } from './serial-books.ts';
 import type { StoredRow } from './store/parameters.ts';
 import type { Tables } from './store/transaction.ts';
 
-/** Compares webhooks and their cursors with what must hold. */
+/** Checks webhooks and their cursors. */
 export class JudgeOfWebhooks {
   readonly #tables: Tables;
   readonly #books: SerialBooks;
   readonly #say: (problem: string) => void;
-  /** The positions that the receiver of each webhook has got. */
+  /** The positions that the receiver of each webhook has received. */
   readonly #delivered = new Map<string, Set<number>>();
-  /** Up to where each webhook was not to get events, by its last reading. */
+  /** The position up to which each webhook was to get no events, when last read. */
   readonly #passedOver = new Map<string, bigint>();
   /** The cursor of each webhook. */
   readonly #cursors = new Map<string, bigint>();
@@ -22,13 +22,13 @@ export class JudgeOfWebhooks {
     this.#say = say;
   }
 
-  /** A receiver has got the event with this position. */
+  /** Called when a receiver has got the event with this position. */
   onDelivered(webhookId: string, position: number): void {
     const delivered = this.#delivered.get(webhookId) ?? new Set<number>();
     this.#delivered.set(webhookId, delivered.add(position));
   }
 
-  /** A webhook as it is stored, and what was written of it with it. */
+  /** A stored webhook, and the events and entries that were written with it. */
   compare(row: StoredRow, told: readonly ReadEvent[]): void {
     const key = String(row.webhook_id);
     const id = toWireId('wh', key);

@@ -12,38 +12,38 @@ import type { StoredRow } from './store/parameters.ts';
 import type { Tables, Written } from './store/transaction.ts';
 import { PROGRAMS } from './world.ts';
 
-/** What a caller wants, however often it is sent. */
+/** A request of a caller, with all of its retries. */
 export type Wish = {
   readonly ask: Ask;
   readonly key: string | null;
-  /** The codes with which it would have been refused at some moment since it was first sent. */
+  /** The codes of refusals that were correct at some time since it was first sent. */
   readonly possible: Set<string>;
   /** The payload of what was committed for it; undefined while nothing is. */
   committed: string | undefined;
   isOver: boolean;
 };
 
-/** One request for it. */
+/** One attempt. */
 export type Attempt = {
   readonly wish: Wish;
   readonly requestId: string;
   /** By the database's clock. */
   readonly sentAt: number;
   readonly deadline: number;
-  /** Its caller was told that it has done nothing. */
+  /** Whether its caller was told that no money has moved. */
   isToldNo: boolean;
   isOpen: boolean;
 };
 
-/** Answers may come this long after the deadline: a transaction that was begun before it is not given up. */
+/** Responses may come this long after the deadline: a transaction that began before it is completed. */
 const LATE_MILLISECONDS = 4_000;
 
 const HOUR = 3_600_000;
 
-/** What of a transfer its last event must tell as the row does. */
+/** The fields of a transfer that must be equal in its last event and its row. */
 const TOLD = ['status', 'captured_amount', 'metadata', 'error', 'updated_at'] as const;
 
-/** The accounts that the serial books have, by their names there. */
+/** The accounts of the serial books, by their names there. */
 const BOOKED: ReadonlyMap<string, string> = new Map(
   PROGRAMS.flatMap(({ fundingId, cards }, index) => [
     [`funding ${index}`, fundingId] as const,
@@ -54,7 +54,7 @@ const BOOKED: ReadonlyMap<string, string> = new Map(
 /** The serial books call an account by its name, the rows by its id. */
 const NAMES: ReadonlyMap<unknown, string> = new Map([...BOOKED].map(([name, id]) => [id, name]));
 
-/** Compares everything that is committed and answered with what must hold. */
+/** Checks all commits and responses against the serial books. */
 export class Judge {
   readonly problems: string[] = [];
   readonly #tables: Tables;
@@ -117,7 +117,7 @@ export class Judge {
     for (const row of rows('webhook_state')) this.#webhooks.compare(row, told);
   }
 
-  /** A caller has an answer: a reply, or what was thrown. */
+  /** Called with the response of a request: a reply, or what was thrown. */
   onAnswer(attempt: Attempt, answer: AnyReply | { readonly thrown: unknown }, now: number): void {
     attempt.isOpen = false;
     const { wish, deadline } = attempt;
@@ -147,7 +147,7 @@ export class Judge {
       this.say(`${about()} failed with ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`);
       return;
     }
-    // What moves no money says "no" whatever becomes of it.
+    // Operations that move no money always say "no".
     if (thrown.moneyMoved !== 'no' || !movesMoney(ask)) return;
     attempt.isToldNo = true;
     if (isMine) this.say(`${about()} was answered "no money has moved" (${thrown.message}), but was carried out`);
@@ -158,7 +158,7 @@ export class Judge {
     this.#webhooks.onDelivered(webhookId, position);
   }
 
-  /** Whether a hold ends soon, or a transfer is scheduled that does not wait for the switch: nothing rests before. */
+  /** Whether a hold ends soon, or a scheduled transfer does not wait for the switch: until then more will happen. */
   get isSomethingDue(): boolean {
     const now = this.#clock();
     const isSoon = (row: StoredRow): boolean => timeOf(row.expires_at) < now + HOUR;
@@ -168,7 +168,7 @@ export class Judge {
     });
   }
 
-  /** Nothing is under way any more. */
+  /** Checks the final state, when nothing is in progress. */
   atRest(): void {
     const last = this.#events.atRest();
     for (const transfer of this.#tables.all('transfer')) {
@@ -187,12 +187,12 @@ export class Judge {
     return this.#committedBy.has(requestId);
   }
 
-  /** Erasure writes events again, without what they say about the holder. */
+  /** Erasure rewrites events without the data of the holder. */
   #isRewritten(event: StoredRow): boolean {
     return (this.#tables.table('event').get(`${event.batch_id} ${event.index}`)?.length ?? 0) > 1;
   }
 
-  /** Something was carried out: an event of it was written, or an entry in the audit log. */
+  /** Called when a request was carried out: its event, or an entry in the audit log, was written. */
   #take({ event, record }: ReadEvent, entries: readonly ReadEvent[]): void {
     const requestId = event.request_id === null ? toUuid(String(record.request_id)) : String(event.request_id);
     const at = timeOf(event.created_at ?? new Date(this.#clock()));
@@ -210,7 +210,7 @@ export class Judge {
     if (attempt.isToldNo) this.say(`${about()} was committed after its caller was told that it was not`);
     if (at < attempt.sentAt - 1 || at > this.#clock() + 1) this.say(`${about()} has the time of another moment, ${at}`);
     const refusal = this.#books.refusalOf(ask, at);
-    // To enable a webhook that is paused makes its probe due.
+    // Enabling a paused webhook makes its probe due.
     const isProbe = ask.does === 'update_webhook' && ask.status === 'enabled' && refusal === 'unchanged';
     if (refusal !== undefined && !isProbe)
       this.say(`${about()} was committed where it would have been refused with ${refusal}`);
@@ -222,7 +222,7 @@ export class Judge {
     this.#noteAllPossible(at);
   }
 
-  /** A job has done what the time had come for. */
+  /** Called when a job has carried out something due. */
   #takeDue({ event, record }: ReadEvent, at: number): void {
     const id = String(event.subject_id);
     const isDue = ['transfer.expired', 'transfer.completed', 'transfer.pending', 'transfer.failed'].includes(
@@ -238,7 +238,7 @@ export class Judge {
     this.#noteAllPossible(at);
   }
 
-  /** Says that the funding of a program has become low: once, after the event of its cause. */
+  /** An event that the funding of a program has become low: once, after the event of its cause. */
   #takeLow({ event, record }: ReadEvent): void {
     const low = this.#books.low.shift();
     const isEqual =
@@ -266,7 +266,7 @@ export class Judge {
     this.#compareCounts();
   }
 
-  /** What is counted towards limits, as it is stored and as the books have it. */
+  /** Compares the stored counters of limits with those of the books. */
   #compareCounts(): void {
     const stored = new Map<string, string>();
     for (const { account_id, direction, day_start, amount, count } of this.#tables.all('limit_counter')) {
@@ -293,7 +293,7 @@ export class Judge {
       this.say(`the program ${index} is not what its event says: ${told?.event.payload}`);
   }
 
-  /** A transfer as it is stored, and the event that was written with it or that is its last. */
+  /** A stored transfer, and the event that was written with it or is its last. */
   #compareTransfer(row: StoredRow, events: readonly ReadEvent[]): void {
     const id = toWireId('tr', String(row.transfer_id));
     const book = this.#books.transfers.get(id);
@@ -320,7 +320,7 @@ export class Judge {
     };
     for (const name of TOLD) {
       if (isErased && (name === 'metadata' || name === 'error')) continue;
-      // A hold past its end has expired, though nothing has written that down yet.
+      // A hold past its end counts as expired before that is stored.
       if (name === 'status' && status === 'pending' && timeOf(row.expires_at) <= timeOf(event.created_at)) continue;
       // A reversal has an event of its own.
       if (name === 'updated_at' && (row.reversed_amount as bigint) > 0n) continue;
@@ -357,7 +357,7 @@ export class Judge {
     if (code !== undefined) wish.possible.add(code);
   }
 
-  /** After a change that was decided at a moment: others were decided then, or are decided now. */
+  /** Notes which refusals are correct after a change, for the requests that are in progress. */
   #noteAllPossible(at: number): void {
     for (const wish of this.#wishes) {
       if (wish.isOver) continue;
@@ -367,12 +367,12 @@ export class Judge {
   }
 }
 
-/** Whether the answer of a success is the payload of its event. Secrets are in answers only. */
+/** Whether the response of a success is the payload of its event. Secrets are in responses only. */
 function showsEvent({ does }: Ask): boolean {
   return does !== 'erase' && !does.endsWith('_webhook');
 }
 
-/** Whether an event stands for what was asked for. Of one for operators and one for programs, the first. */
+/** Whether an event represents a request. Of one for operators and one for programs, the first. */
 function isTaken(read: ReadEvent): boolean {
   return !isOfWebhook(read) && (read.event.type !== 'switch.changed' || read.event.program_id === null);
 }

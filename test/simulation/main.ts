@@ -6,7 +6,7 @@ import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
 
 // node tools/run.mjs test/simulation/main.ts [--schedules 100000] [--seed 1]: runs schedules on all cores until one fails.
 
-/** What a thread runs before it reports: few enough that all threads end at about the same time. */
+/** Schedules that a thread runs before it reports: few, so that all threads end at about the same time. */
 const PORTION = 250;
 
 type Portion = { readonly firstSeed: number; readonly schedules: number };

@@ -3,12 +3,12 @@ import { runCampaign } from './campaign.ts';
 import { MISTAKES } from './mistakes/mistakes.ts';
 import { runSchedule } from './schedule.ts';
 
-// A simulation that finds nothing proves nothing: here it must find what is known to be wrong.
+// Proves that the simulation finds mistakes: it must find each of these.
 
 /** How many schedules a mistake may take. Most take a few dozen, the rarest known one some hundred. */
 const MAX_SCHEDULES = 3_000;
 
-test.each(MISTAKES)('it is found that $name', async ({ seed, ...mistake }) => {
+test.each(MISTAKES)('this mistake is found: $name', async ({ seed, ...mistake }) => {
   const { problems } = await runSchedule(seed, { mistake });
   if (problems.length > 0) return;
   const { failed } = await runCampaign(1, { schedules: MAX_SCHEDULES }, mistake);

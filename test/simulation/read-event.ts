@@ -1,7 +1,7 @@
 import { payloadOf } from '../fixtures/stored-events.ts';
 import type { StoredRow } from './store/parameters.ts';
 
-/** An event with what its payload says. */
+/** An event with its parsed payload. */
 export type ReadEvent = { readonly event: StoredRow; readonly record: Readonly<Record<string, unknown>> };
 
 /** Events about webhooks come with an entry in the audit log, because operators cause them. */
@@ -18,7 +18,7 @@ export function read(event: StoredRow): ReadEvent {
   return { event, record: JSON.parse(payloadOf(event)) };
 }
 
-/** Whether an event says what a program and its funds are. */
+/** Whether an event shows a program and its funds correctly. */
 export function showsProgram({ record }: ReadEvent, program: StoredRow, { balance, held }: StoredRow): boolean {
   const { currency, name, funding_low_threshold: threshold } = program;
   const available = (balance as bigint) - (held as bigint);
@@ -32,7 +32,7 @@ export function showsProgram({ record }: ReadEvent, program: StoredRow, { balanc
   );
 }
 
-/** Limits as they are told and as they are stored: nothing and an empty set are the same. */
+/** Compares limits in an event with stored ones: null and an empty set are equal. */
 function sameLimits(told: unknown, stored: unknown): boolean {
   const plain = (limits: unknown): string =>
     JSON.stringify(
@@ -44,7 +44,7 @@ function sameLimits(told: unknown, stored: unknown): boolean {
   return plain(told) === plain(stored);
 }
 
-/** A value for messages, with the members of objects in one order. */
+/** A value as text, with sorted members of objects. */
 export function sorted(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return JSON.stringify(Object.entries(value).sort());

@@ -31,7 +31,7 @@ const KEYED: ReadonlySet<Ask['does']> = new Set([
   ...(['deposit', 'withdraw', 'change_switch'] as const),
 ]);
 
-/** What callers ask for beside transfers, cards and webhooks. */
+/** The subjects of requests besides transfers, cards and webhooks. */
 export type Subjects = {
   /** Whether holds end and transfers are scheduled. */
   readonly due: boolean;
@@ -45,7 +45,7 @@ export const EVERY_SUBJECT: Subjects = { due: true, limits: true, programs: true
 /** Within this time transfers become due, and holds end. */
 const SOON_MILLISECONDS = 2_000;
 
-/** Makes what callers ask for. */
+/** Draws the requests of callers. */
 export class Asking {
   readonly #random: Random;
   /** Ids on the wire of transfers that callers know, with the index of their program. */
@@ -102,7 +102,7 @@ export class Asking {
     if (does === 'deposit' || does === 'withdraw') return this.#moveFunding(does);
     if (does === 'change_switch') return this.#changeSwitch();
     if (does === 'create' || this.known.length === 0) return this.#create();
-    // Mostly the transfers of late, about which others ask, too.
+    // Mostly recent transfers, so that several requests are about the same one.
     const recent = this.known.slice(-3);
     const { id: transfer, program } = random.pick(random.chance(0.8) ? recent : this.known);
     if (does === 'update_transfer') {
@@ -165,7 +165,7 @@ export class Asking {
     return { does: 'update_program', program, member, ...this.#limit(member === 'card_limits') };
   }
 
-  /** A limit for a card, or for all together; few of them are taken back. */
+  /** A limit for a card, or for all cards together; a few are removed again. */
   #limit(isOfCard: boolean): { readonly limit: string; readonly value: bigint | null } {
     const random = this.#random;
     const { name, from, below } = random.pick(isOfCard ? CARD_LIMITS : PERIOD_LIMITS);
@@ -223,7 +223,7 @@ const PERIOD_LIMITS: readonly LimitRange[] = [
   { name: 'monthly_count', from: 2, below: 4 },
 ];
 
-/** The same, and what else a card may be limited in. The smallest is below the largest. */
+/** The same, and the other limits of a card. The minimum is below the maximum. */
 const CARD_LIMITS: readonly LimitRange[] = [
   ...PERIOD_LIMITS,
   { name: 'minimum_amount', from: 1, below: 4 },
@@ -231,7 +231,7 @@ const CARD_LIMITS: readonly LimitRange[] = [
   { name: 'maximum_balance', from: 20, below: 60 },
 ];
 
-/** What is sent for it. */
+/** The body of the request. */
 export type Sending = {
   readonly requestId: string;
   readonly key: string | null;
@@ -352,7 +352,7 @@ function asMember({ member, limit, value }: Extract<Ask, { does: 'update_program
   return member === 'funding_low_threshold' ? asNumber(value) : asPatch({ limit, value });
 }
 
-/** A patch that sets one limit, or takes it back. */
+/** A patch that sets or removes one limit. */
 function asPatch({ limit, value }: { readonly limit: string; readonly value: bigint | null }): unknown {
   const [direction = '', name] = limit.split(' ');
   return { [direction]: name === undefined ? asNumber(value) : { [name]: asNumber(value) } };

@@ -11,25 +11,25 @@ import type { StoredRow } from './store/parameters.ts';
 import { type Tables, Transaction } from './store/transaction.ts';
 import { openTables, type ProgramLimits } from './world.ts';
 
-/** What became of a schedule. */
+/** The result of a schedule. */
 export type ScheduleResult = {
   readonly seed: number;
-  /** What did not hold; none where everything did. */
+  /** The violations; empty if there are none. */
   readonly problems: readonly string[];
   readonly steps: number;
-  /** What happened, line by line, where that was asked for. */
+  /** The trace, line by line, if requested. */
   readonly trace: readonly string[];
 };
 
-/** A typical mistake, to see that it is found: in the service, or in what its statements mean. */
+/** A seeded mistake that must be found: in the service, or in the meaning of its statements. */
 export type Mistake = {
-  /** Statements that mean something else. */
+  /** Statements with a changed meaning. */
   readonly statements?: Meanings;
-  /** Changes the service; gives the way back. */
+  /** Changes the service; returns a function that undoes it. */
   readonly make?: () => () => void;
 };
 
-/** What a schedule is like: drawn from its seed, so that some have many faults, and some none. */
+/** The parameters of a schedule, drawn from its seed, so that some have many faults, and some none. */
 type Profile = {
   readonly processes: number;
   readonly wishes: number;
@@ -37,20 +37,20 @@ type Profile = {
   readonly cuts: number;
   readonly freezes: number;
   readonly deaths: number;
-  /** The chance that time goes on although there is something to do. */
+  /** The chance that time advances although there is something to do. */
   readonly hurry: number;
   /** Whether there are webhooks, and the chance at each step that a lease is taken away. */
   readonly delivers: boolean;
   readonly expiries: number;
   /** The chance that a receiver fails. */
   readonly failing: number;
-  /** Whether callers mostly wait for each other's answers. */
+  /** Whether callers mostly wait for each other's responses. */
   readonly isPatient: boolean;
-  /** The chance that whoever listens to the lane throws. */
+  /** The chance that a listener of the lane throws. */
   readonly throws: number;
-  /** How many milliseconds pass at most between two requests: most come at once. */
+  /** The longest pause between two requests, in milliseconds; most have none. */
   readonly pace: number;
-  /** What is asked for beside transfers, cards and webhooks. */
+  /** The subjects of requests besides transfers, cards and webhooks. */
   readonly subjects: Subjects;
 };
 
@@ -73,7 +73,7 @@ function drawSubjects(random: Random): Subjects & Pick<Profile, 'pace'> {
 /** With this pace the requests of a schedule take a few seconds, in which transfers become due and a day ends. */
 const MAX_PACE_MILLISECONDS = 250;
 
-/** What programs limit at first in schedules that are about limits, so that a few transfers use it up. */
+/** The initial limits of programs in schedules about limits, which a few transfers use up. */
 const LIMITS: readonly ProgramLimits[] = [
   { limits: null, card_limits: { in: { daily_amount: 40, weekly_count: 4 }, out: { daily_count: 2 } } },
   { limits: { in: { daily_amount: 60 }, out: { daily_count: 3 } }, card_limits: { maximum_balance: 55 } },
@@ -84,7 +84,7 @@ const LIMITS: readonly ProgramLimits[] = [
   { limits: { out: { monthly_amount: 50 } }, card_limits: { out: { daily_amount: 25, monthly_count: 4 } } },
 ];
 
-/** More steps than any schedule takes: one that has as many does not come to rest. */
+/** More steps than any schedule takes: one that reaches this never comes to rest. */
 const MAX_STEPS = 40_000;
 
 /** How long after the last answer everything must have come to rest: longer than any deadline and any pause. */
@@ -127,7 +127,7 @@ async function run(seed: number, traced: boolean, mistake: Mistake | undefined):
   time.begin();
   const correct = mistake?.make?.();
   const { stackTraceLimit } = Error;
-  // Failures are part of most schedules, and to note where they came from takes longer than the rest.
+  // Most schedules have failures, and capturing their stacks would take longer than the rest.
   if (!traced) Error.stackTraceLimit = 0;
   const schedule = new Schedule(seed, time, traced, mistake);
   const onUnhandled = (error: unknown): void => schedule.say('nobody handles', error);
@@ -141,7 +141,7 @@ async function run(seed: number, traced: boolean, mistake: Mistake | undefined):
   }
 }
 
-/** Decides what goes on next, until nothing is left to be done. */
+/** Decides the next step, until nothing is left to do. */
 class Schedule {
   readonly #seed: number;
   readonly #time: SimulatedTime;
@@ -222,7 +222,7 @@ class Schedule {
     return true;
   }
 
-  /** Makes something fail; false where nothing did. */
+  /** Makes something fail; false if nothing did. */
   #fault(): boolean {
     const { cuts, freezes, deaths, delivers, expiries } = this.#profile;
     const random = this.#random;
@@ -253,10 +253,10 @@ class Schedule {
     return true;
   }
 
-  /** Lets a lease expire at once, as for a process that was suspended. */
+  /** Makes a lease expire immediately, as for a process that was suspended. */
   #expire(): void {
     const { tables } = this.#server;
-    // One that matters.
+    // One of a shard with webhooks.
     const webhooks = tables.all('webhook_state');
     if (webhooks.length === 0) return;
     const key = String(this.#random.pick(webhooks).shard);
@@ -286,7 +286,7 @@ class Schedule {
     this.#processes.push(new ServiceProcess(this.#server, name, this.#listeners(), jobs));
   }
 
-  /** Those who watch over a lane. All of them may throw. */
+  /** The listeners of a lane, any of which may throw. */
   #listeners(): LaneListeners | undefined {
     const { throws } = this.#profile;
     if (throws === 0) return undefined;
@@ -306,7 +306,7 @@ class Schedule {
     };
   }
 
-  /** Whether everybody has an answer, and everything that was committed has its place. */
+  /** Whether all requests have a response, and all committed events have positions. */
   #isAtRest(): boolean {
     if (!this.#callers.areDone) return false;
     const { tables, connections } = this.#server;

@@ -15,7 +15,7 @@ type BookTransfer = Terms & {
   readonly holds: boolean;
   readonly scheduledFor: number | null;
   readonly expiresAt: number | null;
-  /** The moment at which it was counted. */
+  /** The time at which it was counted. */
   countedAt: number;
   status: 'scheduled' | 'pending' | 'completed' | 'canceled' | 'expired' | 'failed';
   captured: bigint;
@@ -23,16 +23,16 @@ type BookTransfer = Terms & {
   metadata: Record<string, string>;
 };
 
-/** What a program has beside its accounts and its limits. */
+/** A program, without its accounts and its limits. */
 type BookProgram = { name: string; threshold: bigint | null };
 
 /** That the funding of a program has become low. */
 export type LowFunding = { readonly program: number; readonly available: bigint; readonly threshold: bigint };
 
-/** How long a hold lasts of which nothing is said. */
+/** The default duration of a hold. */
 const DEFAULT_HOLD_MILLISECONDS = 7 * 86_400_000;
 
-/** The books as they are if one request is carried out after the other: plain, and without any of the service's code. */
+/** The books when requests are carried out one after the other: simple, and without any code of the service. */
 export class SerialBooks {
   /** By the name of a card, or `funding` with the index of the program. */
   readonly accounts = new Map<string, BookAccount>();
@@ -44,13 +44,13 @@ export class SerialBooks {
   readonly transfers = new Map<string, BookTransfer>();
   /** By id on the wire; without those that are deleted. A paused one is enabled here. */
   readonly webhooks = new Map<string, { readonly program: number; status: 'enabled' | 'disabled' }>();
-  /** What became low since somebody looked. */
+  /** Programs whose funding became low since this was last read. */
   readonly low: LowFunding[] = [];
   readonly #limits = new BookLimits();
   readonly #switch = new BookSwitch();
   readonly #references = new Set<string>();
 
-  /** `find`: a row of the beginning. */
+  /** `find` returns an initial row. */
   constructor(find: (table: string, id: string) => StoredRow | undefined) {
     const balanceOf = (accountId: string): bigint => find('account', accountId)?.balance as bigint;
     for (const [index, { programId, fundingId, webhookId, cards }] of PROGRAMS.entries()) {
@@ -72,7 +72,7 @@ export class SerialBooks {
     return this.#limits.counts;
   }
 
-  /** The code with which it would be refused at a moment; `unchanged` where it would be a success that changes nothing. */
+  /** The code with which it would be refused at a time; `unchanged` for a success that changes nothing. */
   refusalOf(ask: Ask, at: number): string | undefined {
     switch (ask.does) {
       case 'create':
@@ -114,7 +114,7 @@ export class SerialBooks {
     }
   }
 
-  /** Carries it out; `newId` is the id that a new transfer or webhook has got, `at` the moment of the decision. */
+  /** Carries it out; `newId` is the id of a new transfer or webhook, `at` the time of the decision. */
   apply(ask: Ask, newId: string, at: number): void {
     const before = PROGRAMS.map((_, program) => this.#isLow(program));
     this.#apply(ask, newId, at);
@@ -122,8 +122,8 @@ export class SerialBooks {
   }
 
   /**
-   * Does what the time has come for: a hold ends, or a scheduled transfer is made, held, or has failed with a code. Gives why
-   * that is not so.
+   * Carries out something due: a hold ends, or a scheduled transfer is made, held, or has failed with a code. Returns why
+   * this would be wrong, if so.
    */
   settle(id: string, to: BookTransfer['status'], code: string | undefined, at: number): string | undefined {
     const transfer = this.#of(id);
@@ -212,7 +212,7 @@ export class SerialBooks {
     return this.#refuseForm(terms, at, isNamed);
   }
 
-  /** Whatever is refused when money is to move, or to be held. */
+  /** The refusals when money would move or be held. */
   #refuseMoney(terms: Terms, at: number): string | undefined {
     const form = this.#refuseForm(terms, at, false);
     if (form !== undefined) return form;
@@ -221,7 +221,7 @@ export class SerialBooks {
     return this.#available(source) < amount ? 'insufficient_funds' : undefined;
   }
 
-  /** What is refused whenever it is to be done. */
+  /** The refusals that apply at any time. */
   #refuseForm(terms: Terms, at: number, isNamed: boolean): string | undefined {
     const { type, program, amount, cards } = terms;
     if (this.#switch.isDisabled(program, type, at)) return 'service_disabled';
@@ -240,7 +240,7 @@ export class SerialBooks {
     return other.moneyIn ? undefined : (other.code ?? undefined);
   }
 
-  /** Whether the receiving card may not have so much, with all that may still come to it. */
+  /** Whether the receiving card would exceed its maximum balance, including incoming holds. */
   #isTooMuch({ type, program, destination }: Terms, amount: bigint, freed = 0n): boolean {
     if (type === 'unload') return false;
     const most = this.#limits.maximumBalance(destination, program);
@@ -311,7 +311,7 @@ export class SerialBooks {
     if (!holds) this.#end(transfer, 'completed', amount);
   }
 
-  /** Ends a hold: what is not captured is given back to the day on which it was counted. */
+  /** Ends a hold: what is not captured is subtracted from the day on which it was counted. */
   #end(transfer: BookTransfer, status: 'completed' | 'canceled' | 'expired', captured: bigint): void {
     const { amount, countedAt } = transfer;
     const source = this.#account(transfer.source);

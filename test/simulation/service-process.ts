@@ -35,7 +35,7 @@ import { PROGRAMS } from './world.ts';
 /** Small batches, so that an erasure has many transactions. */
 const ERASURE = { maxTransfers: 2, maxEvents: 4, maxErrors: 10, settleMilliseconds: 300, retryMilliseconds: 200 };
 
-/** What handlers of webhooks work with: any address is allowed, and what is sealed is as it was. */
+/** The tools for handlers of webhooks: any address is allowed, and nothing is encrypted. */
 const WEBHOOK_TOOLS: WebhookTools = {
   rules: { findUrlProblem: () => undefined } as unknown as WebhookTools['rules'],
   vault: VAULT,
@@ -46,7 +46,7 @@ const WEBHOOK_TOOLS: WebhookTools = {
 /** Small groups, so that many of them follow each other. */
 const BOUNDS = { batch: 4, waiting: 64, remembered: { accounts: 2, bytes: 2_000 } };
 
-/** How often a process looks for erasures. */
+/** The interval at which a process looks for erasures. */
 const ERASURE_MILLISECONDS = 400;
 
 /** What those are told who watch over the lane of a process. They may throw: what is committed stays committed. */
@@ -57,7 +57,7 @@ export type LaneListeners = {
   readonly trace: RequestTrace;
 };
 
-/** A process of the service: the lane, the relay and the erasure as they are, over a database that is simulated. */
+/** A process of the service: the real lane, relay and erasure over a simulated database. */
 export class ServiceProcess {
   readonly name: string;
   readonly databases: SimulatedDatabases;
@@ -94,7 +94,7 @@ export class ServiceProcess {
     return handle({ ...this.#service, database }, ask, sending);
   }
 
-  /** Ends without a word. The server has received some of what was under way. */
+  /** Ends abruptly. The server has received some of the messages in flight. */
   die(received: (connection: Connection) => number): void {
     this.isAlive = false;
     if (this.#delivering !== undefined) this.#delivering.isAlive = false;
@@ -110,7 +110,7 @@ export class ServiceProcess {
   }
 }
 
-/** What handlers of transfers and cards work with, except the database of a request. */
+/** The dependencies of the handlers of transfers and cards, except the database of a request. */
 export function openService(
   databases: Pick<Database, 'forProgram'>,
   bounds: LaneBounds,

@@ -5,7 +5,7 @@ import { setDatabaseTime } from '../../server/foundation/database-clock.ts';
 import { newId } from '../../server/foundation/ids.ts';
 import { Random } from '../fuzz/random.ts';
 
-/** The time of the database when a schedule begins, where nothing else is said: 2026-01-01. */
+/** The default time of the database when a schedule begins: 2026-01-01. */
 export const EPOCH = 1_767_225_600_000;
 
 type Timer = { at: number; readonly order: number; readonly every: number | undefined; readonly run: () => void };
@@ -29,7 +29,7 @@ const real = {
   randomUUID: nodeCrypto.randomUUID,
 };
 
-/** Whose time it is in this process. */
+/** The current time source of this process. */
 let current: SimulatedTime | undefined;
 
 /**
@@ -82,7 +82,7 @@ export class SimulatedTime {
   begin(): void {
     current = this;
     setDatabaseTime(this.epoch, 0);
-    // Random bytes that are left from the schedule before would make the ids of this one depend on it.
+    // Random bytes left over from the previous schedule would make the ids of this one depend on it.
     while (!this.#isRefilled) newId();
   }
 
@@ -98,7 +98,7 @@ export class SimulatedTime {
     if (timer !== undefined) this.#timers.delete(timer);
   }
 
-  /** Goes on to the next timer and runs it. */
+  /** Advances to the next timer and runs it. */
   leap(): void {
     let next: Timer | undefined;
     for (const timer of this.#timers) {
@@ -129,10 +129,10 @@ export class SimulatedTime {
   }
 }
 
-/** How many turns are asked for at once: asked for one by one, each would wait for the operating system. */
+/** How many immediates are requested at once: requested one by one, each would wait for the operating system. */
 const TURNS = 64;
 
-/** What the next turns are for. */
+/** The callbacks of the next immediates. */
 const immediates: (() => void)[] = [];
 let turnsLeft = 0;
 
@@ -148,23 +148,23 @@ function askForTurns(): void {
   for (let count = 0; count < TURNS; count += 1) real.setImmediate(turn);
 }
 
-/** Calls back when every promise that could go on has gone on: Node runs them all between two immediates. */
+/** Calls back when all ready promise callbacks have run: Node runs them between two immediates. */
 function simulatedImmediate(run: () => void): void {
   immediates.push(run);
   askForTurns();
 }
 
-/** Resolves when every promise that could go on has gone on. */
+/** Resolves when all ready promise callbacks have run. */
 export function settle(): Promise<void> {
   return new Promise(simulatedImmediate);
 }
 
-/** Replaces what the process has; gives the way back. */
+/** Replaces the clocks of the process; returns a function that restores them. */
 function replaceClocks(timeNow: () => SimulatedTime): () => void {
   const own = Object.getOwnPropertyDescriptor(performance, 'now');
   Object.defineProperty(performance, 'now', { configurable: true, writable: true, value: () => timeNow().now });
   Date.now = () => Math.round(timeNow().clock);
-  // Listeners that throw are warned of.
+  // Suppresses the warnings about listeners that throw.
   process.emitWarning = () => undefined;
   Math.random = () => timeNow().fraction();
   const clear = (handle: Handle | undefined): void => timeNow().cancel(handle?.timer);

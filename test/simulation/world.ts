@@ -3,19 +3,19 @@ import { shardOf } from '../../server/store/webhooks/webhook.ts';
 import type { StoredRow } from './store/parameters.ts';
 import { Tables, Transaction } from './store/transaction.ts';
 
-/** Inner UUID of something that is there from the start. */
+/** UUID of something that exists from the start. */
 const idOf = (kind: number, number: number): string =>
   `00000000-0000-7000-8${String(kind).padStart(3, '0')}-${String(number).padStart(12, '0')}`;
 
-/** What the funding of each program has at first: little, so that some transfers are refused. */
+/** The initial funding of each program: little, so that some transfers are refused. */
 const FUNDING = 100n;
 
-/** What each card has at first. */
+/** The initial balance of each card. */
 const ON_CARD = 30n;
 
 const CURRENCY = 'USD';
 
-/** A card program with its cards, as they are there from the start. */
+/** A card program with its cards, which exist from the start. */
 export type SimulatedProgram = {
   readonly programId: string;
   readonly worldId: string;
@@ -24,7 +24,7 @@ export type SimulatedProgram = {
   readonly cards: readonly { readonly cardId: string; readonly accountId: string; readonly name: string }[];
 };
 
-/** Two programs: one with three cards that much happens with, and one with a single card. */
+/** Two programs: one with three busy cards, and one with a single card. */
 export const PROGRAMS: readonly SimulatedProgram[] = [3, 1].map((cards, index) => ({
   programId: idOf(1, index + 1),
   worldId: idOf(2, index * 10 + 9),
@@ -67,7 +67,7 @@ export function firstRows(createdAt: Date): Readonly<Record<string, readonly Sto
   return rows;
 }
 
-/** A webhook for each program, which is about to be paused: one more failure, and it is. */
+/** A webhook for each program, which the next failure pauses. */
 export function webhookRows(createdAt: Date): Readonly<Record<'webhook' | 'webhook_state', readonly StoredRow[]>> {
   const failing = { failures: 9, failing_since: createdAt, last_failure_at: createdAt, last_success_at: null };
   return {
@@ -96,7 +96,7 @@ const KEYS: Readonly<Record<string, string>> = {
   webhook_state: 'webhook_id',
 };
 
-/** What a program limits: its cards together (`limits`), and each of them (`card_limits`). */
+/** The limits of a program: for its cards together (`limits`), and for each of them (`card_limits`). */
 export type ProgramLimits = { readonly limits: StoredRow | null; readonly card_limits: StoredRow | null };
 
 const UNLIMITED: ProgramLimits = { limits: null, card_limits: null };

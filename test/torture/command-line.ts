@@ -1,15 +1,15 @@
 import { parseArgs } from 'node:util';
 import type { Row, Scale } from './row.ts';
 
-/** What is run, and how much of it. */
+/** The rows to run, and how much of each. */
 export type Options = {
   readonly rows: readonly Row[];
   readonly seed: number;
   readonly scale: Scale;
-  /** In the place of what the scale says. */
+  /** Overrides the count of the scale. */
   readonly count: number | undefined;
   readonly out: string | undefined;
-  /** Whether the kills are made against a service that lies, which must be found out. */
+  /** Whether the kills are made against a service that acknowledges too early, which must be detected. */
   readonly control: boolean;
 };
 

@@ -4,7 +4,7 @@ import type { Resources } from '../../bench/resources.ts';
 import { startServer, type TestServer } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
 
-/** One of several service processes, at an address that stays the same whatever process is there. */
+/** One of several service processes, at an address that stays the same when the process is replaced. */
 type Member = { readonly port: number; readonly url: string; readonly path: string; process: ServiceProcess };
 
 /** Service processes over one database that outlives every one of them. */
@@ -14,7 +14,7 @@ export type Fleet = {
   readonly process: (index: number) => ServiceProcess;
   /** SIGTERM, and waits for the end; gives the exit code, and what it took in milliseconds. */
   readonly stop: (index: number) => Promise<{ readonly exitCode: number | null; readonly milliseconds: number }>;
-  /** Starts a process in the place of the one that was stopped; `main` is another program than that of the checkout. */
+  /** Starts a process in place of the stopped one; `main` is a program other than that of the checkout. */
   readonly start: (index: number, main?: string) => Promise<void>;
   readonly end: () => Promise<void>;
 };
@@ -27,8 +27,7 @@ export type Beginning = {
 };
 
 /**
- * Starts so many. The database is kept by this process: one that brings its own along takes it away with it when it
- * stops.
+ * Starts some processes. The database belongs to this process: a service with an embedded one would stop it with itself.
  */
 export async function startFleet(resources: Resources, processes: number, beginning?: Beginning): Promise<Fleet> {
   const server = beginning?.server ?? (await startServer());
@@ -65,10 +64,10 @@ export async function startFleet(resources: Resources, processes: number, beginn
   };
 }
 
-/** What stands against so many connections at once, on either side; undefined where nothing does. */
+/** Why this many connections at once are not possible; undefined if they are. */
 export async function lackOfDescriptors(connections: number): Promise<string | undefined> {
   const limits = await readFile('/proc/self/limits', 'utf8');
-  // Node takes as many as the hard limit allows.
+  // Node raises its limit to the hard limit.
   const most = Number(/Max open files +[0-9]+ +([0-9]+)/.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
   const needed = connections + 500;
   return most >= needed ? undefined : `it needs ${needed} open files, and ulimit -Hn is ${most}`;
@@ -95,11 +94,11 @@ function startAt(
   return startService({ ...settings, ...more }, main);
 }
 
-/** Ports below those that the kernel gives to clients: a client that calls a port of those may be connected to itself. */
+/** Ports below the kernel's ephemeral ones: a client that connects to one of those may be connected to itself. */
 const LOWEST_PORT = 20_000;
 const PORTS = 12_000;
 
-/** A port at which nobody listens, and which no outgoing connection takes while a process is away. */
+/** A port where nothing listens, and which no outgoing connection takes while a process is down. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = LOWEST_PORT + Math.floor(Math.random() * PORTS);

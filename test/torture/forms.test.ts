@@ -8,12 +8,12 @@ import { EVENTS } from './rows/events.ts';
 import { RESTORE } from './rows/restore.ts';
 import { WEBHOOKS } from './rows/webhooks.ts';
 
-// The small forms of those rows of npm run torture that no other suite has in a form of its own. On two cores, quiet:
-// bank 5 s, events 15 s, webhooks 40 s, restore 8 s, disk-full 8 s. They mostly wait for starts and recoveries, and webhooks for
-// leases of ten seconds, so a busy machine makes them slow.
+// The small forms of the rows of npm run torture that no other suite covers. On two idle cores: bank 5 s, events 15 s,
+// webhooks 40 s, restore 8 s, disk-full 8 s. They mostly wait for starts and recoveries, and webhooks for leases of ten
+// seconds, so a busy machine makes them slow.
 const MAX_MILLISECONDS = 900_000;
 
-/** Draws anew each time; a failure names the seed, and `npm run torture -- --only … --seed …` draws it again. */
+/** Uses a new seed each time; a failure names it, and `npm run torture -- --only … --seed …` repeats it. */
 async function runSmall(row: Row): Promise<Findings & { readonly again: string }> {
   const resources = new Resources();
   const seed = 1 + Math.floor(Math.random() * 999_999_999);
@@ -33,7 +33,7 @@ test.for([BANK, CHANGES, EVENTS, WEBHOOKS, RESTORE, DISK_FULL])(
   { timeout: MAX_MILLISECONDS },
   async (row, context) => {
     const { violations, notRun, again } = await runSmall(row);
-    // Counted as skipped, and npm test prints the reason: it is no success to have tested nothing.
+    // Counted as skipped, with the reason: a test that did not run is not a success.
     if (notRun !== undefined) {
       Object.assign(context.task.meta, { notRun });
       context.skip(notRun);

@@ -7,8 +7,8 @@ import { pause } from './row.ts';
 import { startTwoServices, type TwoServices } from './two-services.ts';
 
 /**
- * What is killed: a service, be it the one that owns PostgreSQL or the other; both; PostgreSQL's main process alone or all
- * of its processes; everything at once.
+ * What is killed: either service, of which one owns PostgreSQL; both; PostgreSQL's main process alone or all of its
+ * processes; everything at once.
  */
 const VICTIMS = ['owner', 'other', 'both_services', 'postmaster', 'postgres', 'everything'] as const;
 export type Victims = (typeof VICTIMS)[number];
@@ -23,7 +23,7 @@ const DYING: Readonly<Record<Victims, readonly (0 | 1)[]>> = {
   everything: [0, 1],
 };
 
-/** Alternating, and at random now and then; every other kill is of a service. */
+/** Alternates, with random exceptions; every other kill is of a service. */
 export function chooseVictims(kill: number, random: () => number): Victims {
   const at = (bound: number): number => Math.floor(random() * bound);
   if (random() < 0.25) return VICTIMS[at(VICTIMS.length)] ?? 'owner';
@@ -33,26 +33,26 @@ export function chooseVictims(kill: number, random: () => number): Victims {
 
 type Settings = Readonly<Record<string, string>>;
 
-/** What those who use the services are told of a kill. */
+/** Notifies the users of the services of a kill. */
 export type Witness = {
   /** Something is about to be killed. */
   readonly kills?: () => void;
   /** The service at this address is about to die. */
   readonly expectDeath: (url: string) => void;
-  /** What died has been started again, at the addresses that the services have now. */
+  /** Everything killed has been restarted, at the current addresses of the services. */
   readonly moved: () => void;
 };
 
 /** Two services on one ledger that are killed and started again, PostgreSQL included. */
 export class KillableServices {
   readonly path: string;
-  /** The same after each start of PostgreSQL, so what survives finds it again. */
+  /** Stays the same after each start of PostgreSQL, so that surviving processes find it again. */
   readonly databaseUrl: string;
   readonly #main: string | undefined;
   readonly #ofOther: Settings;
   readonly #ofBoth: Settings;
   readonly #services: [ServiceProcess, ServiceProcess];
-  /** The last start, which may be under way when everything is to end. */
+  /** The last start, which may still be running when everything is to end. */
   #starting: Promise<ServiceProcess | undefined> = Promise.resolve(undefined);
 
   private constructor(
@@ -94,8 +94,8 @@ export class KillableServices {
   }
 
   /**
-   * Kills, starts again what has to be started, and waits until both services make transfers: gives the time that took,
-   * in milliseconds; Infinity for never. One time in ten PostgreSQL is killed again while it recovers.
+   * Kills, restarts what is necessary, and waits until both services make transfers; returns how long that took in
+   * milliseconds, Infinity for never. One time in ten PostgreSQL is killed again while it recovers.
    */
   async kill(victims: Victims, random: () => number, { kills, expectDeath, moved }: Witness): Promise<number> {
     const killedAt = performance.now();
@@ -108,7 +108,7 @@ export class KillableServices {
         : []),
       ...dying.map((place) => this.#services[place].kill()),
     ]);
-    // The owner first: it brings the database, without which the other does not start.
+    // The owner of PostgreSQL first: the other one does not start without the database.
     for (const place of dying) this.#services[place] = await this.#start(place);
     moved();
     if (dying.length === 0 && random() < 0.1) {
@@ -143,12 +143,12 @@ export class KillableServices {
   }
 }
 
-/** For PostgreSQL to be back after a kill, in milliseconds, before its books are given up. */
+/** How long to wait for PostgreSQL after a kill, in milliseconds. */
 const BACK_WITHIN = 30_000;
 
 /**
- * Reads until it can be read, for a while: where only PostgreSQL's main process was killed, a backend that it left behind
- * may have made the transfer by which the service was taken for recovered, and the server starts after that.
+ * Retries a read for a while: if only PostgreSQL's main process was killed, a remaining backend may have made the transfer
+ * that counted as recovery, and the server restarts after that.
  */
 export async function oncePostgresIsBack<Books>(read: () => Promise<Books>): Promise<Books> {
   for (const end = performance.now() + BACK_WITHIN; ; ) {

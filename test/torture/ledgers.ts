@@ -6,7 +6,7 @@ import { judge, makeCards, tallyLoad } from './loads.ts';
 import { type Setting, streamOf, type Tally } from './row.ts';
 import { readSnapshots } from './snapshots.ts';
 
-/** One of the ledgers that the attacks of a row are spread over: books that are compared whole must not grow for ever. */
+/** One of the ledgers of a row: its attacks are spread over several, because whole books are compared. */
 export type Ledger = {
   readonly number: number;
   /** Attacks on the ledgers before it. */
@@ -15,15 +15,14 @@ export type Ledger = {
 };
 
 /**
- * Ledgers side by side, where things are killed and started again. Recovery is mostly waiting for what starts, and two
- * processors for each ledger are enough for its services, its PostgreSQL and its clients; what they cost each other is part
- * of the measured recovery.
+ * The number of ledgers at the same time, for rows with kills. Recovery mostly waits for starts, and two processors per
+ * ledger are enough for its services, PostgreSQL and clients; their effect on each other is part of the measured recovery.
  */
 export const SIDE_BY_SIDE = Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)));
 
 /**
- * Runs all attacks of a row, so many on each ledger at most, until there is nothing left to learn; so many ledgers side
- * by side, each of which begins when one before it is done.
+ * Runs all attacks of a row on several ledgers, some of them at the same time, until enough violations were found. A new
+ * ledger begins when an earlier one is done.
  */
 export async function overLedgers(
   { count }: Setting,
@@ -49,7 +48,7 @@ export async function overLedgers(
   await Promise.all(Array.from({ length: sideBySide }, () => runOneByOne().catch(orBreakAll)));
 }
 
-/** What a ledger behind a wire is put under. */
+/** The load on a ledger behind a proxy. */
 export type Attack = {
   readonly clients: number;
   /** Requests that are sent once more at the end. */
@@ -58,8 +57,8 @@ export type Attack = {
 };
 
 /**
- * Attacks the wire between a service and its database under load, while sums are read past it; then compares the books,
- * and again when everything was sent once more.
+ * Attacks the connection between a service and its database under load, while sums are read directly; then compares the
+ * books, and again after everything was sent once more.
  */
 export async function attackWire(setting: Setting, tally: Tally, ledger: Ledger, attack: Attack): Promise<void> {
   const stage = await openStage();

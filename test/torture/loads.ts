@@ -6,10 +6,10 @@ import type { ServiceProcess } from '../harness/process.ts';
 import { NoResponse, sendRaw } from '../harness/raw-request.ts';
 import type { Tally } from './row.ts';
 
-/** The members of an error record, in the order that the specification gives. */
+/** The members of an error record, in the order of the specification. */
 const RECORD = ['Message', 'Status', 'Code', 'Type'];
 
-/** Everything that the clients of a load heard. */
+/** All responses to a load. */
 export function responsesOf(load: Load): readonly ReceivedResponse[] {
   return [...load.stories, ...load.changes].flatMap(({ responses }) => responses);
 }
@@ -19,20 +19,20 @@ export function silencesOf(load: Load): number {
   return [...load.stories, ...load.changes].reduce((sum, { silences }) => sum + silences, 0);
 }
 
-/** Makes the cards that a load is about. */
+/** Makes the cards of a load. */
 export async function makeCards(load: Load, service: ServiceProcess): Promise<void> {
   for (const card_id of load.cards) await service.client.cards.create({ card_id });
 }
 
-/** What is wrong with the books by themselves, and with the responses to a load. */
+/** The problems of the books themselves, and of the responses to a load. */
 export function contradictionsIn(load: Load, { faults, ...books }: BooksWithFaults): readonly string[] {
   const broken = Object.entries(faults).map(([what, count]) => `${what}: ${count}`);
   return [...broken, ...findContradictions(load.stories, books, load.changes)];
 }
 
 /**
- * Counts as a violation whatever is wrong with the books, with the responses to a load, and with their form:
- * every failure is the error record, and a service that lives responses every request.
+ * Counts as violations all problems of the books, of the responses to a load, and of their form: every failure must be an
+ * error record, and a running service must answer every request.
  */
 export function judge(tally: Tally, where: string, load: Load, books: BooksWithFaults): void {
   tally.violate(where, contradictionsIn(load, books));
@@ -47,7 +47,7 @@ export function judge(tally: Tally, where: string, load: Load, books: BooksWithF
   }
 }
 
-/** Every response of 400 or above that is not the error record. */
+/** The responses of 400 or above that are not error records. */
 export function brokenRecordsIn(responses: readonly ReceivedResponse[]): readonly string[] {
   return responses.filter(({ status, text }) => status >= 400 && !isRecord(status, text)).map(({ text }) => text);
 }

@@ -47,12 +47,12 @@ const ROWS: readonly Row[] = [
   OVERLOAD,
 ];
 
-/** The lie of the negative control: the service that says 201 while COMMIT is on its way. */
+/** The mutant of the negative control: a service that responds with 201 before COMMIT has finished. */
 const LIE = 'answer-before-commit';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const resources = new Resources();
-// Keeps the place of the run itself, so that what a single row leaves can be ended without ending the run.
+// A placeholder for the run itself, so that the resources of a row can be ended without ending the run.
 resources.add('the run', async () => undefined);
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -65,7 +65,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 try {
   const options = readOptions(process.argv.slice(2), ROWS);
   if (options === undefined) say(USAGE);
-  // A row that broke off may have left clients that go on asking.
+  // Clients of an aborted row may still send requests.
   else process.exit(await run(options));
 } catch (error) {
   await resources.endAll(say);
@@ -83,7 +83,7 @@ async function run(options: Options): Promise<number> {
   for (const row of options.rows) {
     const count = options.count ?? row.counts[options.scale];
     results.push(await runRow(row, count, options.seed, main));
-    // After each row: what a long run has found is not lost when the next row is cut short.
+    // Written after each row, so that the results of a long run survive if the next row is aborted.
     await write(file, {
       startedAt,
       ...options,
@@ -119,9 +119,9 @@ async function runRow(row: Row, count: number, seed: number, main: string | unde
     const found = await row.run(setting);
     return { ...base, ...found, seconds: end() };
   } catch (error) {
-    // After Ctrl-C things break because they are being ended; who ends them also ends the run, when all is done.
+    // After Ctrl-C errors are expected; the handler of the signal ends the run when everything is ended.
     if (resources.isOver) return new Promise(() => undefined);
-    // What one row found stands without the next; this one counts as broken.
+    // The results of other rows stay valid; this one counts as failed.
     await resources.endAll(say, spared);
     const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
     return { ...base, figures: {}, violations: [`the row broke off: ${problem}`], seconds: end() };
@@ -150,7 +150,7 @@ function judge(results: readonly Result[], { control, seed }: Options): number {
   return results.some(({ notRun }) => notRun !== undefined) ? 4 : 0;
 }
 
-/** A copy of the source in which responses come before COMMIT; gives its main program. */
+/** A copy of the source that responds before COMMIT; returns the path of its main program. */
 async function makeLiar(): Promise<string> {
   const lie = SEEDED.find(({ name }) => name === LIE);
   if (lie === undefined) throw new Error(`there is no mutant ${LIE}`);

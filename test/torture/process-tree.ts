@@ -27,7 +27,7 @@ export async function killTree(root: number): Promise<void> {
     try {
       process.kill(victim, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // Already ended.
     }
   }
 }

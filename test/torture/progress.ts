@@ -1,10 +1,10 @@
-/** Between two lines where nobody watches a terminal, in milliseconds. */
+/** The interval of lines where output is no terminal, in milliseconds. */
 const BETWEEN_LINES = 15_000;
 
-/** Between two updates of the line in a terminal, in milliseconds. */
+/** The interval of updates in a terminal, in milliseconds. */
 const BETWEEN_UPDATES = 200;
 
-/** Shows how far a row is: one line that changes in a terminal, a line now and then elsewhere. */
+/** Shows the progress of a row: one changing line in a terminal, a line now and then elsewhere. */
 export class Progress {
   readonly #total: number;
   readonly #unit: string;
@@ -16,7 +16,7 @@ export class Progress {
     this.#unit = unit;
   }
 
-  /** Tells how many there have been. */
+  /** Reports the count so far. */
   readonly tell = (done: number, remark = ''): void => {
     const now = performance.now();
     const { isTTY, columns = 100 } = process.stdout;

@@ -4,51 +4,51 @@ import { Random } from '../fuzz/random.ts';
 /** How much of a row is run. */
 export type Scale = 'small' | 'middle' | 'large';
 
-/** What a row gets to run. */
+/** The context of a row. */
 export type Setting = {
   readonly seed: number;
   /** How often: kills, cuts, faults, reads … */
   readonly count: number;
-  /** Whatever is started or made, to be ended and removed also after Ctrl-C. */
+  /** Everything started or made, to be ended and removed, also after Ctrl-C. */
   readonly resources: Resources;
-  /** Tells how far it is. */
+  /** Shows the progress. */
   readonly progress: (done: number, remark?: string) => void;
-  /** Another program in the place of the service: the liar of the negative control. */
+  /** A program in place of the service: the mutant of the negative control. */
   readonly main: string | undefined;
-  /** Whether loads and pauses are cut short, for a form that must be quick. */
+  /** Whether loads and pauses are shortened, for a quick form. */
   readonly inHaste?: boolean;
 };
 
 /**
- * The bound of a time or a count, given the one that holds on a machine that does nothing else. The small forms run beside
- * other tests, on any machine: there the bound only tells what is slow from what never ends.
+ * The bound of a time or a count, given that for an idle machine. The small forms run beside other tests, on any machine:
+ * there the bound only distinguishes slow from never.
  */
 export function boundOf({ inHaste }: Setting, onQuietMachine: number): number {
   return inHaste === true ? 12 * onQuietMachine : onQuietMachine;
 }
 
-/** What a row has found. */
+/** The result of a row. */
 export type Findings = {
   readonly figures: Readonly<Record<string, number | string>>;
-  /** A sentence for each promise that was broken. */
+  /** A sentence for each violation. */
   readonly violations: readonly string[];
-  /** Why it could not be run on this machine; never because of what it found. */
+  /** Why it could not run on this machine; never because of its findings. */
   readonly notRun?: string;
 };
 
 /** A row of the table in docs/reliability.md. */
 export type Row = {
   readonly name: string;
-  /** What `count` counts. */
+  /** The unit of `count`. */
   readonly unit: string;
   readonly counts: Readonly<Record<Scale, number>>;
   readonly run: (setting: Setting) => Promise<Findings>;
 };
 
-/** Sentences that say what is wrong are kept up to here: one is enough to look, and a thousand are no better. */
+/** The maximum of stored violations: a thousand are no more useful. */
 const ENOUGH = 50;
 
-/** What a row finds while it runs. */
+/** Collects the findings of a running row. */
 export class Tally {
   readonly violations: string[] = [];
   readonly #counts = new Map<string, number>();
@@ -70,7 +70,7 @@ export class Tally {
     }
   }
 
-  /** Adds everything that a part of the row has found by itself. */
+  /** Adds the findings of a part of the row. */
   take(part: Tally): void {
     for (const [what, count] of part.#counts) this.add(what, count);
     for (const [what, times] of part.#times) this.#times.set(what, [...(this.#times.get(what) ?? []), ...times]);
@@ -85,7 +85,7 @@ export class Tally {
     return this.#counts.get(what) ?? 0;
   }
 
-  /** Middle, ninety-ninth of a hundred and largest of the measured times. */
+  /** The median, the 99th percentile and the maximum of the measured times. */
   spread(what: string): { readonly p50: number; readonly p99: number; readonly most: number } {
     const sorted = [...(this.#times.get(what) ?? [])].sort((left, right) => left - right);
     const at = (share: number): number => Math.round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0);
@@ -107,13 +107,13 @@ export class Tally {
   }
 }
 
-/** Numbers from 0 up to and without 1, the same for the same path. */
+/** A stream of pseudorandom numbers in [0, 1), the same for the same path. */
 export function streamOf(...path: readonly number[]): () => number {
   const random = new Random(...path);
   return () => random.below(0x4000_0000) / 0x4000_0000;
 }
 
-/** Waits so many milliseconds. */
+/** Waits for some milliseconds. */
 export function pause(milliseconds: number): Promise<void> {
   return new Promise((wake) => setTimeout(wake, milliseconds));
 }

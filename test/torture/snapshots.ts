@@ -1,16 +1,16 @@
 import pg from 'pg';
 import { pause, type Tally } from './row.ts';
 
-/** Between two snapshots beside the traffic, in milliseconds: some a second, and no load of their own. */
+/** The interval of snapshots during the traffic, in milliseconds: a few per second, with little load. */
 const BETWEEN = 200;
 
-/** A server that was killed in the middle of a look is given up after so many milliseconds. */
+/** After this many milliseconds a read is abandoned, as of a server that was killed. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
 /**
- * The sums that hold at every instant, in one statement and so in one snapshot: each currency comes to zero, nobody is
- * below the floor, and what is held is the sum of the open holds. Gives what is wrong as `wrong`, empty when nothing is;
- * `more` is a further expression of that kind, null when there is nothing to say.
+ * The sums that must always hold, in one statement and so in one snapshot: each currency sums to zero, no account is below
+ * its floor, and held amounts are the sums of open holds. Returns the problems as `wrong`, empty if there are none; `more`
+ * is a further expression of a problem, null if there is none.
  */
 export function wrongSums(more = 'null'): string {
   return `select concat_ws(', ',
@@ -28,8 +28,8 @@ export function wrongSums(more = 'null'): string {
 }
 
 /**
- * Reads the sums straight from the database, some times a second, until it is told to stop; a server that is not there
- * is asked again. Snapshots are counted, and a run without any is a violation: it would have seen nothing.
+ * Reads the sums directly from the database a few times per second until it is stopped; retries if the server is down.
+ * Snapshots are counted, and a run without any is a violation.
  */
 export function readSnapshots(settings: () => Promise<pg.ClientConfig>, tally: Tally): () => Promise<void> {
   const before = tally.count('snapshots');

@@ -1,6 +1,6 @@
 import type { Findings } from './row.ts';
 
-/** What became of a row. */
+/** The result of a row. */
 export type Result = Findings & {
   readonly row: string;
   readonly unit: string;

@@ -7,7 +7,7 @@ export type TwoServices = {
   readonly path: string;
   /** The first one owns PostgreSQL, the second is told where it is. */
   readonly both: readonly [ServiceProcess, ServiceProcess];
-  /** How any process reaches the database; the same after each start of PostgreSQL. */
+  /** The URL of the database, the same after each start of PostgreSQL. */
   readonly databaseUrl: string;
   readonly end: () => Promise<void>;
 };

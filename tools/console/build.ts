@@ -1,5 +1,5 @@
-// Builds the console into console/built: node tools/run.mjs tools/console/build.ts. `npm start` and `npm test` do this by
-// themselves when its sources have changed.
+// Builds the console into console/built: node tools/run.mjs tools/console/build.ts. `npm start` and `npm test` do this
+// automatically when its sources have changed.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -9,7 +9,7 @@ import { BUILT, type Build, isBuilt, stampOf } from './stamp.ts';
 
 const target = join(root, BUILT);
 
-/** Builds into a folder of its own and then takes the name, so that no service reads half a console. */
+/** Builds into a temporary folder and renames it, so that no service reads half a console. */
 async function buildConsole(stamp: string): Promise<Build> {
   const draft = `${target}.${process.pid}`;
   try {
@@ -29,7 +29,7 @@ async function buildConsole(stamp: string): Promise<Build> {
 async function buildInto(folder: string, stamp: string): Promise<Build> {
   let made: Build;
   try {
-    // Loaded only here: most starts have nothing to build, and Vite takes longer to load than the stamp to compare.
+    // Loaded on demand: most starts have nothing to build, and loading Vite takes longer than comparing the stamp.
     const [{ build }, { VITE_OPTIONS }] = await Promise.all([import('vite'), import('./vite-options.ts')]);
     const built = await build({ ...VITE_OPTIONS, build: { ...VITE_OPTIONS.build, outDir: folder } });
     made = { stamp, files: compress(folder), packages: packagesAmong(root, modulesOf(built)) };
@@ -63,7 +63,7 @@ function compress(folder: string): readonly string[] {
 
 function firstLines(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  // Vite colours its messages also where nobody sees colours.
+  // Vite colours its messages even where output is no terminal.
   const plain = text.replaceAll(new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g'), '').replaceAll(root, '.');
   return plain.trim().split('\n').slice(0, 6).join('\n');
 }

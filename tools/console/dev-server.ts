@@ -6,7 +6,7 @@ const PORT = 8090;
 
 const service = process.argv[2] ?? 'http://localhost:8080';
 const { origin } = new URL(service);
-// What a page of this origin sends must look to the service as if it came from a page of its own.
+// Requests of a page of this origin must look to the service like those of its own pages.
 const proxy = { target: origin, changeOrigin: true, headers: { origin } };
 const server = await createServer({
   ...VITE_OPTIONS,

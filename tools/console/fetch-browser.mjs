@@ -1,6 +1,6 @@
-// The browser for the tests of the console, there and current: `npm test` calls it, and `node tools/console/fetch-browser.mjs`
-// does by hand. Its packages have a lockfile of their own, so that `npm start` never downloads them. Plain JavaScript, as
-// install.mjs is.
+// Installs or updates the browser for the tests of the console: `npm test` calls it, or by hand
+// `node tools/console/fetch-browser.mjs`. Its packages have a lockfile of their own, so that `npm start` never downloads
+// them. Plain JavaScript, like install.mjs.
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -21,8 +21,8 @@ const fontSettings = (fonts) => `<?xml version="1.0"?>
 `;
 
 /**
- * Unpacks Chromium, the libraries it needs and a font into node_modules/.browser. Whoever unpacks at the same time does
- * it beside us, and the first to finish gives it its name.
+ * Unpacks Chromium, the libraries it needs and a font into node_modules/.browser. Processes that do so at the same time
+ * use separate folders, and the first to finish renames its own.
  */
 async function unpack() {
   const place = join(packages, '.browser');

@@ -1,4 +1,4 @@
-// Whether the built console is that of the present sources.
+// Whether the built console is current.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ export const BUILT = 'console/built';
 /** What the bundle is made of, and what makes it. */
 const SOURCES = ['console', 'sdk', 'tools/console', 'package-lock.json'];
 
-/** What is among the sources without being one: the built console, and the package of the SDK. */
+/** Files in the folders of the sources that are not sources: the built console, and the package of the SDK. */
 const NO_SOURCE = /^(?:console\/built|sdk\/dist|sdk\/(?!.*\.ts$))|\.test\.ts$/;
 
 /** A hash over every file that the build reads: paths and contents. */
@@ -34,7 +34,7 @@ function filesBelow(root: string, source: string): readonly string[] {
     .sort();
 }
 
-/** What the build says about itself; the service reads the files and the failure. */
+/** The record of a build; the service reads the files and the failure. */
 export type Build = {
   readonly stamp: string;
   readonly files: readonly string[];
@@ -43,12 +43,12 @@ export type Build = {
   readonly failure?: string;
 };
 
-/** What the last build said. Throws if there was none. */
+/** The record of the last build. Throws if there was none. */
 export function readBuild(root: string): Build {
   return JSON.parse(readFileSync(join(root, BUILT, 'build.json'), 'utf8')) as Build;
 }
 
-/** Whether the sources with this stamp have been built, with success or without. */
+/** Whether the sources with this stamp have been built, successfully or not. */
 export function isBuilt(root: string, stamp: string): boolean {
   try {
     return readBuild(root).stamp === stamp;

@@ -1,4 +1,4 @@
-/** Text as it can stand in a cell of a table. */
+/** Text escaped for a cell of a table. */
 export function inCell(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 }

@@ -17,7 +17,7 @@ export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => str
 };
 
 /**
- * A guide with its generated sections as they would be now. Each stands between `<!-- generated: name -->` and
+ * A guide with its generated sections updated. Each lies between `<!-- generated: name -->` and
  * `<!-- end of generated: name -->`; throws when a marker is missing.
  */
 export function withSections(file: string, guide: string): string {

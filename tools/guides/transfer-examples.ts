@@ -15,7 +15,7 @@ export const NOW = Date.UTC(2026, 0, 30, 12);
 /** What the examples move, in minor units. */
 export const AMOUNT = 100n;
 
-/** Accounts that have enough and room for more; their ids are what the tables call them. */
+/** Accounts with enough money and room for more; their ids are their names in the tables. */
 export const ACCOUNTS: readonly Account[] = [
   account('funding', 'funding'),
   account('card', 'card'),
@@ -68,7 +68,7 @@ export const RULES: ProgramRules = {
   cardLimits: null,
 };
 
-/** What the rules see where nothing is wrong. */
+/** The view of a transfer that passes every check. */
 export function view(changes: Partial<TransferView> = {}, accounts: readonly Account[] = ACCOUNTS): TransferView {
   return {
     programId: PROGRAM,
@@ -111,12 +111,12 @@ export function asked(type: TransferType, changes: Partial<TransferTerms> = {}):
   };
 }
 
-/** A moment so many days from now. */
+/** The time some days from now. */
 export function inDays(days: number): number {
   return NOW + days * DAY;
 }
 
-/** What an example comes to; one that the rules refuse is a mistake in the example. */
+/** The plan of an example; throws if the rules refuse it, which is a mistake in the example. */
 export function requirePlan<Plan extends TransferPlan>(decision: Plan | Refusal): Plan {
   if (decision instanceof Refusal) throw decision;
   return decision;

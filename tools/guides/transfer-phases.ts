@@ -8,32 +8,32 @@ import { ACCOUNTS, AMOUNT, accountsAfter, asked, inDays, requirePlan, view } fro
 
 const PART = 60n;
 
-/** How the tables call the amounts of the examples. */
+/** The names of the amounts in the tables. */
 const AMOUNT_NAMES: ReadonlyMap<bigint, string> = new Map([
   [AMOUNT, 'the amount'],
   [PART, 'the part'],
   [AMOUNT - PART, 'the rest'],
 ]);
 
-/** What a plan started from, and what it came to. */
-type Deed = { readonly plan: TransferPlan; readonly before: readonly Account[] };
+/** A plan, and the accounts before it. */
+type Step = { readonly plan: TransferPlan; readonly before: readonly Account[] };
 
-/** One phase in the life of a transfer, played with the rules of the service. */
-type Phase = { readonly name: string; readonly play: (type: TransferType) => Deed };
+/** One phase in the life of a transfer, run with the rules of the service. */
+type Phase = { readonly name: string; readonly play: (type: TransferType) => Step };
 
 const MANUAL = { capture: 'manual' } as const;
 const LATER = { scheduledFor: inDays(1) } as const;
 
-function create(type: TransferType, changes: Partial<TransferTerms> = {}): Deed {
+function create(type: TransferType, changes: Partial<TransferTerms> = {}): Step {
   return { plan: requirePlan(decideTransfer(asked(type, changes), view())), before: ACCOUNTS };
 }
 
-/** What is done with a transfer afterwards, on the books as its creation left them. */
+/** A later step of a transfer, on the accounts as its creation left them. */
 function afterwards(
-  { plan: { transfer, hold, ...plan } }: Deed,
+  { plan: { transfer, hold, ...plan } }: Step,
   days: number,
   decide: (existing: Existing, view: ReturnType<typeof viewOf>) => ReturnType<typeof decideCancel>,
-): Deed {
+): Step {
   const before = accountsAfter({ transfer, hold, ...plan });
   const seen = viewOf(before, days);
   return { plan: requirePlan(decide({ transfer, hold: hold ?? undefined }, seen)), before };
@@ -84,7 +84,7 @@ const PHASES: readonly Phase[] = [
   { name: 'reverse, a part', play: (type) => afterwards(create(type), 1, reversalOf(PART)) },
 ];
 
-/** What each phase of a transfer of a type does to the books, as rows of a table. */
+/** The effects of each phase of a transfer of a type on the ledger, as rows of a table. */
 export function phaseRows(type: TransferType): readonly (readonly string[])[] {
   return PHASES.map(({ name, play }) => {
     const { plan, before } = play(type);

@@ -55,7 +55,7 @@ const LIMITED: readonly Limits[] = [
   BOTH_WAYS({ daily_amount: 99n }),
 ];
 
-/** Views in which something is wrong; between them every check has something to find. */
+/** Views with a problem; together they make every check fail. */
 const TROUBLES: readonly (readonly [TransferTerms, TransferView])[] = TRANSFER_TYPES.flatMap((type) => {
   const plain = terms(type, { currency: 'EUR', reference: 'invoice 1' });
   const wrong = [

@@ -1,4 +1,4 @@
-// Builds sdk/dist, of which the package of the SDK consists: node tools/run.mjs tools/packages/build-sdk.ts, which
+// Builds sdk/dist, the content of the package of the SDK: node tools/run.mjs tools/packages/build-sdk.ts, which
 // `npm pack` in sdk/ does.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,9 +27,9 @@ function nameDeclarations(): void {
 }
 
 try {
-  // An editor shows the comments of the declarations; in the code they would be half of what is shipped.
+  // Editors show the comments of the declarations; in the code they would be half of the package.
   compile('--removeComments');
-  // What is marked as internal has types that TypeScript before 5.7 does not understand.
+  // Declarations marked as internal have types that TypeScript before 5.7 does not understand.
   compile('--declaration', '--emitDeclarationOnly', '--stripInternal');
   nameDeclarations();
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));

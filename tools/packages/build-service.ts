@@ -9,7 +9,7 @@ import { readManifest } from '../supply-chain/packages.ts';
 import { bundlePrograms } from './bundle.ts';
 import { noticesFor } from './notices.ts';
 
-/** Files that are not bundled and that the service reads, or a reader of its messages: they are copied. */
+/** Files that are copied instead of bundled: the service or people read them. */
 const COPIED = [
   'installation.mjs',
   'server/store/migrations/*.sql',
@@ -35,7 +35,7 @@ function copy(path: string): void {
   cpSync(join(root, path), join(draft, path), { recursive: true });
 }
 
-/** What the code reads of the package: its version, and that its files are modules. */
+/** The manifest of the bundle: the version, and that its files are modules. */
 function writeManifest(): void {
   const { name, version } = readManifest(root);
   writeFileSync(join(draft, 'package.json'), `${JSON.stringify({ name, version, type: 'module' }, null, 2)}\n`);

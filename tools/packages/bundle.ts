@@ -9,9 +9,9 @@ import { packagesAmong } from '../supply-chain/packages.ts';
 // Tested by: `test/packages/service-contents.test.ts`, `service-load.test.ts`, `service-host.test.ts`
 
 /**
- * What has a process or a thread of its own, by its folder; in the package it has the same place. Somebody waits for the
- * command line whenever it runs, and each file that it loads takes some 2 ms: so it shares none with the service, and what it shares
- * with its own parts that are loaded on demand is one file.
+ * The programs with a process or thread of their own, by folder; in the package they have the same paths. Each file that
+ * the command line loads delays it by about 2 ms, so it shares none with the service, and a single one with its parts that
+ * are loaded on demand.
  */
 const PROGRAMS = {
   cli: {
@@ -25,15 +25,14 @@ const PROGRAMS = {
 };
 
 /**
- * What stays outside: the file whose place is the root, and the native client of pg, which pg loads only for those who ask for
- * it, as we do not.
+ * Not bundled: the file that must stay at the root, and the native client of pg, which is not used.
  */
 const EXTERNAL = [/\/installation\.mjs$/, 'pg-native'];
 
 /**
  * Bundles the programs with the packages that they import; returns the paths of these packages in the clone. What is loaded
- * on demand becomes a file of its own. Nothing is minified: the stack of an error names functions and lines that somebody
- * can read, and the tarball would be a sixth smaller.
+ * on demand becomes a file of its own. Nothing is minified, so that stack traces stay readable; the tarball would be only a
+ * sixth smaller.
  */
 export async function bundlePrograms(target: string): Promise<readonly string[]> {
   const modules: string[] = [];
@@ -51,7 +50,7 @@ async function bundleFolder(folder: keyof typeof PROGRAMS, target: string): Prom
     platform: 'node',
     tsconfig: join(root, 'tsconfig.json'),
     onLog: (level, log) => {
-      // What it warns of would fail only when it is needed.
+      // The causes of warnings would otherwise fail only at run time.
       if (level === 'warn') throw new Error(`The service cannot be bundled: ${log.message}`);
     },
   });

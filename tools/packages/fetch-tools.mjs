@@ -1,6 +1,6 @@
-// What the tests of the packages run with, there and current: earlier versions of Node and of TypeScript, as users have
-// them. `npm test` calls it, and `node tools/packages/fetch-tools.mjs` does by hand. They have a lockfile of their own,
-// so that `npm start` never downloads them. Plain JavaScript, as install.mjs is.
+// Installs or updates the earlier versions of Node and TypeScript for the tests of the packages: `npm test` calls it, or by
+// hand `node tools/packages/fetch-tools.mjs`. They have a lockfile of their own, so that `npm start` never downloads them.
+// Plain JavaScript, like install.mjs.
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SetupProblem } from '../../cli/service-node.mjs';

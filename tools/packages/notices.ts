@@ -4,13 +4,13 @@ import { root } from '../command.ts';
 import { readManifest } from '../supply-chain/packages.ts';
 
 /**
- * Packages whose licence, that of MIT, is only linked in their Readme. Its text is the one that our own is under, with their
- * author. To add one is a decision: look whether it really names no other.
+ * Packages under the MIT licence that only link to it in their Readme. Their notice is the text of our own licence, with
+ * their author. Before adding one, check that it really names no other licence.
  */
 const ONLY_LINKED: readonly string[] = ['abstract-logging'];
 
 /**
- * The texts that have to be passed on with packages in a bundle, each once, below the names of those that it belongs to.
+ * The licence texts that must be distributed with the packages in a bundle, each once, below the names of its packages.
  *
  * @throws {Error} if a package has no text of its licence
  */
@@ -26,7 +26,7 @@ export function noticesFor(packages: readonly string[]): string {
   return [opening, ...[...namesByText].map(([text, names]) => `${names.join('\n')}\n\n${text}\n`)].join('\n\n');
 }
 
-/** Files of a package that have to be passed on; else what its Readme says below the heading of the licence. */
+/** The licence files of a package; else the licence section of its Readme. */
 function textOf(folder: string): string {
   const names = readdirSync(folder).sort();
   const read = (name: string): string => readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n').trim();
@@ -37,7 +37,7 @@ function textOf(folder: string): string {
   if (/^Permission is hereby granted/m.test(section)) return section.trim();
   const { name, author } = readManifest(folder);
   if (ONLY_LINKED.includes(name)) return ownLicense().replace(/^Copyright .*$/m, `Copyright (c) ${author}`);
-  throw new Error(`${name} has no text of its licence, which must be passed on: see tools/packages/notices.ts.`);
+  throw new Error(`${name} has no licence text, which must be distributed with it: see tools/packages/notices.ts.`);
 }
 
 const ownLicense = (): string => readFileSync(join(root, 'LICENSE'), 'utf8').trim();

@@ -7,20 +7,20 @@ import { basename, delimiter, join, resolve, sep } from 'node:path';
 import { root } from '../command.ts';
 import { differences, sumOf } from './compare-tarballs.ts';
 
-/** What must not matter to the bytes: the two are made under different ones. (A umask of 077 would matter: npm keeps the modes.) */
-const CIRCUMSTANCES = [
+/** Two environments that must give the same bytes. (A umask of 077 would not: npm keeps the modes.) */
+const ENVIRONMENTS = [
   { folder: 'first', umask: '022', environment: { TZ: 'UTC', LC_ALL: 'C', LANG: 'C' } },
   { folder: 'second-with-a-longer-path', umask: '002', environment: { TZ: 'Asia/Kolkata', LC_ALL: 'C.UTF-8' } },
 ] as const;
 
-/** The machine's own Node and npm, as whoever makes a release by hand has them. */
+/** The machine's own Node and npm, as in a release by hand. */
 const path = (process.env.PATH ?? '')
   .split(delimiter)
   .filter((entry) => !entry.split(sep).includes('node_modules'))
   .join(delimiter);
 
 /** Runs `npm pack` in a fresh copy of the commit without node_modules; returns the folder with the tarballs. */
-function packFresh(commit: string, place: string, { umask, environment }: (typeof CIRCUMSTANCES)[number]): string {
+function packFresh(commit: string, place: string, { umask, environment }: (typeof ENVIRONMENTS)[number]): string {
   const [sources, made] = [join(place, 'sources'), join(place, 'made')];
   const run = (command: string, cwd: string): void => {
     const env = { HOME: process.env.HOME, PATH: path, ...environment };
@@ -39,7 +39,7 @@ function packFresh(commit: string, place: string, { umask, environment }: (typeo
 function release(folder: string, commit: string): number {
   const place = mkdtempSync(join(tmpdir(), 'transfer-service-release-'));
   try {
-    const [first = '', second = ''] = CIRCUMSTANCES.map((one) => packFresh(commit, join(place, one.folder), one));
+    const [first = '', second = ''] = ENVIRONMENTS.map((one) => packFresh(commit, join(place, one.folder), one));
     const files = readdirSync(first).sort();
     const found = files.flatMap((file) =>
       file.endsWith('.tgz')
@@ -66,7 +66,7 @@ function release(folder: string, commit: string): number {
 
 const [folder, reference = 'HEAD'] = process.argv.slice(2);
 if (folder === undefined) {
-  console.error('Say where the files go: npm run release -- <folder> [<commit>]');
+  console.error('Name the target folder: npm run release -- <folder> [<commit>]');
   process.exitCode = 2;
 } else {
   const commit = execFileSync('git', ['rev-parse', '--verify', `${reference}^{commit}`], {

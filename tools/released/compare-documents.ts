@@ -1,14 +1,14 @@
-// Whether an OpenAPI document only adds to the one that was released: what is gone, narrower in requests or wider in replies.
+// Finds what breaks callers of a released OpenAPI document: what is gone, narrower in requests or wider in replies.
 import type { Json, JsonObject } from '../../contract/openapi/json.ts';
 import { compareSchemas, type Direction, listOf, membersOf } from './compare-schemas.ts';
 
-// Invariant: Callers of the last release can go on: the interface only adds to it
+// Invariant: Callers of the last release keep working: the interface only adds to it
 // Kept by: `tools/released/`, which compares `contract/openapi.json` with `openapi.released.json`
 // Tested by: `test/rules/released-api.test.ts`
 
 type Documents = { readonly released: JsonObject; readonly current: JsonObject };
 
-/** What callers of the released interface would notice: a line for each incompatible change, empty if there is none. */
+/** The breaking changes for callers of the released interface, a line each. */
 export function findBreakingChanges(released: JsonObject, current: JsonObject): readonly string[] {
   const documents = { released, current };
   return Object.entries(membersOf(released.paths)).flatMap(([path, item]) =>
@@ -129,7 +129,7 @@ function compare(
   return [...new Set(problems)];
 }
 
-/** What a reference refers to, with what is written beside it; a value that is none, as it is. */
+/** A reference resolved, with the members beside it; any other value unchanged. */
 function resolved(value: Json | undefined, document: JsonObject): JsonObject {
   const { $ref, ...beside } = membersOf(value);
   if (typeof $ref !== 'string') return beside;
@@ -137,6 +137,6 @@ function resolved(value: Json | undefined, document: JsonObject): JsonObject {
     .slice(2)
     .split('/')
     .reduce<Json | undefined>((inner, name) => membersOf(inner)[name], document);
-  if (target === undefined) throw new Error(`${$ref} leads nowhere`);
+  if (target === undefined) throw new Error(`${$ref} does not exist`);
   return { ...resolved(target, document), ...beside };
 }

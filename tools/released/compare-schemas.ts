@@ -1,5 +1,5 @@
-// What a schema no longer takes or gives that it took or gave before. Only additions are compatible: whatever callers send
-// or read today, they can go on with.
+// Finds incompatible changes of schemas. Only additions are compatible: callers must be able to send and read everything
+// that they send and read today.
 import type { Json, JsonObject } from '../../contract/openapi/json.ts';
 
 /** Whether callers send what the schema describes, or read it. */
@@ -8,7 +8,7 @@ export type Direction = 'request' | 'reply';
 /** Resolves a reference of a document. */
 export type Resolve = (value: Json | undefined) => JsonObject;
 
-/** How far a comparison has come. */
+/** The state of a comparison. */
 type Comparison = {
   readonly direction: Direction;
   readonly released: Resolve;
@@ -48,7 +48,7 @@ function compareTypes(before: JsonObject, after: JsonObject, path: string, compa
 
 const asReference = (reference: Json | undefined): JsonObject => ({ $ref: reference });
 
-/** What could be sent must still fit one of the schemas; what is returned must fit one of those of before. */
+/** Earlier requests must still fit one of the schemas; replies must fit one of the earlier schemas. */
 function compareAlternatives(
   [before, after]: readonly [readonly JsonObject[], readonly JsonObject[]],
   path: string,
@@ -96,7 +96,7 @@ function compareTypeNames(
   return [`${path}: the type was ${was.join(' or ') || 'anything'} and is ${is.join(' or ') || 'anything'}`];
 }
 
-/** No value may go: callers send it, or wait for it. New ones may come; where nothing was listed, a list is narrower. */
+/** Values may be added, not removed: callers send or expect them. A list where there was none is narrower. */
 function compareValues(before: JsonObject, after: JsonObject, path: string): readonly string[] {
   const [was, is] = [valuesOf(before), valuesOf(after)];
   if (was === undefined) return is === undefined ? [] : [`${path}: only ${is.join(', ')} are left`];
@@ -120,7 +120,7 @@ function compareLimits(before: JsonObject, after: JsonObject, path: string, dire
   const formats = ['pattern', 'format'].filter((name) =>
     direction === 'request' ? after[name] !== undefined && after[name] !== before[name] : before[name] !== after[name],
   );
-  // What is read may become shorter or longer within its type.
+  // Values in replies may become shorter or longer within their type.
   const tighter =
     direction === 'reply'
       ? []
@@ -153,14 +153,14 @@ function compareFields(before: JsonObject, after: JsonObject, path: string, comp
   ];
 }
 
-/** Objects with any names: what their values may be. */
+/** The values of objects with arbitrary names. */
 function compareMaps(before: JsonObject, after: JsonObject, path: string, comparison: Comparison): readonly string[] {
   const [was, is] = [before.additionalProperties, after.additionalProperties];
   if (typeof was !== 'object' || typeof is !== 'object') return [];
   return compareSchemas(was, is, `${path}{}`, comparison);
 }
 
-/** A schema without references, and with its parts (allOf) together. */
+/** A schema with references resolved and its parts (allOf) merged. */
 function merged(value: Json | undefined, resolve: Resolve): JsonObject {
   const schema = resolve(value);
   const [only, ...others] = [...listOf(schema.anyOf), ...listOf(schema.oneOf)];
@@ -183,7 +183,7 @@ function alternativesOf(schema: JsonObject): readonly JsonObject[] {
   const alternatives = [...listOf(schema.anyOf), ...listOf(schema.oneOf)].map(membersOf);
   if (alternatives.length > 0) return alternatives;
   const types = typesOf(schema);
-  // A type or null is written in both ways.
+  // `T | null` can be written in both ways.
   if (types.length < 2 || !types.includes('null')) return [schema];
   return [{ ...schema, type: types.filter((type) => type !== 'null') }, { type: 'null' }];
 }

@@ -1,6 +1,6 @@
 import type { Recorded } from './record.ts';
 
-/** Differences that are one: the same part of the responses to one operation. */
+/** Differences of one kind: the same part of the responses to one operation. */
 export type Difference = { readonly kind: string; readonly count: number; readonly example: string };
 
 /** What differs between two recordings of the same requests, the most frequent first. */
@@ -26,8 +26,8 @@ export function compareRecordings(one: readonly Recorded[], other: readonly Reco
 type Found = readonly [kind: string, before: unknown, after: unknown];
 
 /**
- * Which placeholder of one recording is which of the other. Where a version shows one more id than the other, all later
- * numbers differ, and mean the same.
+ * Which placeholders of the two recordings correspond. If a version shows one more id than the other, the numbers of all
+ * later placeholders differ although they mean the same.
  */
 class Pairs {
   readonly #forth = new Map<string, string>();
@@ -52,7 +52,7 @@ class Pairs {
 const PLACEHOLDER = /<[a-z]+ \d+>/g;
 const kindOf = (placeholder: string): string => placeholder.split(' ')[0] ?? '';
 
-/** First the headers: the id of the request in them may stand in the body, too. */
+/** Headers first, because the request id in them may also be in the body. */
 function* differencesOf(before: Recorded, after: Recorded, same: Pairs): Generator<Found> {
   if (before.status !== after.status) yield [`status ${before.status} -> ${after.status}`, before.body, after.body];
   const [left, right] = [new Map(before.headers), new Map(after.headers)];

@@ -1,7 +1,7 @@
 // What a version of the service answers, recorded and compared:
 //   node tools/run.mjs tools/responses/main.ts record <file> [--tree <path to a clone>] [--seed 1] [--count 15000]
 //   node tools/run.mjs tools/responses/main.ts compare <file> <other file>
-// The requests are always those of this clone, so two versions are asked the same. A clone needs its own `npm ci`.
+// The requests are always those of this clone, so two versions get the same ones. A clone needs its own `npm ci`.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -34,7 +34,7 @@ if (mode === 'record' && file !== undefined) {
   console.log(`${total} differences of ${found.length} kinds`);
   if (total > 0) process.exitCode = 1;
 } else {
-  console.error('Say what to do: record <file>, or compare <file> <other file>');
+  console.error('Missing command: record <file>, or compare <file> <other file>');
   process.exitCode = 2;
 }
 

@@ -1,4 +1,4 @@
-/** What no two runs share, by what it is. The first group is what is replaced. */
+/** Values that differ from run to run, by kind. The first group is replaced. */
 const RANDOM: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['key', /\b(ts_[0-9A-Za-z]{10,}(?:_[0-9A-Za-z]+)*)/g],
   ['secret', /\b(whsec_[0-9A-Za-z+/=_-]+)/g],
@@ -10,23 +10,23 @@ const RANDOM: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['session', /(?<=console(?:-\d+)?=)([0-9A-Za-z_.-]{10,})/g],
 ];
 
-/** Moments; the beginning of a day, which requests name and limits have, is the same all day long. */
+/** Times, except the start of a day, which requests and limits contain and which is the same all day long. */
 const MOMENT = /\b\d{4}-\d\d-\d\dT(?!00:00:00(?:\.000)?Z)\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 const DATE_OF_HTTP = /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT/g;
 const NUMBERS_OF_A_RUN =
   /("(?:[a-z_]*(?:milliseconds|seconds|seconds_apart|bytes|process_id)|idle|in_use|p\d+)":)[\d.]+/g;
-/** The relay gives an event that the service writes by itself its place at any time. */
+/** The relay numbers the service's own events at any time. */
 const POSITION = /\bat position \d+\b/g;
 /** Keys of the transfers that requests need: `openNeeds` in test/fuzz/needs.ts. */
 const NEED = /\bneed-\d{13}-/g;
 
-/** Writes the random values of texts as what they are, numbered by kind in the order in which they appear. */
+/** Replaces random values by placeholders, numbered by kind in the order in which they appear. */
 export class Placeholders {
   readonly #known = new Map<string, string>();
   readonly #counts = new Map<string, number>();
   readonly #port: string;
 
-  /** `port` is that of the service, which stands in its URLs. */
+  /** `port` is that of the service, which its URLs contain. */
   constructor(port: number) {
     this.#port = `:${port}`;
   }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { TransferService } from '../../sdk/client.ts';
-import { type Call, partsOf, rowOf, type Things, thatAreMade, toRaw } from '../../test/fixtures/operations.ts';
+import { type Call, newThings, partsOf, rowOf, type Things, toRaw } from '../../test/fixtures/operations.ts';
 import { Conversation, type ReceivedResponse } from '../../test/fuzz/conversation.ts';
 import { newBatchOf, withNeeded } from '../../test/fuzz/generate.ts';
 import { openCards, openNeeds } from '../../test/fuzz/needs.ts';
@@ -51,29 +51,29 @@ export async function record({ main, seed, count }: Recording): Promise<readonly
   }
 }
 
-/** What goes on in the background afterwards, or changes the time or the database: after the generated requests. */
+/** Operations with background work, or that change the time or the database: they come after the generated requests. */
 const LAST = /webhook|resend|operator_event|erase_card_holder|clock|_database|session/;
 
-/** What shows things that are written after the response that they belong to. */
+/** Operations that show things that are written some time after a response. */
 const SHOWS_LATER = /webhook|event|error|timeline|search|request|status|overview|audit/;
 
-/** Ids of one millisecond are in any order, and lists are in the order of ids. */
+/** Lists are ordered by id, and ids of the same millisecond have no order. */
 const APART_MILLISECONDS = 2;
 
-/** The pause between two looks at what is written later. */
-const LOOK_MILLISECONDS = 60;
+/** The pause between two polls for what is written later. */
+const POLL_MILLISECONDS = 60;
 
-/** How often the newest event has to be the same until it is taken for the last one; the relay looks every 50 ms. */
+/** How many polls must find the same newest event until it counts as the last one; the relay runs every 50 ms. */
 const SAME_TIMES = 4;
 
 /**
- * Responses whose figures are of the moment: their fields are recorded, not the values. To the audit log refused keys are
- * added every now and then.
+ * Responses with current figures: their fields are recorded, not the values. Refused keys are added to the audit log every
+ * now and then.
  */
 const OF_THE_MOMENT =
   /^(?:get_status|get_overview|preview_switch|verify_audit|list_audit_entries|health|replay_|\w*webhook)/;
 
-/** The same of bytes gone wrong, of which nobody knows which operation they ask for: by what stands in them. */
+/** The same for malformed bytes, whose operation is unknown: recognized by their content. */
 const BYTES_OF_THE_MOMENT = /operator\/(?:status|overview|switch|audit)/;
 const BYTES_SHOW_LATER = /\/(?:error|event|search|request|timeline)/;
 
@@ -93,7 +93,7 @@ const PAGES = [
   ...['/health/live', '/health/ready', '/console', '/favicon.ico', '/api/v0.1/nothing', '/errors.json?q=closed'],
 ];
 
-/** The ways of {@link Recorder.operation} that can be answered with what is stored. */
+/** The variants of {@link Recorder.operation} that can be answered with a stored response. */
 const SUCCEEDS = /(?:as it is|under a key|from a browser)$/;
 
 class Recorder {
@@ -113,7 +113,7 @@ class Recorder {
       if (status >= 300) throw new Error(`${id} was answered ${status}: ${text}`);
       return fields;
     };
-    this.#things = thatAreMade(call, {
+    this.#things = newThings(call, {
       program: async () => DEMO_PROGRAM,
       event: async () => {
         await this.#settle();
@@ -139,7 +139,7 @@ class Recorder {
     }
   }
 
-  /** An operation as it is, under a key, under the key again, with other content under it, and in wrong ways. */
+  /** An operation unchanged, with a key, with the key again, with other content and the same key, and with mistakes. */
   async operation(id: OperationId): Promise<void> {
     const made = async (): Promise<RawRequest> => {
       const raw = toRaw(id, await partsOf(id, this.#things));
@@ -149,7 +149,7 @@ class Recorder {
     const key = { 'Idempotency-Key': `recorded ${id}` };
     const { method } = OPERATIONS[id];
     await send('as it is', await made());
-    // A second one is refused for as long as the first one runs.
+    // A second request is refused while the first one runs.
     if (/^replay_/.test(id)) return;
     if (method !== 'GET') {
       const raw = await made();
@@ -175,7 +175,7 @@ class Recorder {
     await send('from a browser', { ...raw, headers: { ...raw.headers, Accept: 'text/html' } });
   }
 
-  /** Generated requests, until so many responses are there. */
+  /** Sends generated requests, until there are enough responses. */
   async generated(seed: number, count: number): Promise<void> {
     await openCards(this.#client);
     const provide = await openNeeds(this.#client, () => undefined);
@@ -202,7 +202,7 @@ class Recorder {
     }
   }
 
-  /** A program has at most 20, and what they send would be written into the ledger at any time. */
+  /** A program has at most 20, and their deliveries would be written into the ledger at any time. */
   async deleteWebhooks(): Promise<void> {
     for (const { webhook_id } of await Array.fromAsync(this.#client.webhooks.listAll()))
       await this.#client.webhooks.delete(webhook_id);
@@ -211,8 +211,8 @@ class Recorder {
   }
 
   /**
-   * Waits until what was written after the responses so far is there: the error of a last request, which is stored after
-   * those before it, and the newest event. Gives the id of that request.
+   * Waits until everything about the responses so far is written: the error of a last request, which is stored after all
+   * earlier ones, and the newest event. Returns the id of that request.
    */
   async #settle(): Promise<string> {
     const { headers } = await sendRaw(this.#client.baseUrl, { method: 'GET', path: '/api/v0.1/core/card/none' });
@@ -226,7 +226,7 @@ class Recorder {
       const { position } = await this.#client.events.list({ limit: 1 });
       same = position === last ? same + 1 : 0;
       last = position;
-      await sleep(LOOK_MILLISECONDS);
+      await sleep(POLL_MILLISECONDS);
     }
     return requestId;
   }
@@ -270,7 +270,7 @@ class Recorder {
       operation,
       status,
       headers,
-      // Texts for people are changed all the time; what is compared is that they are there.
+      // Texts for people change all the time; only their presence is compared.
       body:
         isHtml && status < 400
           ? '<html>'
@@ -292,7 +292,7 @@ class Recorder {
   }
 }
 
-/** Which transfers are looked at for a likely duplicate depends on the time between them. */
+/** Which transfers are likely duplicates depends on the time between them. */
 function withoutDuplicates(body: string): string {
   return body.replace(/(?<="likely_duplicates":)\[.*\](?=[,}])/s, '"<of the moment>"');
 }

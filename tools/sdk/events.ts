@@ -49,7 +49,7 @@ function ofOneType(): string {
   return `${comment('An event of one type')}export type EventOf<Type extends EventType> = ${fields};\n`;
 }
 
-/** Any event: one that every program has under a position of its own has none here. */
+/** Any event. One for every program has a position in each, and so none here. */
 function inspected(): string {
   const { position = {}, number = {} } = shapeOf(InspectedEventRecord).properties ?? {};
   const places = objectType({ properties: { position, number }, required: ['position', 'number'] });

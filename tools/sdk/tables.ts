@@ -1,4 +1,4 @@
-// The SDK's tables of operations and errors, as text: written out as objects they would be half of the package.
+// The SDK's tables of operations and errors, as text: as objects they would be half of the package.
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId } from '../../contract/operations.ts';

@@ -18,7 +18,7 @@ export type Component = {
   )[];
   readonly purl: string;
   readonly properties?: readonly { readonly name: string; readonly value: string }[];
-  /** What it brings along. */
+  /** The programs inside of it. */
   readonly components?: readonly Component[];
 };
 
@@ -33,12 +33,12 @@ export type BillOfMaterials = {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 };
 
-/** Scopes of CycloneDX, what is needed most first. */
+/** Scopes of CycloneDX, the most needed first. */
 const NEED: readonly Component['scope'][] = ['required', 'optional', 'excluded'];
 
 /**
- * The bill of materials that a manifest and its lockfile come to, with the packages that run in production. The same files
- * give the same document, to the last byte: it names no time, and its serial number is made of its content.
+ * The bill of materials of a manifest and its lockfile, with the packages that run in production. The same files always give
+ * the same bytes: it contains no time, and its serial number is derived from its content.
  */
 export function billOfMaterials(manifest: Manifest, lockfile: Lockfile, running: ReadonlySet<string>): BillOfMaterials {
   const packages = packagesOf(lockfile);
@@ -46,7 +46,7 @@ export function billOfMaterials(manifest: Manifest, lockfile: Lockfile, running:
   for (const [path, name, locked] of packages) {
     const component = componentOf(name, locked, running.has(path));
     const other = components.get(component['bom-ref']);
-    // The same version in two places counts as what is needed most.
+    // The same version in two places gets the scope that is needed most.
     if (other === undefined || NEED.indexOf(component.scope) < NEED.indexOf(other.scope)) {
       components.set(component['bom-ref'], component);
     }
@@ -101,7 +101,7 @@ function componentOf(fullName: string, locked: LockedPackage, isRunning: boolean
   };
 }
 
-/** What lies inside a package has no hash of its own: that of the package covers it. */
+/** A program inside a package has no hash of its own: that of the package covers it. */
 function bundledComponent(program: BundledProgram, inside: string, scope: Component['scope']): Component {
   const { type, name, version, license } = program;
   const known = version === undefined ? {} : { version };
@@ -129,7 +129,7 @@ function needed(lockfile: Lockfile, path: string): readonly string[] {
   });
 }
 
-/** A UUID (version 8: of the maker's own making) out of the content. */
+/** A UUID (version 8, custom) derived from the content. */
 function serialNumberOf(content: object): string {
   const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex');
   const parts = [hash.slice(0, 8), hash.slice(8, 12), `8${hash.slice(13, 16)}`, `8${hash.slice(17, 20)}`];

@@ -1,4 +1,4 @@
-/** A program or library that a package brings along as a binary, and that no entry of the lockfile names. */
+/** A program or library inside a package as a binary, without an entry in the lockfile. */
 export type BundledProgram = {
   readonly name: string;
   /** Undefined where the files do not say. */
@@ -6,7 +6,7 @@ export type BundledProgram = {
   /** An SPDX expression. */
   readonly license: string;
   readonly type: 'application' | 'library' | 'platform';
-  /** What the names of its files begin with, counted from `native/`, or from the package itself. */
+  /** The prefixes of its files' paths, relative to `native/` or to the package. */
   readonly files: readonly string[];
 };
 
@@ -14,7 +14,7 @@ const NODE: readonly BundledProgram[] = [
   { name: 'node', version: '24.21.0', license: 'MIT', type: 'platform', files: ['bin/node'] },
 ];
 
-/** What Ubuntu 18.04 had, on which these builds are made. The versions stand in the files; `npm test` compares. */
+/** The libraries of Ubuntu 18.04, on which these builds are made. `npm test` compares the versions with the files. */
 const POSTGRESQL_ON_LINUX: readonly BundledProgram[] = [
   {
     name: 'postgresql',
@@ -38,7 +38,7 @@ const POSTGRESQL_ON_LINUX: readonly BundledProgram[] = [
   { name: 'zlib', version: '1.2.11', license: 'Zlib', type: 'library', files: ['lib/libz.'] },
 ];
 
-/** What the installer of EDB for macOS has. Checked by hand: no test of Linux installs it. */
+/** The contents of EDB's installer for macOS. Checked by hand, because no test on Linux installs it. */
 const POSTGRESQL_ON_MACOS: readonly BundledProgram[] = [
   {
     name: 'postgresql',

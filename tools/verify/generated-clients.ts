@@ -17,7 +17,7 @@ import { ensureInstalled } from '../install.mjs';
 const folder = join(root, 'tools/verify/clients');
 const generated = join(folder, 'generated');
 
-/** The generators, and what makes one program of the attempts. */
+/** The generators, and the build of the program that tries their clients. */
 const STEPS: readonly (readonly string[])[] = [
   ['openapi-typescript', './generated/openapi.json', '-o', './generated/openapi-typescript.ts'],
   ['openapi-ts', '-i', './generated/openapi.json', '-o', './generated/hey-api', '-c', '@hey-api/client-fetch'],
@@ -73,9 +73,9 @@ type Item = {
 type Pair = { readonly key: string; readonly value: string; readonly disabled?: boolean };
 
 /**
- * Sends every request of the collection, with the ids of what is there in the place of the example ids, as the user of a
- * collection does. Each must succeed, or be refused for a reason that the rules of the operation give: what is refused as
- * not readable, not found as a route, or as a failure, would be a mistake of the document.
+ * Sends every request of the collection with existing ids in place of the example ids, as its user does. Each must succeed
+ * or be refused by a rule of its operation: an unreadable request, an unknown route or a failure would be a mistake in the
+ * document.
  */
 async function sendCollection(url: string): Promise<void> {
   const text = readFileSync(join(generated, 'collection.json'), 'utf8');
@@ -86,7 +86,7 @@ async function sendCollection(url: string): Promise<void> {
   if (requests.length < OPERATION_IDS.length) throw new Error(`the collection has only ${requests.length} requests`);
   const counts = { succeeded: 0, refused: 0 };
   const problems: string[] = [];
-  // What stops the database, or the transfers, comes last.
+  // Requests that stop the database or the transfers come last.
   const last = /sandbox\/database|operator\/switch/;
   for (const item of requests.toSorted(
     (left, right) => Number(last.test(pathOf(left))) - Number(last.test(pathOf(right))),
@@ -145,7 +145,7 @@ function isSent(pairs: readonly Pair[] = []): readonly Pair[] {
   return pairs.filter(({ disabled }) => disabled !== true);
 }
 
-/** Ids of what an operation can work on, made for it. */
+/** Ids of things made for an operation. */
 async function idsFor(url: string, id: OperationId | undefined): Promise<Readonly<Record<string, string>>> {
   if (id === undefined) return {};
   const post = async (path: string, body: object): Promise<Readonly<Record<string, string>>> => {

@@ -1,9 +1,9 @@
 import { INCOMPLETE } from '../command.ts';
 
-/** Says what cannot be checked on this machine and what would have to be installed; `npm run verify` counts it as skipped. */
+/** Reports what cannot be checked on this machine and what to install for it; `npm run verify` counts it as skipped. */
 export function reportMissing(sentence: string): void {
   console.log(`${MISSING}${sentence}`);
-  // What has failed stays a failure.
+  // An earlier failure stays one.
   process.exitCode ||= INCOMPLETE;
 }
 

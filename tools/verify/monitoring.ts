@@ -19,7 +19,7 @@ const MAX_MILLISECONDS = 300_000;
 
 const LOOK_MILLISECONDS = 1_000;
 
-/** What Grafana would put in for the variables of the dashboard. */
+/** Values for the dashboard's variables, which Grafana would fill in. */
 const VARIABLES = { $__rate_interval: '30s', $job: 'transfer-service' } as const;
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -74,7 +74,7 @@ async function hasData(url: string, expression: string): Promise<boolean> {
   return body.data.result.some(({ value }) => value[1] !== 'NaN');
 }
 
-/** A service on the embedded server with backups and a webhook, and something to do. Gives the address of its page. */
+/** Starts a service under load on the embedded server, with backups and a webhook; returns the URL of its metrics. */
 async function startEmbedded(): Promise<string> {
   const { startService, temporaryDirectory } = await import('../../test/harness/process.ts');
   const directory = await temporaryDirectory();
@@ -182,7 +182,7 @@ async function startPrometheus(targets: readonly string[]): Promise<string> {
   return url;
 }
 
-/** Prometheus takes no port 0 that it would tell. */
+/** Prometheus does not report which port it got for port 0. */
 async function findFreePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

@@ -1,4 +1,4 @@
-// Tries the recipes of ops/proxies/ in front of a service in live mode, with a certificate made for it, on loopback. Part of
+// Tests the recipes of ops/proxies/ in front of a service in live mode, with a test certificate, on loopback. Part of
 // `npm run verify`.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What must hold with each proxy of ops/proxies/ in front of a service in live mode.
+// Checks for each proxy of ops/proxies/ in front of a service in live mode.
 import assert from 'node:assert/strict';
 import { type Ask, ask, type Connection, type Relay, type Reply, readUntil } from './proxy-clients.ts';
 import type { RunningProxy } from './proxy-programs.ts';
@@ -8,13 +8,13 @@ const EVENTS = '/api/v0.1/core/event';
 const SESSION = '/api/v0.1/console/session';
 const AUDIT = '/api/v0.1/operator/audit';
 
-/** Averaged over ten seconds: enough for the checks, and soon used up by guesses of one address. */
+/** Averaged over ten seconds: enough for the checks, and soon used up by wrong keys from one address. */
 export const REQUESTS_PER_SECOND = 100;
 
-/** What an invalid key costs, in requests. */
+/** An invalid key counts as this many requests. */
 const COST_OF_REFUSED_KEY = 10;
 
-/** An event of a proxy that holds it back arrives with the next comment, seconds later. */
+/** A buffering proxy delivers an event only with the next comment, seconds later. */
 const MAX_EVENT_MILLISECONDS = 1_000;
 
 /** A delayed acknowledgement, which TCP_NODELAY prevents, takes 40. */
@@ -31,7 +31,7 @@ export type Trial = {
   readonly http2: Connection;
 };
 
-/** In the order in which they run: the last one cuts the proxy off. */
+/** In the order in which they run: the last one disconnects the proxy. */
 export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>> = {
   'a transfer with a key over HTTP/2 and HTTP/1.1': async ({ proxy, service, http2 }) => {
     for (const send of [http2.ask, (sent: Ask) => ask(proxy.tlsPort, sent)]) {
@@ -56,7 +56,7 @@ export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>
     service,
   }) => {
     const sent = { ...transfer(service), body: JSON.stringify({ description: 'x'.repeat(6_000_000) }) };
-    // Often, because a refusal that arrives while the body is sent could get lost.
+    // Several times, because a refusal that arrives while the body is sent could get lost.
     for (let count = 0; count < 20; count += 1) {
       const reply = await ask(proxy.tlsPort, sent);
       // A proxy that passes a body on while it arrives lets the service refuse it.
@@ -105,7 +105,7 @@ function transfer({ programKey }: LiveService): Ask & { readonly headers: Readon
   return { method: 'POST', path: TRANSFER, headers: bearer(programKey), body: '{"amount":100,"card_id":"card_1"}' };
 }
 
-/** Responses of the service that are refusals, and the headers that say more about them. */
+/** Refusals of the service, and the headers about them. */
 async function checkErrorRecords({ proxy, service, http2 }: Trial): Promise<string> {
   const sent: readonly Ask[] = [
     { ...transfer(service), body: '{"card_id":"card_1"}' },
@@ -170,7 +170,7 @@ function streamOf({ programKey }: LiveService, after: number): Ask {
   return { path: `${EVENTS}?after=${after}`, headers: { ...bearer(programKey), accept: 'text/event-stream' } };
 }
 
-/** The position after which there is nothing yet. */
+/** The position of the newest event. */
 async function lastPosition(http2: Connection, { programKey }: LiveService): Promise<number> {
   let after = 0;
   for (;;) {

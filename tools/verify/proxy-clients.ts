@@ -1,4 +1,4 @@
-// What the verification of the proxies sends and sees: a caller over TLS, and a relay between a proxy and the service.
+// A client over TLS, and a relay between a proxy and the service, for the verification of the proxies.
 import { once } from 'node:events';
 import { request as requestInClear } from 'node:http';
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
@@ -50,12 +50,12 @@ export function ask(port: number, { method = 'GET', path, headers, body, from }:
 /** A connection of HTTP/2 to a proxy. */
 export type Connection = {
   readonly ask: (ask: Ask) => Promise<Reply>;
-  /** Opens a stream, and gives what arrives as it arrives. */
+  /** Opens a stream, and returns its data as it arrives. */
   readonly open: (ask: Ask) => Readable;
   readonly close: () => void;
 };
 
-/** Connects over TLS, and insists on HTTP/2. */
+/** Connects over TLS with HTTP/2 only. */
 export async function connectOverHttp2(port: number): Promise<Connection> {
   const session = connectHttp2(`https://127.0.0.1:${port}`, { servername: HOST_NAME, rejectUnauthorized: false });
   await once(session, 'connect');
@@ -74,7 +74,7 @@ export async function connectOverHttp2(port: number): Promise<Connection> {
   return { ask: askOver, open, close: () => session.destroy() };
 }
 
-/** What a stream says until the text contains something. */
+/** Reads a stream until its text meets a condition. */
 export async function readUntil(stream: Readable, isThere: (text: string) => boolean): Promise<string> {
   let text = '';
   for await (const chunk of stream.iterator({ destroyOnReturn: false })) {

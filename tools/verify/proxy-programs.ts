@@ -1,4 +1,4 @@
-// Starts Caddy and nginx with the recipes of ops/proxies/ on free ports of loopback, and a certificate made for it.
+// Starts Caddy and nginx with the recipes of ops/proxies/ on free ports of loopback, with a test certificate.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -80,7 +80,7 @@ async function startNginx(directory: string, servicePort: number): Promise<Runni
   return running(spawn('nginx', words, { stdio: ['ignore', 'ignore', 'pipe'] }), tlsPort, clearPort);
 }
 
-/** A recipe with the values of this machine. Whatever else is in it is tried as it is. */
+/** A recipe with the values of this machine and no other change. */
 function recipeWith(path: string, values: readonly (readonly [RegExp, string])[]): string {
   return values.reduce(
     (text, [pattern, value]) => {
@@ -120,7 +120,7 @@ async function accepts(port: number): Promise<boolean> {
   }
 }
 
-/** Neither program takes port 0 and tells which one it got. */
+/** Neither program can report which port it got for port 0. */
 async function findFreePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');

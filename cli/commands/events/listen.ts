@@ -22,7 +22,7 @@ Environment:
 
 /** Waits before the second, the third and the last attempt. */
 const WAITS_MILLISECONDS = [500, 1000, 2000];
-/** A developer who starts the program again should not wait for it. */
+/** Short, so that events arrive soon after a developer has restarted the program. */
 const UNREACHABLE_WAIT_MILLISECONDS = 500;
 
 /** Adds `events listen`. */
@@ -43,7 +43,7 @@ export function addListen(events: Command, context: CommandContext): void {
     run: async (session, { forwardTo, secret = session.environment.webhookSecret, ...options }) => {
       const target = readTarget(forwardTo);
       const signingSecret = secret ?? newWebhookSecret();
-      // A secret that is not valid is reported now, and not with the first event.
+      // An invalid secret is reported now, not with the first event.
       await readSecret(signingSecret);
       session.writeError(`Forwarding to ${printable(target)}\n`);
       if (secret === undefined) session.writeError(`Webhook secret: ${signingSecret}\n`);
@@ -72,7 +72,7 @@ function forwarder(session: Session, target: string, secret: string) {
     }
     if ((await tryOnce()).problem === undefined) return;
     const attempts = WAITS_MILLISECONDS.length + 1;
-    warn(`skipped after ${attempts} attempts; to begin again with it: --after ${event.position - 1}`);
+    warn(`skipped after ${attempts} attempts; to send it again: --after ${event.position - 1}`);
   };
 }
 

@@ -7,7 +7,7 @@ import type { CommandContext } from '../../session.ts';
 
 const NOTES = `
 After a lost connection or a restart of the service it continues where it was,
-without missing or repeating an event. Ctrl-C ends it.`;
+without missing or repeating an event. Press Ctrl-C to stop.`;
 
 /** Adds `events tail`. */
 export function addTail(events: Command, context: CommandContext): void {

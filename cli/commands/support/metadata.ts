@@ -18,7 +18,7 @@ export const METADATA_FILTER = {
   read: readOnlyPair,
 } as const;
 
-/** How the metadata of something is changed. */
+/** A change of metadata. */
 export type MetadataChange = {
   readonly metadata?: Pairs;
   readonly removed?: Readonly<Record<string, null>>;

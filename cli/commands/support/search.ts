@@ -17,7 +17,7 @@ export const addSearch: AddCommands = (program, context) =>
     description: 'find anything in all card programs; for operators',
     options: {
       // --program filters only if it is typed, as in errors search.
-      program_id: { flag: '--program <program_id>', help: 'look only into this card program' },
+      program_id: { flag: '--program <program_id>', help: 'search only this card program' },
       ...TIME_OPTIONS,
     },
     notes: NOTES,
@@ -41,6 +41,6 @@ function describe({ data, complete }: SearchResults, command: string, width: num
   return [
     results,
     more.length === 0 ? '' : `There are more of: ${more.join(', ')}\n`,
-    complete ? '' : 'There are more card programs than one search looks into: add --program\n',
+    complete ? '' : 'There are more card programs than one search covers: add --program\n',
   ].join('');
 }

@@ -74,7 +74,7 @@ function addResend(webhooks: Command, context: CommandContext): void {
   addCommand<ResendEventBody & Reach & WaitOption & KeyOption>(webhooks, context, {
     name: 'resend <webhook_id>',
     argument: WEBHOOK_ID,
-    description: 'send one event again, whatever became of it, and print the response',
+    description: 'send one event again, even if it was delivered, and print the response',
     options: {
       event_id: { flag: '--event <event_id>', help: 'the event, evt_...', required: true },
       ...WAIT_OPTION,
@@ -97,7 +97,7 @@ type Wanted = {
   readonly queued: WithResponse<QueuedDelivery>;
   readonly operator: boolean | undefined;
   readonly waitSeconds: number;
-  /** Attempts of before. */
+  /** Earlier attempts. */
   readonly known: readonly AttemptRecord[];
 };
 
@@ -113,7 +113,7 @@ async function showResult(session: Session, wanted: Wanted): Promise<void> {
   showChanged(session, queued);
   if (waitSeconds === 0) return;
   const later = commandsAbout(session, queued, operator)('attempts', `--event ${queued.event_id}`);
-  session.writeError(`There is no result after ${waitSeconds} s. Look again later:\n  ${later}\n`);
+  session.writeError(`There is no result after ${waitSeconds} s. Check again later:\n  ${later}\n`);
   session.exitWith(EXIT_CODES.serviceFault);
 }
 
@@ -125,7 +125,7 @@ async function waitForAttempt(
   { queued, operator, waitSeconds, known }: Wanted,
 ): Promise<AttemptRecord | undefined> {
   const { webhook_id, event_id, response } = queued;
-  // What an idempotency key has queued earlier can have been sent.
+  // With a repeated idempotency key it may have been sent already.
   const earlier = new Set(response.replayed ? [] : known.map(({ attempt_id }) => attempt_id));
   const end = performance.now() + waitSeconds * 1000;
   for (

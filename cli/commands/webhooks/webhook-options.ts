@@ -12,7 +12,7 @@ export type Reach = { readonly operator?: boolean };
 
 /** `--operator`. */
 export const REACH_OPTION: OptionsFor<Reach> = {
-  operator: { flag: '--operator', help: 'as an operator: any webhook, whatever its card program' },
+  operator: { flag: '--operator', help: 'as an operator: webhooks of any card program' },
 };
 
 /** The operations on webhooks of the card program, or those of operators on any webhook. */

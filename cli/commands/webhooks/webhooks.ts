@@ -71,7 +71,7 @@ const SETTINGS: OptionsFor<Settings> = {
   },
   concurrency: {
     flag: '--concurrency <number>',
-    help: 'how many events can be on their way at once, 1 to 100 (default: 10)',
+    help: 'maximum number of events sent at once, 1 to 100 (default: 10)',
     read: readCount,
   },
   rate: { flag: '--rate <number>', help: 'maximum number of requests per second', read: readCount },
@@ -184,7 +184,7 @@ function addRead(webhooks: Command, context: CommandContext): void {
     name: 'show <webhook_id>',
     alias: 'get',
     argument: WEBHOOK_ID,
-    description: 'show a webhook, how far it has come, and what to do if it fails',
+    description: 'show a webhook, its progress, and what to do if it fails',
     options: REACH_OPTION,
     run: async (session, { operator }, id) => {
       const webhook = await webhooksOf(session, operator).get(id);

@@ -11,12 +11,12 @@ type ChartParts = {
   /** Seconds since 1970, one for each value of each series, ascending. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
-  /** How a value is written; by default as a count. */
+  /** Formats a value; by default as a count. */
   readonly format?: (value: number) => string;
   readonly height?: number;
 };
 
-/** Points only where a value has no neighbour: a line does not show it. */
+/** Draws points only for values without a neighbour, which a line cannot show. */
 const ALONE: uPlot.Series.Points = {
   show: true,
   size: 5,
@@ -54,7 +54,7 @@ export function LineChart({ title, times, series, format = formatCount, height =
   );
 }
 
-/** Bars over time, one series upon the other. */
+/** Stacked bars over time. */
 export function BarChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
   const data = useMemo(() => stacked(times, series), [times, series]);
   const [cursor, setCursor] = useState<number | undefined>(undefined);
@@ -67,7 +67,7 @@ export function BarChart({ title, times, series, format = formatCount, height = 
       axes: axesOf(within, format),
       series: [
         {},
-        // The sums of all come first, so that the lower ones are drawn over them.
+        // The highest sums are drawn first, and the lower ones over them.
         ...series.toReversed().map(({ tone }) => ({
           stroke: colorOf(within, tone),
           fill: colorOf(within, tone),
@@ -99,7 +99,7 @@ function withHalfABar({ data: [times] }: uPlot, first: number, last: number): [n
   return [first - half, last + half];
 }
 
-/** The sums of the series up to each one, the last first. */
+/** The cumulative sums of the series, the last series first. */
 function stacked(times: readonly number[], series: readonly Series[]): uPlot.AlignedData {
   const sums: number[] = times.map(() => 0);
   const rows = series.map(({ values }) => {
@@ -112,7 +112,7 @@ function stacked(times: readonly number[], series: readonly Series[]): uPlot.Ali
 /** The most rows of the table below a chart. */
 const MAX_TABLE_ROWS = 60;
 
-/** What scrolls has to be reached by Tab, or it cannot be scrolled by keyboard. */
+/** Makes a scrolling element focusable: otherwise the keyboard cannot scroll it. */
 const scrolling = (label: string) => ({ role: 'region', 'aria-label': label, tabIndex: 0 }) as const;
 
 /** What all charts have: the caption, the legend with the values under the pointer, and the numbers as a table. */
@@ -130,7 +130,7 @@ function ChartFigure({
   readonly children: ComponentChildren;
 }) {
   const shown = at !== undefined && at < times.length ? at : times.length - 1;
-  // Where nothing was measured there is nothing to write.
+  // Empty where nothing was measured.
   const textOf = (value: number | null | undefined) => (value === null || value === undefined ? '' : format(value));
   const moment = (seconds: number | undefined) =>
     seconds === undefined ? '' : formatMoment(new Date(seconds * 1000).toISOString());

@@ -12,7 +12,7 @@ export type Series = {
   readonly tone: SeriesTone;
 };
 
-/** The colour that CSS gives to a variable in the present theme: a canvas knows no variables. */
+/** The colour of a CSS variable in the current theme: a canvas cannot use variables. */
 export function colorOf(within: Element, tone: SeriesTone | 'line' | 'quiet'): string {
   const probe = document.createElement('span');
   probe.className = `tone-${tone}`;
@@ -22,20 +22,20 @@ export function colorOf(within: Element, tone: SeriesTone | 'line' | 'quiet'): s
   return color;
 }
 
-/** What a plot is drawn with. */
+/** The charting library. */
 export type Plotter = typeof uPlot;
 
 let plotter: Promise<Plotter> | undefined;
 
-/** Loads what draws charts, once: a screen shows its numbers before. */
+/** Loads the charting library once; screens show their numbers before that. */
 function loadPlotter(): Promise<Plotter> {
   plotter ??= import('uplot').then((loaded) => loaded.default);
   return plotter;
 }
 
 /**
- * Draws a plot into an element, again when its options change, the element gets another width, or the theme changes.
- * `hasFailed` where charts cannot be drawn: uPlot stops in browsers whose language is none that it knows.
+ * Draws a plot into an element, and redraws it when its options, the width of the element or the theme change.
+ * `hasFailed` where charts cannot be drawn: uPlot throws in browsers whose language it does not know.
  */
 export function usePlot(
   make: (within: HTMLElement, plotter: Plotter) => Omit<uPlot.Options, 'width' | 'height'>,
@@ -102,19 +102,19 @@ export function axesOf(within: Element, format: (value: number) => string): uPlo
       grid,
       ticks: { show: false },
       size: 52,
-      values: (_, values) => eachOnce(values.map(format)),
+      values: (_, values) => withoutRepeats(values.map(format)),
     },
   ];
 }
 
-/** Labels without those that say the same as the one before, as rounded ones of small numbers do. */
-function eachOnce(labels: readonly string[]): string[] {
+/** Labels without repetitions, which rounding causes for small numbers. */
+function withoutRepeats(labels: readonly string[]): string[] {
   return labels.map((label, at) => (label === labels[at - 1] ? '' : label));
 }
 
 const DAY_SECONDS = 86_400;
 
-/** The times below a chart: the clock, or the day where each is on another. */
+/** The labels of the time axis: the time, or the date where each is on another day. */
 function timesOf(splits: readonly number[]): string[] {
   const [first = 0, second = 0] = splits;
   const options: Intl.DateTimeFormatOptions =

@@ -24,11 +24,11 @@ export function Dialog({
   useEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
-    // The first field; where there is none, the button that changes nothing.
+    // Focus the first field, or else the button that changes nothing.
     const fields = shown?.querySelectorAll<HTMLElement>('.dialog-body :is(input, select, textarea)');
     (fields?.[0] ?? shown?.querySelector<HTMLElement>('.dialog-actions button:last-child'))?.focus();
     return () => {
-      // Its event comes later, and must not close another dialog that has taken its place.
+      // The close event is delayed, and must not close a dialog that was opened since.
       isGone.current = true;
       shown?.close();
     };

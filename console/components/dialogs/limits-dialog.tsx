@@ -14,7 +14,7 @@ import { ConfirmDialog } from './dialog.tsx';
 /** The directions of limits, as people say them. */
 export const DIRECTIONS = { in: 'Into cards', out: 'Out of cards' } as const;
 
-/** Changes limits. Only what was changed is sent, so that a change of somebody else stays. */
+/** Changes limits. Only what was changed is sent, so that changes by others are kept. */
 export function LimitsDialog({
   title,
   confirm,
@@ -31,14 +31,14 @@ export function LimitsDialog({
   readonly confirm: string;
   readonly limits: Limits | null;
   readonly currency: string;
-  /** Whether there is a maximum balance among them: it is one of each card. */
+  /** Whether the maximum balance is one of them; it is a limit of each card. */
   readonly hasBalance: boolean;
   readonly pending: boolean;
   readonly error: Error | undefined;
   readonly onConfirm: (change: LimitsChange) => void;
   readonly onClose: () => void;
 }) {
-  // As they were when the dialog was opened: a change meanwhile is none of this form.
+  // The limits when the dialog was opened: later changes by others are not changes of this form.
   const [before] = useState(() => toFields(limits, currency, hasBalance));
   const [fields, setFields] = useState(before);
   const { change, problems } = readChange(before, fields, currency);
@@ -63,7 +63,7 @@ export function LimitsDialog({
       onClose={onClose}
     >
       <p class="quiet">
-        Amounts are in {currency}. Empty for no limit, 0 to allow nothing. The next transfer obeys them.
+        Amounts are in {currency}. Empty for no limit, 0 to allow nothing. Changes apply from the next transfer.
       </p>
       {(['in', 'out'] as const).map((direction) => (
         <fieldset key={direction} class="limit-fields">

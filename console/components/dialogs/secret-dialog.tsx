@@ -14,7 +14,7 @@ export function SecretDialog({
   /** What it is: "The key". */
   readonly label: string;
   readonly secret: string | null;
-  /** Why there is none, when a lost response was given again. */
+  /** Why a replayed response has no secret. */
   readonly omitted: string | null;
   readonly onClose: () => void;
 }) {
@@ -22,7 +22,7 @@ export function SecretDialog({
     <Dialog title={title} onClose={onClose}>
       <div class="form">
         {secret === null ? (
-          <p role="status">{omitted ?? 'The secret was in the first response only.'}</p>
+          <p role="status">{omitted ?? 'The secret was only in the first response.'}</p>
         ) : (
           <div class="secret" role="status">
             <b>{label}</b>
@@ -30,7 +30,7 @@ export function SecretDialog({
             <div>
               <CopyButton visible text={secret} label={`Copy ${label.charAt(0).toLowerCase()}${label.slice(1)}`} />
             </div>
-            <span class="quiet">It is shown only once: the service does not store it.</span>
+            <span class="quiet">Shown only once: the service does not store it.</span>
           </div>
         )}
         <div class="dialog-actions">

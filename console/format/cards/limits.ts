@@ -22,7 +22,7 @@ export type Limits = {
   readonly maximum_balance?: number;
 };
 
-/** What a form for limits says, by the name of its field: `in.daily_amount`. An empty field is no limit. */
+/** The values of a form for limits by field: `in.daily_amount`. An empty field is no limit. */
 export type LimitFields = Readonly<Record<string, string>>;
 
 const DIRECTIONS = ['in', 'out'] as const;
@@ -70,8 +70,8 @@ export function readChange(
     const value = text.trim() === '' ? null : readLimit(field, text, currency);
     if (value === undefined) {
       problems[field] = field.endsWith('_count')
-        ? 'A whole number, such as 5. Empty for no limit.'
-        : `An amount in ${currency}, such as ${formatDigits(150_000, currency)}. Empty for no limit.`;
+        ? 'Enter a whole number, such as 5, or nothing for no limit.'
+        : `Enter an amount in ${currency}, such as ${formatDigits(150_000, currency)}, or nothing for no limit.`;
       continue;
     }
     const [direction, name] = field.split('.');

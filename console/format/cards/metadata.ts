@@ -1,9 +1,9 @@
-/** Whether a pair is the same after it was a line; the others are not in the form, and stay as they are. */
+/** Whether a pair can be written as a line and read back; other pairs are not in the form, and are kept. */
 function isLine([name, value]: readonly [string, string]): boolean {
   return /^[^=\n]+$/.test(name) && /^[^\r\n]+$/.test(value) && name === name.trim() && value === value.trim();
 }
 
-/** Metadata as a form has it: a line for each pair. */
+/** Metadata as text, one line per pair. */
 export function metadataText(metadata: Readonly<Record<string, string>>): string {
   return Object.entries(metadata)
     .filter(isLine)
@@ -12,8 +12,8 @@ export function metadataText(metadata: Readonly<Record<string, string>>): string
 }
 
 /**
- * The change from metadata to what a form says: a string sets a pair, null removes one, pairs that are the same are not in it.
- * Undefined where a line is no pair.
+ * The change from metadata to the text of a form: a string sets a pair, null removes one, unchanged pairs are left out.
+ * Undefined if a line is not a pair.
  */
 export function readMetadataChange(
   before: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../../../sdk/client.ts';
 
-/** A key that nobody has used for so long is one to ask about. */
+/** A key without use for this long is shown as unused. */
 const UNUSED_DAYS = 30;
 
 type StateOfKey = 'active' | 'rolled' | 'expired' | 'revoked';
@@ -12,7 +12,7 @@ export function stateOfKey(key: Pick<KeyRecord, 'revoked_at' | 'expires_at' | 'r
   return key.replaced_by === null ? 'active' : 'rolled';
 }
 
-/** Whether nobody has used a key for 30 days, or ever since it was created more than a day ago. */
+/** Whether a key was last used over 30 days ago, or is older than a day and was never used. */
 export function isUnused(
   { last_used_at, created_at }: Pick<KeyRecord, 'last_used_at' | 'created_at'>,
   now: number,

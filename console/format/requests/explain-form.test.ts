@@ -7,7 +7,7 @@ test('empty fields are not sent, and the amount is in the currency of the card',
   expect(toExplainBody(form, 'KWD')).toEqual({ card_id: 'card_1', amount: 12_500 });
   expect(toExplainBody(form, 'JPY')).toBeUndefined();
   expect(problemsOf(form)).toEqual({});
-  expect(problemsOf(form, 'JPY')).toEqual({ amount: 'Type an amount in JPY, such as 125.' });
+  expect(problemsOf(form, 'JPY')).toEqual({ amount: 'Enter an amount in JPY, such as 125.' });
   expect(
     toExplainBody(
       {

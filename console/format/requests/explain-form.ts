@@ -2,7 +2,7 @@ import type { CreateTransferBody } from '../../../sdk/client.ts';
 import { decimalsOf, formatDigits, parseAmount } from '../amounts.ts';
 import { toIso } from '../times.ts';
 
-/** What the form of a transfer has, as it is in the URL: empty for what is left out. */
+/** The fields of the form, as in the URL; empty if left out. */
 export type ExplainForm = { readonly [Name in keyof typeof EMPTY_FORM]: string };
 
 /** Nothing filled in: a load of the card's currency, captured at once. */
@@ -44,29 +44,29 @@ function amountOf({ amount, minor_units: sent }: ExplainForm, currency: string):
   return amount === '' && MINOR_UNITS.test(sent) ? Number(sent) : parseAmount(amount, currency);
 }
 
-/** The amount as it stands in the field, once the currency is known. */
+/** The text of the amount field, once the currency is known. */
 export function typedAmountOf({ amount, minor_units: sent }: ExplainForm, currency: string | undefined): string {
   return amount === '' && currency !== undefined && MINOR_UNITS.test(sent) ? formatDigits(sent, currency) : amount;
 }
 
 const MINOR_UNITS = /^\d{1,15}$/;
 
-/** What a person writes as an amount, whatever the currency. */
+/** An amount as people write it, in any currency. */
 const WRITTEN = /^\s*(\d{1,3}(,\d{3})+|\d{1,15})(\.\d*)?\s*$/;
 
-/** What is wrong with the form, by field; what the service itself explains is left to it. */
+/** What is wrong with the form, by field, except for what the service explains. */
 export function problemsOf(form: ExplainForm, currency?: string): { readonly [Name in keyof ExplainForm]?: string } {
   const problems: { -readonly [Name in keyof ExplainForm]?: string } = {};
-  if (form.card_id.trim() === '') problems.card_id = 'Type the id of a card.';
+  if (form.card_id.trim() === '') problems.card_id = 'Enter the id of a card.';
   if (form.type === 'card_to_card' && form.destination_card_id.trim() === '') {
-    problems.destination_card_id = 'Type the id of the card that receives the money.';
+    problems.destination_card_id = 'Enter the id of the card that receives the money.';
   }
   const isWritten = currency === undefined ? WRITTEN.test(form.amount) : amountOf(form, currency) !== undefined;
   if (!isWritten && !(form.amount === '' && MINOR_UNITS.test(form.minor_units))) {
-    problems.amount = `Type an amount${currency === undefined ? '' : ` in ${currency}`}, such as ${exampleOf(currency)}.`;
+    problems.amount = `Enter an amount${currency === undefined ? '' : ` in ${currency}`}, such as ${exampleOf(currency)}.`;
   }
   if (form.scheduled_for !== '' && toIso(form.scheduled_for) === undefined) {
-    problems.scheduled_for = 'Type a date and a time.';
+    problems.scheduled_for = 'Enter a date and a time.';
   }
   return problems;
 }

@@ -8,8 +8,8 @@ import {
 import { moneySentence } from '../money-moved.ts';
 
 /**
- * An error as a request, for callers who see the errors of their own card program and nothing else of a request: whether
- * it has created something all the same is not known here.
+ * An error as a request, for callers who may read the errors of their card program but not its requests: what else the
+ * request has created is unknown here.
  */
 export function toShownRequest(error: LoggedErrorRecord): RequestRecord {
   const { request_id, created_at, operation, idempotency_key, status, message } = error;
@@ -43,7 +43,7 @@ export function ofProgram({ error, ...record }: ProgramRequestRecord): RequestRe
   return { ...record, error: shown, audit_entries: [] };
 }
 
-/** What an error is in a few words, as get_request says it: `Declined: insufficient funds.` What moves money is declined. */
+/** An error in a few words, as get_request has it: `Declined: insufficient funds.` Refused if it was not to move money. */
 export function verdictOf({
   operation,
   status,

@@ -19,7 +19,7 @@ test('amounts are money in the currency, and minor units without one', () => {
   ]);
 });
 
-test('what callers sent is shown as it is, what has parts as JSON, and nothing for null', () => {
+test('values that callers sent are shown unchanged, objects and arrays as JSON, and null is left out', () => {
   expect(shown({ amount: 'ten', card_id: '<b>', capture: null, disabled: false, metadata: { a: [1] } }, 'USD')).toEqual(
     [
       ['amount', 'ten'],

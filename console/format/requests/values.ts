@@ -4,7 +4,7 @@ import { formatAmount } from '../amounts.ts';
 export type ShownValue = {
   readonly name: string;
   readonly text: string;
-  /** A moment is shown in the time zone of the reader, and what has parts keeps its lines. */
+  /** A moment is shown in the reader's time zone; objects and arrays (`parts`) keep their lines. */
   readonly kind: 'text' | 'moment' | 'parts';
 };
 
@@ -24,7 +24,7 @@ type Checked = {
   readonly request: Readonly<Record<string, unknown>> | null;
 };
 
-/** The currency of an error's amounts: of the money in its message, or else of its request. Names in quotes are of callers. */
+/** The currency of an error's amounts: of the money in its message, or else of its request. Quoted names come from callers, and are ignored. */
 export function currencyOfError({ message, request }: Checked): string | undefined {
   const plain = message.replaceAll(/'[^']*'/g, '');
   const named = new Set([...plain.matchAll(MONEY_IN_TEXT)].map(([, currency]) => currency));
@@ -56,7 +56,7 @@ function shownValue(name: string, value: unknown, currency: string | undefined):
   return { text: /^-?\d+$/.test(text) ? money(text, currency) : text, kind: 'text' };
 }
 
-/** Without a currency nobody knows where the decimals begin, so the number is named as what it is. */
+/** Without a currency the number of decimals is unknown, so the amount is labelled as minor units. */
 function money(minorUnits: string, currency: string | undefined): string {
   return currency === undefined ? `${minorUnits} minor units` : formatAmount(minorUnits, currency);
 }

@@ -17,7 +17,7 @@ import { given } from '../../data/given.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { ACTIONS, deedOf, type Part } from '../../format/audit.ts';
+import { ACTIONS, describeEntry, type Part } from '../../format/audit.ts';
 import { nameOfActor } from '../../format/names.ts';
 import { boundsOf } from '../../format/periods.ts';
 import './audit.css';
@@ -35,7 +35,7 @@ export function AuditScreen() {
   return (
     <Page title="Audit log" lead="Who changed what, and which credentials were refused.">
       <Entries />
-      <Section title="Is it intact?">
+      <Section title="Integrity">
         <VerifyChain />
       </Section>
     </Page>
@@ -88,7 +88,7 @@ function Entries() {
 
 type Option = readonly [value: string, text: string];
 
-/** Options, and what the URL asks for where that is none of them. */
+/** The options, with the value in the URL if it is not among them. */
 function withChosen(options: readonly Option[], chosen: string): readonly Option[] {
   return options.some(([value]) => value === chosen) ? options : [...options, [chosen, chosen]];
 }
@@ -146,7 +146,7 @@ function Entry({ entry }: { readonly entry: AuditEntryRecord }) {
           Details
         </button>
       </div>
-      <div id={id}>{isOpen && <Whole entry={entry} />}</div>
+      <div id={id}>{isOpen && <EntryDetails entry={entry} />}</div>
     </li>
   );
 }
@@ -157,18 +157,18 @@ function Sentence({ entry }: { readonly entry: AuditEntryRecord }) {
       <b>
         <KeyName id={entry.actor} plain />
       </b>
-      {deedOf(entry).map((part, at) => (
-        // What begins with a sign belongs to the word before it.
+      {describeEntry(entry).map((part, at) => (
+        // No space before punctuation.
         <span key={`${at} ${JSON.stringify(part)}`}>
           {typeof part === 'string' && /^[:,.]/.test(part) ? '' : ' '}
-          <Said part={part} />
+          <SentencePart part={part} />
         </span>
       ))}
     </>
   );
 }
 
-function Said({ part }: { readonly part: Part }) {
+function SentencePart({ part }: { readonly part: Part }) {
   if (typeof part === 'string') return <>{part}</>;
   if ('moment' in part) return <Moment at={part.moment} short />;
   const { id, kind, programId } = part;
@@ -178,7 +178,7 @@ function Said({ part }: { readonly part: Part }) {
   return <Id id={id} kind={kind} programId={programId} />;
 }
 
-function Whole({ entry }: { readonly entry: AuditEntryRecord }) {
+function EntryDetails({ entry }: { readonly entry: AuditEntryRecord }) {
   const { position, created_at, action, actor, program_id, subject_id, request_id, details, hash, previous_hash } =
     entry;
   return (

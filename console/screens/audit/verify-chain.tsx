@@ -17,7 +17,7 @@ type Verification = {
   readonly at: string;
 };
 
-/** Verifies the whole log, portion by portion, and shows its end to be noted elsewhere. */
+/** Verifies the whole log, portion by portion, and shows its last position and hash, to be noted elsewhere. */
 export function VerifyChain() {
   const [found, setFound] = useState<Verification | undefined>(undefined);
   const [isRunning, setRunning] = useState(false);
@@ -94,9 +94,9 @@ function Verdict({ found: { verified, last, at } }: { readonly found: Verificati
         ]}
       />
       <p class="quiet">
-        Note the position and the hash where nobody with rights in the database can change them: only a hash that was
-        noted before shows that the latest entries were removed. On the host of the service,{' '}
-        <code>audit verify --expect</code> looks for it.
+        Note the position and the hash where nobody with access to the database can change them. Only a hash that was
+        noted earlier shows that the latest entries were removed: on the host of the service,{' '}
+        <code>audit verify --expect</code> checks for it.
       </p>
     </div>
   );

@@ -7,7 +7,7 @@ import { formatAmount } from '../../format/amounts.ts';
 import { CardDetailsDialog, type CardDialogParts, CardLimitsDialog, useUpdateCard } from './card-dialogs.tsx';
 import { type CardMove, effectOf, MOVE_TITLES, movesFrom, statusText, titleOf } from './card-words.ts';
 
-/** What can be done with a card: what its status can become, its limits, its details. `onDone` gets what was done, in words. */
+/** The actions on a card: change its status, limits or details. `onDone` receives what was done, in words. */
 export function CardActions({
   card,
   name,
@@ -57,7 +57,7 @@ function MoveDialog({ card, name, move, onDone, onClose }: CardDialogParts & { r
   return (
     <ConfirmDialog
       title={titleOf(move, name)}
-      confirm={sweeps ? `Close ${name} and move ${money} to the funding` : titleOf(move, name)}
+      confirm={sweeps ? `Close ${name} and move ${money} to the funding account` : titleOf(move, name)}
       kind={move === 'active' ? 'main' : 'danger'}
       pending={pending}
       disabled={hasMoney && !sweeps}
@@ -68,7 +68,7 @@ function MoveDialog({ card, name, move, onDone, onClose }: CardDialogParts & { r
       <p>{effectOf(card, move)}</p>
       {hasMoney && (
         <CheckField
-          label={`Move the balance of ${money} to the funding of the program. Only an empty card can be closed.`}
+          label={`Move the balance of ${money} to the program's funding account. Only an empty card can be closed.`}
           checked={sweeps}
           onChange={setSweeps}
         />

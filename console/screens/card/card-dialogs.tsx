@@ -12,7 +12,7 @@ export type CardDialogParts = {
   readonly card: CardRecord;
   /** What people call it. */
   readonly name: string;
-  /** Gets what was done, in words. */
+  /** Receives what was done, in words. */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 };
@@ -45,7 +45,7 @@ export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogPart
   );
 }
 
-/** What the form says of a card. */
+/** The fields of the form. */
 type Fields = {
   readonly holder_reference: string;
   readonly last_four: string;
@@ -55,7 +55,7 @@ type Fields = {
 
 const TEXTS = ['holder_reference', 'last_four', 'expires_on'] as const;
 
-/** Changes whose card it is, its digits, its last day and its metadata. Only what was changed is sent. */
+/** Changes the holder, the last four digits, the expiry date and the metadata. Only what was changed is sent. */
 export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogParts) {
   const update = useUpdateCard();
   const [before] = useState<Fields>(() => ({
@@ -110,7 +110,7 @@ export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogPar
       )}
       <AreaField
         label="Metadata"
-        hint="A line for each pair: name = value."
+        hint="One pair per line: name = value."
         rows={3}
         value={fields.metadata}
         problem={problems.metadata}
@@ -122,10 +122,10 @@ export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogPar
 
 function problemsOf(fields: Fields, metadata: object | undefined): Partial<Record<keyof Fields, string>> {
   const problems: Partial<Record<keyof Fields, string>> = {};
-  if (!/^([0-9]{4})?$/.test(fields.last_four.trim())) problems.last_four = 'Four digits.';
+  if (!/^([0-9]{4})?$/.test(fields.last_four.trim())) problems.last_four = 'Enter four digits.';
   if (metadata === undefined) problems.metadata = 'Each line needs a name, an equals sign and a value.';
   for (const field of ['holder_reference', 'metadata'] as const) {
-    if (hasCardNumber(fields[field])) problems[field] = 'This looks like a card number: it is not stored.';
+    if (hasCardNumber(fields[field])) problems[field] = 'This looks like a card number. It was not sent.';
   }
   return problems;
 }

@@ -10,7 +10,7 @@ export function CardDuplicates({
   onDone,
 }: {
   readonly cardId: string;
-  /** Gets what was done about one, in words. */
+  /** Receives what was done, in words. */
   readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();

@@ -81,7 +81,7 @@ function CardMoney({ card }: { readonly card: CardRecord }) {
                 </>
               ),
           },
-          incoming > 0 && { name: 'On hold for it', value: <Money amount={incoming} currency={currency} /> },
+          incoming > 0 && { name: 'Incoming, on hold', value: <Money amount={incoming} currency={currency} /> },
         ]}
       />
       <p class="answer">
@@ -98,11 +98,11 @@ function CardDetails({ card }: { readonly card: CardRecord }) {
       facts={[
         ['Balance', <Money key="balance" amount={card.balance} currency={currency} />],
         ['Holder reference', card.holder_reference ?? <span class="quiet">none</span>],
-        ['Last four digits', card.last_four ?? <span class="quiet">not known</span>],
+        ['Last four digits', card.last_four ?? <span class="quiet">unknown</span>],
         ['Expires', card.expires_on ?? <span class="quiet">never</span>],
         ['Card program', <ProgramName key="program" id={card.program_id} />],
         ['Created', <Moment key="created" at={card.created_at} />],
-        ['Changed', <Moment key="changed" at={card.updated_at} />],
+        ['Last changed', <Moment key="changed" at={card.updated_at} />],
         [
           'Transfers',
           <a key="transfers" href={hrefTo('/console/transfers', { card_id: card.card_id })}>

@@ -4,7 +4,7 @@ import { formatAmount, formatCount } from '../../format/amounts.ts';
 /** A status that a card can be given. */
 export type CardMove = (typeof CARD_MOVES)[keyof typeof CARD_MOVES][number];
 
-/** What is done with a card, as its buttons say it. */
+/** The texts of the buttons that change a card's status. */
 export const MOVE_TITLES: Readonly<Record<CardMove, string>> = {
   active: 'Activate',
   inactive: 'Suspend',
@@ -36,7 +36,7 @@ const STATUSES: Readonly<Record<CardRecord['status'], string>> = {
   closed: 'closed',
 };
 
-/** The same with the card: `Block employee 7 for fraud`. */
+/** The same with the name of the card: `Block employee 7 for fraud`. */
 export function titleOf(move: CardMove, name: string): string {
   const [verb = '', ...rest] = MOVE_TITLES[move].split(' ');
   return [verb, name, ...rest.map((word) => (word === 'lost' || word === 'stolen' ? `as ${word}` : word))].join(' ');
@@ -47,12 +47,12 @@ export function statusText(status: CardRecord['status']): string {
   return STATUSES[status];
 }
 
-/** What a status lets through. */
+/** What a status allows. */
 export function meaningOf(status: CardRecord['status']): string {
   return MEANINGS[status];
 }
 
-/** What a card of a status can be made. */
+/** The statuses that a card can be changed to. */
 export function movesFrom(status: CardRecord['status']): readonly CardMove[] {
   return CARD_MOVES[status];
 }

@@ -42,7 +42,7 @@ const COLUMNS: readonly Column<CardRecord>[] = [
   { title: 'Created', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} short /> },
 ];
 
-/** For cards that have a name: the others are shown by their id. */
+/** The ids of cards that have a name; other cards are shown by their id anyway. */
 const ID_COLUMN: Column<CardRecord> = {
   title: 'Id',
   cell: (card) => (nameOfCard(card) === undefined ? null : <code class="quiet">{shortId(card.card_id)}</code>),
@@ -83,7 +83,7 @@ export function CardsScreen() {
   );
 }
 
-/** What a reader has written into the URL by hand is sent as it is: the service says what is wrong with it. */
+/** Values edited in the URL are sent unchanged: the service reports what is wrong with them. */
 function queryOf({ status, last_four, holder_reference, card_id_prefix }: CardFilters): ListCardsQuery {
   return {
     status: (status || undefined) as ListCardsQuery['status'],
@@ -93,7 +93,7 @@ function queryOf({ status, last_four, holder_reference, card_id_prefix }: CardFi
   };
 }
 
-/** The filters apply when the form is sent, so that half a word is never searched for. */
+/** The filters apply when the form is submitted, so that half a word is never searched for. */
 function CardFilterForm({
   filters,
   onChange,
@@ -146,7 +146,7 @@ function problemsOf(filters: CardFilters): Partial<Record<keyof CardFilters, str
     if (hasCardNumber(value)) problems[name] = 'This looks like a card number. It was not sent.';
   }
   if (filters.last_four.trim() !== '' && !/^[0-9]{4}$/.test(filters.last_four.trim())) {
-    problems.last_four ??= 'Four digits.';
+    problems.last_four ??= 'Enter four digits.';
   }
   return problems;
 }

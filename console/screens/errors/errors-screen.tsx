@@ -45,7 +45,7 @@ type Filter = typeof NO_FILTER;
 /** The program is known where the errors of all programs are listed. */
 type Row = LoggedErrorRecord & Partial<Pick<OperatorErrorRecord, 'program_id'>>;
 
-/** How often each code occurred, and the errors themselves; for callers of one program, theirs. */
+/** How often each code occurred, and the errors themselves; callers of one program see only its errors. */
 export function ErrorsScreen() {
   const { can } = useSession();
   const { programId } = useProgram();
@@ -80,7 +80,7 @@ export function ErrorsScreen() {
             onChange={(programs) => setFilter({ programs })}
             options={[
               ['', 'All'],
-              ['chosen', 'The one at the top'],
+              ['chosen', 'The chosen program'],
             ]}
           />
         )}
@@ -114,7 +114,7 @@ function Chart({
   );
 }
 
-/** The time of the chart: the service counts whole intervals, and the present one is part of the period. */
+/** The period of the chart: the service counts whole intervals, including the current one. */
 function chartOf(filter: Filter): { readonly interval: 'hour' | 'day'; readonly from: string; readonly to?: string } {
   const now = Date.now();
   const { from = new Date(now - LONGEST_DAYS * DAY_MILLISECONDS).toISOString(), to } = boundsOf(filter, now);
@@ -188,7 +188,7 @@ function ErrorList({
     { deps: [filter, programId, isOperator], pollMilliseconds: LIST_POLL_MILLISECONDS },
   );
   return (
-    <Section title="Each error">
+    <Section title="Error log">
       {pages.error !== undefined && (
         <ErrorRecord error={pages.error} stale={pages.isLoaded}>
           <Button onClick={pages.reload}>Try again</Button>

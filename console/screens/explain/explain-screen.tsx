@@ -74,10 +74,10 @@ async function explain(api: TransferService, asked: ExplainForm, options: CallOp
   return { currency, explanation: body === undefined ? undefined : await api.transfers.explain(body, options) };
 }
 
-/** Of a card that does not exist the currency does not matter: no amount is looked at then. */
+/** For a card that does not exist any currency will do: its amount is not checked. */
 const ANY_CURRENCY = 'USD';
 
-/** The currency of a card, by the same operation: whoever may explain a transfer may not be allowed to read cards. */
+/** The currency of a card, found with the same operation: the caller may lack the right to read cards. */
 async function currencyOfCard(api: TransferService, cardId: string, options: CallOptions): Promise<string> {
   const { checks } = await api.transfers.explain({ card_id: cardId, amount: 1 }, options);
   const currency = checks.find(({ saw }) => typeof saw.card_currency === 'string')?.saw.card_currency;
@@ -151,7 +151,7 @@ function Form({
           <TextField
             label="Currency"
             value={form.currency}
-            hint="Empty for that of the card"
+            hint="Empty for the card's currency"
             onInput={(text) => change({ currency: text.toUpperCase() })}
           />
           <SelectField
@@ -239,13 +239,13 @@ const columnsIn = (currency: string): readonly Column<Check>[] => [
             <a href={`/errors/${code}`}>{code}</a>: {message}
           </p>
         )}
-        <Saw values={saw} currency={currency} />
+        <CheckValues values={saw} currency={currency} />
       </div>
     ),
   },
 ];
 
-function Saw({ values, currency }: { readonly values: Check['saw']; readonly currency: string }) {
+function CheckValues({ values, currency }: { readonly values: Check['saw']; readonly currency: string }) {
   const shown = shownValues(values, currency);
   if (shown.length === 0) return null;
   return (

@@ -26,10 +26,10 @@ const MEANINGS: Readonly<Record<Role, string>> = {
   administrator: 'administrator: everything',
 };
 
-/** What a new key may do, as the form has it. */
+/** The permissions of a new key, as chosen in the form. */
 type Access = { readonly programId: string; readonly role: string; readonly scopes: readonly KeyScope[] };
 
-/** What create_key is sent for it: nothing that the form does not show. */
+/** The part of the body of create_key about them: only what the form shows. */
 function bodyOf({ programId, role, scopes }: Access): Omit<CreateKeyBody, 'name' | 'expires_at'> {
   return {
     ...(role === 'own' ? { scopes } : { role: role as Role }),
@@ -37,7 +37,7 @@ function bodyOf({ programId, role, scopes }: Access): Omit<CreateKeyBody, 'name'
   };
 }
 
-/** Asks for what a new key is for and what it may do, and shows its secret once. */
+/** Asks for the name and the permissions of a new key, and shows its secret once. */
 export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => void; readonly onDone: () => void }) {
   const [name, setName] = useState('');
   const [access, setAccess] = useState<Access>({ programId: '', role: 'support', scopes: [] });
@@ -91,12 +91,12 @@ function AccessFields({ access, onChange }: { readonly access: Access; readonly 
   const { has } = useSession();
   const programs = useOperation((api, options) => api.programs.list({ limit: 100 }, options));
   const { programId, role, scopes } = access;
-  // A key gives no scope of operators that it does not have itself.
+  // A key cannot grant operator scopes that it lacks itself.
   const grantable = KEY_SCOPES.filter((scope) => isOfPrograms(scope) || (programId === '' && has(scope)));
   const chooseProgram = (next: string) =>
     onChange({
       programId: next,
-      // The other roles read what belongs to operators.
+      // The other roles have scopes of operators.
       role: next === '' || role === 'own' ? role : 'viewer',
       scopes: next === '' ? scopes : scopes.filter(isOfPrograms),
     });

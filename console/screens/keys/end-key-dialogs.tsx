@@ -10,7 +10,7 @@ import { useAction } from '../../data/use-action.ts';
 
 type Parts = { readonly record: KeyRecord; readonly onClose: () => void; readonly onDone: () => void };
 
-/** How long the old key works on, in hours. */
+/** How long the old key keeps working, in hours. */
 const OVERLAPS = [
   ['0.0833', '5 minutes'],
   ['1', '1 hour'],
@@ -18,7 +18,7 @@ const OVERLAPS = [
   ['168', '1 week'],
 ] as const;
 
-/** Asks how long the old key works on, and shows the secret of the new one once. */
+/** Asks how long the old key keeps working, and shows the secret of the new one once. */
 export function RollKeyDialog({ record, onClose, onDone }: Parts) {
   const [hours, setHours] = useState('24');
   const { keyId, sessionId } = useSession();

@@ -31,7 +31,7 @@ const SHOWN = [
   ['all', 'All'],
 ] as const;
 
-/** Keys: who has which, which are not used; create, roll and revoke them, and end sessions. */
+/** The keys, who has them and which are unused; they can be created, rolled and revoked here, and sessions ended. */
 export function KeysScreen() {
   const { can } = useSession();
   const [{ show }, setFilters] = useUrlState({ show: 'usable' });
@@ -44,7 +44,7 @@ export function KeysScreen() {
     return stateOfKey(key, now) === 'active' && (show !== 'unused' || isUnused(key, Date.now()));
   });
   const left = keys.rows.length - rows.length;
-  const others = `${left} ${left === 1 ? 'key' : 'keys'} on this page not shown.`;
+  const others = `${left} ${left === 1 ? 'key' : 'keys'} on this page hidden by the filter.`;
   return (
     <Page
       title="Keys and sessions"
@@ -134,7 +134,7 @@ function columnsFor(now: number, mayChange: boolean, open: (what: Open) => void)
   ];
 }
 
-/** The role, or how many scopes there are where they are no role; all of them in the title. */
+/** The role, or the number of scopes if they are not a role; all of them in the tooltip. */
 function Scopes({ record: { role, scopes } }: { readonly record: KeyRecord }) {
   if (role !== null) return <span title={scopes.join(', ')}>{role}</span>;
   return scopes.length === 1 ? (

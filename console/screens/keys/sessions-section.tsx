@@ -38,7 +38,7 @@ export function SessionsSection() {
       cell: ({ last_active_at }) => <Moment at={last_active_at} distance actual />,
     },
     { title: 'Ends if idle', cell: ({ idle_ends_at }) => <Moment at={idle_ends_at} distance actual /> },
-    { title: 'Ends at the latest', cell: ({ ends_at }) => <Moment at={ends_at} short actual /> },
+    { title: 'Expires', cell: ({ ends_at }) => <Moment at={ends_at} short actual /> },
   ];
   const actions: readonly Column<SessionRecord>[] = can('revoke_session')
     ? [

@@ -19,7 +19,7 @@ const MIN_POINTS = 12;
 /** Hours change slowly, and the counts are read from the database. */
 const DAY_POLL_MILLISECONDS = 60_000;
 
-/** Crimson is for faults, and most codes are of what a rule declined. */
+/** No crimson, which is for faults: most codes are refusals by a rule. */
 const CODE_TONES: readonly SeriesTone[] = ['waiting', 'process', 'fourth', 'fifth', 'good', 'ink', 'quiet'];
 const TYPE_TONES = { load: 'good', unload: 'fourth', card_to_card: 'process' } as const;
 
@@ -40,17 +40,17 @@ export function RecentCharts({
   const of = (values: readonly (number | null)[]) => padded(values, count);
   const perSecond = recent.transfers.map((made) => Math.round((made / seconds) * 10) / 10);
   const period =
-    known < MAX_POINTS ? `Since the start, ${formatDuration(known * seconds * 1000)} ago` : 'The last 15 minutes';
+    known < MAX_POINTS ? `Since the start ${formatDuration(known * seconds * 1000)} ago` : 'The last 15 minutes';
   const { transfers, succeeded, refused, invalid, failed } = recent;
   const isQuiet = !hasAny(transfers, succeeded, refused, invalid, failed);
   return (
     <Section title={isOneOfSeveral ? `${period}, this process` : period}>
       {isQuiet ? (
-        <p class="quiet">Quiet: nobody has asked to move money.</p>
+        <p class="quiet">Quiet: no requests to move money.</p>
       ) : (
         <div class="charts">
           <LineChart
-            title="Transfers a second"
+            title="Transfers per second"
             times={times}
             series={[{ label: 'created', values: of(perSecond), tone: 'good' }]}
           />
@@ -98,11 +98,11 @@ function Codes({
   isComing,
 }: {
   readonly errors: Overview['recent']['errors'];
-  /** Whether there were some in the last seconds, which are not in the charts yet. */
+  /** Whether there were errors in the last seconds, which are not in the charts yet. */
   readonly isComing: boolean;
 }) {
   if (errors.length === 0) {
-    return <p class="quiet">{isComing ? 'The codes are here in some seconds.' : 'No errors.'}</p>;
+    return <p class="quiet">{isComing ? 'Their codes appear in a few seconds.' : 'No errors.'}</p>;
   }
   return (
     <p>
@@ -147,7 +147,7 @@ export function DayCharts({ hours, madeAt }: { readonly hours: Overview['hours']
           />
         )}
         {errors.series.length === 0 ? (
-          <p class="quiet">{counted.data === undefined ? 'The errors are being counted.' : 'No errors.'}</p>
+          <p class="quiet">{counted.data === undefined ? 'Counting errors…' : 'No errors.'}</p>
         ) : (
           <BarChart
             title="Errors by hour and code"

@@ -12,10 +12,10 @@ import './overview.css';
 import { DayCharts, RecentCharts } from './overview-charts.tsx';
 import { State } from './overview-state.tsx';
 
-/** The service makes it once a second; the eye needs less. */
+/** The service updates it every second; people need less. */
 const POLL_MILLISECONDS = 2_000;
 
-/** How the service does: what somebody looks at first. */
+/** The state of the service at a glance. */
 export function OverviewScreen() {
   const overview = useOperation((api, options) => api.status.overview(options), {
     pollMilliseconds: POLL_MILLISECONDS,
@@ -42,7 +42,7 @@ export function OverviewScreen() {
   );
 }
 
-/** Whether the service works, and what is wrong or short, each with the page of the runbook that says what to do. */
+/** Whether the service works, and what needs attention, each with its page of the runbook. */
 function Health({ overview }: { readonly overview: Overview }) {
   const { status, processes } = overview;
   const { readiness, degraded, unknown } = status;
@@ -83,11 +83,11 @@ function Health({ overview }: { readonly overview: Overview }) {
   );
 }
 
-/** What requests that move money came to: the rate, the share of success and the latency large, the others where there are some. */
+/** The outcome of requests that move money: rate, success and latency in large type, other counts unless they are 0. */
 function Figures({ figures, queued }: { readonly figures: Overview['now']; readonly queued: number }) {
   const { requests, success_ratio: share, p50_milliseconds: p50, p99_milliseconds: p99 } = figures;
   const isQuiet = requests === 0 && figures.transfers_per_second === 0 && queued === 0;
-  if (isQuiet) return <p class="quiet">Quiet: nobody has asked to move money.</p>;
+  if (isQuiet) return <p class="quiet">Quiet: no requests to move money.</p>;
   const { refused, invalid, failed, transfers_per_second: rate } = figures;
   const rest = [
     refused > 0 && `${formatCount(refused)} declined`,
@@ -98,7 +98,7 @@ function Figures({ figures, queued }: { readonly figures: Overview['now']; reado
     <>
       <Highlights
         facts={[
-          { name: 'Transfers a second', value: rate.toLocaleString('en-US') },
+          { name: 'Transfers per second', value: rate.toLocaleString('en-US') },
           share !== null && {
             name: 'Succeeded',
             value: formatShare(share),
@@ -137,7 +137,7 @@ const COLUMNS: readonly Column<Process>[] = [
     cell: ({ alive }) => <Badge tone={alive ? 'good' : 'bad'}>{alive ? 'running' : 'not seen'}</Badge>,
   },
   {
-    title: 'Transfers a second',
+    title: 'Transfers per second',
     align: 'end',
     onPhone: 'note',
     cell: ({ alive, figures }) => (alive ? figures.transfers_per_second.toLocaleString('en-US') : ''),
@@ -152,7 +152,7 @@ const COLUMNS: readonly Column<Process>[] = [
   { title: 'Last seen', onPhone: 'note', cell: ({ seen_at: at }) => <Moment at={at} distance actual /> },
 ];
 
-/** Each process, where there are several, or one has gone. */
+/** The processes, if there are several or one is missing. */
 function Processes({ processes }: { readonly processes: readonly Process[] }) {
   if (processes.length < 2) return null;
   return (

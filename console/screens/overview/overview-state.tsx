@@ -9,7 +9,7 @@ import { formatDuration } from '../../format/times.ts';
 
 type Status = Overview['status'];
 
-/** What the parts of the service say, in words: what somebody looks at when the first line is not enough. */
+/** The state of each part of the service in words: the details of the first line. */
 export function State({ status }: { readonly status: Status }) {
   const { database, webhooks, backups, error_log: errors, connections, version, mode } = status;
   return (
@@ -60,7 +60,7 @@ function booksText({ verified_at: at, balanced }: Status['books']): ComponentChi
   if (at === null) return 'Not verified yet';
   return (
     <>
-      {balanced === true ? 'Balanced' : <b class="failed">DIFFERENT</b>}, checked <Moment at={at} distance actual />
+      {balanced === true ? 'Balanced' : <b class="failed">Not balanced</b>}, checked <Moment at={at} distance actual />
     </>
   );
 }

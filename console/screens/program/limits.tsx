@@ -25,7 +25,7 @@ export function LimitsTable({
       label={label}
       rows={rowsOf(limits)}
       rowKey={({ direction, name }) => `${direction}.${name}`}
-      empty={<Empty title="No limits">Only the funds and the balances limit what can be moved.</Empty>}
+      empty={<Empty title="No limits">Only funds and balances limit transfers.</Empty>}
       columns={[
         {
           title: 'Direction',

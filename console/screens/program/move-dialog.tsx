@@ -57,7 +57,9 @@ export function MoveDialog({
         value={text}
         onInput={setText}
         problem={
-          text !== '' && amount === undefined ? `An amount, such as ${formatDigits(EXAMPLE, currency)}.` : undefined
+          text !== '' && amount === undefined
+            ? `Enter an amount, such as ${formatDigits(EXAMPLE, currency)}.`
+            : undefined
         }
         hint={
           account === undefined
@@ -81,7 +83,7 @@ export function MoveDialog({
         label="Description"
         value={description}
         onInput={setDescription}
-        hint="Optional, such as the bank reference. It is kept forever: nothing about a person."
+        hint="Optional, such as the bank reference. Kept forever: no personal data."
       />
       {amount !== undefined && account !== undefined && (
         <p>

@@ -48,7 +48,9 @@ export function SettingsDialog({
         inputMode="decimal"
         value={text}
         onInput={setText}
-        problem={typed === undefined ? `An amount, such as ${formatDigits(EXAMPLE, currency)}, or nothing.` : undefined}
+        problem={
+          typed === undefined ? `Enter an amount, such as ${formatDigits(EXAMPLE, currency)}, or nothing.` : undefined
+        }
         hint="The event funding.low is sent when the available funds fall below it. Empty for no alert."
       />
     </ConfirmDialog>

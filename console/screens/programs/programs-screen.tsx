@@ -128,7 +128,7 @@ function CreateDialog({ onClose }: { readonly onClose: () => void }) {
       />
       <TextField
         label="Time zone"
-        hint="Where the days of its limits begin, such as Europe/Berlin. It can't be changed later."
+        hint="Such as Europe/Berlin. Daily limits reset at midnight there. It can't be changed later."
         value={body.time_zone ?? ''}
         onInput={(zone) => setBody({ ...body, time_zone: zone.trim() })}
       />

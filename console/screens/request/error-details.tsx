@@ -7,7 +7,7 @@ import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { currencyOfError, shownValues } from '../../format/requests/values.ts';
 
-/** What is stored of an error besides its sentence: the values that decided, what was sent, and the causes of a fault. */
+/** What is stored of an error besides its message: the values that decided, what was sent, and the causes of a fault. */
 export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }) {
   const { checks, request, causes } = error;
   const currency = useCurrency(error);
@@ -33,7 +33,7 @@ export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }
                 </p>
                 {cause.stack.length > 0 && (
                   <details>
-                    <summary>Where it was thrown</summary>
+                    <summary>Stack trace</summary>
                     <pre>{cause.stack.join('\n')}</pre>
                   </details>
                 )}
@@ -46,7 +46,7 @@ export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }
   );
 }
 
-/** The currency of an error's amounts; where the error does not say it, that of its card, if there is one. */
+/** The currency of an error's amounts; if the error does not name it, that of its card, if there is one. */
 function useCurrency(error: InspectedErrorRecord): string | undefined {
   const { can } = useSession();
   const { card_id: cardId, program_id: programId, code } = error;

@@ -21,7 +21,7 @@ import { currencyOfError } from '../../format/requests/values.ts';
 import { ErrorCause, ErrorDetails } from './error-details.tsx';
 import './request.css';
 
-/** An error is stored within a second: until then it is asked for again. */
+/** An error is stored within a second: until then the screen retries. */
 const RETRY_MILLISECONDS = 1_000;
 const RECENT_MILLISECONDS = 6_000;
 
@@ -54,12 +54,12 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
       lead={<Id id={requestId} kind="other" whole />}
       actions={state.data && <Actions of={state.data} />}
     >
-      <Loaded state={state}>{(record) => <Shown record={record} />}</Loaded>
+      <Loaded state={state}>{(record) => <RequestContent record={record} />}</Loaded>
       {isMissing && (
         <Empty title="What to try next">
           {seesEffects
-            ? 'Compare the id with the Request-Id header of the response. Reads that succeeded and replays leave nothing to find; look for their transfer by its reference or idempotency key instead.'
-            : 'Compare the id with the Request-Id header of the response. A request that succeeded has no error; look for its transfer by its reference or idempotency key instead.'}
+            ? 'Compare the id with the Request-Id header of the response. Successful reads and replays are not recorded; find their transfer by its reference or idempotency key instead.'
+            : 'Compare the id with the Request-Id header of the response. A request that succeeded has no error; find its transfer by its reference or idempotency key instead.'}
         </Empty>
       )}
     </Page>
@@ -83,7 +83,7 @@ function Actions({ of: record }: { readonly of: RequestRecord }) {
   );
 }
 
-/** The form of the request on the screen that explains. That finds the currency of the amount where it is not known here. */
+/** The link to Explain, filled in with the request. That screen finds the currency if it is unknown here. */
 function explainHref(error: InspectedErrorRecord, programId: string | null): string {
   const request = error.request ?? {};
   const query: Record<string, string> = {};
@@ -91,7 +91,7 @@ function explainHref(error: InspectedErrorRecord, programId: string | null): str
     const value = request[name];
     if (typeof value === 'string') query[name] = value;
   }
-  // As it was written, so it may be anything.
+  // As the caller sent it, so it may be any value.
   const minorUnits = String(request.amount ?? '');
   const currency = currencyOfError(error);
   if (/^\d{1,15}$/.test(minorUnits)) {
@@ -102,7 +102,7 @@ function explainHref(error: InspectedErrorRecord, programId: string | null): str
   return hrefTo('/console/explain', query);
 }
 
-function Shown({ record }: { readonly record: RequestRecord }) {
+function RequestContent({ record }: { readonly record: RequestRecord }) {
   const { summary, error } = record;
   return (
     <>
@@ -121,14 +121,12 @@ function Shown({ record }: { readonly record: RequestRecord }) {
         </div>
       )}
       <Effects record={record} />
-      {!record.complete && (
-        <p class="quiet">The search took too long and was ended: there may be more. Reload to search again.</p>
-      )}
+      {!record.complete && <p class="quiet">The search timed out: there may be more. Reload to search again.</p>}
     </>
   );
 }
 
-/** Loud is what the service did wrong, or does not know; what a rule refused is calm. */
+/** Faults and unknown outcomes stand out; refusals by a rule do not. */
 function toneOf({ outcome, money_moved: moved, error }: RequestRecord): 'fault' | 'unknown' | 'declined' | '' {
   if (moved === 'unknown') return 'unknown';
   if (outcome === 'succeeded') return '';
@@ -268,7 +266,7 @@ function Effects({ record }: { readonly record: RequestRecord }) {
   );
 }
 
-/** What an event is about: cards have any ids, so the type of the event says that it is one. */
+/** The subject of an event. The id of a card can be anything, so the event's type tells that it is one. */
 function Subject({
   id,
   type,

@@ -26,7 +26,7 @@ const CARDS: readonly SeededCard[] = [
   { name: 'card_full', purpose: 'at the maximum balance' },
 ];
 
-/** A load of 10.00, which each of the cards takes or refuses in its own way. */
+/** A load of 10.00, which each of the cards accepts or refuses in its own way. */
 const TRIED_AMOUNT = 1_000;
 
 /** The seeded cards, each with a transfer to try. */

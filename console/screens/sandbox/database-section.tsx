@@ -9,7 +9,7 @@ import { useOperation } from '../../data/use-operation.ts';
 
 const POLL_MILLISECONDS = 3_000;
 
-/** The database of the sandbox, stopped to see what the service says then. */
+/** Stops and starts the sandbox's database, to try what the service does without it. */
 export function DatabaseSection() {
   const status = useOperation((api, { programId: _, ...options }) => api.status.get(options), {
     pollMilliseconds: POLL_MILLISECONDS,

@@ -5,11 +5,11 @@ import { ClockSection } from './clock-section.tsx';
 import { DatabaseSection } from './database-section.tsx';
 import { ProvokeSection } from './provoke-section.tsx';
 
-/** What only a sandbox has: cards for every refusal, any error on request, a clock that moves, a database that stops. */
+/** What only a sandbox has: cards for every refusal, errors on request, a clock to move, a database to stop. */
 export function SandboxScreen() {
   const { can } = useSession();
   return (
-    <Page title="Sandbox" lead="Try what happens when things go wrong. No money is real here.">
+    <Page title="Sandbox" lead="Try what happens when things go wrong, without real money.">
       <CardsSection />
       <ProvokeSection />
       {can('move_clock') && <ClockSection />}

@@ -15,7 +15,7 @@ test.each<[Group['kind'], string, string, string | undefined]>([
   ['deposit', `dep_${HEX}`, '', `/console/programs/prog_${HEX}`],
   ['error_code', 'card_lost', '', '/errors/card_lost'],
   ['idempotency_key', 'order-1', '', undefined],
-])('a %s leads on', (kind, id, summary, path) => {
+])('a hit of the kind %s links to its screen', (kind, id, summary, path) => {
   expect(pathOfHit(kind, hit(id, summary))).toBe(path);
 });
 

@@ -3,27 +3,27 @@ import { hasCardNumber } from '../../format/card-numbers.ts';
 import { pathOf } from '../../format/ids.ts';
 import { type Group, type Hit, isRequestId, pathOfHit } from './hits.ts';
 
-/** What is said instead of searching for a card number. */
+/** Shown instead of searching for a card number. */
 export const CARD_NUMBER =
-  'This looks like a card number. It was not sent. Search the last four digits, or the id of the card.';
+  'This looks like a card number. It was not sent. Search for the last four digits or the id of the card.';
 
 /** What is wrong with a text to search for; undefined if it can be sent. */
 export function problemOf(text: string): string | undefined {
   if (hasCardNumber(text)) return CARD_NUMBER;
-  return text.trim().length > 255 ? 'Write at most 255 characters.' : undefined;
+  return text.trim().length > 255 ? 'Enter at most 255 characters.' : undefined;
 }
 
 /** What can be typed into a search. */
 export const LABEL = 'Name, id, reference, card, last four digits, amount or error code';
 
-/** What is shorter is in too many names. */
+/** Shorter texts match too many names. */
 const MIN_LENGTH = 3;
 
-/** A card number that is still being typed is none yet, and must not be sent either. */
+/** A card number that is still being typed is not valid yet, and must not be sent either. */
 const LONG_DIGITS = /\d(?:[ -]?\d){6,}/;
 
 /** Whether a text can be searched for while it is typed. */
-export function isWholeEnough(text: string): boolean {
+export function isSearchable(text: string): boolean {
   const plain = text.replaceAll(/\b[a-z]+_[0-9a-f]*/g, '');
   return text.length >= MIN_LENGTH && problemOf(text) === undefined && !LONG_DIGITS.test(plain);
 }

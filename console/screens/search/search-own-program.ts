@@ -20,7 +20,7 @@ export type OwnScopes = {
 };
 
 /**
- * Searches one card program by the operations that its callers have. It gives what `search` gives to operators, as far as
+ * Searches one card program with the operations that its callers may use. Returns what `search` returns to operators, as far as
  * these operations find it: by id, reference, idempotency key, card, digits, holder and amount.
  */
 export async function searchOwnProgram(
@@ -46,7 +46,7 @@ export async function searchOwnProgram(
 const MAX_RESULTS = 5;
 const limit = MAX_RESULTS + 1;
 
-/** What is not there, or cannot be what was typed, is no failure of the search. */
+/** That something does not exist, or that the text is not a valid value, is not an error of the search. */
 async function orNothing(look: Promise<readonly Found[]>): Promise<readonly Found[]> {
   try {
     return await look;
@@ -114,7 +114,7 @@ function lookForCards(
   ];
 }
 
-/** A request, whatever it did; for a caller who may not read all of that, only if it failed. */
+/** A request; for a caller who may not read requests, only a failed one. */
 async function lookForRequest(
   api: TransferService,
   options: CallOptions,

@@ -6,18 +6,18 @@ import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
 import { CardName } from '../../components/name.tsx';
 import { type Group, type Hit, KIND_NAMES } from './hits.ts';
-import { hrefOfHit, isWholeEnough, LABEL, openSearch, problemOf } from './open-search.ts';
+import { hrefOfHit, isSearchable, LABEL, openSearch, problemOf } from './open-search.ts';
 import './search.css';
-import { useFound, useSettled } from './use-found.ts';
+import { useDebounced, useFound } from './use-found.ts';
 
-/** The search that `/` and Ctrl-K open from everywhere. It finds while somebody types; Enter searches for all of it. */
+/** The search that `/` and Ctrl-K open everywhere. It shows hits while somebody types; Enter opens all results. */
 export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
   const [text, setText] = useState('');
   const box = useRef<HTMLDivElement>(null);
   useArrows(box);
   const problem = problemOf(text);
-  const settled = useSettled(text.trim());
-  const isSought = settled === text.trim() && isWholeEnough(settled);
+  const settled = useDebounced(text.trim());
+  const isSought = settled === text.trim() && isSearchable(settled);
   const found = useFound(isSought ? { q: settled } : undefined);
   const groups = isSought && !found.stale ? found.data?.data : undefined;
   const submit = (event: Event) => {
@@ -54,7 +54,7 @@ export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-/** Of each kind so many are shown while somebody types; the screen of the search has more. */
+/** Hits shown per kind while somebody types; the search screen shows more. */
 const MAX_OF_KIND = 3;
 
 function Hits({ groups, onOpen }: { readonly groups: readonly Group[]; readonly onOpen: () => void }) {
@@ -103,7 +103,7 @@ function FoundHit({
   );
 }
 
-/** The arrows go through the field and the hits, as Tab does. */
+/** The arrow keys move through the field and the hits, as Tab does. */
 function useArrows(box: { readonly current: HTMLElement | null }): void {
   useEffect(() => {
     const move = (event: KeyboardEvent): void => {

@@ -19,13 +19,13 @@ import { useSession } from '../../data/session.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { boundsOf } from '../../format/periods.ts';
 import { type Group, type Hit, KIND_TITLES, onlyHit } from './hits.ts';
-import { hrefOfHit, isWholeEnough, LABEL, openSearch, problemOf } from './open-search.ts';
+import { hrefOfHit, isSearchable, LABEL, openSearch, problemOf } from './open-search.ts';
 import './search.css';
-import { useFound, useSettled } from './use-found.ts';
+import { useDebounced, useFound } from './use-found.ts';
 
 const NOTHING = { q: '', period: '', from: '', to: '', only: '', open: '' };
 
-/** Finds what a text names: in every card program for operators, in their own for everybody else. */
+/** The search results: of all card programs for operators, of their own for everybody else. */
 export function SearchScreen() {
   const [{ q, period, from, to, only, open }, setState] = useUrlState(NOTHING);
   const programId = useProgramId();
@@ -34,7 +34,7 @@ export function SearchScreen() {
   const text = q.trim();
   const problem = problemOf(text);
   const canSearch = text !== '' && problem === undefined;
-  // A period is that of the moment in which it is asked for: another one would be another search, again and again.
+  // A period has fixed bounds from when it is chosen: new bounds on each rendering would repeat the search endlessly.
   const now = useNow();
   const bounds = useMemo(() => boundsOf({ period, from, to }, now), [period, from, to, text]);
   const query = {
@@ -61,7 +61,7 @@ export function SearchScreen() {
           />
           {programId !== undefined && (
             <CheckField
-              label="Only in the program at the top"
+              label="Only in the chosen program"
               checked={only !== ''}
               onChange={(checked) => setState({ only: checked ? '1' : '', open: '' })}
             />
@@ -77,7 +77,7 @@ export function SearchScreen() {
   );
 }
 
-/** Opens the only hit in the place of the search, so that "back" leads to where the reader searched. */
+/** Opens the only hit in place of the search, so that "back" leads to where the search began. */
 function useOnlyHit(results: SearchResults | undefined): void {
   useEffect(() => {
     const only = results === undefined ? undefined : onlyHit(results.data);
@@ -93,14 +93,14 @@ function SearchForm({
 }: {
   readonly text: string;
   readonly problem: string | undefined;
-  /** Gets what is typed, when somebody pauses. */
+  /** Receives the typed text after a pause. */
   readonly onType: (text: string) => void;
 }) {
   const [typed, setTyped] = useState(text);
-  const settled = useSettled(typed);
+  const settled = useDebounced(typed);
   useEffect(() => setTyped(text), [text]);
   useEffect(() => {
-    if (settled !== text && settled === typed && isWholeEnough(settled.trim())) onType(settled);
+    if (settled !== text && settled === typed && isSearchable(settled.trim())) onType(settled);
   }, [settled]);
   const wrong = typed === text ? problem : problemOf(typed);
   const submit = (event: Event) => {
@@ -117,7 +117,7 @@ function SearchForm({
   );
 }
 
-/** What people have given names. */
+/** The kinds that have names. */
 const NAMED: ReadonlySet<Group['kind']> = new Set(['card', 'program', 'webhook', 'api_key']);
 
 const COLUMNS = (kind: Group['kind']): readonly Column<Hit>[] => [
@@ -139,12 +139,11 @@ function Results({ results: { data, complete }, q }: { readonly results: SearchR
   return (
     <>
       {!complete && (
-        <p class="hint">There are more card programs than one search looks into. Choose one to search all of it.</p>
+        <p class="hint">There are more card programs than one search covers. Choose one to search it completely.</p>
       )}
       {data.length === 0 && (
         <Empty title={`Nothing found for “${q}”`}>
-          References, keys and ids are found as they are written, ids as a whole; names by any part of them. An amount
-          is found as 12.34.
+          Enter a whole id, reference or idempotency key, any part of a name, or an amount such as 12.34.
         </Empty>
       )}
       {data.map(({ kind, results, has_more }) => (
@@ -163,7 +162,7 @@ function Results({ results: { data, complete }, q }: { readonly results: SearchR
   );
 }
 
-/** Where the others of a kind are: in the list, with the same filter. */
+/** Links to the other hits of a kind: the list with the same filter. */
 function MoreOf({ kind, hit, q }: { readonly kind: Group['kind']; readonly hit: Hit | undefined; readonly q: string }) {
   const program = hit?.program_id ?? undefined;
   const list: Partial<Readonly<Record<Hit['matched'], string>>> = {
@@ -176,7 +175,7 @@ function MoreOf({ kind, hit, q }: { readonly kind: Group['kind']; readonly hit: 
   return (
     <p class="hint">
       There are more.{' '}
-      {href === undefined ? 'Narrow the search by a time or a card program.' : <a href={href}>See the list</a>}
+      {href === undefined ? 'Narrow the search by time or card program.' : <a href={href}>See the list</a>}
     </p>
   );
 }

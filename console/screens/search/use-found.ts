@@ -4,7 +4,7 @@ import { useSession } from '../../data/session.ts';
 import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { searchOwnProgram } from './search-own-program.ts';
 
-/** What a text names: in every card program for operators, in their own for everybody else. Without a query nothing is sent. */
+/** Searches all card programs for operators, their own for everybody else. Without a query nothing is sent. */
 export function useFound(query: SearchQuery | undefined): OperationState<SearchResults> {
   const { has } = useSession();
   const isOperator = has('operator:read');
@@ -23,14 +23,14 @@ export function useFound(query: SearchQuery | undefined): OperationState<SearchR
   );
 }
 
-/** How long somebody pauses when a word is written: nothing is searched for with every letter. */
-const PAUSE_MILLISECONDS = 300;
+/** Not every letter starts a search. */
+const DEBOUNCE_MILLISECONDS = 300;
 
 /** A text once nothing has been typed for a moment. */
-export function useSettled(text: string): string {
+export function useDebounced(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {
-    const timer = window.setTimeout(() => setSettled(text), PAUSE_MILLISECONDS);
+    const timer = window.setTimeout(() => setSettled(text), DEBOUNCE_MILLISECONDS);
     return () => window.clearTimeout(timer);
   }, [text]);
   return settled;

@@ -5,8 +5,8 @@ import { TextField } from '../../components/field.tsx';
 import { clientWithKey } from '../../data/client.ts';
 
 /**
- * Asks for a key: instead of the console, or over it when a session has ended and the view is to stay. The key is exchanged
- * for a session; it is in this form's memory only, and forgotten as soon as there is one.
+ * Asks for a key: alone, or over a view whose session has ended. The key is exchanged for a session; only this form has it
+ * in memory, until there is one.
  */
 export function SignInScreen({
   reason,

@@ -6,7 +6,7 @@ import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { kindText } from '../../format/operators/switch.ts';
 
-/** What a change of a scope would reach; nothing is asked without a scope. */
+/** The preview of a change to a scope; without a scope nothing is sent. */
 export function usePreview(scope: PreviewSwitchQuery | undefined): OperationState<SwitchPreview> {
   return useOperation<SwitchPreview>(scope && ((api, options) => api.switch.preview(scope, options)), {
     deps: [scope?.program_id, scope?.type],

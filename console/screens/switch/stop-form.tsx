@@ -29,10 +29,10 @@ const CHOICE = { scope: 'service', of: '', type: 'load' };
 
 const MAX_PROGRAMS = 100;
 
-/** What the form says besides the scope. */
-type Wish = { readonly reason: string; readonly until: string };
+/** The fields of the form besides the scope. */
+type StopDetails = { readonly reason: string; readonly until: string };
 
-const NO_WISH: Wish = { reason: '', until: '' };
+const NO_DETAILS: StopDetails = { reason: '', until: '' };
 
 /** Chooses a scope and shows what stopping it does, before there is a button to do so. */
 export function StopForm({ mayChange }: { readonly mayChange: boolean }) {
@@ -43,17 +43,17 @@ export function StopForm({ mayChange }: { readonly mayChange: boolean }) {
   const what = useWords({ ...choice, of });
   const preview = usePreview(scope);
   const [problem, setProblem] = useState<string | undefined>(undefined);
-  const [wish, setWish] = useState(NO_WISH);
+  const [wish, setWish] = useState(NO_DETAILS);
   const [isAsking, setAsking] = useState(false);
   const ask = (event: Event) => {
     event.preventDefault();
     const isMissing = wish.reason.trim() === '';
-    setProblem(isMissing ? 'Say why: whoever is refused will ask.' : undefined);
+    setProblem(isMissing ? 'Enter a reason: people whose transfers are refused will ask.' : undefined);
     if (!isMissing) setAsking(true);
   };
   const onStopped = () => {
     setAsking(false);
-    setWish(NO_WISH);
+    setWish(NO_DETAILS);
     preview.reload();
   };
   return (
@@ -133,7 +133,7 @@ function ScopeFields({
   );
 }
 
-/** Names once more what will be refused, and stops it. */
+/** Asks for confirmation, with what will be refused, and stops it. */
 function ConfirmStop({
   scope,
   what,
@@ -145,7 +145,7 @@ function ConfirmStop({
   readonly scope: PreviewSwitchQuery;
   /** What will be stopped: `loads for Lumen Gift Cards`. */
   readonly what: string;
-  readonly wish: Wish;
+  readonly wish: StopDetails;
   readonly preview: SwitchPreview;
   readonly onStopped: () => void;
   readonly onClose: () => void;

@@ -47,7 +47,7 @@ export function SwitchScreen() {
           )}
         </Loaded>
       </Section>
-      <Section title={mayChange ? 'Stop transfers' : 'What stopping them would do'}>
+      <Section title={mayChange ? 'Stop transfers' : 'Preview of a stop'}>
         <WhoMay operation="change_switch" to="stop or restart transfers" />
         <StopForm mayChange={mayChange} />
       </Section>

@@ -21,7 +21,7 @@ type Compared = Pick<
   | 'idempotency_key'
 >;
 
-/** What two transfers that are alike probably are, by what callers have written on them. */
+/** Whether two similar transfers are probably a duplicate, judged by caller, key, reference and metadata. */
 export function verdictOf(earlier: Compared, later: Compared): Verdict {
   const settled = [earlier, later].find(isReversed);
   if (settled !== undefined) {
@@ -43,7 +43,7 @@ function isReversed({ captured_amount: captured, reversed_amount: reversed }: Co
   return captured > 0 && reversed === captured;
 }
 
-/** What says that the two are for different things. */
+/** The difference that shows two separate orders. */
 function differenceOf(earlier: Compared, later: Compared): string | undefined {
   if (earlier.reference !== null && later.reference !== null) {
     return `references differ, ${earlier.reference} and ${later.reference}`;

@@ -8,16 +8,16 @@ import './duplicates.css';
 import { verdictOf } from './duplicate-words.ts';
 import { ReverseButton } from './transfer-actions.tsx';
 
-/** Two transfers that are alike, in the order in which they were made. */
+/** Two similar transfers, in the order in which they were created. */
 export type DuplicatePair = { readonly earlier: TransferRecord; readonly later: TransferRecord };
 
-/** What pairs of transfers that are alike probably are: a verdict, both of them with who requested each, and a way to reverse one. */
+/** Pairs of similar transfers, each with a verdict, who requested them, and buttons to reverse one. */
 export function Duplicates({
   pairs,
   onDone,
 }: {
   readonly pairs: readonly DuplicatePair[];
-  /** Gets what was done, in words. */
+  /** Receives what was done, in words. */
   readonly onDone: (text: string) => void;
 }) {
   return (
@@ -27,8 +27,8 @@ export function Duplicates({
         return (
           <li key={`${earlier.transfer_id} ${later.transfer_id}`} class={isLikely ? 'likely' : undefined}>
             <p>{sentence}</p>
-            <One transfer={earlier} onDone={onDone} />
-            <One transfer={later} onDone={onDone} />
+            <DuplicateTransfer transfer={earlier} onDone={onDone} />
+            <DuplicateTransfer transfer={later} onDone={onDone} />
           </li>
         );
       })}
@@ -36,7 +36,13 @@ export function Duplicates({
   );
 }
 
-function One({ transfer, onDone }: { readonly transfer: TransferRecord; readonly onDone: (text: string) => void }) {
+function DuplicateTransfer({
+  transfer,
+  onDone,
+}: {
+  readonly transfer: TransferRecord;
+  readonly onDone: (text: string) => void;
+}) {
   const { transfer_id: id, created_at: at, created_by: creator, amount, currency, reference } = transfer;
   return (
     <div class="duplicate">

@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<TimelineStep['kind'], readonly [text: string, tone:
   error: ['Declined', 'plain'],
 };
 
-/** The steps of a transfer, oldest first: the ids of each lead on. */
+/** The steps of a transfer, oldest first, with links. */
 export function Timeline({ steps, currency }: { readonly steps: readonly TimelineStep[]; readonly currency: string }) {
   return (
     <ol class="timeline">
@@ -55,7 +55,7 @@ function Step({ step, currency }: { readonly step: TimelineStep; readonly curren
   );
 }
 
-/** An attempt that was not delivered is a fault, and so is an error of the service; what a rule refused is none. */
+/** Failed deliveries and errors of the service are faults; refusals by a rule are not. */
 function toneOf({ kind, status }: TimelineStep, tone: Tone): Tone {
   if (kind === 'error' && (status ?? 0) >= 500) return 'bad';
   if (kind !== 'webhook_attempt') return tone;

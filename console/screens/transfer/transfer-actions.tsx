@@ -9,7 +9,7 @@ import { useAction } from '../../data/use-action.ts';
 import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
 import { ACTIONS, actionsFor, endsOf, leftOf, nameOfType, type TransferAction } from './transfer-words.ts';
 
-/** What can be done with a transfer as it is, by whoever may do it. `onDone` gets what was done, in words. */
+/** The actions that the status of a transfer and the caller's role allow. `onDone` receives what was done, in words. */
 export function TransferActions({
   transfer,
   onDone,
@@ -167,7 +167,7 @@ function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { rea
 }
 
 function problemOf(amount: number | undefined, left: number, currency: string): string | undefined {
-  if (amount === undefined) return `Write an amount such as ${formatDigits(left, currency)}.`;
+  if (amount === undefined) return `Enter an amount, such as ${formatDigits(left, currency)}.`;
   return amount > left ? `That is more than ${formatAmount(left, currency)}.` : undefined;
 }
 

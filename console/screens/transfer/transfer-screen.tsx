@@ -15,11 +15,11 @@ import { Duplicates } from './duplicates.tsx';
 import { Timeline } from './timeline.tsx';
 import './transfer.css';
 import { TransferActions } from './transfer-actions.tsx';
-import { isLively } from './transfer-words.ts';
+import { mayChangeSoon } from './transfer-words.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** One transfer: did its money move, what happened to it, and what can be done about it. */
+/** One transfer: whether its money moved, what happened to it, and what can be done about it. */
 export function TransferScreen({ parameters }: { readonly parameters: Parameters }) {
   const id = parameters.transfer_id ?? '';
   const [done, setDone] = useState('');
@@ -27,7 +27,7 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
   const { data, error, stale, reload } = useOperation(
     async (api, options) => {
       const timeline = await api.transfers.timeline(id, options);
-      setPolled(isLively(timeline.transfer, Date.now()));
+      setPolled(mayChangeSoon(timeline.transfer, Date.now()));
       return timeline;
     },
     { deps: [id], pollMilliseconds: isPolled ? POLL_MILLISECONDS : undefined },
@@ -51,13 +51,13 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
       {shown === undefined ? (
         error === undefined && <Loading />
       ) : (
-        <Known timeline={shown} stale={stale && error !== undefined} onDone={onDone} />
+        <TransferContent timeline={shown} stale={stale && error !== undefined} onDone={onDone} />
       )}
     </Page>
   );
 }
 
-function Known({
+function TransferContent({
   timeline,
   stale,
   onDone,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { TransferRecord } from '../../../sdk/client.ts';
 import { aTransferRecord } from '../../../test/fixtures/records.ts';
-import { actionsFor, endsOf, isLively, leftOf } from './transfer-words.ts';
+import { actionsFor, endsOf, leftOf, mayChangeSoon } from './transfer-words.ts';
 
 const NOW = Date.parse('2026-01-31T10:00:00Z');
 const TRANSFER = aTransferRecord({ card_id: 'one', updated_at: '2026-01-31T09:59:00Z' });
@@ -30,7 +30,7 @@ it('knows what is left, and between which ends money moves', () => {
 });
 
 it('reads a transfer again while something may happen to it', () => {
-  expect(isLively(TRANSFER, NOW)).toBe(true);
-  expect(isLively(TRANSFER, NOW + 3_600_000)).toBe(false);
-  expect(isLively({ ...TRANSFER, outcome: 'open' }, NOW + 3_600_000)).toBe(true);
+  expect(mayChangeSoon(TRANSFER, NOW)).toBe(true);
+  expect(mayChangeSoon(TRANSFER, NOW + 3_600_000)).toBe(false);
+  expect(mayChangeSoon({ ...TRANSFER, outcome: 'open' }, NOW + 3_600_000)).toBe(true);
 });

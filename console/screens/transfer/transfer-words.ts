@@ -48,11 +48,11 @@ export function endsOf(
   return { source: card, destination: other };
 }
 
-/** How long after its last change a transfer is still read again: events are being sent, and somebody may look on. */
-const LIVELY_MILLISECONDS = 10 * 60_000;
+/** How long after its last change a transfer is still polled: its events are being delivered. */
+const POLLED_AFTER_CHANGE_MILLISECONDS = 10 * 60_000;
 
-/** Whether more may happen to a transfer soon, so that it is worth reading again. */
-export function isLively(transfer: TransferRecord, now: number): boolean {
+/** Whether a transfer may still change soon, so that it is worth polling. */
+export function mayChangeSoon(transfer: TransferRecord, now: number): boolean {
   if (transfer.outcome === 'open') return true;
-  return now - Date.parse(transfer.updated_at) < LIVELY_MILLISECONDS;
+  return now - Date.parse(transfer.updated_at) < POLLED_AFTER_CHANGE_MILLISECONDS;
 }

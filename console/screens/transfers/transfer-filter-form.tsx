@@ -7,12 +7,12 @@ import { PeriodFilter } from '../../components/period-filter.tsx';
 import { decimalsOf, formatDigits, parseAmount } from '../../format/amounts.ts';
 import { exactAmountOf, filtersSet, periodOf, problemsOf, type TransferFilters } from './transfer-filters.ts';
 
-/** How long a reader pauses when a word is written: the list is not read for every letter. */
-const PAUSE_MILLISECONDS = 400;
+/** Not every letter reads the list again. */
+const DEBOUNCE_MILLISECONDS = 400;
 
 type Change = (changes: Partial<TransferFilters>, options?: { readonly replace?: boolean }) => void;
 
-/** The filters of a list of transfers. Those that are rarely used are folded away, unless they are set. */
+/** The filters of a list of transfers. Rarely used ones are collapsed, unless they are set. */
 export function TransferFilterForm({
   filters,
   onChange,
@@ -97,15 +97,15 @@ export function TransferFilterForm({
   );
 }
 
-/** Text that counts when the reader has paused. */
-function useTyped(value: string, onType: (value: string) => void, isSame = same) {
+/** The text of a field, applied after a pause in typing. */
+function useDebouncedText(value: string, onType: (value: string) => void, isSame = same) {
   const [typed, setTyped] = useState(value);
   useEffect(() => {
     if (!isSame(typed, value)) setTyped(value);
   }, [value]);
   useEffect(() => {
     if (isSame(typed, value)) return;
-    const timer = window.setTimeout(() => onType(typed), PAUSE_MILLISECONDS);
+    const timer = window.setTimeout(() => onType(typed), DEBOUNCE_MILLISECONDS);
     return () => window.clearTimeout(timer);
   }, [typed]);
   return [typed, setTyped] as const;
@@ -124,7 +124,7 @@ function TypedField({
   readonly problem?: string | undefined;
   readonly onType: (value: string) => void;
 }) {
-  const [typed, setTyped] = useTyped(value, onType);
+  const [typed, setTyped] = useDebouncedText(value, onType);
   return <TextField label={label} value={typed} problem={problem} onInput={setTyped} />;
 }
 
@@ -143,17 +143,17 @@ function AmountField({
   const shown = /^\d+$/.test(value) ? formatDigits(value, currency) : value;
   const minorUnitsOf = (typed: string): string | undefined =>
     typed.trim() === '' ? '' : parseAmount(typed, currency)?.toString();
-  const [typed, setTyped] = useTyped(
+  const [typed, setTyped] = useDebouncedText(
     shown,
     (text) => {
       const read = minorUnitsOf(text);
       if (read !== undefined) onType(read);
     },
-    // `12` and `12.00` are one amount: what is being typed is not replaced.
+    // `12` and `12.00` are the same amount: the typed text is not replaced.
     (left, right) => left === right || minorUnitsOf(left) === (minorUnitsOf(right) ?? right),
   );
   const problem =
-    minorUnitsOf(typed) === undefined && typed !== shown ? `Write it as ${example(currency)}.` : undefined;
+    minorUnitsOf(typed) === undefined && typed !== shown ? `Enter it as ${example(currency)}.` : undefined;
   return <TextField label={label} value={typed} problem={problem} inputMode="decimal" onInput={setTyped} />;
 }
 

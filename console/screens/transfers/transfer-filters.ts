@@ -43,8 +43,8 @@ function isWhole({ metadata_name: name, metadata_value: value }: TransferFilters
 }
 
 /**
- * The query of list_transfers, as of `now` (milliseconds since 1970). What a reader has written into the URL by hand is sent as it is: the service says what is
- * wrong with it.
+ * The query of list_transfers, as of `now` (milliseconds since 1970). Values edited in the URL are sent unchanged: the
+ * service reports what is wrong with them.
  */
 export function queryOf(filters: TransferFilters, now: number): ExportTransfersQuery {
   const { minimum_amount: minimum, maximum_amount: maximum, type, status } = filters;
@@ -70,5 +70,5 @@ export function queryOf(filters: TransferFilters, now: number): ExportTransfersQ
 export function problemsOf(filters: TransferFilters): Partial<Readonly<Record<keyof TransferFilters, string>>> {
   if (isWhole(filters) || (filters.metadata_name === '' && filters.metadata_value === '')) return {};
   const missing = filters.metadata_name === '' ? 'metadata_name' : 'metadata_value';
-  return { [missing]: 'A pair has a name and a value.' };
+  return { [missing]: 'Enter both a name and a value.' };
 }

@@ -55,7 +55,7 @@ const COLUMNS: readonly Column<TransferRecord>[] = [
 /** The transfers of a card program: filters in the URL, page by page, and the same as a file. */
 export function TransfersScreen() {
   const [filters, setFilters] = useUrlState(NO_FILTERS);
-  // Transfers have the time of the sandbox's clock, also where that was moved.
+  // Transfers follow the sandbox's clock, even if it was moved.
   const now = useNow();
   const { rows, isLoaded, error, stale, pager } = usePages(
     (api, options, cursor) => api.transfers.list({ ...queryOf(filters, now), limit: ROWS, cursor }, options),
@@ -127,9 +127,9 @@ function Cards({ transfer: { card_id, destination_card_id } }: { readonly transf
 }
 
 function NoTransfers({ filters, hasMore }: { readonly filters: TransferFilters; readonly hasMore: boolean }) {
-  if (hasMore) return <Empty title="Nothing on this page">Older transfers may match: continue with “Older”.</Empty>;
+  if (hasMore) return <Empty title="Nothing on this page">Older transfers may match: see “Older”.</Empty>;
   if (filtersSet(filters).length > 0) {
-    return <Empty title="No transfer matches">Remove a filter, or search for an id with the key /.</Empty>;
+    return <Empty title="No transfer matches">Remove a filter, or press / to search for an id.</Empty>;
   }
   return <Empty title="No transfers yet">They appear here as soon as the card program makes one.</Empty>;
 }

@@ -14,8 +14,8 @@ export type CsvState =
 const MAX_TEXT_LENGTH = 1_000_000;
 
 /**
- * Saves an export as a file. It is read to its end first, because a link cannot carry the console's header, and because
- * nothing is saved of an export that was cut off: nobody would see that lines are missing.
+ * Saves an export as a file. It is read completely first: a link cannot send the console's header, and a truncated file
+ * would not show that lines are missing.
  */
 export function useCsv(fileName: string): {
   readonly state: CsvState;

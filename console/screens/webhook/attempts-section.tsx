@@ -85,7 +85,9 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
           label="Status"
           value={status}
           placeholder="404, 5xx or none"
-          problem={status === '' || isStatus ? undefined : 'Such as 404, 5xx, or none for no response.'}
+          problem={
+            status === '' || isStatus ? undefined : 'Enter a status such as 404 or 5xx, or none for no response.'
+          }
           onInput={(typed) => setFilter({ status: typed.trim().toLowerCase() }, { replace: true })}
         />
         <PeriodFilter label="Sent" value={filter} onChange={setFilter} />

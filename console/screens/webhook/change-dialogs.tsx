@@ -61,7 +61,7 @@ const HOUR_MILLISECONDS = 3_600_000;
 const OVERLAPS = [
   ['24', 'For 24 hours'],
   ['1', 'For 1 hour'],
-  ['0', 'Not at all: it was leaked'],
+  ['0', 'Not at all (it was leaked)'],
 ] as const;
 
 /** Asks how long the old secret still signs, and shows the new one once. */
@@ -89,7 +89,7 @@ export function RollSecretDialog({ record, onClose }: Parts) {
       onConfirm={submit}
       onClose={onClose}
     >
-      <p>You get a new secret, shown once. Give it to the receiver while the old one still signs, too.</p>
+      <p>You get a new secret, shown once. Give it to the receiver while events are still signed with both.</p>
       <SelectField label="Keep signing with the old secret" value={hours} onChange={setHours} options={OVERLAPS} />
     </ConfirmDialog>
   );

@@ -78,7 +78,7 @@ export function DisableDialog({ record, onClose }: Parts) {
   );
 }
 
-/** Asks what becomes of the events that have come in the meantime. */
+/** Asks what to do with the missed events. */
 export function EnableDialog({ record, onClose }: Parts) {
   const [resume, setResume] = useState<string>('backlog');
   const change = useChange(record, onClose);

@@ -24,7 +24,7 @@ import { DisableDialog, EnableDialog, ReplayDialog } from './webhook-dialogs.tsx
 
 const POLL_MILLISECONDS = 5_000;
 
-/** One webhook: how it stands, and what was sent; everything about it can be changed here that the API can change. */
+/** One webhook: its state, its deliveries, and every change that the API allows. */
 export function WebhookScreen({ parameters }: { readonly parameters: Parameters }) {
   const { webhook_id: id = '' } = parameters;
   const webhook = useOperation((api, options) => api.webhooks.get(id, options), {

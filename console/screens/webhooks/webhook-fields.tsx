@@ -1,6 +1,6 @@
 import { SelectField, TextField } from '../../components/field.tsx';
 
-/** What a form says about a webhook. */
+/** The values of the form for a webhook. */
 export type WebhookForm = {
   readonly url: string;
   readonly description: string;

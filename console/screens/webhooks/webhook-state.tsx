@@ -2,7 +2,7 @@ import type { WebhookRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { reasonOf, statusOf } from '../../format/webhooks.ts';
 
-/** How a webhook stands: its status, and why. Deliveries go by actual time, also where the clock of a sandbox was moved. */
+/** The status of a webhook, and its reason. Deliveries follow actual time, even if the clock of a sandbox was moved. */
 export function WebhookState({ webhook }: { readonly webhook: WebhookRecord }) {
   const status = statusOf(webhook);
   const reason = reasonOf(webhook, Date.now());

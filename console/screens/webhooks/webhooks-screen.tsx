@@ -20,7 +20,7 @@ import { WebhookState } from './webhook-state.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** The webhooks of the card program: where its events are sent, and how that goes. */
+/** The webhooks of the card program: where its events are sent, and whether that works. */
 export function WebhooksScreen() {
   const { can } = useSession();
   const [isCreating, setCreating] = useState(false);

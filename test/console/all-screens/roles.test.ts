@@ -52,7 +52,7 @@ async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> 
     const mayOpen = route.scope === undefined || includesScope(scopes, route.scope);
     // Who may not see the overview begins with another screen.
     const isElsewhere = route.path === '/console' && pathname !== '/console';
-    if ((isElsewhere || text.includes('Your key may not open this screen')) === mayOpen) {
+    if ((isElsewhere || text.includes('Your key has no access to this screen')) === mayOpen) {
       wrong.push(`${route.path} ${mayOpen ? 'does not open' : 'opens'}`);
     }
     const change = CHANGES.find(({ path }) => path === route.path);

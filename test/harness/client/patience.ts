@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TransferService, TransferServiceError } from '../../../sdk/client.ts';
 import type { ServiceProcess } from '../process.ts';
 
-/** A machine that is busy with other work for longer than this many attempts fails the tests. */
+/** After this many attempts on a busy machine the tests fail. */
 const MAX_ATTEMPTS = 600;
 
 const PAUSE_MILLISECONDS = 200;
 
-/** Calls again while a service says that it is overloaded and did not begin, as it does on a machine that is very busy. */
+/** Repeats a call while the service refuses it as overloaded, before it began, as on a very busy machine. */
 export async function patiently<Result>(call: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -29,15 +29,15 @@ export async function fetchPatiently(url: string, init: RequestInit): Promise<Re
   }
 }
 
-/** A client that retries what an overloaded service refused, whether or not it may be repeated: nothing of it was begun. */
+/** A client that retries every request that an overloaded service refused, since such a request was never begun. */
 export function patientClient(url: string, key?: string): TransferService {
   const settings = { baseUrl: url, maxRetries: 0, timeoutMilliseconds: 120_000, fetch: fetchPatiently };
   return new TransferService(key === undefined ? settings : { ...settings, key });
 }
 
 /**
- * The service with a client that retries: what the tests of the console arrange is not what they test. `onStop` is called
- * when one of them stops the database.
+ * The service with a client that retries: the setup of the console's tests is not what they test. `onStop` is called when
+ * one of them stops the database.
  */
 export function withPatience(service: ServiceProcess, onStop: () => void): ServiceProcess {
   const client = patientClient(service.url);

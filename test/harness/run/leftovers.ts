@@ -1,21 +1,20 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-// The directories of the tests of a run that are still there. A worker process that crashed removes none of its own, and what
-// it started runs on.
+// Cleans up the directories and processes of a run's tests that a crashed worker process has left behind.
 
 const placeOf = (templates: string): string => join(templates, 'directories');
 
 /** A directory that a process has made and has not removed yet. */
 type Note = { readonly path: string; readonly owner: number };
 
-/** Writes down that this process made a directory. */
+/** Records that this process made a directory. */
 export function noteDirectory(templates: string, path: string): void {
   mkdirSync(placeOf(templates), { recursive: true });
   writeFileSync(join(placeOf(templates), basename(path)), `${process.pid} ${path}`);
 }
 
-/** Forgets one that was removed. */
+/** Removes the record of a removed directory. */
 export function forgetDirectory(templates: string, path: string): void {
   rmSync(join(placeOf(templates), basename(path)), { force: true });
 }
@@ -23,7 +22,7 @@ export function forgetDirectory(templates: string, path: string): void {
 /** How long a process may take to end, in milliseconds. */
 const END_TIME = 10_000;
 
-/** Ends what still runs on directories of the run, and removes them. */
+/** Ends the processes that still use directories of the run, and removes these. */
 export async function endLeftovers(templates: string): Promise<void> {
   // A worker that is still ending removes its own.
   await until(() => notesIn(templates).every(({ owner }) => !runs(owner)));
@@ -42,7 +41,7 @@ async function until(isDone: () => boolean): Promise<void> {
   while (!isDone() && performance.now() < deadline) await new Promise((wake) => setTimeout(wake, 50));
 }
 
-/** What is written down; whoever wrote it may forget it meanwhile. */
+/** The records; their processes may remove some meanwhile. */
 function notesIn(templates: string): readonly Note[] {
   const place = placeOf(templates);
   if (!existsSync(place)) return [];
@@ -70,7 +69,7 @@ function usersOf(path: string): readonly number[] {
     .filter((id) => [`/proc/${id}/cmdline`, `/proc/${id}/environ`].some((file) => readIfThere(file).includes(path)));
 }
 
-/** What a file says; nothing, where it has gone or is not ours to read. */
+/** The content of a file; empty if it is gone or not readable. */
 function readIfThere(file: string): string {
   try {
     return readFileSync(file, 'latin1');
@@ -79,12 +78,12 @@ function readIfThere(file: string): string {
   }
 }
 
-/** A service must not start its PostgreSQL again; PostgreSQL ends at once and gives its shared memory back. */
+/** SIGKILL for a service, so that it cannot restart PostgreSQL; PostgreSQL shuts down at once and frees its shared memory. */
 function end(processId: number): void {
   try {
     const isPostgres = readFileSync(`/proc/${processId}/comm`, 'utf8').startsWith('postgres');
     process.kill(processId, isPostgres ? 'SIGQUIT' : 'SIGKILL');
   } catch {
-    // It has ended meanwhile.
+    // Already ended.
   }
 }

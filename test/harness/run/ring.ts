@@ -1,2 +1,2 @@
-/** Whether a test is to try all that it can: in `npm run verify`, which sets FAULTS=all. Elsewhere it tries enough of it. */
+/** Whether a test tries all of its cases, as in `npm run verify`, which sets FAULTS=all, or a selection. */
 export const isThorough = process.env.FAULTS === 'all';

@@ -1,8 +1,8 @@
 import { test } from 'vitest';
 
 /**
- * What the test files of one worker process share, so that each of them does not start it anew: it ends with the worker.
- * What a worker leaves that crashed is ended by `endLeftovers`.
+ * Ends what the test files of one worker process share when the worker ends. After a crash of the worker `endLeftovers`
+ * does so.
  */
 const endings: (() => Promise<unknown>)[] = [];
 
@@ -20,7 +20,7 @@ export function endWithWorker(end: () => Promise<unknown>): void {
   endings.push(end);
 }
 
-/** Called at the top of each file that uses what is kept: vitest ends only what some file has asked for. */
+/** Called at the top of each file that uses shared things: vitest only ends fixtures that a file uses. */
 export function useWorker(): void {
   worker.beforeAll(({ kept }) => void kept);
 }

@@ -5,8 +5,8 @@ import type { StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
 
 /**
- * A mistake that the simulation has to find. `seed` is that of a schedule that finds it, which is tried first: others are
- * only run when the simulation has changed since.
+ * A mistake that the simulation must find. The schedule of `seed` found it and is tried first; others are only run if the
+ * simulation has changed since.
  */
 export type NamedMistake = Mistake & { readonly name: string; readonly seed: number };
 
@@ -25,20 +25,20 @@ export function change<Of extends object, Name extends keyof Of>(
   };
 }
 
-/** What a statement means without a mistake. */
+/** The correct meaning of a statement. */
 export function meaning(name: string): Meaning {
   const found = STATEMENTS[name];
   if (found === undefined) throw new Error(`there is no statement ${name}`);
   return found;
 }
 
-/** Its rows; with a lock that it waits for. */
+/** Runs a statement, which may wait for a lock; returns its rows. */
 export function* run(name: string, ...of: Parameters<Meaning>) {
   const found = meaning(name)(...of);
   return 'next' in found ? yield* found : found;
 }
 
-/** A transaction that finds other rows in a table, one by one, than there are. */
+/** A transaction that finds changed rows of a table when it reads one by one. */
 export function findingIn(transaction: Transaction, table: string, change: (row: StoredRow) => StoredRow): Transaction {
   return new Proxy(transaction, {
     get(target, name: keyof Transaction) {
@@ -54,7 +54,7 @@ export function findingIn(transaction: Transaction, table: string, change: (row:
   });
 }
 
-/** A transaction that finds other rows than there are. */
+/** A transaction that finds changed rows when it scans. */
 export function scanningWith(transaction: Transaction, change: (row: StoredRow) => StoredRow): Transaction {
   return new Proxy(transaction, {
     get(target, name: keyof Transaction) {

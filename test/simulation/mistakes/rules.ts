@@ -156,7 +156,7 @@ export const PROGRAM_CHANGES: readonly NamedMistake[] = [
   },
 ];
 
-/** What is due, whatever is disabled. */
+/** Everything due, even in disabled scopes. */
 function findAllDue(transaction: Transaction): readonly StoredRow[] {
   const isDue = (row: StoredRow): boolean =>
     row.status === 'scheduled' && timeOf(row.scheduled_for) <= transaction.clock();

@@ -70,7 +70,7 @@ function readAccounts(transaction: Transaction, given: Given): readonly StoredRo
   });
 }
 
-/** The account as it is written; what breaks the CHECK of its floor fails. */
+/** The account as it is written; throws if it violates the CHECK of its floor. */
 export function writtenAccount(before: StoredRow, sent: StoredRow, version: unknown): StoredRow {
   const { balance, held, incoming, sequence } = sent;
   const { floor } = before;

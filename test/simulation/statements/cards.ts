@@ -42,7 +42,7 @@ function countedDays(transaction: Transaction, accountId: unknown): readonly unk
 /** The calendar of a day in UTC, which is the time zone of every program of the simulation. */
 type Calendar = { readonly today: string; readonly periods: Readonly<Record<string, bigint>> };
 
-/** The calendar of the day that was asked for last: hardly a schedule has two. */
+/** The calendar of the last day used: hardly any schedule has two. */
 let lastCalendar: readonly [day: number, Calendar] | undefined;
 
 export function calendarAt(time: number): Calendar {

@@ -1,14 +1,14 @@
 import { type Meanings, NOTHING } from '../store/meaning.ts';
 import { SWITCH } from './switch.ts';
 
-/** The fence of transactions, the locks of names, what is kept under idempotency keys, and the audit log. */
+/** The fence of transactions, the locks of names, stored responses of idempotency keys, and the audit log. */
 export const CONTROL_STATEMENTS: Meanings = {
   *fence_batch(transaction, { values: [batchId, at, programIds, counts] }) {
     const { clock } = transaction;
     yield* transaction.insert('write_batch', String(batchId), {
       batch_id: batchId,
       abandoned: false,
-      // Fences of one millisecond are told apart, as by the microseconds of PostgreSQL.
+      // Fences of the same millisecond differ, as by PostgreSQL's microseconds.
       moment: clock(),
       created_at: new Date(clock()),
       relayed: at === null,
@@ -21,7 +21,7 @@ export const CONTROL_STATEMENTS: Meanings = {
 
   *abandon_batch(transaction, { values: [batchId] }) {
     const key = String(batchId);
-    // A unique index lets the second of two wait for the first.
+    // With a unique index the second of two waits for the first.
     yield* transaction.lock(`write_batch ${key}`);
     if (transaction.newest('write_batch', key) !== undefined) return NOTHING;
     const { clock } = transaction;
@@ -98,7 +98,7 @@ export const CONTROL_STATEMENTS: Meanings = {
   },
 
   *insert_audit_entries(transaction, { rows }) {
-    // A trigger chains the rows; what is simulated of that is its lock.
+    // A trigger chains the rows; only its lock is simulated.
     yield* transaction.lock('audit_head');
     for (const { place: _place, ...note } of rows('notes')) {
       yield* transaction.insert('audit_entry', String(note.entry_id), note);

@@ -187,8 +187,8 @@ export const ERASURE_STATEMENTS: Meanings = {
   },
 
   *reread_webhooks(transaction, { values: [programId] }) {
-    const isTold = (row: StoredRow): boolean => row.program_id === programId || row.program_id === null;
-    for (const { webhook_id } of transaction.scan('webhook', isTold)) {
+    const hasDescription = (row: StoredRow): boolean => row.program_id === programId || row.program_id === null;
+    for (const { webhook_id } of transaction.scan('webhook', hasDescription)) {
       yield* transaction.update('webhook', String(webhook_id), (row) => ({
         ...row,
         revision: (row.revision as bigint) + 1n,

@@ -15,7 +15,7 @@ const MOVEMENT = [
   ...(['actor', 'created_at'] as const),
 ];
 
-/** The funding accounts of a program, and its world where that is wanted, in the order of their ids. */
+/** The funding accounts of a program, optionally with its world account, in the order of their ids. */
 function fundsOf(transaction: Transaction, programId: unknown, withWorld: boolean): readonly StoredRow[] {
   const isWanted = ({ owner_id, kind }: StoredRow): boolean =>
     owner_id === programId && (kind === 'funding' || (withWorld && kind === 'world'));
@@ -35,7 +35,7 @@ function* lockFunds(transaction: Transaction, programId: unknown, withWorld: boo
 
 const asJson = (text: unknown): unknown => (text === null ? null : JSON.parse(String(text)));
 
-/** Card programs, their funds, and what moves these. Every program has one currency here. */
+/** Card programs, their funds, deposits and withdrawals. Every program has one currency here. */
 export const PROGRAM_STATEMENTS: Meanings = {
   read_program(transaction, { values: [programId] }) {
     const program = transaction.find('program', String(programId));
@@ -97,7 +97,7 @@ export const PROGRAM_STATEMENTS: Meanings = {
     const { program_id, movement_id, reference } = sent;
     if (reference !== null) {
       const name = `funding_movement_reference ${program_id} ${reference}`;
-      // A unique index lets the second of two wait for the first.
+      // With a unique index the second of two waits for the first.
       yield* transaction.lock(name);
       const isTaken = (row: StoredRow): boolean => row.program_id === program_id && row.reference === reference;
       if (transaction.scanNewest('funding_movement', isTaken).length > 0) {

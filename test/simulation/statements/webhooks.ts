@@ -131,8 +131,8 @@ export const WEBHOOK_STATEMENTS: Meanings = {
       if (!isHeld(transaction, sent, owner) || transaction.find('webhook', key)?.revision !== revision) continue;
       const isStored = yield* transaction.update('webhook_state', key, (row) => {
         if (row.shard !== shard) return undefined;
-        const isTold = row.is_failing_told === true && (health.failures as number) > 0;
-        return { ...row, ...health, is_failing_told: isTold, written_by: owner, written_epoch: epoch };
+        const hasDescription = row.is_failing_told === true && (health.failures as number) > 0;
+        return { ...row, ...health, is_failing_told: hasDescription, written_by: owner, written_epoch: epoch };
       });
       if (isStored) stored.push({ webhook_id });
     }
@@ -266,7 +266,7 @@ const DELIVERED = [
   ...(['last_failure_at', 'last_success_at', 'probe_tries', 'next_probe_at', 'is_failing_told'] as const),
 ];
 
-/** The state of a webhook that begins, or begins anew. */
+/** The state of a new or re-enabled webhook. */
 const ENABLED = {
   ...{ status: 'enabled', status_reason: null, failures: 0, failing_since: null, probe_tries: 0 },
   ...{ next_probe_at: null, is_failing_told: false },

@@ -6,13 +6,13 @@ import type { Meanings } from './meaning.ts';
 import { type Given, partsOf, type StoredRow } from './parameters.ts';
 import { type Run, type Tables, Transaction, type Wait, type Written } from './transaction.ts';
 
-/** What a server tells those who watch over it. */
+/** Observes a server. */
 export type Watcher = {
   /** A transaction has committed that wrote these rows. */
   readonly onCommit: (written: Written) => void;
-  /** A statement is unknown, or its meaning has failed otherwise than PostgreSQL would. */
+  /** A statement is unknown, or failed in a way in which PostgreSQL would not. */
   readonly onBug: (error: unknown) => void;
-  /** For the trace of a schedule, where there is one. */
+  /** For the trace of a schedule, if there is one. */
   readonly onStep: ((step: string) => void) | undefined;
 };
 
@@ -33,7 +33,7 @@ class UnknownStatement extends Error {
   }
 }
 
-/** PostgreSQL in memory: sessions that execute what is sent to them one message at a time, when the scheduler says so. */
+/** PostgreSQL in memory: its sessions execute one message at a time, when the scheduler decides. */
 export class Server {
   readonly tables: Tables;
   readonly time: SimulatedTime;
@@ -50,14 +50,14 @@ export class Server {
   }
 }
 
-/** A connection, both ends of it: what a process has sent, what the server has made of it, and what has come back. */
+/** Both ends of a connection: messages sent by a process, their execution by the server, and the responses. */
 export class Connection {
   readonly label: string;
   readonly #server: Server;
   readonly #onIdle: (connection: Connection) => void;
-  /** Sent and not executed. */
+  /** Sent, but not executed yet. */
   readonly #inbox: Message[] = [];
-  /** Executed, and the answer is on its way. */
+  /** Executed; the response has not arrived yet. */
   readonly #outbox: Message[] = [];
   #transaction: Transaction | undefined;
   /** The transaction of a statement outside of any. */
@@ -69,7 +69,7 @@ export class Connection {
   #isWatched = false;
   /** The client's end is gone. */
   isCut = false;
-  /** What `sendTogether` and the listeners of notices need. */
+  /** Used by `sendTogether` and the listeners of notices. */
   readonly connection = { stream: { cork: () => undefined, uncork: () => undefined } };
   readonly on = (): this => this;
   readonly off = (): this => this;
@@ -91,7 +91,7 @@ export class Connection {
     return this.#outbox.length > 0;
   }
 
-  /** Whether a client waits for an answer. */
+  /** Whether a client waits for a response. */
   get isBusy(): boolean {
     return this.#inbox.length > 0 || this.#outbox.length > 0 || this.#waiting !== undefined;
   }
@@ -115,8 +115,8 @@ export class Connection {
   }
 
   /**
-   * Ends the connection for the client, with an error for all that it waits for. The server has received the first
-   * messages of those that it has not executed, and executes them all the same, now or later.
+   * Ends the connection for the client, with an error for everything that it waits for. The server has received the first
+   * of the messages that it has not executed, and still executes them, now or later.
    */
   cut(reason: Error | undefined, received: number): void {
     if (this.isCut) return;
@@ -124,7 +124,7 @@ export class Connection {
     const lost = [...this.#outbox.splice(0), ...(this.#waiting === undefined ? [] : [this.#waiting.message])];
     lost.push(...this.#inbox);
     this.#inbox.length = Math.min(received, this.#inbox.length);
-    // Whoever died waits for nothing.
+    // A dead process waits for nothing.
     if (reason !== undefined) for (const { reject } of lost) reject(reason);
     if (this.#inbox.length === 0 && this.#transaction === undefined) this.#close();
   }
@@ -134,7 +134,7 @@ export class Connection {
     return this.#inbox.length;
   }
 
-  /** Executes the next message, as far as it gets; after the last one of a client that is gone, ends the session. */
+  /** Executes the next message as far as possible; ends the session after the last one of a client that is gone. */
   readonly execute = (): void => {
     if (this.#waiting !== undefined) {
       this.#goOn(this.#waiting.message, this.#waiting.steps);
@@ -160,7 +160,7 @@ export class Connection {
     }
   }
 
-  /** Lets the answers arrive. */
+  /** Delivers the responses. */
   readonly answer = (): void => {
     for (const message of this.#outbox.splice(0)) message.answer?.();
   };
@@ -277,7 +277,7 @@ export class Connection {
 
 const CONTROL = /^(?:begin|commit|rollback|set )/;
 
-/** What a message does; what cannot be read of it fails when the server gets to it. */
+/** The effect of a message; an unreadable one fails when the server executes it. */
 function prepare(
   statements: Meanings,
   name: string,

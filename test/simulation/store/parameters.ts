@@ -13,11 +13,11 @@ export function columnsOf(row: StoredRow, names: readonly string[]): StoredRow {
   return some;
 }
 
-/** What a statement was given, read back from what is sent to PostgreSQL. */
+/** The parameters of a statement, decoded from the message to PostgreSQL. */
 export type Given = {
   /** The rows of each relation, such as `:sent`, by its name. */
   readonly rows: (name: string) => readonly StoredRow[];
-  /** Everything else, in the order in which the text names it first. */
+  /** All other values, in the order of their first use in the text. */
   readonly values: readonly Value[];
 };
 

@@ -6,7 +6,7 @@ import { PoolGroup } from '../../../server/store/connection/pool.ts';
 import { Standby } from '../../../server/store/connection/standby.ts';
 import { asClient, Connection, type Server } from './connection.ts';
 
-/** The connections of a process. There are always enough: who waits for one is not what is simulated. */
+/** The connections of a process. There are always enough: waiting for one is not simulated. */
 class Pool {
   readonly #server: Server;
   readonly #label: string;
@@ -26,7 +26,7 @@ class Pool {
   }
 
   take(): Promise<pg.PoolClient> {
-    // A process that has died waits for ever.
+    // A dead process waits for ever.
     if (this.isDead) return new Promise(() => undefined);
     let connection = this.#idle.pop();
     while (connection?.isCut === true) connection = this.#idle.pop();
@@ -38,7 +38,7 @@ class Pool {
     return Promise.resolve(asClient(connection));
   }
 
-  /** Takes no idle connection any more, except some. */
+  /** Discards all idle connections, except some. */
   closeIdle(leave: number): void {
     this.#idle.splice(leave);
   }
@@ -56,7 +56,7 @@ class Pool {
   }
 }
 
-/** What a process has of the database. The rows of all roles are the same: row-level security is not simulated. */
+/** The databases of a process. All roles see the same rows: row-level security is not simulated. */
 export type SimulatedDatabases = Pick<Databases, 'application' | 'background' | 'onCommit'> & {
   readonly connections: () => readonly Connection[];
   /** The process has died: its connections end with what the server has received of them. */

@@ -1,13 +1,13 @@
 import { databaseError } from './database-error.ts';
 import type { StoredRow } from './parameters.ts';
 
-/** How a lock is held. Two that share do not wait for each other. */
+/** The mode of a lock. Shared locks do not conflict with each other. */
 export type LockMode = 'share' | 'exclusive';
 
 /** A statement waits for this lock. */
 export type Wait = { readonly lock: string; readonly mode: LockMode };
 
-/** What a statement does, and where it may have to wait. */
+/** The execution of a statement, which may yield locks to wait for. */
 export type Run<Result = void> = Generator<Wait, Result, void>;
 
 type Version = { readonly commit: number; readonly row: StoredRow | undefined };
@@ -15,7 +15,7 @@ type Version = { readonly commit: number; readonly row: StoredRow | undefined };
 /** The rows that a transaction has written, by table, without those that it has deleted. */
 export type Written = ReadonlyMap<string, readonly StoredRow[]>;
 
-/** Tables with every committed version of every row, as READ COMMITTED sees them, and who has locked what. */
+/** Tables with every committed version of every row, as READ COMMITTED needs them, and the locks. */
 export class Tables {
   readonly #tables = new Map<string, Map<string, Version[]>>();
   readonly #locks = new Map<string, Map<Transaction, LockMode>>();
@@ -79,7 +79,7 @@ export class Transaction {
   readonly locks = new Set<string>();
   readonly #tables: Tables;
   readonly #own = new Map<string, Map<string, StoredRow | undefined>>();
-  /** What the running statement sees of others: the transactions up to this one. */
+  /** The snapshot of the running statement: it sees other transactions up to this one. */
   #snapshot = 0;
   /** The database's clock in milliseconds since 1970, with a fraction. */
   readonly clock: () => number;
@@ -137,7 +137,7 @@ export class Transaction {
     return found;
   }
 
-  /** Rows as they were committed last: what a unique index is about. */
+  /** Rows as they were committed last: the content of a unique index. */
   scanNewest(table: string, isWanted: (row: StoredRow) => boolean): StoredRow[] {
     return [...this.#tables.table(table).keys(), ...(this.#own.get(table)?.keys() ?? [])].flatMap((key) => {
       const row = this.newest(table, key);
@@ -169,7 +169,7 @@ export class Transaction {
     this.#write(table, key, undefined);
   }
 
-  /** Gives the rows that it has written, by table and in their order. */
+  /** Returns the rows that it has written, by table and in order. */
   commit(): Written {
     const commit = this.#tables.commits + 1;
     const written = new Map<string, readonly StoredRow[]>();

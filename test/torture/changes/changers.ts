@@ -3,7 +3,7 @@ import { pause } from '../row.ts';
 import { type Record, sendChange } from './requests.ts';
 import { type Place, pick } from './traffic.ts';
 
-/** What the third party needs. */
+/** The context of the changers. */
 export type Setting = {
   readonly record: Record;
   readonly urls: readonly string[];
@@ -12,11 +12,11 @@ export type Setting = {
   readonly made: () => number;
 };
 
-/** Pauses between two changes of one kind, in milliseconds at most; the second for those that everything waits for. */
+/** The longest pauses between two changes of one kind, in milliseconds; the second for changes that block everything. */
 const PAUSE_MILLISECONDS = 30;
 const LONG_PAUSE_MILLISECONDS = 500;
 
-/** The pause between two changes that leave chains alone for long enough to grow, in milliseconds. */
+/** The pause between two changes that gives chains the time to grow, in milliseconds. */
 const QUIET_MILLISECONDS = 450;
 
 /** How long something is disabled, in milliseconds at most. */
@@ -25,7 +25,7 @@ const DISABLED_MILLISECONDS = 40;
 const CARD = '/api/v0.1/core/card';
 const PROGRAM = '/api/v0.1/operator/program';
 
-/** Everything that changes beside transfers. */
+/** Makes all changes other than transfers. */
 export class Changers {
   readonly #setting: Setting;
   #places: readonly Place[] = [];
@@ -74,7 +74,7 @@ export class Changers {
     }
   }
 
-  /** Nobody else changes the first half of the changing cards; the second half has its limits changed. */
+  /** The status changes for the first half of the changing cards; the limits for the second half. */
   async #changeStatus(): Promise<void> {
     const { random } = this.#setting;
     const place = pick(this.#places, random);
@@ -89,7 +89,7 @@ export class Changers {
     await this.#updateCard(place, name, { status: 'active' }, 'card_active');
   }
 
-  /** Closes a card with what is on it; it may be refused for its holds. A new one takes its place. */
+  /** Closes a card and moves its balance off; may be refused because of holds. A new card replaces it. */
   async #replace(place: Place, at: number, name: string): Promise<void> {
     const { status } = await this.#updateCard(place, name, { status: 'closed', balance_to: 'funding' }, 'card_closed');
     if (status >= 300) return;
@@ -99,7 +99,7 @@ export class Changers {
     place.changing[at] = card_id;
   }
 
-  /** Lowers limits to a little more than what is used, or takes them away. */
+  /** Lowers limits to a little more than what is used, or removes them. */
   async #changeCardLimits(): Promise<void> {
     const { random, urls } = this.#setting;
     const place = pick(this.#places, random);
@@ -140,7 +140,7 @@ export class Changers {
     if (random() < 0.7) await this.#updateProgram(place, { limits: null, card_limits: null });
   }
 
-  /** Sets a threshold so near to the funds of a program that they soon cross it, or takes it away. */
+  /** Sets a threshold near the funds of a program, so that they soon cross it, or removes it. */
   async #changeThreshold(): Promise<void> {
     this.#changes += 1;
     const { random, record, urls } = this.#setting;
@@ -170,7 +170,7 @@ export class Changers {
       const body = { ...scope, disabled, reason: `change ${this.#changes}` };
       const what = disabled ? 'switch_disabled' : 'switch_enabled';
       let { status } = await sendChange(record, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body });
-      // Whatever was disabled is enabled again, even if others hold locks meanwhile.
+      // Everything disabled is enabled again, even while others hold locks.
       while (!disabled && status >= 500) {
         ({ status } = await sendChange(record, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body }));
       }
@@ -204,7 +204,7 @@ export class Changers {
   }
 }
 
-/** Waits so many milliseconds, or less when it goes on no longer. */
+/** Waits for some milliseconds, or until `goesOn` is false. */
 export async function pauseWhile(goesOn: () => boolean, milliseconds: number): Promise<void> {
   const end = performance.now() + milliseconds;
   while (goesOn() && performance.now() < end) await pause(Math.max(1, Math.min(20, end - performance.now())));

@@ -2,12 +2,12 @@ import type { LoggedEvent, Transaction } from './history.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What becomes of the funds when a transfer is reversed; one between cards does not touch them. */
+/** The effect of a reversal on the funds; a transfer between cards does not change them. */
 const BACK: Readonly<Record<string, number>> = { load: 1, unload: -1 };
 
 /**
- * The available funds of a program once more, from its events in the order in which the database says that they were
- * committed, and where funding.low has to be among them.
+ * Recomputes the available funds of a program from its events in the order of their commits, and where funding.low must
+ * occur.
  */
 export class FundingReplay {
   readonly problems: string[] = [];
@@ -16,7 +16,7 @@ export class FundingReplay {
   readonly #accountId: string;
   #available = 0;
   #threshold: number | null = null;
-  /** The loads and unloads that hold something, by their id. */
+  /** The loads and unloads with a hold, by their id. */
   readonly #holds = new Map<string, Fields>();
   readonly #types = new Map<string, unknown>();
 
@@ -25,7 +25,7 @@ export class FundingReplay {
     this.#accountId = accountId;
   }
 
-  /** Carries out the events of a transaction, and compares the account with what it has written. */
+  /** Applies the events of a transaction, and compares the account with what the transaction has written. */
   run({ position, events, accounts }: Transaction): void {
     const own = events.map(parsed).filter(({ data }) => data.program_id === this.#programId);
     own.forEach(({ type, data }, at) => {
@@ -45,7 +45,7 @@ export class FundingReplay {
     if (available !== this.#available) this.problems.push(`at ${position}: ${available} instead of ${this.#available}`);
   }
 
-  /** Does what an event says, and gives the data of the funding.low that has to follow it. */
+  /** Applies an event, and returns the data of the funding.low that must follow it. */
   #carryOut(type: string, data: Fields): Fields | undefined {
     const [before, thresholdBefore] = [this.#available, this.#threshold];
     if (type.startsWith('program.')) this.#threshold = data.funding_low_threshold as number | null;

@@ -24,7 +24,7 @@ export type Transaction = {
 /** The first response to a key, and the transaction that stored it. `now` in milliseconds since 1970. */
 export type StoredKey = { readonly position: number; readonly status: number; readonly now: number };
 
-/** What never changes of a card. */
+/** The fields of a card that never change. */
 export type KnownCard = {
   readonly programId: string;
   readonly cardId: string;
@@ -34,7 +34,7 @@ export type KnownCard = {
   readonly fundingAccountId: string;
 };
 
-/** What never changes of an account. */
+/** The fields of an account that never change. */
 export type KnownAccount = {
   readonly programId: string;
   readonly accountId: string;
@@ -44,23 +44,23 @@ export type KnownAccount = {
   readonly floor: bigint | null;
 };
 
-/** Everything that a ledger says about what was committed, in which order. */
+/** Everything that was committed to a ledger, in order. */
 export type History = {
   readonly transactions: readonly Transaction[];
   /** By operation and key. */
   readonly keys: ReadonlyMap<string, StoredKey>;
   readonly cards: readonly KnownCard[];
   readonly accounts: readonly KnownAccount[];
-  /** How many transactions were decided on accounts that their predecessors had not written yet. */
+  /** The number of transactions decided on accounts that their predecessors had not written yet. */
   readonly chained: number;
 };
 
 /**
- * Records in which order transactions come. Two of them that need the same account, or one of which changes the switch or
- * the rules of a program, exclude each other: so the numbers that one takes while it has its locks are all below those of
- * the other. Its highest number is therefore its place in an order in which everything could have been done one by one.
- * Numbers are taken by every update of an account, and by the fence that each transaction inserts. A chained group
- * inserts its fence early, but it updates each account that it has looked at, and does that after its predecessor.
+ * Records the order of transactions. Two that need the same account, or one of which changes the switch or the rules of a
+ * program, exclude each other: so all numbers that one takes while it has its locks are below those of the other. The
+ * highest number of a transaction is therefore its place in an equivalent serial order. Every update of an account takes a
+ * number, and so does the fence that each transaction inserts. A chained group inserts its fence early, but updates each
+ * account that it has read after its predecessor.
  */
 const INSTALL = `
   create unlogged table torture_log (position bigserial, xid bigint not null, account jsonb, snapshot pg_snapshot);
@@ -77,7 +77,7 @@ const INSTALL = `
   create trigger torture_log after insert on write_batch for each row execute function torture_log();
 `;
 
-/** Begins to record. Call it before anything that is to be read later. */
+/** Starts recording. Call it before everything that is to be read later. */
 export async function recordHistory(client: pg.Client): Promise<void> {
   await client.query(INSTALL);
 }
@@ -99,8 +99,8 @@ type AccountRow = {
 const POSITIONS = 'select xid, max(position) as position from torture_log group by xid';
 
 /**
- * Who locks what it decides on has seen the commit of the last writer before it inserts its fence. A chained group has not,
- * if it was decided before that commit.
+ * A transaction that locks the accounts it decides on inserts its fence after the commit of their last writer. A chained
+ * group may have inserted it before.
  */
 const CHAINED = `select count(distinct written.xid) as chained from (
     select xid, lag(xid) over (partition by account->>'account_id' order by position) as writer

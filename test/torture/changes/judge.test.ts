@@ -8,7 +8,7 @@ import { type History, readHistory, recordHistory, type Transaction } from './hi
 import { judgeHistory } from './judge.ts';
 import type { Asked, Change, Heard, Record, Sent } from './requests.ts';
 
-// The judge of the row `changes` is judged itself: a true history, and the same one with a lie in it.
+// Tests the judge of the row `changes` with a correct history, and with the same one with one mistake in it.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -73,7 +73,7 @@ await transfer('load', 20);
 
 const history = await readHistory(client, new Date(0));
 
-/** The history with its transactions in another order; each keeps its number's place. */
+/** The history with its transactions in another order; the positions stay in place. */
 function reordered(order: (transactions: Transaction[]) => readonly Transaction[]): History {
   const positions = history.transactions.map(({ position }) => position);
   const moved = order([...history.transactions]);
@@ -102,7 +102,7 @@ const edited = (edit: (one: Transaction) => Transaction): History => ({
   transactions: history.transactions.map(edit),
 });
 
-test('a true history is accepted', () => {
+test('a correct history is accepted', () => {
   const { problems, figures } = judgeHistory(history, record);
   expect(problems).toEqual([]);
   expect(figures).toMatchObject({
@@ -128,12 +128,12 @@ test.for<readonly [string, History, RegExp]>([
   ],
   ['a load above a limit that was lowered before', before('"daily_amount":130', '"description":"key-0"'), /instead of/],
   [
-    'what was done before something that was known earlier',
+    'something placed before a change that its caller already knew',
     before('"description":"key-2"', '"status":"inactive"'),
     /was sent after the response to/,
   ],
   [
-    'a refusal that was not true any more',
+    'a refusal that was no longer correct',
     reordered((all) => {
       const at = all.findIndex(({ position }) => position === history.keys.get('create_transfer key-1')?.position);
       const moved = all.splice(at, 1);
@@ -143,7 +143,7 @@ test.for<readonly [string, History, RegExp]>([
     /key-1 was refused with what was not true/,
   ],
   [
-    'a transfer that is lost',
+    'a lost transfer',
     edited((one) => (isAbout('"description":"key-2"')(one) ? { ...one, events: [] } : one)),
     /lost: nothing tells of/,
   ],
@@ -175,7 +175,7 @@ test('a transfer that was sent after the response to a change and does not obey 
   );
 });
 
-test('a refusal that leaves no trace must have been true between the request and its response', () => {
+test('a refusal that is not stored must have been correct between the request and its response', () => {
   const at = record.sent.findLast(({ key }) => key === 'key-5')?.heard[0]?.at ?? 0;
   const late = record.sent.map((each) =>
     each.key === 'key-4' ? { ...each, sentAt: at, heard: each.heard.map((heard) => ({ ...heard, at })) } : each,

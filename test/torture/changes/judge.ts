@@ -7,28 +7,28 @@ import type { Change, Heard, Record, Sent } from './requests.ts';
 /** Something that was done, or refused and stored, at a place in the order of the database. */
 type Placed = { readonly what: string; readonly sentAt: number; readonly gotAt: number; readonly position: number };
 
-/** A refusal that is not stored: it was true at some moment between the request and its response. */
+/** A refusal that is not stored: it must have been correct at some time between the request and its response. */
 type Open = { readonly sent: Sent; readonly heard: Heard; readonly from: number; readonly until: number };
 
 /** A refusal that is stored, by the transaction at `position`. */
 type Stored = { readonly sent: Sent; readonly heard: Heard; readonly now: number };
 
-/** What was found, and how much of it there was to look at. */
+/** The problems found, and how much was checked. */
 export type Verdict = {
   readonly problems: readonly string[];
   readonly figures: Readonly<globalThis.Record<string, number>>;
 };
 
-/** Refused by the time at which it is decided, which nobody knows. */
+/** The refusal that depends on the time of the decision, which is unknown. */
 const BY_TIME = 'create_transfer_schema';
 
 /**
- * Judges a ledger by what the clients heard:
- * - everything that was acknowledged is there once, as it was acknowledged, and nothing else is there;
- * - whoever sent a request after the response to another one came after it in the order of the database;
- * - decided one by one in that order, everything comes out as it did, refusals to the letter.
- * - funding.low was sent by whatever took the funds of a program below its threshold, and by nothing else.
- * From this it follows that nothing was committed that a change refuses to which the response had come before.
+ * Compares a ledger with the responses that clients received:
+ * - everything acknowledged is there once, as acknowledged, and nothing else is there;
+ * - a request sent after the response to another one comes after it in the order of the database;
+ * - decided one by one in that order, everything has the same result, with the same texts of refusals;
+ * - funding.low was sent exactly when something took the funds of a program below its threshold.
+ * So nothing was committed that an earlier acknowledged change forbids.
  */
 export function judgeHistory(history: History, record: Record): Verdict {
   const judge = new Judge(history, record);
@@ -44,7 +44,7 @@ class Judge {
   readonly figures = new Map<string, number>();
   readonly #history: History;
   readonly #record: Record;
-  /** Places of events by their payload: no two are alike. */
+  /** Places of events by their payload, which is unique. */
   readonly #events: ReadonlyMap<string, number>;
   readonly #placed: Placed[] = [];
   readonly #stored = new Map<number, Stored[]>();
@@ -107,12 +107,12 @@ class Judge {
     this.#count(`change_${what}${status < 300 ? '' : `_${status}`}`);
     if (status >= 300) return;
     const position = this.#events.get(text);
-    // What changes nothing writes nothing.
+    // Requests that change nothing write nothing.
     if (position === undefined) this.#count('changes_of_nothing');
     else this.#placed.push({ what, sentAt, gotAt, position });
   }
 
-  /** Each event of a transfer tells of something that was asked for, but for those that time and changes bring about. */
+  /** Each event of a transfer belongs to a request, except for those caused by time and by changes. */
   #findUncalled(): void {
     const heard = new Set(this.#record.sent.flatMap((sent) => sent.heard.map(({ text }) => text)));
     const isOpen = (sent: Sent): boolean => sent.heard.some(({ moneyMoved }) => moneyMoved === 'unknown');
@@ -147,7 +147,7 @@ class Judge {
     }
   }
 
-  /** Whoever sent something after a response comes after what that response was about. */
+  /** A request sent after a response comes after the request of that response. */
   checkOrder(): void {
     const bySent = this.#placed.toSorted((left, right) => left.sentAt - right.sentAt);
     const byGot = this.#placed.toSorted((left, right) => left.gotAt - right.gotAt);
@@ -193,7 +193,7 @@ class Judge {
     this.#count('chained', this.#history.chained);
   }
 
-  /** Between which places refusals were decided that left no trace: after all that was heard of before, before all that was sent later. */
+  /** The range of places for refusals that are not stored: after all that was answered before, before all that was sent later. */
   #windows(): readonly Open[] {
     const byGot = this.#placed.toSorted((left, right) => left.gotAt - right.gotAt);
     const bySent = this.#placed.toSorted((left, right) => left.sentAt - right.sentAt);
@@ -231,11 +231,11 @@ function isTrueNow(replay: Replay, { sent, heard }: Open): boolean {
 
 function isTrue(replay: Replay, sent: Sent, heard: Heard, now: number): boolean {
   const refusal = replay.refuse(sent, now);
-  // Some are followed by whom to ask.
+  // Some end with whom to ask.
   return refusal?.code === heard.code && heard.message?.startsWith(refusal.message) === true;
 }
 
-/** How many come first in a sorted list of which something is true. */
+/** How many items at the start of a sorted list meet a condition. */
 function countBelow(sorted: readonly Placed[], isBelow: (placed: Placed) => boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -4,7 +4,7 @@ import { hashKey } from '../../../server/store/idempotency.ts';
 import { hashOf } from '../../../server/store/locks.ts';
 import type { Place } from './traffic.ts';
 
-/** Who was held up by a lock from outside, and how long, by `performance.now()`. */
+/** A lock held from outside, and for how long, by `performance.now()`. */
 export type Held = {
   /** The card or the idempotency key that was locked. */
   readonly name: string;
@@ -12,7 +12,7 @@ export type Held = {
   readonly until: number;
 };
 
-/** Locks the account of a card past the service while something happens. */
+/** Locks the account of a card directly in the database while something happens. */
 export function holdCard(
   client: pg.Client,
   { programId }: Place,
@@ -24,7 +24,7 @@ export function holdCard(
   return hold(client, name, { text: lock, values: [fromWireId('prog', programId), name] }, meanwhile);
 }
 
-/** Locks an idempotency key of create_transfer past the service while something happens. */
+/** Locks an idempotency key of create_transfer directly in the database while something happens. */
 export function holdKey(
   client: pg.Client,
   { programId }: Place,

@@ -27,7 +27,7 @@ import { calendarAt } from '../../harness/local-time.ts';
 import type { History, LoggedEvent, Transaction } from './history.ts';
 import type { Sent } from './requests.ts';
 
-/** What a closed card's last transfer is described as. */
+/** The description of a closed card's last transfer. */
 const SWEEP = 'Balance of the closed card';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -35,9 +35,8 @@ type Fields = Readonly<Record<string, unknown>>;
 type Program = { readonly currency: string; readonly limits: Limits | null; readonly cardLimits: Limits | null };
 
 /**
- * The books once more, from nothing: what was committed is decided again, one thing after the other, in the order in
- * which the database says that it was committed, by the same rules and on what is known by then. Whatever was decided on
- * something that was no longer true, or not yet, comes out differently.
+ * Rebuilds the books from nothing: everything committed is decided again, one by one, in the order of the commits, by the
+ * same rules and on the state at that point. Whatever was decided on outdated or uncommitted data has another result here.
  */
 export class Replay {
   readonly problems: string[] = [];
@@ -56,7 +55,7 @@ export class Replay {
     for (const account of accounts) this.#accounts.set(account.accountId, { ...account, ...empty });
   }
 
-  /** Does what a transaction did; `between` is called before its first decision and after each. */
+  /** Repeats a transaction; `between` is called before its first decision and after each. */
   run({ position, events, accounts }: Transaction, between: () => void): void {
     between();
     for (const event of events) {
@@ -67,7 +66,7 @@ export class Replay {
       }
       between();
     }
-    // Only what this ledger's own programs have: the seed of the sandbox was there before.
+    // Only the programs of this row: the seed of the sandbox was there before.
     for (const logged of new Map(accounts.map((account) => [account.accountId, account])).values()) {
       const { accountId, balance, held, incoming, sequence } = logged;
       const account = this.#account(accountId);
@@ -76,12 +75,12 @@ export class Replay {
       const right = `balance ${account.balance}, held ${account.held}, incoming ${account.incoming}, sequence ${account.sequence}`;
       if (found === right) continue;
       this.#say(position, `${account.kind} account ${accountId} has ${found} instead of ${right}`);
-      // What follows is judged by itself.
+      // Later events are compared independently.
       this.#accounts.set(accountId, { ...account, balance, held, incoming, sequence });
     }
   }
 
-  /** What a request would be refused with now; undefined if it would succeed. */
+  /** The refusal of a request now; undefined if it would succeed. */
   refuse({ programId: wireId, asked }: Pick<Sent, 'programId' | 'asked'>, now: number): Refusal | undefined {
     const programId = inner('prog', wireId);
     if (asked.does === 'create') {
@@ -117,7 +116,7 @@ export class Replay {
     else if (type === 'funding.deposited' || type === 'funding.withdrawn') this.#fund(type, fields);
     else if (type.startsWith('card.')) this.#changeCard(fields);
     else if (type.startsWith('program.')) this.#changeProgram(fields);
-    // That for card programs says less than that for operators.
+    // The event for card programs contains less than that for operators.
     else if (type === 'switch.changed' && 'actor' in fields) this.#changeSwitch(fields);
     else if (['switch.changed', 'error.recorded', 'funding.low'].includes(type)) return;
     else throw new Error(`nobody knows what ${type} of ${subjectId} is`);
@@ -181,7 +180,7 @@ export class Replay {
     this.#apply(plan);
   }
 
-  /** Writes down a plan, of which the event must be `payload`. */
+  /** Applies a plan, whose event must be `payload`. */
   #apply(plan: TransferPlan | Refusal, payload?: string): void {
     if (plan instanceof Refusal) throw new Error(`by then it was refused: ${plan.code}: ${plan.message}`);
     const { transfer, hold, accounts, counts } = plan;
@@ -304,7 +303,7 @@ function creationOf(programId: string, transferId: string, now: number) {
   return { programId, transferId, requestId: programId, idempotencyKey: null, createdBy: null, now };
 }
 
-/** What `created_by` is stored as for a caller without a key, as all of this test are. */
+/** The stored `created_by` of callers without a key, as all are in this test. */
 const NO_KEY = '00000000-0000-0000-0000-000000000000';
 
 /** Where a transfer came from. */

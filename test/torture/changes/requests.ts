@@ -1,7 +1,7 @@
 import type { Agent } from 'node:http';
 import { NoResponse, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 
-/** What a transfer request asks for; amounts in minor units. */
+/** The content of a transfer request; amounts in minor units. */
 export type Asked =
   | {
       readonly does: 'create';
@@ -10,7 +10,7 @@ export type Asked =
       readonly card: string;
       readonly destination: string | null;
       readonly isHeld: boolean;
-      /** In how many milliseconds a hold ends by itself; null for seven days. */
+      /** After how many milliseconds a hold expires; null for seven days. */
       readonly endsIn: number | null;
       readonly reference: string | null;
     }
@@ -18,7 +18,7 @@ export type Asked =
   | { readonly does: 'reverse'; readonly transferId: string; readonly amount: number }
   | { readonly does: 'cancel'; readonly transferId: string };
 
-/** A response as far as it is compared. */
+/** The parts of a response that are compared. */
 export type Heard = {
   readonly status: number;
   readonly text: string;
@@ -38,7 +38,7 @@ export type Sent = {
   readonly heard: Heard[];
 };
 
-/** A change by the third party: what it was for, and the record that it was answered with; null if it was refused. */
+/** A change by the changers: its subject, and the record in the response; null if it was refused. */
 export type Change = {
   readonly what: string;
   readonly sentAt: number;
@@ -47,7 +47,7 @@ export type Change = {
   readonly text: string;
 };
 
-/** Everything that was sent and heard. */
+/** All requests and responses. */
 export type Record = { readonly sent: Sent[]; readonly changes: Change[]; unanswered: number };
 
 const TRANSFER = '/api/v0.1/core/transfer';

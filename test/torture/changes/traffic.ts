@@ -11,22 +11,22 @@ export type Place = {
   readonly changing: string[];
 };
 
-/** Which programs the clients of each service work in, and whether what is sent twice goes to both services. */
+/** The programs that the clients of each service use, and whether doubled requests go to both services. */
 export type Phase = { readonly places: readonly (readonly Place[])[]; readonly isCrossed: boolean };
 
-/** Of all transfers, those about cards that are changed; those that are held; those that are sent twice at once. */
+/** Shares of all transfers: those about changing cards, those with a hold, and those sent twice at once. */
 const ABOUT_CHANGING = 0.25;
 const HELD = 0.15;
 const DOUBLED = 0.03;
 
-/** Of all requests, those that do something with a transfer that is there. */
+/** The share of requests that act on an existing transfer. */
 const CHANGES = 0.12;
 
-/** Of the holds, those that end by themselves soon, and after how many milliseconds. Either service may find them. */
+/** The share of holds that expire soon, and after how many milliseconds. Either service may find them. */
 const SHORT_HOLDS = 0.02;
 const SHORT_MILLISECONDS = 3_000;
 
-/** Of all transfers, those with a reference; of these, those with one that was used before. */
+/** The share of transfers with a reference; and of these, with one that was used before. */
 const WITH_REFERENCE = 0.1;
 const REFERENCE_AGAIN = 0.1;
 
@@ -117,7 +117,7 @@ export class Traffic {
     return send(this.#record, urls, { key, programId: place.programId, asked }, agent);
   }
 
-  /** One that waits in these programs. Some are left where they are, to be captured, canceled or reversed by two at once. */
+  /** A waiting transfer of these programs. Some stay in the list, to be captured, canceled or reversed twice at once. */
   #take(places: readonly Place[]): Waiting | undefined {
     const at = Math.floor(this.#random() * this.#waiting.length);
     const waiting = this.#waiting[at];
@@ -132,7 +132,7 @@ export class Traffic {
     return this.#random() < 0.6 ? { does: 'capture', transferId, amount: part } : { does: 'cancel', transferId };
   }
 
-  /** More loads than the rest, so that there is money to move; some of the rest is more than there is. */
+  /** Mostly loads, so that there is money to move; some of the other transfers exceed the balance. */
   #newTransfer(place: Place): Extract<Asked, { readonly does: 'create' }> {
     const card = this.#card(place);
     const chance = this.#random();

@@ -11,7 +11,7 @@ import { type Programs, uuidOf } from './programs.ts';
 export type Work = {
   /** Clients that move money in the first program. */
   readonly clients: number;
-  /** Callers that do all the rest in the second program. */
+  /** Callers that do everything else in the second program. */
   readonly callers: number;
   /** Transfers from one kill to the next. */
   readonly transfersBetweenKills: number;
@@ -19,11 +19,11 @@ export type Work = {
   readonly sentAgain: number;
 };
 
-/** What a row does beside the attacks. */
+/** What a row does besides the attacks. */
 export type Attacks = {
-  /** Before transfers are waited for; `share` says how many of the kills are done. */
+  /** Called before the wait for transfers; `share` is the share of the kills that are done. */
   readonly prepare?: (share: number) => Promise<void>;
-  /** While they are waited for. */
+  /** Called during that wait. */
   readonly beside?: () => Promise<void>;
   readonly check: (where: string) => Promise<void>;
   readonly checkEnd: (where: string) => Promise<void>;
@@ -34,7 +34,7 @@ export type Attacks = {
 /** The longest wait for the transfers between two kills, in milliseconds. */
 const LONGEST_BETWEEN = 8_000;
 
-/** A ledger with two services that are killed, and those who use it. */
+/** A ledger with two services that are killed, and its users. */
 export class AttackedLedger {
   readonly tally = new Tally();
   readonly services: KillableServices;
@@ -102,7 +102,7 @@ export class AttackedLedger {
     this.tally.time('recovery', milliseconds);
   }
 
-  /** The books when the relays have nothing to do and no transfer will become due; a violation if that does not come. */
+  /** The books when the relays are idle and no transfer will become due; a violation if that takes too long. */
   async untilRelayed(withinMilliseconds: number): Promise<EventBooks> {
     const from = performance.now();
     for (;;) {
@@ -121,7 +121,7 @@ export class AttackedLedger {
     return oncePostgresIsBack(() => readEventBooks({ connectionString: this.services.databaseUrl }));
   }
 
-  /** What the events are by the books, and what is wrong with these. */
+  /** The events according to the books, and the problems in the books. */
   tell(books: EventBooks) {
     const { demo, other } = this.#programs;
     return tellEvents(books, [uuidOf(demo), uuidOf(other)]);

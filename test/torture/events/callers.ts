@@ -8,18 +8,18 @@ const TRANSFER = '/api/v0.1/core/transfer';
 const PROGRAM = '/api/v0.1/operator/program';
 const SWITCH = '/api/v0.1/operator/switch';
 
-/** How far ahead transfers are scheduled and holds end, in milliseconds at most. */
+/** The longest time until scheduled transfers are due and holds end, in milliseconds. */
 const AHEAD = 1_500;
 
-/** Before something that got no success is tried again, in milliseconds. */
+/** The pause before a retry, in milliseconds. */
 const BEFORE_REPEAT = 50;
 
-/** New card programs of one caller: each of them gets every event that is for all. */
+/** The maximum of new card programs per caller: each gets every event that is for all. */
 const MAX_PROGRAMS = 5;
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** One thing after the other, of every kind but transfers between cards: what was acknowledged is a fact. */
+/** Sends requests of every kind except transfers between cards, one after the other, and records acknowledged ones as facts. */
 export class Caller {
   readonly facts: Fact[] = [];
   readonly #ledger: number;
@@ -40,7 +40,7 @@ export class Caller {
     this.#random = random;
   }
 
-  /** Goes on while `goesOn`. */
+  /** Runs while `goesOn`. */
   async run(goesOn: () => boolean): Promise<void> {
     while (goesOn()) {
       await this.#step();
@@ -78,7 +78,7 @@ export class Caller {
     await this.#send('transfer.completed', mark, { path: TRANSFER, body });
   }
 
-  /** Some holds are captured, some canceled, and some end by themselves. */
+  /** Some holds are captured, some canceled, and some expire. */
   async #hold(card_id: string): Promise<void> {
     const mark = this.#newMark();
     const expires_at = this.#soon();

@@ -24,7 +24,7 @@ export type PlaceRow = {
   readonly isShared: boolean;
 };
 
-/** What the tables say about events at one instant. */
+/** The tables of events in one snapshot. */
 export type EventBooks = {
   readonly events: readonly EventRow[];
   /** By program and position. */
@@ -33,11 +33,11 @@ export type EventBooks = {
   readonly heads: ReadonlyMap<string, number>;
   /** Transactions whose events have no positions yet. */
   readonly waiting: number;
-  /** Transfers that are scheduled for a moment that is near, and holds that end soon: there will be events of them. */
+  /** Transfers that are due soon, and holds that end soon: more events will follow. */
   readonly due: number;
 };
 
-/** An event as those get it who read it. */
+/** An event as readers get it. */
 export type ToldEvent = {
   readonly type: string;
   /** The id on the wire. */
@@ -46,14 +46,14 @@ export type ToldEvent = {
   readonly place: number;
   /** The record, parsed and written again. */
   readonly text: string;
-  /** What a webhook gets, byte for byte: everything, or everything but the data. */
+  /** The exact bytes for a webhook: the whole event, or without its data. */
   readonly body: { readonly full: string; readonly thin: string };
 };
 
 /** The events of a program, or of all by number, in their order. */
 export type Timeline = readonly ToldEvent[];
 
-/** Who reads by number: operators, the events of all programs and of the service itself. */
+/** For operators, who read the events of all programs and of the service itself by number. */
 export const ALL_BY_NUMBER = EVERY_PROGRAM;
 
 const EVENTS = `select batch_id as "batchId", index, program_id as "programId", type, subject_id as "subjectId",
@@ -67,10 +67,10 @@ const WAITING = `select
     (select count(*)::integer from transfer where status = 'scheduled')
       + (select count(*)::integer from hold where expires_at < now() + interval '1 hour') as due`;
 
-/** Reads them past the service: an error of its own reading would hide what it wrote. */
+/** Reads them directly from the database: a mistake in the service's reads could hide one in its writes. */
 export async function readEventBooks(connection: pg.ClientConfig): Promise<EventBooks> {
   const client = new pg.Client(connection);
-  // A server that goes away between two queries fails the next one; unheard, it would end this process.
+  // If the server goes away, the next query fails; without a listener the error would end this process.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -93,13 +93,13 @@ export async function readEventBooks(connection: pg.ClientConfig): Promise<Event
   }
 }
 
-/** The timelines that the tables come to, and what is wrong with the tables by themselves. */
+/** The timelines in the tables, and the problems in the tables themselves. */
 export type Told = { readonly timelines: ReadonlyMap<string, Timeline>; readonly problems: readonly string[] };
 
 /**
- * Tells the events of each program in the order of their positions, and all by number. Positions and numbers must be 1, 2,
- * 3 and so on up to the head, each event of a transaction must have one position at most, and exactly one when no
- * transaction waits; what is for every program, one in each of `programs` at least.
+ * Returns the events of each program in the order of their positions, and all by number. Positions and numbers must be 1,
+ * 2, 3 and so on up to the head. Each event must have at most one position, and exactly one when no transaction waits; an
+ * event for every program must have one in each of `programs`.
  */
 export function tellEvents({ events, places, heads, waiting }: EventBooks, programs: readonly string[]): Told {
   const problems: string[] = [];
@@ -151,7 +151,7 @@ function wrongPlaces(
   return problems;
 }
 
-/** The event as it is on the wire; `number` is only there for who reads by number. */
+/** The event on the wire; with `number` for readers by number only. */
 function tellEvent(
   { batchId, index, type, subjectId, payload, createdAt }: EventRow,
   programId: string | null,
@@ -176,7 +176,7 @@ function tellEvent(
     type,
     eventId,
     place: number ?? position,
-    // Mostly the same, and then kept once.
+    // Usually equal, and then stored once.
     text: written === full ? full : written,
     body: { full, thin: JSON.stringify({ ...fields, ...last }) },
   };

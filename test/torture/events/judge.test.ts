@@ -3,7 +3,7 @@ import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
 import { ALL_BY_NUMBER, type EventBooks, type EventRow, type PlaceRow, tellEvents } from './event-books.ts';
 import { wrongFacts, wrongReading } from './judge.ts';
 
-// The judge of the row `events` is judged itself: true books and readings, and the same ones with a lie in them.
+// Tests the judge of the row `events` with correct books and readings, and with the same ones with one mistake in them.
 
 const PROGRAM = '01920000-0000-7000-8000-000000000001';
 const OTHER = '01920000-0000-7000-8000-000000000002';
@@ -64,7 +64,7 @@ const replaced = (at: number, row: Partial<PlaceRow>): readonly PlaceRow[] =>
   PLACES.map((found, index) => (index === at ? { ...found, ...row } : found));
 
 describe('the tables', () => {
-  test('tell the events of each program, and all by number', () => {
+  test('give the events of each program, and all by number', () => {
     const { timelines, problems } = tell({});
     expect(problems).toEqual([]);
     const lengths = [PROGRAM, OTHER, SERVICE_ITSELF, ALL_BY_NUMBER].map((program) => timelines.get(program)?.length);

@@ -1,6 +1,6 @@
 import type { Timeline } from './event-books.ts';
 
-/** What one reader has got, in the order in which it came. */
+/** The events of one reader, in the order in which they arrived. */
 export type Reading = {
   readonly name: string;
   /** Whether it gets events of this type. */
@@ -8,12 +8,12 @@ export type Reading = {
   readonly seen: readonly string[];
 };
 
-/** Something that a caller did and was told so; the mark is in the event that tells of it. */
+/** An acknowledged request of a caller; its event contains the mark. */
 export type Fact = { readonly type: string; readonly mark: string };
 
 /**
- * What is wrong with a reading: it must be the timeline, from its beginning, without a gap, a repeat or another order. What
- * was read and is not in the books was shown before it was committed, or lost afterwards. `least` events must have come.
+ * The problems of a reading: it must be the timeline from its beginning, without a gap, a repeat or another order. An event
+ * that is not in the books was shown before its commit, or lost afterwards. At least `least` events must have arrived.
  */
 export function wrongReading({ name, wants, seen }: Reading, timeline: Timeline, least: number): readonly string[] {
   const wanted = timeline.filter(({ type }) => wants(type));
@@ -26,17 +26,17 @@ export function wrongReading({ name, wants, seen }: Reading, timeline: Timeline,
   return seen.length < least ? [`${name}: got ${seen.length} of ${least} events`] : [];
 }
 
-/** In the text of an event, the mark of what it tells of. */
+/** The mark in the text of an event. */
 const MARK = /mark-[0-9]+-[0-9]+-[0-9]+/;
 
-/** A mark that nobody else has. */
+/** A unique mark. */
 export function markOf(ledger: number, caller: number, step: number): string {
   return `mark-${ledger}-${caller}-${step}`;
 }
 
 /**
- * What is wrong with the events of what callers did, each one thing after the other: what was acknowledged has its event,
- * no event is there twice, and what was done after a response comes after what the response was about.
+ * The problems of the callers' events, whose requests were sent one after the other: each acknowledged request has its
+ * event, no event exists twice, and a request sent after a response comes after the request of that response.
  */
 export function wrongFacts(callers: readonly (readonly Fact[])[], timeline: Timeline): readonly string[] {
   const problems: string[] = [];

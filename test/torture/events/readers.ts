@@ -13,12 +13,12 @@ export type Source = {
   readonly type?: string;
 };
 
-/** A reader that goes on through every failure, at one of the services or the other, until it is stopped. */
+/** A reader that continues after every failure, at either service, until it is stopped. */
 export type Reader = Reading & {
   readonly source: Source;
-  /** Responses that no client should get, whatever is killed, and what broke the rules of reading, since the last time. */
+  /** Since the last call: responses that no client should get, and violations of the rules of reading. */
   readonly takeProblems: () => readonly string[];
-  /** How often it has connected, or asked in vain. */
+  /** How often it has tried to connect. */
   readonly interruptions: () => number;
   readonly stop: () => Promise<void>;
 };
@@ -28,7 +28,7 @@ export type Addresses = () => readonly string[];
 
 const PATHS = { program: '/api/v0.1/core/event', all: '/api/v0.1/operator/event' } as const;
 
-/** Before somebody asks again who was refused, in milliseconds. */
+/** The pause after a refusal, in milliseconds. */
 const BEFORE_REPEAT = 50;
 
 /** Seconds that a pull waits for an event. */
@@ -36,15 +36,15 @@ const WAIT = 2;
 
 type Wire = { readonly type: string; readonly position: number; readonly number?: number };
 
-/** What a reader keeps: each text once, whoever reads it, or a ledger with ten readers would need much memory. */
+/** Texts shared by all readers, so that a ledger with ten readers does not need too much memory. */
 const texts = new Map<string, string>();
 
-/** Forgets the texts of readers that are no more. */
+/** Drops the texts of earlier readers. */
 export function forgetTexts(): void {
   texts.clear();
 }
 
-/** What all readers have in common. */
+/** The state of a reader. */
 class Notes {
   readonly source: Source;
   readonly seen: string[] = [];
@@ -62,7 +62,7 @@ class Notes {
     this.#turn = turn;
   }
 
-  /** Another service each time. */
+  /** Alternates between the services. */
   get url(): string {
     this.#turn += 1;
     const urls = this.#addresses();
@@ -97,7 +97,7 @@ class Notes {
     if (this.problems.length < 10) this.problems.push(problem);
   }
 
-  /** Whoever asks while something is dead is told so by an error of the service, or by nobody. */
+  /** A request during an outage gets an error of the service, or no response. */
   async interrupt(status: number, text: string): Promise<void> {
     this.interruptions += 1;
     if (status < 500) this.say(`a ${status}: ${text}`);
@@ -177,7 +177,7 @@ export function readByStream(source: Source, addresses: Addresses, turn: number)
     await readStream(response);
   };
   const run = async (): Promise<void> => {
-    // A connection that breaks is a kill; what the reader gets afterwards shows whether it has lost anything.
+    // A broken connection means a kill; later events show whether any were lost.
     while (!notes.isOver) await connect().catch(() => notes.interrupt(599, ''));
   };
   const running = run();
@@ -198,7 +198,7 @@ function takeMessage(notes: Notes, part: string): void {
   if (id !== notes.place) notes.say(`the id is ${id}, and the last event is ${notes.place}`);
 }
 
-/** Where the client of the SDK believes the service to be, whatever service is there at the moment. */
+/** The base URL of the SDK's client, replaced by that of a running service. */
 const ANYWHERE = 'http://127.0.0.1:1';
 
 /** The SDK's stream. */
@@ -235,7 +235,7 @@ export function readBySdk(source: Source, addresses: Addresses, turn: number): R
   });
 }
 
-/** Reads all events that are there, newest first, page after page; gives them oldest first. */
+/** Reads all events, newest first, page by page; returns them oldest first. */
 export async function readBackwards({ programId }: Source, url: string): Promise<readonly string[]> {
   const path = programId === undefined ? PATHS.all : PATHS.program;
   const headers: Record<string, string> = programId === undefined ? {} : { 'Program-Id': programId };

@@ -10,13 +10,13 @@ const CLIENTS = 16;
 const READERS = 3;
 const CARDS = Array.from({ length: 12 }, (_, index) => `bank-card-${index}`);
 
-/** What each card begins with, in minor units. */
+/** The initial balance of each card, in minor units. */
 const OPENING = 10_000;
 
-/** Snapshots that one call reads. Each statement of the block sees the books of its own instant. */
+/** Snapshots per call. Each statement of the block has its own snapshot. */
 const READS_OF_CALL = 500;
 
-/** What the cards of the bank have together never changes. */
+/** The sum of the cards' balances must never change. */
 const CARDS_SUM = `(
     select case when sum(balance) <> ${OPENING * CARDS.length} then 'the cards have ' || sum(balance) end
     from card join account using (program_id, account_id) where name like 'bank-card-%'
@@ -103,7 +103,7 @@ async function run(setting: Setting): Promise<Findings> {
   };
 }
 
-/** Money that goes round between cards, while readers sum snapshots. */
+/** Moves money between cards in circles, while readers sum snapshots. */
 export const BANK: Row = {
   name: 'bank',
   unit: 'reads',

@@ -14,23 +14,23 @@ import { startTwoServices, type TwoServices } from '../two-services.ts';
 const CLIENTS = 96;
 const CLIENTS_IN_HASTE = 48;
 
-/** Transfers on one ledger, whose whole history is then decided once more. */
+/** Transfers per ledger, whose whole history is then replayed. */
 const TRANSFERS_OF_LEDGER = 50_000;
 
 const STEADY_CARDS = 40;
 const CHANGING_CARDS = 8;
 
-/** Of the cards that are not changed, those whose accounts are sometimes locked from outside. */
+/** The number of unchanged cards whose accounts are sometimes locked from outside. */
 const HELD_CARDS = 4;
 
-/** What a program has to begin with, in minor units: some of what is asked for is more. */
+/** The initial funds of a program, in minor units: some requests exceed them. */
 const FUNDING = 2_000_000;
 
 /** How long locks are held from outside, in milliseconds at most. */
 const HELD_MILLISECONDS = 3_000;
 const HELD_MILLISECONDS_IN_HASTE = 900;
 
-/** Longest that a transfer may take beside a lock that it does not need, in milliseconds, on a quiet machine. */
+/** The longest time of a transfer while a lock is held that it does not need, in milliseconds, on an idle machine. */
 const BESIDE_A_LOCK = 2_500;
 
 async function makePlace(record: Record, { both: [first] }: TwoServices, name: string): Promise<Place> {
@@ -90,7 +90,7 @@ class Trial {
     const client = await connectTo(this.#services.databaseUrl);
     try {
       await recordHistory(client);
-      // What was decided before takes no number: on a busy machine the services have not finished their start yet.
+      // Earlier decisions have no number: on a busy machine the services may still be starting.
       const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
       const places = [];
       for (const name of ['hot', 'one', 'two']) places.push(await makePlace(this.#record, this.#services, name));
@@ -98,7 +98,7 @@ class Trial {
       const { problems, figures } = judgeHistory(await readHistory(client, rows[0]?.now ?? new Date(0)), this.#record);
       this.#tally.violate(`ledger ${this.#ledger.number}`, problems);
       for (const [what, count] of Object.entries(figures)) this.#tally.add(what, count);
-      // A form in haste is over before anything is certain to be in flight.
+      // The quick form may end before anything is in flight.
       const isTrial = this.#setting.inHaste === true || figures.chained !== 0;
       if (!isTrial) this.#tally.violate('chains', ['no group was chained: this was no trial of them']);
       this.#checkDelays();
@@ -109,8 +109,8 @@ class Trial {
   }
 
   /**
-   * Both services on one program break each other's chains, as do changes and locks all the time; on programs of their
-   * own, each has a chain that lives until somebody changes something.
+   * Two services on one program break each other's chains, as changes and locks do all the time; on separate programs, each
+   * has a chain until the next change.
    */
   async #attack([hot, one, two]: readonly Place[]): Promise<void> {
     if (hot === undefined || one === undefined || two === undefined) throw new Error('a program is missing');
@@ -143,7 +143,7 @@ class Trial {
     }
   }
 
-  /** Somebody past the service holds the account of one card after the other, and keys that are about to be used. */
+  /** Locks the accounts of cards, one after the other, and keys that are about to be used, directly in the database. */
   async #holdLocks(places: readonly Place[], goesOn: () => boolean): Promise<void> {
     const client = await connectTo(this.#services.databaseUrl);
     const agent = keptConnections(4);
@@ -155,7 +155,7 @@ class Trial {
         const milliseconds = this.#random() * most;
         const wait = () => pauseWhile(goesOn, milliseconds);
         if (this.#random() < 0.6) {
-          // Mostly one that is not changed as well: a change that waits for its account holds up those of the switch.
+          // Mostly an unchanged card: a change that waits for its account would block changes of the switch.
           const cards = this.#random() < 0.8 ? place.steady.slice(-HELD_CARDS) : place.changing;
           this.#held.push(await holdCard(client, place, pick(cards, this.#random), wait));
         } else {
@@ -177,7 +177,7 @@ class Trial {
     }
   }
 
-  /** How long new transfers took beside locks that they did not need, while nothing was changed that all wait for. */
+  /** How long new transfers took during locks that they did not need, while no change blocked everything. */
   #checkDelays(): void {
     const bound = boundOf(this.#setting, BESIDE_A_LOCK);
     const waitedFor = this.#record.changes.filter(({ what }) => /^(switch|program)_/.test(what));

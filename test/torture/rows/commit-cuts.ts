@@ -11,7 +11,7 @@ const CUTS_OF_LEDGER = 500;
 
 const SENT_AGAIN = 400;
 
-/** Before and after in equal parts, between the parts of a chained group, and now and then a server that works on for nobody. */
+/** Before and after COMMIT equally often, between the parts of a chained group, and sometimes a server left without a client. */
 const KINDS: readonly CommitFault[] = [
   'cut_before',
   'cut_after',
@@ -22,7 +22,7 @@ const KINDS: readonly CommitFault[] = [
   'orphan',
 ];
 
-/** Lays one cut after the other, each for some COMMIT to come. */
+/** Sets one cut after the other, each for a later COMMIT. */
 async function feed(
   { proxy }: Stage,
   random: () => number,
@@ -40,7 +40,7 @@ async function feed(
       if (performance.now() - laidAt > 60_000) throw new Error('no COMMIT came for a minute');
     }
     report(kind, made, inFlight);
-    // Some of the commits pass unharmed, or nothing would ever be acknowledged in peace.
+    // Some commits succeed, so that transfers are also acknowledged normally.
     await pause(random() * 12);
   }
 }

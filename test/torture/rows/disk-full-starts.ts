@@ -8,19 +8,19 @@ import type { Tally } from '../row.ts';
 const execute = promisify(execFile);
 
 /**
- * What is left of the disk, in KB: not enough for the lock, for its owner's name, for `initdb` to begin, for its log, for
+ * Free space on the disk, in KB: too little for the lock, for its owner's name, for `initdb` to start, for its log, for
  * the first database, for ours.
  */
 const LEFT_FOR_NEW = [0, 4, 8, 100, 10_000, 40_000];
-/** The same for a ledger that is there: the lock, the owner's name, the access rules, the next file of the log. */
+/** The same for an existing ledger: the lock, the owner's name, the access rules, the next file of the log. */
 const LEFT_FOR_EXISTING = [0, 4, 8, 100];
 
 const SENTENCE =
   /^\nThe service cannot start: [^\n]*: the disk is full\. Free up space [^\n]*\nRunbook: docs\/runbook\/disk-full\.md\n$/;
 
 /**
- * Starts the service on a disk that is full already: it must say so in one sentence, and start when there is room again.
- * `disk` is a small file system of ours that nothing else uses meanwhile; `sizeMb` is what it has in the end.
+ * Starts the service on a full disk: it must report that in one sentence, and start once there is room. `disk` is a small
+ * file system that nothing else uses; `sizeMb` is its final size.
  */
 export async function startOnFullDisk(disk: string, sizeMb: number, tally: Tally, inHaste: boolean): Promise<void> {
   const expectRefusal = async (directory: string, left: number): Promise<void> => {
@@ -31,7 +31,7 @@ export async function startOnFullDisk(disk: string, sizeMb: number, tally: Tally
     tally.violate(`start with ${left} KB left`, [`exit code ${exitCode}, ${JSON.stringify(errors)}`]);
   };
   const anyOf = (sizes: readonly number[]) => (inHaste ? sizes.filter((_, index) => index % 3 === 0) : sizes);
-  // To mount(8) a size of 0 is no bound at all.
+  // For mount(8) a size of 0 means no limit.
   const ballast = join(disk, 'ballast');
   await writeFile(ballast, 'x');
   for (const left of anyOf(LEFT_FOR_NEW)) {
@@ -52,7 +52,7 @@ export async function startOnFullDisk(disk: string, sizeMb: number, tally: Tally
   await rm(ballast);
 }
 
-/** Leaves so many KB free on a small file system. */
+/** Leaves some KB free on a small file system. */
 async function leave(disk: string, kilobytes: number): Promise<void> {
   const { blocks, bfree, bsize } = await statfs(disk);
   await resize(disk, ((blocks - bfree) * bsize) / 1024 + kilobytes);

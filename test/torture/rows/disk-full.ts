@@ -14,14 +14,14 @@ const execute = promisify(execFile);
 
 const CLIENTS = 24;
 
-/** Room for a new ledger and some minutes of load; so little that the rest is soon filled. In MB. */
+/** Sizes in MB: enough for a new ledger and some minutes of load, and small enough to be filled quickly. */
 const ROOM = { data: 256, log: 160, more: 128 } as const;
 type Disk = 'data' | 'log';
 
-/** Space is back: the service must be, too, within this many milliseconds. */
+/** Once there is space again, the service must recover within this many milliseconds. */
 const BACK = 10_000;
 
-/** A full disk under the data: the service must say that it is not ready within this many milliseconds. */
+/** With a full data disk, the service must report that it is not ready within this many milliseconds. */
 const NOT_READY = 2_000;
 
 /** A user that PostgreSQL runs as when we are root. */
@@ -65,7 +65,7 @@ async function openLedger({ path }: Disks): Promise<ServiceProcess> {
   return startService(environment);
 }
 
-/** Fills a disk to the last byte; gives what takes the ballast off again. */
+/** Fills a disk to the last byte; returns a function that removes the ballast. */
 async function fill(path: string): Promise<() => Promise<void>> {
   const ballast = join(path, 'ballast');
   const file = await open(ballast, 'w');
@@ -85,8 +85,8 @@ async function fill(path: string): Promise<() => Promise<void>> {
 }
 
 /**
- * Gives a disk room beyond what is on it, in MB. PostgreSQL keeps far more of its log than the small disk holds, so without
- * the ballast alone the disk would be as full as before.
+ * Enlarges a disk beyond its content, in MB. PostgreSQL keeps more of its log than the small disk holds, so removing the
+ * ballast would not be enough.
  */
 async function giveRoom(path: string): Promise<void> {
   const { blocks, bfree, bsize } = await statfs(path);
@@ -94,9 +94,9 @@ async function giveRoom(path: string): Promise<void> {
   await execute('mount', ['-o', `remount,size=${used + ROOM.more}m`, path]);
 }
 
-/** Makes PostgreSQL need the next file of its log, again and again, until there is none. */
+/** Makes PostgreSQL use up the files of its log until it cannot create the next one. */
 async function useUpLog(databaseUrl: string, until: () => boolean): Promise<void> {
-  // Read while the disk still has room: a server that has gone has no address any more.
+  // Read before the disk is full: a stopped server has no address.
   const client = new pg.Client({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
   client.on('error', () => undefined);
   try {
@@ -106,7 +106,7 @@ async function useUpLog(databaseUrl: string, until: () => boolean): Promise<void
       await pause(20);
     }
   } catch {
-    // The server has gone: that is what was wanted.
+    // The server has stopped, as intended.
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -127,7 +127,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     const { databaseUrl } = await embeddedServerOf(disks.path.data);
     const empty = await fill(disks.path[disk]);
     const startedAt = performance.now();
-    // The log holds room in files that it has already: it is full only when the next one cannot be made.
+    // Existing log files still have room: the log is full only when the next one cannot be created.
     if (disk === 'data') await findNotReady(setting, tally, url, `round ${round}`);
     const isHit = () => failures() > before || performance.now() - startedAt > boundOf(setting, 60_000);
     if (disk === 'log') await useUpLog(databaseUrl, isHit);
@@ -150,7 +150,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
   tallyLoad(tally, load, await check(disks, load, tally, 'everything sent again'));
 }
 
-/** A load balancer must learn in time that nothing can be written, whether or not a request has failed before. */
+/** A load balancer must learn in time that nothing can be written, even before a request has failed. */
 async function findNotReady(setting: Setting, tally: Tally, url: string, round: string): Promise<void> {
   const startedAt = performance.now();
   const isReady = async (): Promise<boolean> => (await fetch(`${url}/health/ready`)).status === 200;

@@ -18,16 +18,16 @@ import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../ledgers.ts';
 import { judge } from '../loads.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
-/** Enough for groups of several programs, and two busy relays. */
+/** Enough for groups with several programs, and two busy relays. */
 const WORK: Work = { clients: 32, callers: 8, transfersBetweenKills: 150, sentAgain: 100 };
 
-/** Kills on one ledger: its events are compared whole after each, with what ten readers have got. */
+/** Kills per ledger: after each, all of its events are compared with those of ten readers. */
 const KILLS_OF_LEDGER = 10;
 
-/** For the relays and the readers to come to the end when nobody does anything any more, in milliseconds. */
+/** How long relays and readers may take to catch up once there are no requests, in milliseconds. */
 const CAUGHT_UP_WITHIN = 30_000;
 
-/** What was read of a source. */
+/** The readers of a source. */
 type SourceReading = Reading & { readonly source: Source };
 
 /** One ledger, from its first start to the last kill. */
@@ -66,7 +66,7 @@ class Siege {
     const end = setting.resources.add('the services', async () => {
       await services?.killAll();
       await siege?.stopReading();
-      // What shows a violation is kept, unless it was made to.
+      // A ledger with a violation is kept, except in the negative control.
       if (siege !== undefined && siege.#ledger.tally.violations.length > 0 && main === undefined)
         siege.#ledger.tally.violate(`ledger ${ledger.number}`, [`its files are kept: ${siege.#ledger.services.path}`]);
       else await started.endAll(() => undefined);
@@ -93,7 +93,7 @@ class Siege {
     await Promise.all(this.#readers.map((reader) => reader.stop()));
   }
 
-  /** Whatever was read up to now is in the books now: it was committed when it was read, and is not lost. */
+  /** Everything read so far must be in the books: it was committed when it was read, and is not lost. */
   async #check(where: string): Promise<void> {
     const readings = this.#readers.map((reader) => ({ reading: reader, seen: [...reader.seen] }));
     const { timelines, problems } = this.#ledger.tell(await this.#ledger.readBooks());
@@ -102,7 +102,7 @@ class Siege {
       this.#judge(where, { ...reading, seen }, timelineOf(reading.source.programId, timelines), 0);
   }
 
-  /** When nothing happens any more, every reader comes to the same end. */
+  /** Without further requests, every reader must reach the same end. */
   async #checkEnd(where: string): Promise<void> {
     const { timelines: wanted } = this.#ledger.tell(await this.#ledger.untilRelayed(CAUGHT_UP_WITHIN));
     const lengthFor = (reading: SourceReading): number =>
@@ -112,7 +112,7 @@ class Siege {
     while (this.#readers.some(isBehind) && performance.now() - from < CAUGHT_UP_WITHIN) await pause(20);
     await this.stopReading();
     const readings: readonly SourceReading[] = [...this.#readers, ...(await this.#readBackwards())];
-    // Something may have happened since, such as an error that was recorded: it may be read, and need not.
+    // Later events, such as of a recorded error, may or may not have been read.
     const books = await this.#ledger.readBooks();
     const { timelines, problems } = this.#ledger.tell(books);
     const facts = this.#ledger.callers.map((caller) => caller.facts);
@@ -165,7 +165,7 @@ class Siege {
 
 const WRONG_CLOCK = new URL('../../harness/wrong-clock.ts', import.meta.url).href;
 
-/** The clock of one of the services is an hour slow, right, or an hour fast, in turn: no order may come from it. */
+/** The clock of one service is an hour slow, correct, or an hour fast, in turn: no order may depend on it. */
 function clockOf(ledger: number): Readonly<Record<string, string>> {
   const hours = (ledger % 3) - 1;
   return hours === 0 ? {} : { NODE_OPTIONS: `--import=${WRONG_CLOCK}`, WRONG_CLOCK_HOURS: String(hours) };

@@ -14,7 +14,7 @@ const BESIDE = 4;
 
 const CARDS = ['key-card-0', 'key-card-1', 'key-card-2', 'key-card-3'];
 
-/** Loads, and now and then more than there is: a refusal must be the same for all, too. */
+/** Loads, and sometimes an unload above the balance: a refusal must also be the same for all. */
 function termsOf(random: () => number): Terms {
   const cardId = CARDS[Math.floor(random() * CARDS.length)] ?? '';
   const amount = 1 + Math.floor(random() * 100);
@@ -89,7 +89,7 @@ async function sendTogether(
   await Promise.all(Array.from({ length: AT_ONCE }, send));
 }
 
-/** Nothing is broken here, so every send is answered, and exactly one of them is the first. */
+/** There are no faults here, so every request gets a response, and exactly one is not a replay. */
 function wrongCounts({ key, responses, silences }: CreateHistory): readonly string[] {
   const first = responses.filter(({ replayed }) => !replayed).length;
   const isWhole = silences === 0 && responses.every((response) => isDone(response) || response.status === 409);

@@ -11,12 +11,12 @@ import { readSnapshots } from '../snapshots.ts';
 const CLIENTS = 96;
 
 /**
- * Kills on one ledger: its books are compared whole after each, so they must not grow for ever. Twelve cost about as much
- * in comparing as in starting the next ledger.
+ * Kills per ledger: after each, the whole books are compared, so they must stay small. After twelve, comparing costs about
+ * as much as starting the next ledger.
  */
 const KILLS_OF_LEDGER = 12;
 
-/** Transfers for each kill, so that 1,000 kills come among more than 500,000; some at least from one to the next. */
+/** Average transfers per kill, so that 1,000 kills come among more than 500,000, and the minimum between two kills. */
 const BETWEEN_KILLS = 510;
 const LEAST_BETWEEN = 100;
 
@@ -26,12 +26,12 @@ const LONGEST_BETWEEN = 8_000;
 /** Requests that are sent once more at the end of a ledger. */
 const SENT_AGAIN = 400;
 
-/** Recovery must be that quick for 99 of 100 kills, in milliseconds. */
+/** The maximum p99 of recovery, in milliseconds. */
 const RECOVERY = 5_000;
 
 /** One ledger with two services, from its first start to the last kill. */
 class Siege {
-  /** What this ledger has shown; others may be under siege beside it. */
+  /** The findings on this ledger; others may run at the same time. */
   readonly #tally = new Tally();
   readonly #load: Load;
   readonly #random: () => number;
@@ -53,7 +53,7 @@ class Siege {
     let siege: Siege | undefined;
     const end = setting.resources.add('the services', async () => {
       if (siege !== undefined) await siege.#services.killAll();
-      // What shows a violation is kept, unless it was made to.
+      // A ledger with a violation is kept, except in the negative control.
       if (siege !== undefined && siege.#tally.violations.length > 0 && main === undefined)
         siege.#tally.violate(`ledger ${ledger.number}`, [`its files are kept: ${siege.#services.path}`]);
       else await started.endAll(() => undefined);
@@ -84,7 +84,7 @@ class Siege {
     } finally {
       await stopReading();
     }
-    // What is lost could never be settled: whoever wants to capture it is told for ever that it is not there.
+    // A lost transfer could never be settled: capturing it would always be refused as not found.
     if (this.#tally.violations.length > 0) return;
     await this.#load.settle(this.#services.other.url, SENT_AGAIN);
     const where = `after kill ${done + kills}, everything sent again`;
@@ -97,7 +97,7 @@ class Siege {
     return this.#usesBoth ? urls : urls.slice(kill % 2).slice(0, 1);
   }
 
-  /** Enough traffic, with what was made while the last kill was recovered from; then a moment that nobody can foresee. */
+  /** Waits for enough transfers, including those during the last recovery, and then for a random time. */
   async #untilEnough(kill: number): Promise<void> {
     const wanted = Math.max(kill * BETWEEN_KILLS, this.#load.made + LEAST_BETWEEN);
     const started = performance.now();
@@ -105,7 +105,7 @@ class Siege {
     await pause(this.#random() * 200);
   }
 
-  /** The clients go on meanwhile with whatever is left, and with what comes back. */
+  /** Meanwhile the clients continue with the processes that run. */
   async #kill(kill: number, victims: Victims): Promise<void> {
     this.#tally.add(`kills_${victims}`);
     const milliseconds = await this.#services.kill(victims, this.#random, {

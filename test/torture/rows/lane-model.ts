@@ -11,10 +11,10 @@ import { type Findings, type Row, type Setting, streamOf, Tally } from '../row.t
 /** Steps on one ledger. */
 const STEPS_OF_LEDGER = 10_000;
 
-/** Stories that are told side by side. */
+/** Random stories that run at the same time. */
 const BESIDE = 24;
 
-/** How often a lane is followed by another one, which does not know yet what has changed meanwhile. */
+/** The chance that a new lane, with an empty memory, replaces the current one. */
 const NEW_LANE = 0.5;
 
 async function tell(setting: Setting, tally: Tally, { number, done, attacks }: Ledger): Promise<void> {

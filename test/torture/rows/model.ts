@@ -4,7 +4,7 @@ import { differenceIn, runStory, simplest, type Tally as Tried } from '../../pro
 import { DOMAIN } from '../../properties/transfer-world.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
-/** Stories of one property check: each has a seed of its own, so that a failure is soon there again. */
+/** Stories per property check: each check has its own seed, so that a failure is quickly reproduced. */
 const STORIES = 500;
 
 async function run(setting: Setting): Promise<Findings> {
@@ -26,7 +26,7 @@ async function run(setting: Setting): Promise<Findings> {
     done += numRuns;
     tally.add('stories', numRuns);
     setting.progress(done);
-    // Ctrl-C is heard between two.
+    // Ctrl-C takes effect between two checks.
     await pause(0);
   }
   const sum = (beginning: string): number =>

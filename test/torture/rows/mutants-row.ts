@@ -26,7 +26,7 @@ async function run(setting: Setting): Promise<Findings> {
   }
 }
 
-/** All of them, or as many as are asked for, as the seed draws them. */
+/** All mutants, or a selection drawn with the seed. */
 function choose({ seed, count }: Setting): readonly string[] {
   const random = streamOf(seed);
   const left = SEEDED.map(({ name }) => name);
@@ -49,5 +49,5 @@ function runProgram(setting: Setting, names: readonly string[], out: string): Pr
   });
 }
 
-/** Mistakes that are seeded into copies of our own code, each of which some test must catch. */
+/** Mistakes seeded into copies of the code, each of which a test must detect. */
 export const MUTANTS: Row = { name: 'mutants', unit: 'mutants', counts: { small: ALL, middle: ALL, large: ALL }, run };

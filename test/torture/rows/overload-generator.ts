@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net';
 
-// The load generator of the row overload, a process of its own: it shares the machine with what it attacks, so it reads no
-// more of a response than it must. It reads a plan from standard input, and writes what came of it.
+// The load generator of the row overload, in its own process. It shares the machine with the service, so it reads as little
+// of a response as possible. It reads a plan from standard input, and writes the outcome.
 
-/** What is to be sent: as fast as responses come (closed), or at a rate whatever becomes of them (open). */
+/** What to send: as fast as responses arrive (closed loop), or at a constant rate (open loop). */
 export type Plan = {
   readonly url: string;
   readonly card: string;
-  /** Begins the keys of this run. */
+  /** The prefix of this run's keys. */
   readonly name: string;
   readonly connections: number;
   readonly seconds: number;
@@ -15,19 +15,19 @@ export type Plan = {
   readonly rate: number;
 };
 
-/** What came of a plan. Requests are named by their number. */
+/** The outcome of a plan. Requests are identified by their number. */
 export type Outcome = {
   readonly seconds: number;
-  /** Arrivals for which no connection was free: their callers are not even heard. */
+  /** Arrivals without a free connection, which were never sent. */
   readonly unsent: number;
   readonly sent: number;
   /** Acknowledged: number and id of the transfer. */
   readonly made: readonly (readonly [number, string])[];
-  /** Refused by an honest record: nothing was done. */
+  /** Refused with a correct error record: nothing was done. */
   readonly refused: readonly number[];
   /** Sent and not answered: the connection broke. */
   readonly unanswered: readonly number[];
-  /** Answers that are neither, the first of them in full. */
+  /** Other responses, with the first one in full. */
   readonly dishonest: number;
   readonly example: string | undefined;
   /** Of requests that were made and of those that were refused, in milliseconds from when they were sent. */
@@ -37,7 +37,7 @@ export type Outcome = {
 
 export type Spread = { readonly p50: number; readonly p99: number; readonly most: number };
 
-/** No response takes that long, in milliseconds: the service has given up by then. */
+/** After this many milliseconds the service itself has given up on a request. */
 const SILENCE = 20_000;
 
 /** Connections that are opened at the same moment. */
@@ -64,7 +64,7 @@ class Caller {
     this.#socket.write(this.#generator.compose(number), 'latin1');
   }
 
-  /** Connects before there is anything to send: to be accepted takes its time when thousands come. */
+  /** Connects before there is anything to send: thousands of connections take time to be accepted. */
   connect(): Promise<void> {
     const socket = this.#open();
     this.#socket = socket;
@@ -75,7 +75,7 @@ class Caller {
     this.#socket?.destroy();
   }
 
-  /** Gives up a request that has waited without measure. */
+  /** Gives up on a request that has waited too long. */
   look(now: number): void {
     if (this.#number !== -1 && now - this.#sentAt > SILENCE) this.#socket?.destroy();
   }
@@ -84,7 +84,7 @@ class Caller {
     const { hostname, port } = new URL(this.#generator.plan.url);
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     socket.setEncoding('latin1');
-    // What an old connection still says is about no request of the present one.
+    // Data on an old connection belongs to no current request.
     const ifPresent = (act: () => void): void => {
       if (this.#socket === socket) act();
     };
@@ -102,7 +102,7 @@ class Caller {
   #read(chunk: string): void {
     this.#received += chunk;
     const headEnd = this.#received.indexOf('\r\n\r\n');
-    // A connection that is closed for having been unused for too long says so, and nobody asked.
+    // A response that the service sends as it closes an idle connection belongs to no request.
     if (headEnd === -1 || this.#number === -1) return;
     const length = Number(/\r\ncontent-length: *([0-9]+)/i.exec(this.#received)?.[1]);
     if (this.#received.length < headEnd + 4 + length) return;

@@ -13,20 +13,20 @@ const CARD = 'card-of-overload';
 /** How many times the sustainable rate is sent. */
 const TIMES = 10;
 
-/** Callers of the closed loop that finds out what can be sustained: so many that groups fill up. */
+/** Callers of the closed loop that measures the sustainable rate: enough to fill groups. */
 const SUSTAINED = 128;
 
-/** Callers of the overload, each with a connection of its own and one request at a time: more than may wait. */
+/** Callers of the overload, each with its own connection and one request at a time: more than the queue holds. */
 const CROWD = 6_000;
 
-/** An accepted request is answered within its deadline of 5 s and the second of grace; so many milliseconds at most. */
+/** Accepted requests get a response within the deadline of 5 s and one second of grace, in milliseconds. */
 const ACCEPTED_WITHIN = 6_000;
 
-/** Back at the sustainable rate, in milliseconds at most, and how much of it counts as being back. */
+/** The longest recovery in milliseconds, and the share of the sustainable rate that counts as recovered. */
 const RECOVERED_WITHIN = 10_000;
 const RECOVERED_SHARE = 0.5;
 
-/** What it serves afterwards, as a share of what it served before. */
+/** The rate afterwards, as a share of the rate before. */
 const AGAIN_SHARE = 0.5;
 
 /** Memory of the service at most, in kilobytes. */
@@ -49,7 +49,7 @@ async function generate(resources: Resources, plan: Plan): Promise<Sent> {
   return { name: plan.name, outcome: JSON.parse(text) as Outcome };
 }
 
-/** Watches what memory the service takes; gives the most, in kilobytes, when it is ended. */
+/** Measures the memory of the service; returns the maximum in kilobytes when it is ended. */
 function watchMemory(fleet: Fleet): { readonly end: () => number } {
   let most = 0;
   const look = setInterval(async () => {
@@ -64,7 +64,7 @@ function watchMemory(fleet: Fleet): { readonly end: () => number } {
   };
 }
 
-/** Nothing acknowledged is missing or doubled, nothing refused is there, and nothing that nobody sent. */
+/** Nothing acknowledged is missing or doubled, nothing refused exists, and nothing that was never sent. */
 function judgeBooks(rounds: readonly Sent[], { faults, transfers }: BooksWithFaults): readonly string[] {
   const problems = Object.entries(faults).map(([what, count]) => `${what}: ${count}`);
   const found = Map.groupBy(transfers, ({ key }) => key);
@@ -86,7 +86,7 @@ function judgeBooks(rounds: readonly Sent[], { faults, transfers }: BooksWithFau
   return problems;
 }
 
-/** Every request of every round is answered, and honestly; also before the crowd and after it. */
+/** Every request of every round gets a correct response, also before and after the overload. */
 function judgeResponses({ name, outcome }: Sent, tally: Tally): void {
   const { dishonest, example, unanswered } = outcome;
   const say = (problem: string): void => tally.violate(name, [problem]);
@@ -103,7 +103,7 @@ function judgeOverload({ outcome }: Sent, tally: Tally): void {
   if (refused.length === 0) say('nothing was refused: this was no overload');
 }
 
-/** Time until the service does again what it could sustain; in rounds of a second. */
+/** Time until the service reaches its sustainable rate again, in rounds of a second. */
 async function untilRecovered(attempt: (round: number) => Promise<number>, sustainable: number): Promise<number> {
   const started = performance.now();
   for (let round = 0; performance.now() - started < 3 * RECOVERED_WITHIN; round += 1) {

@@ -16,17 +16,17 @@ import { wrongSums } from '../snapshots.ts';
 
 const CLIENTS = 12;
 
-/** Milliseconds of load for each restore, and at least: longer than the service takes to end a file of the WAL. */
+/** Milliseconds of load per restore, and the minimum: longer than the service takes to complete a file of the WAL. */
 const LOAD_OF_RESTORE = 6_000;
 const LEAST_LOAD = 30_000;
 
-/** Between two keys that are created, each of which has an entry in the audit log. */
+/** The interval between two created keys, each with an entry in the audit log. */
 const BETWEEN_KEYS = 500;
 
-/** A transfer as its client knows it; times by the clock of this machine, which the ledger's server has as well. */
+/** A transfer as its client knows it; times by the clock of this machine, which is also that of the server. */
 type Sent = { readonly key: string; readonly sentAt: number; acknowledgedAt: number | undefined };
 
-/** Moves money and creates keys until it is stopped; gives what was sent. */
+/** Moves money and creates keys until it is stopped; returns what was sent. */
 function startLoad(service: ServiceProcess): () => Promise<readonly Sent[]> {
   const sent: Sent[] = [];
   const agent = keptConnections(CLIENTS);
@@ -85,7 +85,7 @@ async function coveredUntil(backup: string): Promise<number> {
 
 type Original = { readonly sent: readonly Sent[]; readonly chain: ReadonlySet<string>; readonly backup: string };
 
-/** Restores to a time, and compares what is there with what the clients know. */
+/** Restores to a time, and compares the ledger with what the clients know. */
 async function restoreTo(
   setting: Setting,
   tally: Tally,
@@ -143,7 +143,7 @@ async function run(setting: Setting): Promise<Findings> {
   await waitFor('the first copy', async () => (await copiesOf(backup.path)).length > 0);
   const loadTime = Math.max(LEAST_LOAD, setting.count * LOAD_OF_RESTORE);
   await pause(loadTime / 2);
-  // Half of the times are restored from this copy, if they are after it.
+  // Half of the times are restored from this copy, if they are later.
   const taken = await runCommand(['backup'], environment);
   if (taken.exitCode !== 0) tally.violate('backup', [taken.errors]);
   await pause(loadTime / 2);

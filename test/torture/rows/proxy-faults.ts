@@ -11,12 +11,12 @@ const FAULTS_OF_LEDGER = 100;
 
 const SENT_AGAIN = 200;
 
-/** Back to normal after healing, in milliseconds at most. */
+/** The longest recovery after the fault ends, in milliseconds. */
 const HEALED = 10_000;
 
 const PLACES: readonly TrapPlace[] = ['during_load', 'before_early', 'before_commit', 'after_commit'];
 
-/** A way in which a network is bad; `spoil` ends when it has been long enough. */
+/** A kind of network fault; `spoil` ends when the fault does. */
 type Fault = { readonly name: string; readonly spoil: (stage: Stage, random: () => number) => Promise<void> };
 
 const FAULTS: readonly Fault[] = [
@@ -47,7 +47,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    // Bytes that a network has swallowed never come later on the same connection: healed, it is a new one.
+    // Lost bytes never arrive later on the same connection, so afterwards a new one is needed.
     name: 'black_hole',
     spoil: async ({ proxy }, random) => {
       proxy.mute(true);
@@ -65,7 +65,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    // The server gets everything and responses, and nothing of that ever gets back.
+    // The server gets everything and responds, but no response is passed on.
     name: 'half_open',
     spoil: async ({ proxy }, random) => {
       for (let trap = 0; trap < 1 + random() * 3; trap += 1) {
@@ -78,7 +78,7 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** One fault after the other, each until the service is at work again. */
+/** One fault after the other; each waits until the service has recovered. */
 async function spoil(setting: Setting, tally: Tally, { done, attacks }: Ledger, stage: Stage, random: () => number) {
   for (let at = 1; at <= attacks; at += 1) {
     const fault = FAULTS[Math.floor(random() * FAULTS.length)];

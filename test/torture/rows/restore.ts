@@ -14,12 +14,12 @@ const execute = promisify(execFile);
 
 const CLIENTS = 24;
 
-/** Milliseconds of load before the backup; during it there is a quarter of that before and after. */
+/** Milliseconds of load before the backup; a second load runs during it, and a quarter of this time before and after. */
 const LOAD_TIME = { usual: 2_000, inHaste: 500 } as const;
 
 /**
- * A physical backup of a running ledger, as docs/reliability.md describes it: PostgreSQL is told, the files are copied,
- * then the log that has come meanwhile.
+ * A physical backup of a running ledger, as in docs/reliability.md: it starts a backup in PostgreSQL, copies the files, and
+ * then the log written meanwhile.
  */
 async function backUp(dataDirectory: string, target: string): Promise<void> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
@@ -31,7 +31,7 @@ async function backUp(dataDirectory: string, target: string): Promise<void> {
     await client.query("select pg_backup_start('torture', true)");
     await mkdir(target);
     const left = ['./postmaster.pid', './postmaster.opts', './pg_wal/*', './pg_replslot/*'];
-    // 1 says that a file changed while it was read, which is what the log is for.
+    // 1 means that a file changed while it was read, which the log repairs.
     const copy = `tar -C "$1" ${left.map((path) => `--exclude='${path}'`).join(' ')} -cf - . | tar -C "$2" -xpf -`;
     await execute('bash', ['-c', copy, 'copy', source, target]).catch((error: unknown) => {
       if (Reflect.get(error as object, 'code') !== 1) throw error;

@@ -15,16 +15,16 @@ const RESTARTS_OF_LEDGER = 25;
 
 const SENT_AGAIN = 400;
 
-/** A stop takes no longer, in milliseconds: the drain and its bounds, PostgreSQL's goodbye, and a busy machine. */
+/** The longest stop, in milliseconds: the drain, the shutdown of PostgreSQL, and a margin for a busy machine. */
 const STOP_MOST = 15_000;
 
 /**
- * Half of the time without requests after which a process that stops takes its callers for gone, in milliseconds: a prober
- * that did not run for so long may have missed what was said.
+ * Half of the time without requests after which a stopping process assumes that its callers are gone, in milliseconds: a
+ * prober that was suspended for that long may have missed a response.
  */
 const MAX_LATENESS = 50;
 
-/** What a load may be answered: done, refused for good, or turned away unharmed. */
+/** The allowed statuses: success, refusal by a rule, or temporary refusal without effect. */
 const HONEST = new Set([200, 201, 409, 503]);
 
 async function restartInTurn(setting: Setting, tally: Tally, ledger: number, restarts: number): Promise<void> {
@@ -57,7 +57,7 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
 }
 
 /**
- * One process stops and comes back, as the program of the setting, while others and a prober of its readiness go on asking.
+ * Restarts one process, as the program of the setting, while others and a prober of its readiness send requests.
  */
 export async function restartOne(
   setting: Setting,
@@ -69,7 +69,7 @@ export async function restartOne(
 ): Promise<void> {
   const stopMost = boundOf(setting, STOP_MOST);
   const probe = watchReadiness(fleet.urls[index] ?? '');
-  // Whom it leaves without a response is counted apart.
+  // Requests without a response are counted separately.
   load.expectDeath(fleet.urls[index] ?? '');
   const endless = setTimeout(() => fleet.process(index).child.kill('SIGKILL'), 2 * stopMost);
   const watch = watchLateness();
@@ -81,7 +81,7 @@ export async function restartOne(
   if (exitCode !== 0) tally.violate(where, [`the process ended with ${exitCode}`]);
   if (milliseconds > stopMost) tally.violate(where, [`the stop took ${Math.round(milliseconds)} ms`]);
   tally.time('stop', milliseconds);
-  // It says that it goes before it does, does not take it back, and says nothing else.
+  // It must report that it is stopping before it stops, and nothing else afterwards.
   const order = seen.join(' ').replaceAll(/(\S+)( \1)+/g, '$1');
   const right = wasAwake ? /^(200 )?503( cut)?( gone)?$/ : /^(200 ?)?(503 ?)?(cut ?)?(gone)?$/;
   if (!right.test(order)) tally.violate(where, [`readiness was: ${order}`]);
@@ -93,7 +93,7 @@ export async function restartOne(
   tally.add('restarts');
 }
 
-/** Asks a process time and again whether it is ready, each time on a connection of its own, as a load balancer does. */
+/** Polls the readiness of a process on new connections, as a load balancer does. */
 function watchReadiness(url: string): { readonly end: () => Promise<readonly string[]> } {
   const seen: string[] = [];
   let isOver = false;
@@ -125,7 +125,7 @@ function askReadiness(url: string): Promise<string> {
   });
 }
 
-/** Every response to a load is honest, and the living answered every request. */
+/** Every response to a load is an allowed one, and running processes answered every request. */
 export function judgeResponses(load: Load, tally: Tally, where: string): void {
   const responses = responsesOf(load);
   const say = (problems: readonly string[]): void => tally.violate(where, problems);
@@ -144,11 +144,11 @@ export function judgeResponses(load: Load, tally: Tally, where: string): void {
 }
 
 /**
- * A request can cross the closing of its connection: of one that had been idle, or of one that was made and not accepted
- * yet. HTTP/1.1 has no way to prevent it, and nothing may come of such a request; but it must be a rare accident.
+ * A request can be sent just as its connection is closed, if that was idle or not accepted yet. HTTP/1.1 cannot prevent
+ * this. Such a request must have no effect, and must be rare.
  */
 function judgeCrossings(setting: Setting, tally: Tally): void {
-  // A caller that gets no time on a starved machine uses its connection late, and looks as if it had gone.
+  // On an overloaded machine a caller may use its connection late, as if it had gone.
   const most = boundOf(setting, 2 + tally.count('restarts') / 25);
   const crossed = tally.count('crossed_on_kept') + tally.count('crossed_on_new') + tally.count('crossed_by_probe');
   if (crossed > most) tally.violate('crossings', [`${crossed} requests had no response, and ${most} are the most`]);

@@ -7,31 +7,31 @@ import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
 const CARD = 'card-of-good-requests';
 
-/** Good requests a second, for so many seconds by themselves and then so many beside the slow ones. */
+/** Good requests per second, and for how many seconds alone and then beside the slow ones. */
 const PACES = {
   short: { rate: 100, alone: 1, beside: 2 },
-  // Long enough for heads and bodies to run into their time limits of 10 s and 15 s, and to be replaced.
+  // Long enough for heads and bodies to reach their time limits of 10 s and 15 s, and for callers to reconnect.
   long: { rate: 500, alone: 10, beside: 30 },
 } as const;
 
-/** From here on the pace is the long one. */
+/** From this count on the long pace is used. */
 const MANY = 1_000;
 
-/** A refused good request is sent again under its key, as its caller would, for so long in milliseconds. */
+/** How long a refused good request is retried under its key, in milliseconds. */
 const TIMEOUT_MILLISECONDS = 10_000;
 
-/** How many of the slow callers are there at any moment, as a share: those that were cut off are on their way back. */
+/** The share of slow callers connected at any time: disconnected ones are reconnecting. */
 const PRESENT_SHARE = 0.8;
 
-/** Memory of the service at most, in kilobytes: generous, and far below what responses to all of them would take. */
+/** The maximum memory of the service, in kilobytes: generous, but far below the responses to all of them. */
 const MEMORY = 1_048_576;
 
-/** Descriptors that may be open afterwards beyond those from before: connections to the database come and go. */
+/** How many more descriptors may be open afterwards than before: connections to the database come and go. */
 const DESCRIPTORS = 30;
 
 const POST = 'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{"card_id":"';
 
-/** What each kind of slow caller does with its connection, at first and then once a second. */
+/** What each kind of slow caller sends, first and then once a second, and whether it reads. */
 const KINDS: readonly {
   readonly name: string;
   readonly first: string;
@@ -50,7 +50,7 @@ const KINDS: readonly {
   { name: 'mute', first: '', drip: '', reads: true },
 ];
 
-/** Slow callers; whoever is cut off comes again. */
+/** Slow callers, which reconnect when they are disconnected. */
 class SlowCallers {
   readonly #port: number;
   readonly #tally: Tally;
@@ -67,7 +67,7 @@ class SlowCallers {
   async open(many: number): Promise<void> {
     for (let index = 0; index < many; index += 1) {
       this.#open(index);
-      // A few at a time, or connections would be refused because the backlog is full.
+      // A few at a time, because a full backlog would refuse connections.
       if (index % 50 === 49) await pause(10);
     }
   }
@@ -111,7 +111,7 @@ class SlowCallers {
   }
 }
 
-/** Descriptors that the service holds once their number is at rest: connections close a moment after their callers. */
+/** The service's open descriptors, once their number is stable: connections close a moment after their callers. */
 async function descriptorsAtRest(fleet: Fleet): Promise<number> {
   for (let before = Number.POSITIVE_INFINITY; ; await pause(300)) {
     const { descriptors } = await holdings(fleet);
@@ -120,7 +120,7 @@ async function descriptorsAtRest(fleet: Fleet): Promise<number> {
   }
 }
 
-/** Sends good requests at a constant rate, whatever becomes of them; ends when the last is answered. */
+/** Sends good requests at a constant rate; ends with the last response. */
 async function sendGood(url: string, rate: number, seconds: number, tally: Tally, where: string): Promise<void> {
   const agent = keptConnections(200);
   const started = performance.now();
@@ -161,7 +161,7 @@ async function sendOne(
   }
 }
 
-/** What the service's process holds at this moment. */
+/** The current descriptors and memory of the service's process. */
 async function holdings(fleet: Fleet): Promise<{ readonly descriptors: number; readonly kilobytes: number }> {
   const { pid = 0 } = fleet.process(0).child;
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
@@ -210,7 +210,7 @@ async function run(setting: Setting): Promise<Findings> {
     await sendGood(url, rate, beside, tally, 'beside');
     clearInterval(watch);
     figures.slow_at_the_end = slow.count;
-    // Who is cut off comes back at once; a service that lets none of them in would prove nothing.
+    // Disconnected callers reconnect immediately; a service that accepts none of them would prove nothing.
     const least = setting.count * PRESENT_SHARE;
     if (slow.count < least) tally.violate('slow callers', [`${slow.count} were there, and ${least} are the least`]);
     if (most.descriptors < least) tally.violate('slow callers', [`the service held ${most.descriptors} descriptors`]);
@@ -239,7 +239,7 @@ async function run(setting: Setting): Promise<Findings> {
   };
 }
 
-/** Callers who send and take as slowly as they can, beside others who want to be served. */
+/** Callers that send and read as slowly as possible, beside normal ones. */
 export const SLOW_CLIENTS: Row = {
   name: 'slow-clients',
   unit: 'slow sockets',

@@ -18,21 +18,21 @@ import { Receiver } from '../webhooks/run-receiver.ts';
 
 const WORK: Work = { clients: 12, callers: 6, transfersBetweenKills: 100, sentAgain: 50 };
 
-/** Kills on one ledger: what its webhooks have got is compared whole after each. */
+/** Kills per ledger: after each, all deliveries of its webhooks are compared. */
 const KILLS_OF_LEDGER = 10;
 
-/** For the relays, and for the webhooks, to come to the end when nobody does anything any more, in milliseconds. */
+/** How long relays and webhooks may take to catch up once there are no requests, in milliseconds. */
 const RELAYED_WITHIN = 30_000;
 const DELIVERED_WITHIN = 180_000;
 
-/** Beyond this share of the kills the secrets are rolled. */
+/** After this share of the kills the secrets are rolled. */
 const ROLLED_AT = 0.5;
 
-/** How often the receiver is restarted between two kills, and how long it is away at most, in milliseconds. */
+/** The chance of a restart of the receiver between two kills, and its longest downtime in milliseconds. */
 const RESTARTED = 0.3;
 const MAX_AWAY = 1_000;
 
-/** Requests of a webhook whose outcome is not stored, at most, and so what it gets again after a kill: its concurrency. */
+/** The maximum of deliveries without a stored outcome, which are repeated after a kill: the webhook's concurrency. */
 const MAX_IN_FLIGHT = 10;
 
 /** One ledger, from its first start to the last kill. */
@@ -58,7 +58,7 @@ class Siege {
     const end = setting.resources.add('the services', async () => {
       await services?.killAll();
       await receiver?.stop();
-      // What shows a violation is kept, unless it was made to.
+      // A ledger with a violation is kept, except in the negative control.
       if (siege !== undefined && siege.#ledger.tally.violations.length > 0 && main === undefined)
         siege.#ledger.tally.violate(`ledger ${ledger.number}`, [`its files are kept: ${siege.#ledger.services.path}`]);
       else await started.endAll(() => undefined);
@@ -86,7 +86,7 @@ class Siege {
     }
   }
 
-  /** Lets receivers fail and work again, and owners do what they do then. */
+  /** Lets receivers fail and recover, and owners react to it. */
   async #conduct(share: number): Promise<void> {
     const working: string[] = [];
     for (const webhook of this.#owner.webhooks) {
@@ -105,18 +105,18 @@ class Siege {
     if (random() < RESTARTED) await this.#receiver.restart(pause(random() * MAX_AWAY));
   }
 
-  /** Whatever was delivered up to now is in the books now: it was committed when it was sent, and is not lost. */
+  /** Everything delivered so far must be in the books: it was committed when it was sent, and is not lost. */
   async #check(where: string): Promise<void> {
     const deliveries = await this.#receiver.read();
     this.#judge(where, deliveries, await this.#ledger.readBooks(), new Map());
   }
 
-  /** When nothing happens any more, every webhook gets the rest. */
+  /** Without further requests, every webhook must get the rest. */
   async #checkEnd(where: string): Promise<void> {
     await this.#conduct(1);
     const due = this.#ledger.tell(await this.#ledger.untilRelayed(RELAYED_WITHIN)).timelines;
     await this.#untilDelivered(where, due);
-    // Something may have happened since, such as an error that was recorded: it may be delivered, and need not.
+    // Later events, such as of a recorded error, may or may not have been delivered.
     const deliveries = await this.#receiver.read();
     const books = await this.#ledger.readBooks();
     this.#judge(where, deliveries, books, due);
@@ -134,7 +134,7 @@ class Siege {
     );
   }
 
-  /** Lets what failed be tried again at once instead of in minutes or hours, and waits until nothing is left. */
+  /** Makes failed deliveries retry immediately instead of in minutes or hours, and waits until none are left. */
   async #untilDelivered(where: string, due: ReadonlyMap<string, Timeline>): Promise<void> {
     const names = this.#owner.webhooks.map(({ name }) => name);
     const from = performance.now();
@@ -191,13 +191,13 @@ function expectationOf({ name, order, payload, types, after }: Webhook): Expecta
   return { name, order, payload, types, after, maxInFlight: MAX_IN_FLIGHT };
 }
 
-/** Makes everything due that is to be tried again. Gives how much of it there is. */
+/** Makes all retries due. Returns how many there are. */
 async function makeDue(databaseUrl: string): Promise<number> {
   const client = new pg.Client({ connectionString: databaseUrl });
   client.on('error', () => undefined);
   await client.connect();
   try {
-    // Whoever delivers reads a webhook again when its revision was raised.
+    // Deliverers reload a webhook when its revision has been raised.
     await client.query(
       `with retried as (
           update webhook_delivery set next_at = now() where next_at > now() + interval '1 second' returning webhook_id

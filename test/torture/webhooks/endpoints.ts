@@ -1,12 +1,12 @@
 import type { Conduct } from './notes.ts';
 
-/** A receiver does something else for a part of a ledger: from one share of the kills to another. */
+/** A different behaviour of a receiver for a part of a ledger: from one share of the kills to another. */
 type Outage = { readonly from: number; readonly to: number; readonly conduct: Conduct };
 
 /** A webhook of the row, and how its receiver behaves. */
 export type Endpoint = {
   readonly name: string;
-  /** Whose events it gets: those of one of the two card programs, or of all by number. */
+  /** The source of its events: one of the two card programs, or all by number. */
   readonly source: 'demo' | 'other' | 'all';
   readonly order: 'parallel' | 'strict';
   readonly payload: 'full' | 'thin';
@@ -31,7 +31,7 @@ const endpoint = (name: string, source: Endpoint['source'], more: Partial<Endpoi
   ...more,
 });
 
-/** Of every kind there is. Failures are rare where the order is strict: each stops the webhook for seconds. */
+/** One of every kind. With strict order failures are rare: each stops the webhook for seconds. */
 export const ENDPOINTS: readonly Endpoint[] = [
   endpoint('all', 'demo'),
   endpoint('strict', 'demo', { order: 'strict', conduct: { kind: 'slow', share: 0.01 } }),
@@ -59,7 +59,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   endpoint('operators-strict', 'all', { order: 'strict', types: ['card.*', 'program.*'] }),
 ];
 
-/** How the receiver behaves when such a share of the kills is done. */
+/** The behaviour of the receiver after a share of the kills. */
 export function conductAt({ conduct, outages }: Endpoint, share: number): Conduct {
   return outages.find(({ from, to }) => share >= from && share < to)?.conduct ?? conduct;
 }

@@ -4,7 +4,7 @@ import type { Timeline } from '../events/event-books.ts';
 import { type Circumstances, countRepeats, type Expectation, wrongDeliveries } from './judge.ts';
 import type { Delivery } from './notes.ts';
 
-// The judge of the row `webhooks` is judged itself: true deliveries, and the same ones with a lie in them.
+// Tests the judge of the row `webhooks` with correct deliveries, and with the same ones with one mistake in them.
 
 const TIMELINE: Timeline = ['card.created', 'transfer.pending', 'transfer.completed', 'card.updated'].map(
   (type, index) => ({

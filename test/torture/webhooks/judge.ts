@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Timeline, ToldEvent } from '../events/event-books.ts';
 import type { Delivery } from './notes.ts';
 
-/** What a webhook is to get. */
+/** The events that a webhook must get. */
 export type Expectation = {
   readonly name: string;
   readonly order: 'parallel' | 'strict';
@@ -11,15 +11,15 @@ export type Expectation = {
   readonly types: readonly string[] | null;
   /** Only events after this position or number. */
   readonly after: number;
-  /** Requests whose outcome is not yet stored, at most: so many may come again after a kill. */
+  /** The maximum of deliveries without a stored outcome, which may be repeated after a kill. */
   readonly maxInFlight: number;
 };
 
-/** What happened while it was delivered. */
+/** The kills during the deliveries, and what must have arrived. */
 export type Circumstances = {
   /** When something was killed, in milliseconds since 1970. */
   readonly kills: readonly number[];
-  /** The timeline of which everything must have come; none while it goes on. */
+  /** The timeline that must have arrived completely; none while events are still delivered. */
   readonly due?: Timeline;
 };
 
@@ -31,10 +31,10 @@ export function wantedOf({ types, after }: Expectation, timeline: Timeline): rea
 }
 
 /**
- * What is wrong with the deliveries of a webhook, in the order in which they came. Each is an event of the books that was
- * asked for, so none came before its commit; its body is that of the event, and the first secret has signed it. A strict
- * webhook gets the next event only after the one before was accepted. What was accepted comes again only after a kill, and
- * only what was in flight. At the end every event was accepted.
+ * The problems of a webhook's deliveries, in the order of their arrival. Each must be a subscribed event of the books, so
+ * none came before its commit, with the event's body, signed with the first secret. A strict webhook gets the next event
+ * only after the one before was accepted. Accepted events are repeated only after a kill, and only those in flight. At the
+ * end every event was accepted.
  */
 export function wrongDeliveries(
   expectation: Expectation,
@@ -57,7 +57,7 @@ export function countRepeats(deliveries: readonly Delivery[]): number {
   return repeatsOf(deliveries).length;
 }
 
-/** A few of many: one is enough to look. */
+/** The maximum of reported problems. */
 const ENOUGH = 5;
 
 function wrongContents(
@@ -85,14 +85,14 @@ function wrongContents(
   return problems;
 }
 
-/** Each event comes after the one before was accepted; until it is accepted itself, and after a crash, it comes again. */
+/** Each event comes after the one before was accepted; it is repeated until it is accepted, and after a crash. */
 function wrongOrder(deliveries: readonly Delivery[], wanted: readonly ToldEvent[]): readonly string[] {
   const places = new Map(wanted.map(({ eventId }, index) => [eventId, index]));
   let last = -1;
   let isAccepted = true;
   for (const { eventId, status } of deliveries) {
     const index = places.get(eventId);
-    // What is not in the books is reported as that.
+    // Events that are not in the books are reported elsewhere.
     if (index === undefined) continue;
     const name = (at: number) => `${wanted[at]?.place ?? 'nothing'}`;
     if (index === last + 1 && !isAccepted) return [`${name(index)} came before ${name(last)} was accepted`];
@@ -103,10 +103,10 @@ function wrongOrder(deliveries: readonly Delivery[], wanted: readonly ToldEvent[
   return [];
 }
 
-/** An event that came again after it was accepted: when it was, and when it came again. */
+/** A repeat of an accepted event: when it was accepted, and when it was repeated. */
 type Repeat = { readonly eventId: string; readonly acceptedAt: number; readonly at: number };
 
-/** One that fails when it comes again, and is then tried once more, counts once. */
+/** A repeat that fails and is retried counts once. */
 function repeatsOf(deliveries: readonly Delivery[]): readonly Repeat[] {
   const accepted = new Map<string, { readonly at: number; isRepeated: boolean }>();
   const repeats: Repeat[] = [];
@@ -121,12 +121,12 @@ function repeatsOf(deliveries: readonly Delivery[]): readonly Repeat[] {
   return repeats;
 }
 
-/** What is under way when something is killed may still be accepted for a while, in milliseconds. */
+/** How long deliveries in flight at a kill may still be accepted, in milliseconds. */
 const STILL_ACCEPTED = 2_000;
 
 /**
- * Each repeat needs a kill between the two deliveries at which the event was in flight, and not more of them the same one
- * than can be in flight. Of those that may come from a kill, those that cannot come from a later one are counted first.
+ * Each repeat must be explained by a kill between the two deliveries, and each kill explains at most as many repeats as can
+ * be in flight. Repeats that no later kill can explain are assigned first.
  */
 function wrongRepeats(
   { maxInFlight, order }: Expectation,
@@ -154,7 +154,7 @@ function lostEvents(deliveries: readonly Delivery[], wanted: readonly ToldEvent[
   return lost.length === 0 ? [] : [`lost: ${lost.length} of ${wanted.length} events, such as ${places.join(', ')}`];
 }
 
-/** The events of which no delivery was accepted. */
+/** The events without an accepted delivery. */
 export function notAccepted(deliveries: readonly Delivery[], wanted: readonly ToldEvent[]): readonly ToldEvent[] {
   const accepted = new Set(deliveries.filter(({ status }) => isSuccess(status)).map(({ eventId }) => eventId));
   return wanted.filter(({ eventId }) => !accepted.has(eventId));

@@ -1,19 +1,19 @@
 /**
- * How a receiver answers: 204, the same some time later, a 500, a 429, not at all, or by closing the connection; with a
- * share, only so many of the requests, and 204 to the rest.
+ * How a receiver responds: 204, the same after a delay, 500, 429, not at all, or by closing the connection; with a `share`,
+ * only to that share of the requests, and 204 to the rest.
  */
 export type Conduct = {
   readonly kind: 'good' | 'slow' | 'fails' | 'limits' | 'black hole' | 'closes';
   readonly share?: number;
 };
 
-/** What the receiver is told: how to answer at a webhook and what its secrets are, to listen, or to end. */
+/** An instruction to the receiver: how to respond at a webhook and its secrets, to listen, or to end. */
 export type Instruction =
   | { readonly webhook: string; readonly conduct: Conduct; readonly secrets: readonly string[] }
   | 'listen'
   | 'exit';
 
-/** A line of the file of the receiver: a request that came in, or the status with which one was answered. */
+/** A line of the receiver's file: an incoming request, or the status of a response. */
 export type Note =
   | {
       readonly delivery: string;
@@ -21,12 +21,12 @@ export type Note =
       readonly at: number;
       readonly eventId: string;
       readonly hash: string;
-      /** Which of the secrets have signed it. */
+      /** The indexes of the secrets that have signed it. */
       readonly verified: readonly number[];
     }
   | { readonly delivery: string; readonly status: number };
 
-/** A request that came in; without a status it was not answered. */
+/** An incoming request; without a status if there was no response. */
 export type Delivery = {
   readonly webhook: string;
   readonly at: number;

@@ -8,19 +8,19 @@ import type { Receiver } from './run-receiver.ts';
 const CORE = '/api/v0.1/core/webhook';
 const OPERATOR = '/api/v0.1/operator/webhook';
 
-/** For a request while nothing is being killed, in milliseconds. */
+/** The timeout of a request while nothing is being killed, in milliseconds. */
 const DONE_WITHIN = 60_000;
 
 /** A webhook of the row as it was created. */
 export type Webhook = Endpoint & {
   readonly webhookId: string;
-  /** It gets what comes after this position or number. */
+  /** It gets the events after this position or number. */
   readonly after: number;
   /** The program on the wire; undefined for all. */
   readonly programId: string | undefined;
 };
 
-/** Whoever has the webhooks: creates them, rolls their secrets, and enables what was paused. */
+/** The owner of the webhooks: creates them, rolls their secrets, and enables paused ones. */
 export class Owner {
   readonly webhooks: readonly Webhook[];
   readonly #receiver: Receiver;
@@ -32,7 +32,7 @@ export class Owner {
     this.#url = url;
   }
 
-  /** Creates all webhooks; `url` gives the address of a service that is there. */
+  /** Creates all webhooks; `url` returns the address of a running service. */
   static async start(programs: Programs, receiver: Receiver, url: () => string): Promise<Owner> {
     const webhooks: Webhook[] = [];
     for (const endpoint of ENDPOINTS) {
@@ -56,7 +56,7 @@ export class Owner {
     return new Owner(webhooks, receiver, url);
   }
 
-  /** Rolls the secrets that are to be rolled; both sign from then on. */
+  /** Rolls the secrets of the webhooks with `isRolled`; both secrets sign from then on. */
   async roll(): Promise<void> {
     for (const { name, webhookId, isRolled } of this.webhooks) {
       if (!isRolled) continue;
@@ -65,7 +65,7 @@ export class Owner {
     }
   }
 
-  /** Enables the paused webhooks among those that are named, as their owner does when the receiver works again. */
+  /** Enables the paused ones of some webhooks, as an owner does when the receiver works again. */
   async enable(names: readonly string[]): Promise<number> {
     const records = await this.records();
     const paused = this.webhooks.filter(({ name }) => names.includes(name) && records.get(name)?.status === 'paused');
@@ -86,7 +86,7 @@ export class Owner {
   }
 }
 
-/** Sends a request until it succeeds. What it changes may be changed twice. */
+/** Sends a request until it succeeds. It may take effect twice. */
 async function send(url: string, raw: RawRequest): Promise<RawResponse> {
   for (const end = performance.now() + DONE_WITHIN; ; ) {
     const response = await sendRaw(url, raw).catch((error: Error) => error);

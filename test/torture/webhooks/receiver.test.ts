@@ -7,7 +7,7 @@ import { NoResponse, sendRaw } from '../../harness/raw-request.ts';
 import type { Delivery } from './notes.ts';
 import { Receiver } from './run-receiver.ts';
 
-// The receiver of the row `webhooks`: it must note what it got and answered, also when it ends in the middle.
+// The receiver of the row `webhooks` must record requests and responses, also if it is killed.
 
 const [FIRST, SECOND] = [1, 2].map((byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`) as [string, string];
 
@@ -68,7 +68,7 @@ test('that closes notes a delivery without a response', async () => {
   expect((await deliveriesOf('closes')).map(({ status }) => status)).toEqual([undefined]);
 });
 
-test('that is restarted knows what it knew, and leaves without a response what it had not answered', async () => {
+test('that is restarted keeps its records, and leaves unanswered requests without a response', async () => {
   await receiver.conduct('black-hole', { kind: 'black hole' });
   const lost = expect(deliver('black-hole', 'evt_1')).rejects.toThrow(NoResponse);
   await expect.poll(async () => (await deliveriesOf('black-hole')).length).toBe(1);

@@ -1,5 +1,5 @@
-// A receiver of webhooks, in a process of its own, which notes in a file what it gets and answers. Its arguments are the
-// port, the file and a seed; the parent says over IPC how to answer.
+// A receiver of webhooks, in its own process, which records requests and responses in a file. Its arguments are the port,
+// the file and a seed; the parent controls the responses over IPC.
 import { createHash } from 'node:crypto';
 import { openSync, writeSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -10,7 +10,7 @@ import type { Conduct, Instruction, Note } from './notes.ts';
 /** The longest delay of a slow response, in milliseconds. */
 const MAX_DELAY = 300;
 
-/** As long as the service waits at most after a 429, and far below what its schedule says. */
+/** The `Retry-After` of a 429: far shorter than the service's own schedule. */
 const RETRY_AFTER_SECONDS = '1';
 
 type Endpoint = { readonly conduct: Conduct; readonly secrets: readonly string[] };
@@ -21,7 +21,7 @@ const endpoints = new Map<string, Endpoint>();
 const notes = openSync(file, 'a');
 let received = 0;
 
-/** Written before the next line of this program runs, so nothing is lost however the process ends. */
+/** Written synchronously, so nothing is lost when the process is killed. */
 function note(line: Note): void {
   writeSync(notes, `${JSON.stringify(line)}\n`);
 }
@@ -67,21 +67,21 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   }
   if (!isGood && kind === 'slow') await pause(random() * MAX_DELAY);
   const status = isGood || kind === 'slow' ? 204 : kind === 'limits' ? 429 : 500;
-  // Whoever has gone away does not hear it.
+  // The sender may be gone.
   if (request.socket.destroyed) return;
   note({ delivery, status });
   response.writeHead(status, status === 429 ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}).end();
 }
 
 const server = createServer((request, response) => {
-  // A sender that is killed breaks its request off.
+  // A killed sender aborts its request.
   receive(request, response).catch(() => request.socket.destroy());
 });
-// Longer than anybody keeps a connection here.
+// Longer than any connection here is kept.
 server.keepAliveTimeout = 120_000;
 process.on('message', (instruction: Instruction) => {
   const done = () => process.send?.('done');
-  // Between two requests: what is noted as answered has been answered.
+  // Between two requests: every recorded response has been sent.
   if (instruction === 'exit') process.exit();
   if (instruction === 'listen') return server.listen(Number(port), '127.0.0.1', done);
   endpoints.set(instruction.webhook, instruction);

@@ -9,7 +9,7 @@ const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url));
 
 type Endpoint = { conduct: Conduct; readonly secrets: string[] };
 
-/** The receiver of all webhooks of a ledger: a process that can be restarted, at a port that stays the same. */
+/** The receiver of all webhooks of a ledger: a process that can be restarted at the same port. */
 export class Receiver {
   readonly url: string;
   readonly #port: number;
@@ -17,7 +17,7 @@ export class Receiver {
   readonly #seed: number;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #deliveries = new Map<string, Delivery[]>();
-  /** Where the delivery of a line without a webhook is: by its id, its webhook and place there. */
+  /** For lines without a webhook: the webhook and index of a delivery by its id. */
   readonly #places = new Map<string, { readonly webhook: string; readonly index: number }>();
   #child: ChildProcess | undefined;
   /** Aborts when the child ends. */
@@ -33,7 +33,7 @@ export class Receiver {
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  /** Starts it; what it gets goes to a new file. */
+  /** Starts it with a new file. */
   static async start(file: string, seed: number): Promise<Receiver> {
     const receiver = new Receiver(await freePort(), file, seed);
     await receiver.#start();
@@ -45,19 +45,19 @@ export class Receiver {
     return this.#runs;
   }
 
-  /** Says how to answer at a webhook. */
+  /** Sets the response at a webhook. */
   async conduct(webhook: string, conduct: Conduct): Promise<void> {
     this.#endpoint(webhook).conduct = conduct;
     await this.#configure(webhook);
   }
 
-  /** Names one more secret with which a webhook may be signed. */
+  /** Adds a secret with which deliveries may be signed. */
   async addSecret(webhook: string, secret: string): Promise<void> {
     this.#endpoint(webhook).secrets.push(secret);
     await this.#configure(webhook);
   }
 
-  /** Ends the process in the middle of what it does, and starts another one after a while. */
+  /** Kills the process, and starts another one after a while. */
   async restart(wait: Promise<unknown>): Promise<void> {
     await this.stop();
     await wait;
@@ -73,7 +73,7 @@ export class Receiver {
     await ended;
   }
 
-  /** Everything that it has got up to now. */
+  /** All deliveries so far. */
   async read(): Promise<Deliveries> {
     const file = await open(this.#file);
     try {
@@ -81,7 +81,7 @@ export class Receiver {
       const bytes = Buffer.alloc(size - this.#readBytes);
       await file.read(bytes, 0, bytes.length, this.#readBytes);
       this.#readBytes = size;
-      // The last line may be half written, but never a character of it: all of them are ASCII.
+      // The last line may be incomplete, but no character of it: all are ASCII.
       const lines = (this.#rest + bytes.toString('latin1')).split('\n');
       this.#rest = lines.pop() ?? '';
       for (const line of lines) this.#take(JSON.parse(line) as Note);
@@ -127,7 +127,7 @@ export class Receiver {
     await this.#tell({ webhook, ...this.#endpoint(webhook) });
   }
 
-  /** One instruction after the other: each is confirmed. A receiver that is away gets them when it starts. */
+  /** Sends instructions one by one and waits for confirmations. A stopped receiver gets them when it starts. */
   async #tell(instruction: Instruction): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
