@@ -409,7 +409,9 @@ describe('the command line', () => {
     const grown = await runCommand(['audit', 'verify', '--expect', head], host);
     expect(grown).toMatchObject({ exitCode: 0, output: expect.stringContaining('It contains the expected entry.') });
     expect(grown.output).not.toContain('--expect');
-    expect(grown.output).toMatch(new RegExp(`^position: ${Number(position) + 1}$`, 'm'));
+    // The services add entries of their own at the end of each minute.
+    const [, later] = /^position: ([1-9]\d*)$/m.exec(grown.output) ?? [];
+    expect(Number(later)).toBeGreaterThan(Number(position));
     const other = await runCommand(['audit', 'verify', '--expect', 'f'.repeat(64)], host);
     expect(other.exitCode).toBe(1);
     expect(other.output).toContain('the log was truncated or rewritten');
