@@ -4,7 +4,6 @@ import { newBatchId } from '../foundation/ids.ts';
 import { notify } from '../foundation/notify.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
-import { ChainBroken } from './chain.ts';
 import type { CommitObserver } from './commit-observer.ts';
 import type { Contention } from './contention.ts';
 import { Blocked, firstDeadline, type GroupWork, type LockMode, type Pending } from './group-work.ts';
@@ -86,7 +85,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
   /** Commits a group that failed in a chain, if that is possible. Resolves like {@link commit}. */
   async recover(failed: FailedGroup<Item, Outcome>): Promise<void> {
     const { group, error } = failed;
-    const wasOvertaken = error instanceof ChainBroken || (error instanceof StoreFailure && error.accountsChanged);
+    // What a decision throws may come from reads of different moments, which only the guard would have found to differ.
+    const wasOvertaken = error instanceof StoreFailure ? error.accountsChanged : !(error instanceof CommitUnknown);
     if (wasOvertaken) await this.commit(group);
     else await this.#recover(failed, 'wait', ATTEMPTS);
   }

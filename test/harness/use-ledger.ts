@@ -3,7 +3,8 @@ import { afterAll, afterEach, expect } from 'vitest';
 import type { CommitObserver } from '../../server/commit/commit-observer.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
+import { type ConnectionSettings, STARTS, type TimeLimits } from '../../server/store/connection/connections.ts';
+import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from './ledger.ts';
 import { type DatabaseProxy, startProxy } from './proxy.ts';
 import { endWithWorker, useWorker } from './run/worker.ts';
@@ -72,9 +73,17 @@ export async function useProxy({ connection }: TestServer): Promise<DatabaseProx
   return proxy;
 }
 
+/** The limits of a request would end statements on a slow machine. That for locks stays: it decides how groups go on. */
+const UNHURRIED: TimeLimits = { ...STARTS, session: [...STARTS.session, ['lock_timeout', String(LIMITS.lock)]] };
+
 /** Opens the operations over a database. To PostgreSQL, two of these are two service processes. */
-export function useLedger(connection: ConnectionSettings, bounds?: LaneBounds, observer?: CommitObserver): Ledger {
-  const ledger = openLedger(connection, bounds, observer);
+export function useLedger(
+  connection: ConnectionSettings,
+  bounds?: LaneBounds,
+  observer?: CommitObserver,
+  timeLimits = UNHURRIED,
+): Ledger {
+  const ledger = openLedger(connection, bounds, observer, timeLimits);
   afterAll(ledger.close);
   return ledger;
 }

@@ -44,14 +44,15 @@ import { type BookChanges, type ChainedWrites, chainedWritesOf, writesOf } from 
 
 /**
  * The statements that load a group, in the order in which they are sent: the locks in their global order, then the reads.
- * Accounts that are not locked are read before everything that depends on them.
+ * Accounts that are not locked are read before everything that depends on them, such as the counters of limits with the rules:
+ * a version that is older than its counters breaks the chain, a newer one would hide that they have changed.
  */
 export type LoadName =
   | 'lockNames'
   | 'accounts'
+  | 'cardsWithAccounts'
   | 'rules'
   | 'cards'
-  | 'cardsWithAccounts'
   | 'cardsOfTransfers'
   | 'transfers'
   | 'erasures'

@@ -103,6 +103,7 @@ export class ExaminedAccounts {
 
   /** Keeps the accounts as they are written, for the next group. */
   handOn(decided: readonly DecidedAccount[]): void {
+    this.#memory.beginGroup();
     for (const { after } of decided) this.#memory.keep(after, this.#examined.get(after.accountId)?.days ?? null);
     this.#memory.trim();
   }

@@ -101,10 +101,11 @@ function chainedWork(
     begin: () => {
       const memory = new Memory(committed, maxAccounts);
       return (requests) => {
-        memory.beginGroup();
+        const before = interruptions();
         return {
           load: loadFor(requests, 'unlocked', memory),
           decide: (loaded, batchId) => {
+            memory.noteServer(before);
             memory.noteServer(interruptions());
             const books = open(loaded, memory);
             const outcomes = requests.map((request) => books.decide(request));

@@ -39,9 +39,9 @@ export function loadFor(
   return {
     lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),
     accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),
+    cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,
     rules: readProgramRules(requests.map(({ programId }) => programId)),
     cards: cards.length === 0 || isOneRead ? null : readCards(cards),
-    cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,
     cardsOfTransfers: changes.length === 0 ? null : readCardsOfTransfers(changes),
     transfers: changes.length === 0 ? null : readTransfersForChange(changes),
     erasures: updates.length === 0 ? null : readErasuresOfTransfers(updates),

@@ -10,7 +10,7 @@ type KnownAccount = {
   readonly account: StoredAccount;
   readonly days: CountedDays | null;
   readonly cardName: string | null;
-  /** The last group that loaded or changed it. */
+  /** How many groups had written when it was last loaded or changed. */
   readonly group: number;
 };
 
@@ -43,7 +43,10 @@ export class Memory {
     this.#maxAccounts = maxAccounts;
   }
 
-  /** Begins a group, which may use what the groups before it have left. */
+  /**
+   * Begins to keep what a group is about to write. Only such groups count: one that writes nothing does not wait for the groups
+   * before it, so any number of them may end while those are in flight.
+   */
   beginGroup(): void {
     this.#group += 1;
   }
@@ -119,7 +122,8 @@ export class Memory {
 
   /**
    * While there are too many accounts, removes those that were loaded or changed least recently: cards are moved to
-   * {@link CommittedCards}, which outlive the chain. Stops at the first account whose last group may not be committed yet.
+   * {@link CommittedCards}, which outlive the chain. Stops at the first account whose last group may not be committed yet: those
+   * in flight are among the last {@link DEPTH} that write.
    */
   trim(): void {
     for (const [accountId, { account, days, cardName, group }] of this.#accounts) {

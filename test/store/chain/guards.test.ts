@@ -1,61 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { type AnyCall, OperationFailure } from '../../../server/calls/call.ts';
-import type { LaneBounds } from '../../../server/commit/group-commit.ts';
-import { STARTS } from '../../../server/store/connection/connections.ts';
 import { storedEvents } from '../../fixtures/stored-events.ts';
-import { type Ledger, openLedger } from '../../harness/ledger.ts';
-import type { TrapOutcome, TrapPlace } from '../../harness/proxy.ts';
-import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
+import type { Ledger } from '../../harness/ledger.ts';
+import { checkBalances } from '../../harness/use-ledger.ts';
+import { outcomeOf, transfer, useInterleaving } from './interleaving.ts';
 
 // Each test makes one interleaving of a chain with somebody else, by holding back what travels between the service and
 // the database. Nothing here depends on how fast anything is.
 
-const server = await useServer();
-const proxy = await useProxy(server);
-/** Another service process. */
-const other = useLedger(server.connection);
-const stranger = await useConnection(server.connection);
-const watcher = await useConnection(server.connection);
+const { proxy, other, stranger, openChain, holdAt, untilWaiting } = await useInterleaving();
 
 checkBalances(other);
-
-/** A service process behind the proxy, whose chain nobody has broken yet. */
-function openChain(bounds?: LaneBounds): Ledger {
-  // Without limits of time: the tests hold back what they like for as long as they need.
-  const ledger = openLedger({ ...server.connection, host: proxy.host }, bounds, undefined, STARTS);
-  onTestFinished(async () => {
-    proxy.traps.length = 0;
-    await ledger.close();
-  });
-  return ledger;
-}
-
-/** What came of a request: `made`, or the code of its refusal. */
-function outcomeOf(call: Promise<unknown>): Promise<string> {
-  return call.then(
-    () => 'made',
-    (error: unknown) => {
-      if (error instanceof Refusal) return error.code;
-      throw error;
-    },
-  );
-}
 
 /** The requests of operators are in groups that are not chained. */
 const OPERATOR: Partial<AnyCall> = {
   caller: { kind: 'operator_key', keyId: randomUUID(), scopes: ['transfers:write'] },
 };
-
-type Terms = { readonly amount: number; readonly type?: 'unload'; readonly capture?: 'manual' };
-
-/** Sends a transfer under a key of its own, so that a refusal is written as well. */
-function transfer(ledger: Ledger, card: string, terms: Terms, more: Partial<AnyCall> = {}): Promise<string> {
-  const call = ledger.call('create_transfer', { card_id: card, ...terms }, { idempotencyKey: randomUUID(), ...more });
-  return outcomeOf(call);
-}
 
 /** Makes a card with so much on it. */
 async function makeCard(amount = 0, limits?: object): Promise<string> {
@@ -96,26 +58,6 @@ const now = async () => (await stranger.query<{ now: Date }>('select clock_times
 /** Commits one thing after the other, so that whatever is under way gets as far as it can. */
 async function doOtherThings(): Promise<void> {
   for (let count = 0; count < 25; count += 1) await other.call('create_card');
-}
-
-/** Resolves when a backend of the service waits for a lock. */
-async function untilWaiting(): Promise<void> {
-  const isWaiting = `select from pg_stat_activity
-    where wait_event_type = 'Lock' and application_name = 'transfer-service'`;
-  while ((await watcher.query(isWaiting)).rowCount === 0);
-}
-
-/** Holds back what gets to a place, until it is let go. */
-function holdAt(place: TrapPlace): { readonly reached: Promise<void>; readonly release: (how?: TrapOutcome) => void } {
-  const reached = Promise.withResolvers<void>();
-  const released = Promise.withResolvers<TrapOutcome>();
-  const spring = (): Promise<TrapOutcome> => {
-    reached.resolve();
-    return released.promise;
-  };
-  proxy.traps.push({ at: place, spring });
-  onTestFinished(() => released.resolve('go_on'));
-  return { reached: reached.promise, release: (how = 'go_on') => released.resolve(how) };
 }
 
 /** Two groups in flight: the first is committed, which the service does not know yet; the second was decided on it. */
