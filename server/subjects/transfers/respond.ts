@@ -1,7 +1,7 @@
 import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
-import type { CallContext, JsonReply, Moved, RecordReply } from '../../calls/call.ts';
+import { type CallContext, type JsonReply, type Moved, OperationFailure, type RecordReply } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer.ts';
 import type { Database } from '../../store/connection/database.ts';
@@ -65,10 +65,17 @@ function toReply<Wanted extends TransferRecord | ReversalRecord>(
   if ('subjectId' in outcome) {
     const { json, subjectId, originalRequestId } = outcome;
     if (json !== null) return { json, replayed: true, originalRequestId, moneyMoved };
-    return readNow(subjectId).then((record) => {
-      if (record === undefined) throw new Error('what a stored response created does not exist');
-      return { json: JSON.stringify(record), replayed: true, originalRequestId, moneyMoved };
-    });
+    return readNow(subjectId).then(
+      (record) => {
+        if (record === undefined) throw new Error('what a stored response created does not exist');
+        return { json: JSON.stringify(record), replayed: true, originalRequestId, moneyMoved };
+      },
+      (error: unknown) => {
+        // The money was moved by the first request, whatever keeps its record from being read now.
+        if (!(error instanceof OperationFailure)) throw error;
+        throw new OperationFailure('the record of the first response cannot be read', { moneyMoved, cause: error });
+      },
+    );
   }
   const { record, json } = outcome;
   if (!isWanted(record)) throw new Error('another kind of record was decided than was requested');
