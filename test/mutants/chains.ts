@@ -2,11 +2,15 @@ import type { Edit, Mutant, Witness } from './mutant.ts';
 
 const chain = (only: string): Witness => ({ file: 'test/store/chain/guards.test.ts', only });
 
+const separate = (only: string): Witness => ({ file: 'test/store/chain/separate-reads.test.ts', only });
+
 const ACCOUNT = 'server/store/ledger/account.ts';
 const BOOKS = 'server/subjects/transfers/decide.ts';
 const CHAIN = 'server/commit/chain.ts';
 const GROUP = 'server/commit/group-commit.ts';
+const LANE = 'server/subjects/transfers/lane.ts';
 const LOAD = 'server/subjects/transfers/load.ts';
+const LOCKING = 'server/commit/locking-path.ts';
 const LOOKED = 'server/subjects/transfers/examined-accounts.ts';
 const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
 const WRITE = 'server/subjects/transfers/write.ts';
@@ -68,6 +72,47 @@ export const CHAINS: readonly Mutant[] = [
       },
     ],
     witnesses: [chain('suspended between the reads of one group')],
+  },
+  {
+    name: 'counters-read-before-the-version',
+    mistake:
+      'the counters of a program are read before the version of its funding account, which hides a transfer between the two',
+    file: LOAD,
+    find: '    cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,\n',
+    replace: '',
+    also: [
+      {
+        file: LOAD,
+        find: '    cardsOfTransfers: changes.length',
+        replace:
+          '    cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,\n    cardsOfTransfers: changes.length',
+      },
+    ],
+    witnesses: [separate('is counted towards the limit')],
+  },
+  {
+    name: 'groups-without-writes-counted',
+    mistake:
+      'cards count as committed after three groups, also if these write nothing and have not waited for the ones before',
+    file: LOOKED,
+    find: '    this.#memory.beginGroup();\n',
+    replace: '',
+    also: [
+      {
+        file: LANE,
+        find: '        const before = interruptions();\n',
+        replace: '        const before = interruptions();\n        memory.beginGroup();\n',
+      },
+    ],
+    witnesses: [separate('nothing that was rolled back is remembered')],
+  },
+  {
+    name: 'thrown-decision-not-repeated',
+    mistake: 'what a decision throws on reads of different moments is final',
+    file: LOCKING,
+    find: 'error instanceof StoreFailure ? error.accountsChanged : !(error instanceof CommitUnknown)',
+    replace: 'error instanceof StoreFailure && error.accountsChanged',
+    witnesses: [separate('is captured, not reported as broken')],
   },
   {
     name: 'version-not-raised-by-cards',

@@ -13,6 +13,9 @@ const REQUEST_MILLISECONDS = 5_000;
 /** How often a request with an unknown outcome is sent again under its key. */
 const MAX_ATTEMPTS = 3;
 
+/** The share of requests that are sent once more although their outcome is known: such groups write nothing. */
+const REPEATED = 0.2;
+
 /** Callers: they send requests, wait for the responses, and repeat those without one under the same key. */
 export class Callers {
   readonly #random: Random;
@@ -116,7 +119,8 @@ export class Callers {
   }
 
   #goOn(wish: Wish, attempts: number, isClear: boolean): void {
-    if (!isClear && wish.key !== null && attempts < MAX_ATTEMPTS) this.#again.push({ wish, attempts });
+    const isSentAgain = isClear ? attempts === 1 && this.#random.chance(REPEATED) : attempts < MAX_ATTEMPTS;
+    if (wish.key !== null && isSentAgain) this.#again.push({ wish, attempts });
     else wish.isOver = true;
   }
 
