@@ -8,7 +8,7 @@ import { OPERATIONS } from './tables.ts';
 export type CallInput = {
   /** Values of the path's parameters, by name. */
   readonly params?: Readonly<Record<string, string>>;
-  readonly query?: object | undefined;
+  readonly query?: (object & { readonly wait?: number | undefined }) | undefined;
   readonly body?: object | undefined;
   readonly options?: KeyedCallOptions | undefined;
 };
@@ -50,7 +50,7 @@ export function prepareRequest(
 ): PreparedRequest {
   const { method, path, idempotency, program, repeatable, csv, movesMoney } = OPERATIONS[operation];
   refuseUndefined(operation, body ?? {});
-  const { timeoutMilliseconds, maxRetries } = readLimits(options, client);
+  const { timeoutMilliseconds, maxRetries } = readLimits(options, client, query.wait);
   const idempotencyKey = idempotency === 'none' ? undefined : (options.idempotencyKey ?? newIdempotencyKey());
   const expects = isStream ? 'stream' : csv ? 'export' : 'record';
   const headers = new Headers({ accept: ACCEPTED[expects] });
@@ -70,7 +70,7 @@ export function prepareRequest(
     repeatable: repeatable || idempotencyKey !== undefined,
     movesMoney,
     expects,
-    timeoutMilliseconds: timeoutMilliseconds + ('wait' in query ? Number(query.wait ?? 0) * 1000 : 0),
+    timeoutMilliseconds,
     maxRetries,
     signal: options.signal,
   };

@@ -29,19 +29,29 @@ export type ClientSettings = {
 type Limits = { readonly timeoutMilliseconds: number; readonly maxRetries: number };
 
 /** With a longer time, `setTimeout` would fire at once. */
-const MAX_TIMEOUT_MILLISECONDS = 2 ** 31 - 1;
+const MAX_MILLISECONDS = 2 ** 31 - 1;
 
-/** The given limits, or else the defaults. Throws {@link InvalidArgument} if a limit is out of range. */
-export function readLimits(given: { readonly [Name in keyof Limits]?: number | undefined }, defaults: Limits): Limits {
+/**
+ * The given limits, or else the defaults; an attempt may take `waitSeconds` longer, up to the maximum. Throws
+ * {@link InvalidArgument} if a limit is out of range.
+ */
+export function readLimits(
+  given: { readonly [Name in keyof Limits]?: number | undefined },
+  defaults: Limits,
+  waitSeconds = 0,
+): Limits {
   const timeoutMilliseconds = given.timeoutMilliseconds ?? defaults.timeoutMilliseconds;
-  if (!(timeoutMilliseconds > 0 && timeoutMilliseconds <= MAX_TIMEOUT_MILLISECONDS)) {
+  if (!(timeoutMilliseconds > 0 && timeoutMilliseconds <= MAX_MILLISECONDS)) {
     throw new InvalidArgument(
-      `timeoutMilliseconds must be more than 0 and at most ${MAX_TIMEOUT_MILLISECONDS}, but it is ${timeoutMilliseconds}.`,
+      `timeoutMilliseconds must be more than 0 and at most ${MAX_MILLISECONDS}, but it is ${timeoutMilliseconds}.`,
     );
   }
   const maxRetries = given.maxRetries ?? defaults.maxRetries;
   if (!Number.isInteger(maxRetries) || maxRetries < 0) {
     throw new InvalidArgument(`maxRetries must be a whole number from 0, but it is ${maxRetries}.`);
   }
-  return { timeoutMilliseconds, maxRetries };
+  return {
+    timeoutMilliseconds: Math.min(timeoutMilliseconds + waitSeconds * 1000, MAX_MILLISECONDS),
+    maxRetries,
+  };
 }

@@ -9,6 +9,7 @@ import {
   type ReverseTransferBody,
   TRANSFER_STATUSES,
   TRANSFER_TYPES,
+  type TransferBatchOutcomes,
   type TransferBatchRow,
   type TransferRecord,
 } from '../../sdk/client.ts';
@@ -23,6 +24,7 @@ import {
   readWholeNumber,
   TIME_OPTIONS,
 } from '../command.ts';
+import { EXIT_CODES } from '../failure.ts';
 import { type Column, money, moneyColumn, table, wrap } from '../output.ts';
 import { readLater } from '../read-time.ts';
 import { type CommandContext, type Session, showMoved } from '../session.ts';
@@ -209,22 +211,52 @@ function addCreateBatch(transfers: Command, context: CommandContext): void {
     name: 'create-batch <file>',
     argument: 'JSON file with an array of transfers; - reads standard input',
     description: 'create up to 1,000 transfers from a JSON file',
-    run: async ({ service, showText, exitWith }, _, file) => {
+    notes: BATCH_NOTES,
+    run: async ({ service, showText, exitWith, width }, _, file) => {
       const outcomes = await service.transfers.createBatch(readRows(file));
-      const failed = outcomes.data.filter(({ error }) => error !== null).length;
-      const outcomeTable = table(
-        [
-          'index',
-          'idempotency_key',
-          'status',
-          { heading: 'result', show: ({ transfer, error }) => transfer?.transfer_id ?? error?.Code ?? null },
-        ],
-        outcomes.data,
-      );
-      showText(outcomes, `${outcomeTable}\n${outcomes.data.length - failed} created, ${failed} failed\n`);
-      if (failed > 0) exitWith(1);
+      showText(outcomes, `${table(BATCH_COLUMNS, outcomes.data, width)}\n${batchSummary(outcomes.data)}`);
+      if (outcomes.data.some(isRefused)) exitWith(EXIT_CODES.requestError);
+      if (outcomes.data.some(isFault)) exitWith(EXIT_CODES.serviceFault);
     },
   });
+}
+
+type BatchOutcome = TransferBatchOutcomes['data'][number];
+
+const BATCH_NOTES = `
+Each row has its own idempotency_key. The exit code is that of the worst row: 3
+if the service failed for one, else 1 if one was refused.`;
+
+const BATCH_COLUMNS: readonly Column<BatchOutcome>[] = [
+  'index',
+  'idempotency_key',
+  'status',
+  'money_moved',
+  'replayed',
+  { heading: 'result', show: ({ transfer, error }) => transfer?.transfer_id ?? error?.Code ?? null },
+];
+
+/** Whether the row was refused; its money has not moved. */
+const isRefused = ({ error }: BatchOutcome): boolean => error?.Type === 'Request Error';
+/** Whether the service failed for the row; its money may have moved. */
+const isFault = (row: BatchOutcome): boolean => row.error !== null && !isRefused(row);
+
+/** How many rows had which outcome, and what to do about those for which the service failed. */
+function batchSummary(rows: readonly BatchOutcome[]): string {
+  const faults = rows.filter(isFault);
+  const failed = (moved: BatchOutcome['money_moved']): number =>
+    faults.filter(({ money_moved }) => money_moved === moved).length;
+  const counts: readonly (readonly [count: number, text: string])[] = [
+    [rows.filter(({ transfer, replayed }) => transfer !== null && !replayed).length, 'created'],
+    [rows.filter(({ transfer, replayed }) => transfer !== null && replayed).length, 'created before'],
+    [rows.filter(isRefused).length, 'refused'],
+    [failed('no'), 'failed (no money moved)'],
+    [failed('yes'), 'failed (the money has moved)'],
+    [failed('unknown'), 'unknown (money may have moved)'],
+  ];
+  const shown = counts.filter(([count]) => count > 0).map(([count, text]) => `${count} ${text}`);
+  const advice = 'Send the batch again with the same keys to get the missing outcomes: no row moves money twice.';
+  return `${shown.join(', ')}\n${faults.length === 0 ? '' : wrap(advice, '', '')}`;
 }
 
 type WithAmount<Body> = Omit<Body, 'amount'> & KeyOption & { readonly amount?: TypedAmount };

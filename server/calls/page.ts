@@ -14,6 +14,11 @@ export type Listing<Item, Shown> = {
   readonly prefix: IdentifierPrefix;
   /** The statement for `count` items after the one with the inner UUID `after`. */
   readonly statement: (after: string | null, count: number) => Statement;
+  /**
+   * Finds the item with the inner UUID `after`, for a list in another order than that of the ids: its page after an item
+   * that does not exist is empty.
+   */
+  readonly find?: (after: string) => Statement;
   /** Whether the rows prove a change to the caller; see `confirmReplicated`. They then have `replicated`. */
   readonly isProof?: boolean;
   readonly read: (row: Row) => Item;
@@ -36,6 +41,9 @@ export async function readPage<Item, Shown>(
   const { limit = DEFAULT_LIMIT, cursor } = call.query;
   const after = readCursor(call, listing.prefix, cursor);
   const rows = await readRows(service.database, listing.statement(after, limit + 1));
+  if (rows.length === 0 && after !== null && listing.find !== undefined) {
+    await refuseUnknown(service, call, listing.find(after));
+  }
   if (listing.isProof === true) await confirmReplicated(service.database, call.deadline, rows);
   const items = rows.slice(0, limit).map(listing.read);
   const last = items.at(-1);
@@ -52,6 +60,11 @@ export function readCursor(call: CallContext, prefix: IdentifierPrefix, cursor: 
   const after = fromWireId(prefix, cursor);
   if (after !== undefined) return after;
   throw cursorFault(call);
+}
+
+/** Refuses a cursor whose item does not exist: an empty page would look like the end of the list. */
+export async function refuseUnknown(service: Service, call: CallContext, find: Statement): Promise<void> {
+  if ((await readRows(service.database, find)).length === 0) throw cursorFault(call);
 }
 
 /** The refusal of a cursor that did not come from this list. */

@@ -1,3 +1,4 @@
+import type { MoneyMoved } from '../../domain/refusal.ts';
 import type { Database, Row, Statement } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
 import { OperationFailure } from './call.ts';
@@ -12,6 +13,24 @@ export async function readRows(database: Database, statement: Statement): Promis
     return await database.read(statement);
   } catch (error) {
     throw toOperationFailure(error);
+  }
+}
+
+/**
+ * Reads the record of a stored success again, for a replay whose body is no longer stored. Whatever fails, the first
+ * request was processed: the failure has the `moneyMoved` of its response and is not busy. `no` becomes `unknown`: a hold
+ * or a scheduled transfer exists, and whoever took it for failed would create it twice.
+ */
+export async function readAgain(
+  database: Database,
+  statement: Statement,
+  moneyMoved: MoneyMoved,
+): Promise<readonly Row[]> {
+  try {
+    return await database.read(statement);
+  } catch (cause) {
+    const moved = moneyMoved === 'no' ? 'unknown' : moneyMoved;
+    throw new OperationFailure('what a stored response created could not be read again', { moneyMoved: moved, cause });
   }
 }
 

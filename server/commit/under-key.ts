@@ -34,7 +34,10 @@ export type KeyedWork<Record, Name extends string> = {
   readonly load: Steps<unknown, Name>['load'];
   /** Decides a request that is no replay. A refusal that it throws is stored if its status is stored. */
   readonly decide: (loaded: Loaded<Name>, moment: Moment) => Done<Record>;
-  /** The current record of the subject, for a key whose stored response was deleted. */
+  /**
+   * The current record of the subject, for a key whose stored response was deleted. Where the operation moves money, it is
+   * read with `readAgain`, so that a failure does not deny what the first response said.
+   */
   readonly recall?: (subjectId: string) => Promise<Record>;
 };
 

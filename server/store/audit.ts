@@ -107,6 +107,13 @@ export function listAuditEntries(filter: AuditFilter, after: string | null, coun
   return LIST_AUDIT_ENTRIES({ ...filter, after, count });
 }
 
+/** Finds the row with an inner UUID. */
+export const findAuditEntry = statement(
+  'find_audit_entry',
+  { entryId: UUID },
+  'select position from audit_entry where entry_id = :entryId',
+);
+
 /** Entries compared with a request: more than operators cause in the seconds that one takes. */
 const MAX_EXAMINED = 50_000;
 

@@ -96,6 +96,19 @@ describe('list_cards', () => {
     expect(await refusalOf(list(query as ListCardsQuery))).toMatchObject({ Code: 'list_cards_schema', field });
   });
 
+  test('a list by the start of the id does not continue after a card that does not exist', async () => {
+    const first = await list({ card_id_prefix: 'shop-', limit: 1 });
+    const cursor = first.next_cursor ?? '';
+    expect(await namesOf({ card_id_prefix: 'shop-', cursor })).toEqual(['shop-b', 'shop-~']);
+    expect(await namesOf({ card_id_prefix: 'shop-a', cursor })).toEqual([]);
+    const unknown = list({ card_id_prefix: 'shop-', cursor: 'card_01900000000070008000000000000001' });
+    const refused = await refusalOf(unknown);
+    expect(refused).toMatchObject({ Code: 'list_cards_schema', field: '/cursor' });
+    expect(refused.Message).toContain("'cursor' must be the next_cursor of the previous page");
+    const other = client().cards.list({ card_id_prefix: 'shop-', cursor });
+    expect(await refusalOf(other)).toMatchObject({ Code: 'list_cards_schema', field: '/cursor' });
+  });
+
   test('a card number is refused, and is in no record of it', async () => {
     const refused = await refusalOf(list({ card_id_prefix: '4111111111111111' }));
     expect(refused.Code).toBe('card_number_refused');

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { ERRORS, errorRecord } from '../../contract/errors/catalogue.ts';
 import { exampleReply } from '../../contract/examples.ts';
-import { OPERATIONS } from '../../contract/operations.ts';
+import { type ErrorCode, OPERATIONS } from '../../contract/operations.ts';
 import { LIMIT_NAMES } from '../../sdk/client.ts';
 import { errorResponse, failingResponse, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
@@ -108,6 +108,25 @@ describe('limits', () => {
     expect(output).toContain('\n\nNo limits.\n');
   });
 });
+
+const BATCH = 'transfers create-batch test/cli/rows.json';
+const SEND_AGAIN = `Send the batch again with the same keys to get the missing outcomes: no row
+moves money twice.`;
+const CREATED = {
+  idempotency_key: 'row',
+  status: 201,
+  transfer: TRANSFER,
+  error: null,
+  money_moved: 'yes',
+  replayed: false,
+};
+const withError = (code: ErrorCode, moneyMoved: string) => {
+  const error = errorRecord(code, 'What happened.');
+  return { ...CREATED, status: error.Status, transfer: null, error, money_moved: moneyMoved };
+};
+const REFUSED = withError('card_not_found', 'no');
+const OVERLOADED = withError('service_unavailable', 'no');
+const UNKNOWN = withError('unknown_create_transfer', 'unknown');
 
 describe('commands', () => {
   test('--all joins the pages', async () => {
@@ -232,6 +251,39 @@ describe('commands', () => {
     expect(exitCode).toBe(4);
     expect(errors).toContain('Run the command again with --idempotency-key k: it is executed at most once.\n');
     expect(service.received.map(({ headers }) => headers['idempotency-key'])).toEqual(['k', 'k', 'k']);
+  });
+
+  test.each<{ rows: readonly object[]; exitCode: number; summary: string }>([
+    { rows: [CREATED], exitCode: 0, summary: '1 created' },
+    { rows: [{ ...CREATED, money_moved: 'no', replayed: true }], exitCode: 0, summary: '1 created before' },
+    { rows: [CREATED, REFUSED], exitCode: 1, summary: '1 created, 1 refused' },
+    { rows: [OVERLOADED, REFUSED], exitCode: 3, summary: `1 refused, 1 failed (no money moved)\n${SEND_AGAIN}` },
+    {
+      rows: [UNKNOWN, REFUSED, CREATED, UNKNOWN],
+      exitCode: 3,
+      summary: `1 created, 1 refused, 2 unknown (money may have moved)\n${SEND_AGAIN}`,
+    },
+    {
+      rows: [{ ...UNKNOWN, money_moved: 'yes' }],
+      exitCode: 3,
+      summary: `1 failed (the money has moved)\n${SEND_AGAIN}`,
+    },
+  ])('a batch says what happened: $summary', async ({ rows, exitCode, summary }) => {
+    const body = { data: rows.map((row, index) => ({ index, ...row })) };
+    service.play({ status: 200, body });
+    const shown = await type(BATCH);
+    expect(shown).toMatchObject({ exitCode, errors: '' });
+    expect(shown.output.slice(shown.output.indexOf('\n\n') + 2)).toBe(`${summary}\n`);
+    const json = await type(`${BATCH} --json`);
+    expect(json.exitCode).toBe(exitCode);
+    expect(JSON.parse(json.output)).toEqual(body);
+  });
+
+  test('a batch shows of each row whether its money moved', async () => {
+    service.play({ status: 200, body: { data: [UNKNOWN, CREATED].map((row, index) => ({ index, ...row })) } });
+    expect((await type(BATCH)).output).toMatch(
+      /^index +idempotency_key +status +money_moved +replayed +result\n +0 +row +500 +unknown +no +unknown_create_transfer\n +1 +row +201 +yes +no +tr_/,
+    );
   });
 
   test('the replay of a new key has no secret', async () => {

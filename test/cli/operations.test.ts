@@ -47,7 +47,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
         },
       ],
     },
-    shows: '1 created, 0 failed\n',
+    shows: '\n1 created\n',
   },
   explain_transfer: {
     sends: { card_id: 'card_active', amount: '1000' },

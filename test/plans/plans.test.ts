@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
-import { findAuditEntries, listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
+import { findAuditEntries, findAuditEntry, listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
 import {
   deleteCardMetadata,
   readAccountsOfCard,
@@ -12,7 +12,13 @@ import {
   readCardsOfTransfers,
 } from '../../server/store/card.ts';
 import { readErasuresOfTransfers } from '../../server/store/card-erasure.ts';
-import { type CardFilter, EVERY_CARD, isCardFiltered, listCards } from '../../server/store/cards/card-list.ts';
+import {
+  type CardFilter,
+  EVERY_CARD,
+  findListedCard,
+  isCardFiltered,
+  listCards,
+} from '../../server/store/cards/card-list.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
@@ -99,6 +105,7 @@ const READS: readonly (readonly [string, Statement])[] = [
   ['list_reversals, a later page', listReversals(transfer, after, 20)],
   ['get_reversal', readReversal(PROGRAM, after)],
   ['get_card', readCardDetails(PROGRAM, 'card_active')],
+  ['the card of a cursor', findListedCard({ programId: PROGRAM, cardId: after })],
   ['the accounts of a card', readAccountsOfCard(PROGRAM, 'card_active')],
   ['list_postings', readStatement(PROGRAM, 'card_active', always, { count: 20, upTo: null, below: null })],
   ['list_postings of a time', readStatement(PROGRAM, 'card_active', lastHour, { count: 20, upTo: null, below: null })],
@@ -138,6 +145,7 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_audit_entries of an actor', listAuditEntries({ ...NO_ACTION, actor: 'host' }, null, 20)],
   ['list_audit_entries of a program', listAuditEntries({ ...NO_ACTION, programId: PROGRAM }, null, 20)],
   ['list_audit_entries of a time', listAuditEntries({ ...NO_ACTION, ...lastHour }, null, 20)],
+  ['the entry of a cursor', findAuditEntry({ entryId: after })],
   ['the chain of the audit log', readAuditChain(1n, 1000)],
   ['the transfers of a day', readTransferCounts(lastHour.from, { programId: null, type: null })],
   ['the transfers of a day in a program', readTransferCounts(lastHour.from, { programId: PROGRAM, type: 'load' })],

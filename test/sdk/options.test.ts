@@ -46,6 +46,17 @@ test.each<[TransferServiceOptions, string]>([
   expect(requests()).toBe(0);
 });
 
+test('a call that waits for events with the longest time-out does not time out at once', async () => {
+  const { fetch, requests } = silentService();
+  const timeoutMilliseconds = 2 ** 31 - 1;
+  const client = new TransferService({ fetch, timeoutMilliseconds, maxRetries: 0 });
+  const caller = new AbortController();
+  const call = client.events.list({ after: 1, wait: 30 }, { signal: caller.signal });
+  setTimeout(() => caller.abort(), 50);
+  await expect(call).rejects.toMatchObject({ reason: 'aborted', attempts: 1 });
+  expect(requests()).toBe(1);
+});
+
 test('what a fetch of its own adds to the headers of an attempt is in no other', async () => {
   const seen: (string | null)[] = [];
   const fetch: Fetch = async (_, { headers }) => {

@@ -285,6 +285,17 @@ describe('what is recorded', () => {
     const none = list({ action: 'get_transfer' });
     await expect(none).rejects.toMatchObject({ code: 'list_audit_entries_schema', details: { field: '/action' } });
   });
+
+  test('is not listed after an entry that does not exist; after the oldest one nothing is', async () => {
+    const [oldest] = await chain();
+    const list = (cursor: string) => operate(ledger, 'list_audit_entries', { cursor });
+    expect(await list(toWireId('aud', oldest?.entryId ?? ''))).toMatchObject({ data: [], next_cursor: null });
+    await expect(list(toWireId('aud', randomUUID()))).rejects.toMatchObject({
+      code: 'list_audit_entries_schema',
+      message: expect.stringContaining("'cursor' must be the next_cursor of the previous page"),
+      details: { field: '/cursor' },
+    });
+  });
 });
 
 describe('append-only', () => {

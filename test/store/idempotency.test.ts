@@ -4,6 +4,7 @@ import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { deleteExpired } from '../../server/background/jobs/delete-expired.ts';
+import { faultOf } from '../../server/http/wire/fault.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
 import { payloadOf } from '../fixtures/stored-events.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
@@ -200,6 +201,26 @@ test('after 30 days what is no transfer is still not done again, and a card is s
   await client.query("update idempotency set body = null where operation in ('create_deposit', 'create_withdrawal')");
   expect([await replay(3), await replay(4)]).toEqual(replies.slice(3).map(({ body }) => JSON.parse(body)));
 });
+
+test.each(['create_deposit', 'create_withdrawal'] as const)(
+  'a replay of %s that cannot read what was made does not deny that the money moved',
+  async (operation) => {
+    const idempotencyKey = randomUUID();
+    const send = () => ledger.call(operation, { amount: 5 }, { params: { program_id: DEMO_PROGRAM }, idempotencyKey });
+    const first = await send();
+    await client.query('update idempotency set body = null where key = $1', [idempotencyKey]);
+    await client.query('begin');
+    await client.query('lock table funding_movement in access exclusive mode');
+    const failure: unknown = await send().catch((error: unknown) => error);
+    await client.query('rollback');
+    expect(failure).toMatchObject({ name: 'OperationFailure', busy: false, cause: { lockTimeout: true } });
+    const fault = faultOf(failure, { operation, begun: true, idempotencyKey });
+    expect(fault).toMatchObject({ code: `unknown_${operation}`, moneyMoved: 'yes' });
+    expect(fault.message).toContain('the money has moved. Send exactly the same request again with the same Idemp');
+    const again = await send();
+    expect([again.replayed, JSON.parse(again.body)]).toEqual([true, JSON.parse(first.body)]);
+  },
+);
 
 test('what there is to forget is found without reading what was forgotten before', async () => {
   await client.query(

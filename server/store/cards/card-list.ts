@@ -1,7 +1,7 @@
 import type { CardStatus } from '../../../domain/cards/card.ts';
 import { CARD_DETAILS, type CardDetails, toCardDetails } from '../card.ts';
 import type { Row, Statement } from '../connection/database.ts';
-import { NUMBER, nullable, statementVariants, TEXT, UUID, word } from '../sql.ts';
+import { NUMBER, nullable, statement, statementVariants, TEXT, UUID, word } from '../sql.ts';
 
 /** Which cards are listed; null for no condition. */
 export type CardFilter = {
@@ -93,6 +93,18 @@ export function isCardFiltered(filter: CardFilter): boolean {
   const { covers } = routeFor(filter);
   return (Object.keys(filter) as (keyof CardFilter)[]).some((name) => filter[name] !== null && !covers.includes(name));
 }
+
+/** Whether the list is in the order of the names, so that it continues after the name of a card; otherwise after its id. */
+export function isCardListByName(filter: CardFilter): boolean {
+  return routeFor(filter).isByName === true;
+}
+
+/** Finds the card with an inner UUID. */
+export const findListedCard = statement(
+  'find_listed_card',
+  { programId: UUID, cardId: UUID },
+  'select card_id from card where program_id = :programId and card_id = :cardId',
+);
 
 const FIRST_ID = "'00000000-0000-0000-0000-000000000000'::uuid";
 const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";

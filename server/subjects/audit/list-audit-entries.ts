@@ -5,7 +5,7 @@ import { readPeriod } from '../../calls/moments.ts';
 import { readPage } from '../../calls/page.ts';
 import { readProgramFilter } from '../../calls/program.ts';
 import type { Service } from '../../calls/service.ts';
-import { type AuditEntry, listAuditEntries as listStatement, toAuditEntry } from '../../store/audit.ts';
+import { type AuditEntry, findAuditEntry, listAuditEntries as listStatement, toAuditEntry } from '../../store/audit.ts';
 import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from './audit.ts';
 
 /** list_audit_entries: a page, newest first. */
@@ -19,6 +19,7 @@ export async function listAuditEntries(
   const record = await readPage(service, call, {
     prefix: 'aud',
     statement: (after, count) => listStatement(filter, after, count),
+    find: (entryId) => findAuditEntry({ entryId }),
     read: toAuditEntry,
     idOf: (entry) => entry.entryId,
     show: toAuditEntryRecord,

@@ -3,13 +3,15 @@ import type { Call, Reply } from '../../calls/call.ts';
 import { readFiltered } from '../../calls/filtered-page.ts';
 import { readPair } from '../../calls/metadata.ts';
 import { cardMissing } from '../../calls/missing.ts';
-import { DEFAULT_LIMIT, readCursor } from '../../calls/page.ts';
+import { DEFAULT_LIMIT, readCursor, refuseUnknown } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
 import { readCardDetails, toCardDetails } from '../../store/card.ts';
 import {
   type CardFilter,
+  findListedCard,
   isCardFiltered,
+  isCardListByName,
   listCards as listStatement,
   toCardChunk,
 } from '../../store/cards/card-list.ts';
@@ -37,10 +39,11 @@ export async function listCards(service: Service, call: Call<'list_cards'>): Pro
     prefix: query.card_id_prefix ?? null,
     metadata: readPair(call),
   };
+  const cardId = readCursor(call, 'card', cursor);
   const { items, next } = await readFiltered({
     call,
     limit,
-    after: readCursor(call, 'card', cursor),
+    after: cardId,
     isFiltered: isCardFiltered(filter),
     read: async (after, count, maxExamined) => {
       const chunk = { after, count, maxExamined };
@@ -48,5 +51,8 @@ export async function listCards(service: Service, call: Call<'list_cards'>): Pro
     },
     idOf: ({ card }) => card.cardId,
   });
+  if (items.length === 0 && next === null && cardId !== null && isCardListByName(filter)) {
+    await refuseUnknown(service, call, findListedCard({ programId, cardId }));
+  }
   return { record: { data: items.map(toCardRecord), next_cursor: next === null ? null : toWireId('card', next) } };
 }

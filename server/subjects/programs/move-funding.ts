@@ -6,7 +6,7 @@ import { formatMoney, MAXIMUM_BALANCE, readAmount } from '../../../domain/ledger
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import { currencyFor, loadProgram } from '../../calls/program.ts';
-import { readRows } from '../../calls/read-rows.ts';
+import { readAgain } from '../../calls/read-rows.ts';
 import { fundingLowEvent } from '../../calls/records/funding-low-event.ts';
 import type { Service } from '../../calls/service.ts';
 import { ensureFunding } from '../../commit/ensure-funding.ts';
@@ -79,7 +79,7 @@ async function moveFunding(
       return decide(call, movement, lockAccounts.map(toAccount), toFundingThreshold(threshold), moment);
     },
     recall: async (movementId) => {
-      const [row] = await readRows(service.database, readFundingMovement(programId, movementId));
+      const [row] = await readAgain(service.database, readFundingMovement(programId, movementId), 'yes');
       if (row === undefined) throw new Error('the funding movement of a stored response does not exist');
       return toMovementRecord(toFundingMovement(row));
     },

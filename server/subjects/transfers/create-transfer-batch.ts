@@ -201,6 +201,13 @@ function outcomeOf(
   };
 }
 
+/** How the message of a row goes on that failed. */
+const OUTCOMES: Readonly<Record<MoneyMoved, string>> = {
+  no: '. No money was moved.',
+  yes: ' completely, but the money has moved. Send the row again with its key.',
+  unknown: '. The outcome is not confirmed. Send the row again with its key.',
+};
+
 type Fault = { readonly code: ErrorCode; readonly message: string; readonly moneyMoved: MoneyMoved };
 
 function toFault(thrown: unknown): Fault {
@@ -212,8 +219,6 @@ function toFault(thrown: unknown): Fault {
     return { code: 'service_unavailable', message, moneyMoved: thrown.moneyMoved };
   }
   const moneyMoved = thrown instanceof OperationFailure ? thrown.moneyMoved : 'unknown';
-  const outcome =
-    moneyMoved === 'no' ? 'No money was moved.' : 'The outcome is not confirmed. Send the row again with its key.';
   const { failure } = OPERATIONS.create_transfer;
-  return { code: 'unknown_create_transfer', message: `${failure}. ${outcome}`, moneyMoved };
+  return { code: 'unknown_create_transfer', message: `${failure}${OUTCOMES[moneyMoved]}`, moneyMoved };
 }

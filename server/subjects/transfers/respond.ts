@@ -1,8 +1,8 @@
 import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
-import { type CallContext, type JsonReply, type Moved, OperationFailure, type RecordReply } from '../../calls/call.ts';
-import { readRows } from '../../calls/read-rows.ts';
+import type { CallContext, JsonReply, Moved, RecordReply } from '../../calls/call.ts';
+import { readAgain } from '../../calls/read-rows.ts';
 import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readReversal, toReversal } from '../../store/transfers/reversal.ts';
@@ -35,7 +35,7 @@ export function toTransferReply(
   moneyMoved: MoneyMoved,
 ): MoneyReply<TransferRecord> | Promise<MoneyReply<TransferRecord>> {
   return toReply(outcome, isTransfer, moneyMoved, async (transferId) => {
-    const [row] = await readRows(database, readTransfer(programId, transferId));
+    const [row] = await readAgain(database, readTransfer(programId, transferId), moneyMoved);
     return row === undefined ? undefined : toTransferRecord(toTransfer(row));
   });
 }
@@ -47,7 +47,7 @@ export function toReversalReply(
   outcome: Outcome,
 ): MoneyReply<ReversalRecord> | Promise<MoneyReply<ReversalRecord>> {
   return toReply(outcome, isReversal, 'yes', async (reversalId) => {
-    const [row] = await readRows(database, readReversal(programId, reversalId));
+    const [row] = await readAgain(database, readReversal(programId, reversalId), 'yes');
     return row === undefined ? undefined : toReversalRecord(toReversal(row));
   });
 }
@@ -65,17 +65,10 @@ function toReply<Wanted extends TransferRecord | ReversalRecord>(
   if ('subjectId' in outcome) {
     const { json, subjectId, originalRequestId } = outcome;
     if (json !== null) return { json, replayed: true, originalRequestId, moneyMoved };
-    return readNow(subjectId).then(
-      (record) => {
-        if (record === undefined) throw new Error('what a stored response created does not exist');
-        return { json: JSON.stringify(record), replayed: true, originalRequestId, moneyMoved };
-      },
-      (error: unknown) => {
-        // The money was moved by the first request, whatever keeps its record from being read now.
-        if (!(error instanceof OperationFailure)) throw error;
-        throw new OperationFailure('the record of the first response cannot be read', { moneyMoved, cause: error });
-      },
-    );
+    return readNow(subjectId).then((record) => {
+      if (record === undefined) throw new Error('what a stored response created does not exist');
+      return { json: JSON.stringify(record), replayed: true, originalRequestId, moneyMoved };
+    });
   }
   const { record, json } = outcome;
   if (!isWanted(record)) throw new Error('another kind of record was decided than was requested');
