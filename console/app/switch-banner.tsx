@@ -1,5 +1,5 @@
 import { Moment } from '../components/moment.tsx';
-import { ProgramName } from '../components/name.tsx';
+import { KeyName, ProgramName } from '../components/name.tsx';
 import { hrefTo } from '../data/location.ts';
 import { useSession } from '../data/session.ts';
 import { useOperation } from '../data/use-operation.ts';
@@ -19,7 +19,7 @@ export function SwitchBanner() {
   if (disabled.length === 0) return null;
   return (
     <div class="banner" role="status">
-      {disabled.slice(0, MAX_ENTRIES).map(({ program_id: programId, type, reason, until }) => (
+      {disabled.slice(0, MAX_ENTRIES).map(({ program_id: programId, type, reason, actor, since, until }) => (
         <p key={`${programId} ${type}`}>
           <b>
             {programId === null ? (
@@ -31,13 +31,14 @@ export function SwitchBanner() {
             )}
           </b>
           {reason !== null && <>: {reason}</>}
+          {' ('}
+          <KeyName id={actor} plain />, <Moment at={since} short />
           {until !== null && (
             <>
-              {' '}
-              (until <Moment at={until} />)
+              , until <Moment at={until} />
             </>
           )}
-          . <a href={hrefTo('/console/switch')}>Open the switch</a>
+          ). <a href={hrefTo('/console/switch')}>Open the switch</a>
         </p>
       ))}
       {disabled.length > MAX_ENTRIES && <p>And {disabled.length - MAX_ENTRIES} more.</p>}

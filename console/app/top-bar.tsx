@@ -4,7 +4,7 @@ import { useSession } from '../data/session.ts';
 import { ProgramChooser } from './program-chooser.tsx';
 import { applyTheme, readTheme, THEMES } from './theme.ts';
 
-const SEARCH = 'Search by id, card or amount';
+const SEARCH = 'Search by name, id, card or amount';
 
 /** The bar above every screen: search, the card program, who is signed in, the theme. */
 export function TopBar({

@@ -7,7 +7,7 @@ test('ids and moments in a text are found, and nothing else is', () => {
   expect(piecesOf(`Transfer tr_${HEX} was refused at 2026-11-22T15:03:16.852Z (req_${HEX}).`)).toEqual([
     { text: 'Transfer ', kind: 'text' },
     { text: `tr_${HEX}`, kind: 'id' },
-    { text: ' was refused at ', kind: 'text' },
+    { text: ' was refused on ', kind: 'text' },
     { text: '2026-11-22T15:03:16.852Z', kind: 'moment' },
     { text: ' (', kind: 'text' },
     { text: `req_${HEX}`, kind: 'id' },

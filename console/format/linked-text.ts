@@ -8,9 +8,14 @@ const PIECE = /\b((?:tr|rev|req|prog|evt|wh|key|dep|wd)_[0-9a-f]{32}\b|\d{4}-\d\
 export function piecesOf(text: string): readonly TextPiece[] {
   return text
     .split(PIECE)
-    .map((piece, at): TextPiece => {
-      if (at % 2 === 0) return { text: piece, kind: 'text' };
+    .map((piece, at, pieces): TextPiece => {
+      if (at % 2 === 0) return { text: beforeMoment(piece, pieces[at + 1]), kind: 'text' };
       return { text: piece, kind: /^\d/.test(piece) ? 'moment' : 'id' };
     })
     .filter((piece) => piece.text !== '');
+}
+
+/** A moment is shown as a date with a time: "at 2026-11-23T20:21:43Z" becomes "on 23 Nov 2026, 21:21:43". */
+function beforeMoment(text: string, next: string | undefined): string {
+  return next !== undefined && /^\d/.test(next) ? text.replace(/\bat $/, 'on ') : text;
 }

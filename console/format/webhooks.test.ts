@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AttemptRecord } from '../../sdk/client.ts';
-import { isStatusFilter, kindText, reasonOf, resultText, statusOf, typesIn } from './webhooks.ts';
+import { beginningOf, isStatusFilter, kindText, reasonOf, resultText, statusOf, typesIn } from './webhooks.ts';
 
 const NOW = Date.parse('2026-01-31T09:30:00.000Z');
 const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
@@ -42,7 +42,7 @@ test('why an event was sent, in words', () => {
   expect(kinds.map(([kind, count]) => kindText({ kind, try: count }))).toEqual([
     'First try',
     'Retry 2',
-    'Health check 2',
+    'Try while paused',
     'Replay',
     'Resent',
     'Test',
@@ -67,4 +67,9 @@ test('types in a field, and what is a status to filter by', () => {
     false,
     false,
   ]);
+});
+
+test('the beginning of a response, on one line', () => {
+  expect(beginningOf('{"error":\n  "busy"}\n')).toBe('{"error": "busy"}');
+  expect(beginningOf('x'.repeat(41))).toBe(`${'x'.repeat(40)}…`);
 });

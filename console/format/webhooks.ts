@@ -51,7 +51,7 @@ export function kindText({ kind, try: count }: Pick<AttemptRecord, 'kind' | 'try
     case 'retry':
       return `Retry ${count - 1}`;
     case 'probe':
-      return `Health check ${count}`;
+      return 'Try while paused';
     case 'replay':
       return 'Replay';
     case 'resend':
@@ -64,6 +64,14 @@ export function kindText({ kind, try: count }: Pick<AttemptRecord, 'kind' | 'try
 /** What failed where there was no response, in words. */
 export function resultText({ status, error }: Pick<AttemptRecord, 'status' | 'error'>): string {
   return status === null ? (error ?? 'no response').replaceAll('_', ' ').replace('answer', 'response') : String(status);
+}
+
+const SHOWN_LENGTH = 40;
+
+/** The beginning of a response on one line, for a list. */
+export function beginningOf(response: string): string {
+  const line = response.trim().replaceAll(/\s+/g, ' ');
+  return line.length > SHOWN_LENGTH ? `${line.slice(0, SHOWN_LENGTH)}…` : line;
 }
 
 /** The types in a field: separated by spaces or commas. */

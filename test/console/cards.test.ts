@@ -70,7 +70,7 @@ describe('One card', () => {
     const page = await openConsole(at(`card/${world.card_id}`));
     await page.getByText('Money can move to it and from it.').waitFor();
     const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
-    await duplicates.getByText(/^Probably charged twice: /).waitFor();
+    await duplicates.getByText(/^Probably loaded twice: /).waitFor();
     expect(await duplicates.getByRole('button', { name: 'Reverse' }).count()).toBe(2);
     await expect.poll(() => rowsOf(page, 'Open holds, newest first').count()).toBe(1);
     await expect.poll(() => rowsOf(page, 'Lines of the statement, newest first').count()).toBe(3);
@@ -78,6 +78,18 @@ describe('One card', () => {
     await page.getByText('resets').first().waitFor();
     await screenshot(page, 'card');
     await expectAccessibleInEveryView(page);
+  });
+
+  test('shows in its statement what was reversed on its own screen', async () => {
+    const { card_id } = await client.cards.create({ card_id: 'shop-twice' });
+    for (let count = 0; count < 2; count += 1) await client.transfers.create({ amount: 250, card_id });
+    const page = await openConsole(at(`card/${card_id}`));
+    const lines = rowsOf(page, 'Lines of the statement, newest first');
+    await expect.poll(() => lines.count()).toBe(2);
+    await page.getByRole('button', { name: 'Reverse' }).last().click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Reverse 2.50 USD' }).click();
+    await expect.poll(() => lines.count()).toBe(3);
+    await lines.first().getByText('Reversal').waitFor();
   });
 
   test('is suspended and activated again, each after a question', async () => {

@@ -65,6 +65,7 @@ describe('the switch', () => {
     await page.clock.resume();
     await restarting.waitFor({ state: 'detached' });
     await row.getByText('running').waitFor();
+    await page.getByText('Already stopped: ').waitFor({ state: 'detached' });
     expect((await load()).status).toBe('completed');
   });
 

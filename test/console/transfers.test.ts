@@ -170,7 +170,7 @@ describe('one transfer', () => {
   test('says whether the money moved, shows each step, and leads to the request, the card and the duplicate', async () => {
     const page = await openConsole(at(`transfer/${world.transfer_id}`));
     await page
-      .getByText(/^50.00 USD moved from the program's funding to the card 'card_one' at .*leaves 40.00 USD\.$/)
+      .getByText(/^50.00 USD moved from the program's funding to the card 'card_one' on .*leaves 40.00 USD\.$/)
       .waitFor();
     const steps = page.locator('.timeline > li');
     await expect.poll(() => steps.filter({ hasText: 'The event' }).count()).toBe(2);
@@ -183,7 +183,7 @@ describe('one transfer', () => {
     await page.locator(`a[href^="/console/request/${transfer.request_id}"]`).first().waitFor();
     const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
     await duplicates
-      .getByText(/^Probably charged twice: the same caller sent it again .* later, with another/)
+      .getByText(/^Probably loaded twice: the same caller sent it again .* later, with another/)
       .waitFor();
     expect(await duplicates.getByText('A local caller').count()).toBe(2);
     await screenshot(page, 'transfer');
@@ -310,6 +310,7 @@ describe('who may only read', () => {
     for (const name of ['Capture', 'Cancel', 'Reverse']) {
       expect(await page.getByRole('button', { name, exact: true }).count(), name).toBe(0);
     }
+    await page.getByText('To capture or cancel this transfer, ask an operator.').waitFor();
     await page.goto(at('transfers'));
     await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(4);
   });

@@ -35,11 +35,14 @@ const HOLD_COLUMNS: readonly Column<HoldRecord>[] = [
   { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
+/** What the lists of a card depend on: `changes` counts what was done on this screen, so that they are loaded again. */
+type ListParts = { readonly cardId: string; readonly changes: number };
+
 /** The open holds of a card. */
-export function CardHolds({ cardId }: { readonly cardId: string }) {
+export function CardHolds({ cardId, changes }: ListParts) {
   const { rows, isLoaded, error, stale, pager } = usePages(
     (api, options, cursor) => api.cards.holds(cardId, { limit: ROWS, cursor }, options),
-    { deps: [cardId] },
+    { deps: [cardId, changes] },
   );
   return (
     <Section title="Open holds">
@@ -93,10 +96,10 @@ const LINE_COLUMNS: readonly Column<PostingRecord>[] = [
 ];
 
 /** The statement of a card, page by page. */
-export function CardStatement({ cardId }: { readonly cardId: string }) {
+export function CardStatement({ cardId, changes }: ListParts) {
   const { rows, isLoaded, error, stale, pager } = usePages(
     (api, options, cursor) => api.cards.postings(cardId, { limit: ROWS, cursor }, options),
-    { deps: [cardId] },
+    { deps: [cardId, changes] },
   );
   return (
     <Section title="Statement">

@@ -25,12 +25,14 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
   const cardId = parameters.card_id ?? '';
   const { can } = useSession();
   const [done, setDone] = useState('');
+  const [changes, setChanges] = useState(0);
   const card = useOperation((api, options) => api.cards.get(cardId, options), { deps: [cardId] });
   const limits = useOperation((api, options) => api.cards.limits(cardId, options), { deps: [cardId] });
   const shown = card.data?.card_id === cardId ? card.data : undefined;
   useNoted('card', shown?.card_id, shown && nameOfCard(shown), shown?.program_id);
   const onDone = (text: string): void => {
     setDone(text);
+    setChanges((count) => count + 1);
     card.reload();
     limits.reload();
   };
@@ -56,8 +58,8 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
           <Section title="Limits">
             <Loaded state={limits}>{(found) => <Limits limits={found} />}</Loaded>
           </Section>
-          <CardHolds cardId={cardId} />
-          <CardStatement cardId={cardId} />
+          <CardHolds cardId={cardId} changes={changes} />
+          <CardStatement cardId={cardId} changes={changes} />
         </>
       )}
     </Page>
@@ -92,7 +94,9 @@ function CardMoney({ card }: { readonly card: CardRecord }) {
 }
 
 function CardDetails({ card }: { readonly card: CardRecord }) {
+  const { can } = useSession();
   const { currency } = card;
+  const readsErrors = can('search_errors') || can('list_errors');
   return (
     <Details
       facts={[
@@ -107,6 +111,12 @@ function CardDetails({ card }: { readonly card: CardRecord }) {
           'Transfers',
           <a key="transfers" href={hrefTo('/console/transfers', { card_id: card.card_id })}>
             All transfers of the card
+          </a>,
+        ],
+        readsErrors && [
+          'Refused requests',
+          <a key="refused" href={hrefTo('/console/errors', { card: card.card_id, period: 'week' })}>
+            Those of the last 7 days
           </a>,
         ],
         ...metadataFacts(card.metadata),

@@ -12,6 +12,7 @@ import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
+import { LinkedText } from '../../components/id.tsx';
 import { Loaded, Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { CardName, ProgramName } from '../../components/name.tsx';
@@ -108,7 +109,8 @@ function Chart({
     { deps: [period, from, to, code, programId], pollMilliseconds: CHART_POLL_MILLISECONDS },
   );
   const name = Object.hasOwn(PERIODS, period) ? PERIODS[period as keyof typeof PERIODS].toLowerCase() : undefined;
-  const title = name === undefined ? 'Errors by code' : `Errors by code, ${name}`;
+  const all = filter.card + filter.type + filter.operation === '' ? '' : ', of all cards, types and operations';
+  const title = `${name === undefined ? 'Errors by code' : `Errors by code, ${name}`}${all}`;
   return (
     <Loaded state={counts}>{(found) => <Counts counts={found} title={title} code={code} onCode={onCode} />}</Loaded>
   );
@@ -236,7 +238,9 @@ const COLUMNS: readonly Column<Row>[] = [
     onPhone: 'title',
     cell: ({ message, status, code, operation }) => (
       <div class="error-what">
-        <span class="error-text">{message}</span>
+        <span class="error-text">
+          <LinkedText text={message} />
+        </span>
         <small class={status >= 500 ? 'bad' : 'quiet'}>
           {status} <code>{code}</code>
           {operation !== null && <span class="quiet"> {operation}</span>}

@@ -5,6 +5,7 @@ import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
+import { LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page, Section } from '../../components/page.tsx';
@@ -206,7 +207,7 @@ function Explanation({
                 .replace(/^D/, 'd')
                 .replace(/\.$/, '')}
             </a>
-            . {failed?.message}
+            . <LinkedText text={failed?.message ?? ''} />
           </>
         )}
       </p>
@@ -236,7 +237,7 @@ const columnsIn = (currency: string): readonly Column<Check>[] => [
       <div>
         {code !== null && (
           <p class="check-why">
-            <a href={`/errors/${code}`}>{code}</a>: {message}
+            <a href={`/errors/${code}`}>{code}</a>: <LinkedText text={message ?? ''} />
           </p>
         )}
         <CheckValues values={saw} currency={currency} />

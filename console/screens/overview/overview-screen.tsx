@@ -102,7 +102,7 @@ function Figures({ figures, queued }: { readonly figures: Overview['now']; reado
           share !== null && {
             name: 'Succeeded',
             value: formatShare(share),
-            note: `of ${formatCount(requests)} ${requests === 1 ? 'request' : 'requests'} that move money`,
+            note: `of ${formatCount(requests)} ${requests === 1 ? 'request that moves' : 'requests that move'} money`,
           },
           p50 !== null &&
             p99 !== null && { name: 'Latency, p99', value: formatLatency(p99), note: `p50 ${formatLatency(p50)}` },

@@ -66,7 +66,12 @@ function booksText({ verified_at: at, balanced }: Status['books']): ComponentChi
 }
 
 function databaseText({ kind, state, version, size_bytes: bytes }: Status['database']): string {
-  const parts = [kind, state, version, bytes === null ? null : formatBytes(bytes)];
+  const parts = [
+    kind,
+    state,
+    version === null ? null : `PostgreSQL ${version}`,
+    bytes === null ? null : formatBytes(bytes),
+  ];
   return parts.filter((part) => part !== null).join(', ');
 }
 

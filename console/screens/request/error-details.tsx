@@ -100,7 +100,9 @@ export function ErrorCause({ code }: { readonly code: string }) {
               <p>
                 {entry.resolution} {entry.retry ? 'The same request may succeed later.' : "Retrying won't help."}
               </p>
-              <p class="quiet">Resolved by: {entry.resolver}.</p>
+              <p class="quiet">
+                {entry.resolver === 'caller' ? 'The caller can resolve this.' : 'Support can resolve this.'}
+              </p>
               <details>
                 <summary>
                   What <code>{entry.code}</code> means

@@ -1,4 +1,5 @@
 import { Page } from '../../components/page.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
 import { useSession } from '../../data/session.ts';
 import { CardsSection } from './cards-section.tsx';
 import { ClockSection } from './clock-section.tsx';
@@ -12,6 +13,7 @@ export function SandboxScreen() {
     <Page title="Sandbox" lead="Try what happens when things go wrong, without real money.">
       <CardsSection />
       <ProvokeSection />
+      <WhoMay operation="move_clock" to="move the clock or stop the database" />
       {can('move_clock') && <ClockSection />}
       {can('stop_database') && <DatabaseSection />}
     </Page>

@@ -4,7 +4,9 @@ import { Dialog } from '../../components/dialogs/dialog.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
+import { Moment } from '../../components/moment.tsx';
 import { CardName } from '../../components/name.tsx';
+import { useName } from '../../data/names.ts';
 import { type Group, type Hit, KIND_NAMES } from './hits.ts';
 import { hrefOfHit, isSearchable, LABEL, openSearch, problemOf } from './open-search.ts';
 import './search.css';
@@ -19,6 +21,7 @@ export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
   const settled = useDebounced(text.trim());
   const isSought = settled === text.trim() && isSearchable(settled);
   const found = useFound(isSought ? { q: settled } : undefined);
+  const isShort = settled === text.trim() && settled !== '' && problem === undefined && !isSearchable(settled);
   const groups = isSought && !found.stale ? found.data?.data : undefined;
   const submit = (event: Event) => {
     event.preventDefault();
@@ -47,6 +50,7 @@ export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
         <div class="found" aria-live="polite" aria-busy={found.loading && isSought}>
           {isSought && found.error !== undefined && <ErrorRecord error={found.error} />}
           {groups !== undefined && groups.length === 0 && <Empty title="Nothing found yet" />}
+          {isShort && <p class="quiet">Press Enter to search for this.</p>}
           {groups !== undefined && groups.length > 0 && <Hits groups={groups} onOpen={onClose} />}
         </div>
       </div>
@@ -80,6 +84,7 @@ function FoundHit({
 }) {
   const id = useId();
   const href = hrefOfHit(kind, hit);
+  const { name: program } = useName('program', kind === 'program' ? null : hit.program_id);
   return (
     <li>
       <span class="hit-kind" id={id}>
@@ -98,6 +103,11 @@ function FoundHit({
           )}
         </span>
         {kind === 'card' && <small class="quiet">{hit.summary}</small>}
+        <small class="quiet">
+          {program}
+          {program !== undefined && hit.created_at !== null && ', '}
+          {hit.created_at !== null && <Moment at={hit.created_at} short />}
+        </small>
       </span>
     </li>
   );

@@ -6,10 +6,10 @@ import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { kindText } from '../../format/operators/switch.ts';
 
-/** The preview of a change to a scope; without a scope nothing is sent. */
-export function usePreview(scope: PreviewSwitchQuery | undefined): OperationState<SwitchPreview> {
+/** The preview of a change to a scope, loaded again when `changes` does; without a scope nothing is sent. */
+export function usePreview(scope: PreviewSwitchQuery | undefined, changes = 0): OperationState<SwitchPreview> {
   return useOperation<SwitchPreview>(scope && ((api, options) => api.switch.preview(scope, options)), {
-    deps: [scope?.program_id, scope?.type],
+    deps: [scope?.program_id, scope?.type, changes],
   });
 }
 
@@ -42,7 +42,7 @@ export function Preview({
         facts={[
           ['Card programs', <Programs programs={programs} />],
           [
-            isRestarting ? 'Scheduled transfers' : 'Scheduled transfers on hold',
+            isRestarting ? 'Scheduled transfers' : 'Scheduled transfers that wait',
             scheduled.transfers === 0
               ? 'none'
               : `${scheduled.at_least ? 'at least ' : ''}${formatCount(scheduled.transfers)}, of which ${formatCount(scheduled.within_day)} within 24 hours`,

@@ -35,13 +35,20 @@ type StopDetails = { readonly reason: string; readonly until: string };
 const NO_DETAILS: StopDetails = { reason: '', until: '' };
 
 /** Chooses a scope and shows what stopping it does, before there is a button to do so. */
-export function StopForm({ mayChange }: { readonly mayChange: boolean }) {
+export function StopForm({
+  mayChange,
+  restarts,
+}: {
+  readonly mayChange: boolean;
+  /** How often something was restarted on this screen: what is in force has changed then. */
+  readonly restarts: number;
+}) {
   const [choice, setChoice] = useUrlState(CHOICE);
   const chosen = useProgramId();
   const of = choice.of === '' ? (chosen ?? '') : choice.of;
   const scope = scopeOf({ ...choice, of });
   const what = useWords({ ...choice, of });
-  const preview = usePreview(scope);
+  const preview = usePreview(scope, restarts);
   const [problem, setProblem] = useState<string | undefined>(undefined);
   const [wish, setWish] = useState(NO_DETAILS);
   const [isAsking, setAsking] = useState(false);

@@ -28,6 +28,7 @@ export function SwitchScreen() {
   const state = useOperation((api, options) => api.switch.get(options), { pollMilliseconds: POLL_MILLISECONDS });
   const [restarting, setRestarting] = useState<SwitchRecord | undefined>(undefined);
   const mayChange = can('change_switch');
+  const [restarts, setRestarts] = useState(0);
   const close = () => setRestarting(undefined);
   return (
     <Page
@@ -49,9 +50,18 @@ export function SwitchScreen() {
       </Section>
       <Section title={mayChange ? 'Stop transfers' : 'Preview of a stop'}>
         <WhoMay operation="change_switch" to="stop or restart transfers" />
-        <StopForm mayChange={mayChange} />
+        <StopForm mayChange={mayChange} restarts={restarts} />
       </Section>
-      {restarting !== undefined && <RestartDialog setting={restarting} onClose={close} />}
+      {restarting !== undefined && (
+        <RestartDialog
+          setting={restarting}
+          onRestarted={() => {
+            close();
+            setRestarts((count) => count + 1);
+          }}
+          onClose={close}
+        />
+      )}
     </Page>
   );
 }
@@ -97,7 +107,15 @@ function Scope({ setting: { program_id: programId, type } }: { readonly setting:
 }
 
 /** Restarts one scope. Other settings can still stop the same transfers, and it says so. */
-function RestartDialog({ setting, onClose }: { readonly setting: SwitchRecord; readonly onClose: () => void }) {
+function RestartDialog({
+  setting,
+  onRestarted,
+  onClose,
+}: {
+  readonly setting: SwitchRecord;
+  readonly onRestarted: () => void;
+  readonly onClose: () => void;
+}) {
   const [reason, setReason] = useState('');
   const { name } = useName('program', setting.program_id);
   const title = `Restart ${scopeText(setting, name ?? setting.program_id ?? '')}`;
@@ -111,7 +129,7 @@ function RestartDialog({ setting, onClose }: { readonly setting: SwitchRecord; r
   );
   const restart = async () => {
     if ((await change.run(reason === '' ? {} : { reason })) === undefined) return;
-    onClose();
+    onRestarted();
   };
   return (
     <ConfirmDialog

@@ -9,14 +9,16 @@ const LATER = aTransferRecord({ ...AT, created_at: '2026-01-31T10:00:07Z', idemp
 it('tells a repetition from two orders, and what was settled', () => {
   expect(verdictOf(EARLIER, LATER)).toEqual({
     isLikely: true,
-    sentence: 'Probably charged twice: the same caller sent it again 7 s later, with another idempotency key.',
+    sentence: 'Probably loaded twice: the same caller sent it again 7 s later, with another idempotency key.',
   });
   const sentence = (earlier: object, later: object) =>
     verdictOf({ ...EARLIER, ...earlier }, { ...LATER, ...later }).sentence;
   expect(sentence({}, { idempotency_key: null, created_at: AT.created_at })).toBe(
-    'Probably charged twice: the same caller sent it again less than a second later, without an idempotency key.',
+    'Probably loaded twice: the same caller sent it again less than a second later, without an idempotency key.',
   );
-  expect(sentence({}, { created_by: 'key_2' })).toBe('Possibly charged twice: two callers requested it, 7 s apart.');
+  expect(sentence({}, { created_by: 'key_2' })).toBe('Possibly loaded twice: two callers requested it, 7 s apart.');
+  expect(sentence({}, { created_by: 'key_2', type: 'unload' })).toContain('Possibly charged twice: ');
+  expect(sentence({}, { created_by: 'key_2', type: 'card_to_card' })).toContain('Possibly sent twice: ');
   expect(sentence({ reference: 'A' }, { reference: 'B' })).toBe(
     'Probably two orders: their references differ, A and B.',
   );

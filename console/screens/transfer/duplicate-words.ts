@@ -3,7 +3,7 @@ import { formatDuration } from '../../format/times.ts';
 
 /** Two transfers of the same card, type and amount, and what that probably means. */
 export type Verdict = {
-  /** Whether somebody should look at it: an order that was charged twice, not two orders or one that was settled. */
+  /** Whether somebody should look at it: one order that was carried out twice, not two orders or a pair that was settled. */
   readonly isLikely: boolean;
   readonly sentence: string;
 };
@@ -11,6 +11,7 @@ export type Verdict = {
 /** The parts of a transfer that tell a repetition from another order. */
 type Compared = Pick<
   TransferRecord,
+  | 'type'
   | 'status'
   | 'captured_amount'
   | 'reversed_amount'
@@ -20,6 +21,9 @@ type Compared = Pick<
   | 'created_at'
   | 'idempotency_key'
 >;
+
+/** What happened to the card if the second transfer was not wanted. */
+const TWICE = { load: 'loaded twice', unload: 'charged twice', card_to_card: 'sent twice' } as const;
 
 /** Whether two similar transfers are probably a duplicate, judged by caller, key, reference and metadata. */
 export function verdictOf(earlier: Compared, later: Compared): Verdict {
@@ -32,11 +36,12 @@ export function verdictOf(earlier: Compared, later: Compared): Verdict {
     return { isLikely: false, sentence: `Probably two orders: their ${different}.` };
   }
   const apart = apartOf(earlier, later);
+  const twice = TWICE[later.type];
   if (earlier.created_by !== later.created_by) {
-    return { isLikely: true, sentence: `Possibly charged twice: two callers requested it, ${apart} apart.` };
+    return { isLikely: true, sentence: `Possibly ${twice}: two callers requested it, ${apart} apart.` };
   }
   const key = later.idempotency_key === null ? 'without an idempotency key' : 'with another idempotency key';
-  return { isLikely: true, sentence: `Probably charged twice: the same caller sent it again ${apart} later, ${key}.` };
+  return { isLikely: true, sentence: `Probably ${twice}: the same caller sent it again ${apart} later, ${key}.` };
 }
 
 function isReversed({ captured_amount: captured, reversed_amount: reversed }: Compared): boolean {

@@ -8,6 +8,7 @@ import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { CardName, KeyName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
 import type { Parameters } from '../../data/parameters.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { TransferStatus } from '../transfers/transfer-status.tsx';
@@ -15,7 +16,7 @@ import { Duplicates } from './duplicates.tsx';
 import { Timeline } from './timeline.tsx';
 import './transfer.css';
 import { TransferActions } from './transfer-actions.tsx';
-import { mayChangeSoon } from './transfer-words.ts';
+import { actionsFor, mayChangeSoon } from './transfer-words.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
@@ -67,11 +68,13 @@ function TransferContent({
   readonly onDone: (text: string) => void;
 }) {
   const { transfer, money, steps, likely_duplicates: duplicates, truncated } = timeline;
+  const actions = actionsFor(transfer);
   return (
     <div class={stale ? 'transfer stale' : 'transfer'}>
-      <p class="answer">
+      <p class={money.moved === 'held' ? 'answer unknown' : 'answer'}>
         <LinkedText text={money.sentence} />
       </p>
+      {actions.length > 0 && <WhoMay operation="reverse_transfer" to={`${actions.join(' or ')} this transfer`} />}
       <TransferFacts transfer={transfer} />
       {duplicates.length > 0 && (
         <Section title="Likely duplicates">
@@ -125,7 +128,10 @@ function TransferFacts({ transfer }: { readonly transfer: TransferRecord }) {
           ['Created', <Moment key="created" at={transfer.created_at} />],
           transfer.created_by !== null && ['Requested by', <KeyName key="by" id={transfer.created_by} />],
           transfer.scheduled_for !== null && ['Scheduled for', <Moment key="due" at={transfer.scheduled_for} />],
-          transfer.expires_at !== null && ['Hold ends', <Moment key="ends" at={transfer.expires_at} />],
+          transfer.expires_at !== null &&
+            transfer.outcome === 'open' && ['Hold ends', <Moment key="ends" at={transfer.expires_at} />],
+          transfer.expires_at !== null &&
+            transfer.status === 'expired' && ['Hold expired', <Moment key="expired" at={transfer.expires_at} />],
           transfer.completed_at !== null && ['Completed', <Moment key="completed" at={transfer.completed_at} />],
           transfer.error !== null && [
             'Declined',

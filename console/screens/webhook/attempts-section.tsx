@@ -21,7 +21,7 @@ import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { boundsOf } from '../../format/periods.ts';
 import { formatDuration } from '../../format/times.ts';
-import { isStatusFilter, kindText, resultText } from '../../format/webhooks.ts';
+import { beginningOf, isStatusFilter, kindText, resultText } from '../../format/webhooks.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
@@ -146,7 +146,7 @@ function Result({ attempt }: { readonly attempt: AttemptRecord }) {
       {message !== null && <div class="quiet">{message}</div>}
       {start !== null && start !== '' && (
         <details>
-          <summary>Response</summary>
+          <summary>Response: {beginningOf(start)}</summary>
           <pre class="answer">{start}</pre>
         </details>
       )}

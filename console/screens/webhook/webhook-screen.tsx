@@ -108,7 +108,7 @@ function highlightsOf(record: WebhookRecord): ComponentProps<typeof Highlights>[
     backlog > 0 && {
       name: 'Waiting',
       value: `${formatCount(backlog)} ${backlog === 1 ? 'event' : 'events'}`,
-      note: 'Including types that it does not receive.',
+      note: 'All types are counted, also those that it does not receive.',
     },
     dead > 0 && {
       name: 'Undelivered',
@@ -134,11 +134,10 @@ function detailsOf(record: WebhookRecord): readonly Fact[] {
     record.last_success_at !== null && ['Last delivery', <Moment at={record.last_success_at} distance actual />],
     record.last_failure_at !== null && ['Last failure', <Moment at={record.last_failure_at} distance actual />],
     headers.length > 0 && ['Headers', headers.join(', ')],
-    secret !== undefined && ['Secret since', <Moment at={secret.created_at} short />],
+    secret !== undefined && ['Secret since', <Moment at={secret.created_at} />],
     ...earlier.map(
-      ({ expires_at }): Fact =>
-        expires_at !== null && ['Old secret signs until', <Moment at={expires_at} short actual />],
+      ({ expires_at }): Fact => expires_at !== null && ['Old secret signs until', <Moment at={expires_at} actual />],
     ),
-    ['Created', <Moment at={record.created_at} short />],
+    ['Created', <Moment at={record.created_at} />],
   ];
 }

@@ -87,8 +87,8 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
     when(
       // Paused webhooks alone are no concern: after a minute of failures they are paused, and they resume by themselves.
       (failing ?? 0) > 0 || (oldest ?? 0) > MAX_UNDELIVERED_SECONDS,
-      `${counted(failing, 'webhook')} failing for 15 minutes or more, ${paused ?? 0} paused; the oldest event that waits for an enabled ` +
-        `webhook is ${durationOf(oldest ?? 0)} old.`,
+      `${counted(failing, 'webhook')} failing for 15 minutes or more, ${paused ?? 0} paused` +
+        `${(oldest ?? 0) < 1 ? '' : `; the oldest event that waits for an enabled webhook is ${durationOf(oldest ?? 0)} old`}.`,
     ),
   error_spool_filling: ({ error_log: { spool_bytes: bytes, max_spool_bytes: max } }) =>
     when(bytes > MAX_SPOOL_SHARE * max, `${bytes} bytes of errors wait for the database, of ${max} that may wait.`),

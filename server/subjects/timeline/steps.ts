@@ -152,7 +152,7 @@ function reversalSteps(reversal: Reversal, { transfer, postings }: TimelineFacts
   const { source, destination } = endsInWords(transfer);
   const amount = toWire(reversal.amount);
   const money = formatMoney(reversal.amount, reversal.currency);
-  const reason = reversal.description === null ? '' : `: ${reversal.description}`;
+  const reason = reversal.description === null ? '.' : `: ${reversal.description}`;
   const ids = { reversal_id: toWireId('rev', reversal.reversalId), request_id: toWireId('req', reversal.requestId) };
   const posting = postings.find(({ causeId }) => causeId === reversal.reversalId);
   const { createdAt } = reversal;
