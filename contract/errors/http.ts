@@ -11,7 +11,7 @@ export const HTTP_ERRORS = {
     causes: [
       'Requests from one address, or with one key, exceed the rate in the RateLimit-Policy header.',
       'The address sent invalid API keys. Each of them counts as ten requests.',
-      'The address requested pages. Each page counts as ten requests, and each search of the errors as fifty.',
+      'The address requested pages. Each page counts as ten requests, or as thirty if it is rendered for the Host of the request, and each search of the errors as fifty.',
       'The key sent large bodies or batches. Each 1,024 bytes, and each row after the first, count as one more request.',
       'The card program requests an export while 20 of its exports are in progress.',
       'The card program opens a stream of events while 10 of its streams are open, or waits for events with 100 requests at once.',

@@ -44,13 +44,26 @@ export type Found<Entry extends SearchEntry = SearchEntry> = {
 export const MAX_QUERY_CHARACTERS = 1_000;
 const MAX_TERMS = 40;
 
+/**
+ * Maximum words of a query for which words that begin with them, or are similar, are found too. A longer query is a text that
+ * was pasted, with few errors.
+ */
+const MAX_LOOSE_TERMS = 6;
+
+/**
+ * Maximum texts that a search scores, about twice those with one of the words `card not found`. The words that the fewest
+ * texts have are searched first: a word that is in many texts says little.
+ */
+const MAX_SCORED_TEXTS = 3_000;
+
 /** Minimum letters of a word to find words that begin with it. */
 const MIN_LENGTH_OF_PREFIX = 3;
 /** Minimum letters of a word to find words despite typing errors. */
 const MIN_LENGTH_OF_TYPO = 5;
 
-/** Share of a word that may be mistyped: one letter in five. */
+/** Share of a word that may be mistyped: one letter in five, up to two. */
 const TYPOS = 0.2;
+const MAX_TYPOS = 2;
 
 /** Results with less than this share of the best score are not shown. */
 const NEAR = 0.45;
@@ -61,12 +74,16 @@ const FURTHER = 0.1;
 /** Texts that are indexed at a time, before other work continues: about a millisecond's work. */
 const TEXTS_AT_A_TIME = 50;
 
+/** How a term of a query is found: as it is, in words that begin with it, or also in similar words. */
+type Match = 'exact' | 'beginning' | 'similar';
+
 type Indexed<Entry> = EntryText & { readonly id: number; readonly entry: Entry };
 
 /** An index of entries in memory, with MiniSearch: each text of an entry is a document. */
 export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
   readonly #texts: readonly Indexed<Entry>[];
-  readonly #known = new Set<string>();
+  /** The words of the index, and how many texts have each. */
+  readonly #known = new Map<string, number>();
   readonly #index: MiniSearch<{ readonly id: number; readonly phrase?: string; readonly passage?: string }>;
 
   private constructor(entries: readonly Entry[]) {
@@ -77,18 +94,18 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
       fields: ['phrase', 'passage'],
       tokenize: (text, field) => {
         const terms = termsIn(text);
-        for (const term of terms) this.#known.add(term);
+        const own = new Set(terms);
+        for (const term of own) this.#known.set(term, (this.#known.get(term) ?? 0) + 1);
         // A repeated word counts once in a phrase.
-        return field === 'phrase' ? [...new Set(terms)] : terms;
+        return field === 'phrase' ? [...own] : terms;
       },
       processTerm: (term) => term,
       searchOptions: {
-        tokenize: termsIn,
+        // A query is terms already.
+        tokenize: (terms) => terms.split(' '),
         processTerm: (term) => term,
         boostDocument: (id) => this.#texts[id]?.weight ?? 0,
-        prefix: (term) => term.length >= MIN_LENGTH_OF_PREFIX && !/\p{N}/u.test(term),
-        // A word that the index contains is not treated as a typing error.
-        fuzzy: (term) => term.length >= MIN_LENGTH_OF_TYPO && !/\p{N}/u.test(term) && !this.#isKnown(term) && TYPOS,
+        maxFuzzy: MAX_TYPOS,
       },
     });
   }
@@ -109,8 +126,13 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
 
   /** The entries that have words of a query, best first. */
   find(query: string, isWanted: (entry: Entry) => boolean = () => true): readonly Found<Entry>[] {
-    const terms = new Set(termsIn(query.slice(0, MAX_QUERY_CHARACTERS)).slice(0, MAX_TERMS));
-    const hits = this.#index.search([...terms].join(' '), { filter: ({ id }) => isWanted(this.#entryOf(id)) });
+    const terms = this.#termsOf(query);
+    if (terms.size === 0) return [];
+    const hits = this.#index.search([...terms.keys()].join(' '), {
+      filter: ({ id }) => isWanted(this.#entryOf(id)),
+      prefix: (term) => terms.get(term) === 'beginning',
+      fuzzy: (term) => terms.get(term) === 'similar' && TYPOS,
+    });
     const ofEntry = Map.groupBy(hits, ({ id }) => this.#entryOf(id));
     return [...ofEntry]
       .map(([entry, own]): Found<Entry> => {
@@ -138,8 +160,36 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
     return text.entry;
   }
 
-  #isKnown(term: string): boolean {
-    return this.#known.has(term) || [...this.#known].some((known) => known.startsWith(term));
+  /** The terms of a query that are searched, and how: those in the fewest texts, up to {@link MAX_SCORED_TEXTS}. */
+  #termsOf(query: string): ReadonlyMap<string, Match> {
+    const stems = termsIn(query.slice(0, MAX_QUERY_CHARACTERS)).slice(0, MAX_TERMS);
+    // Without a further ending, a stem such as `releas` is only the beginning of a word, which counts less.
+    const terms = [...new Set(termsIn(stems.join(' ')))];
+    const words = terms.filter((term) => term.length >= MIN_LENGTH_OF_PREFIX && !/\p{N}/u.test(term));
+    // A word that the index lacks is found only by another one.
+    const unknown = words.filter((term) => !this.#known.has(term));
+    const loose = new Set([...unknown, ...words].slice(0, MAX_LOOSE_TERMS));
+    const weighed = terms.map((term) => this.#weigh(term, loose.has(term)));
+    let texts = 0;
+    const searched = weighed
+      .toSorted((left, right) => left.texts - right.texts)
+      .filter((one, at) => {
+        texts += one.texts;
+        return at === 0 || texts <= MAX_SCORED_TEXTS;
+      });
+    return new Map(searched.map(({ term, match }) => [term, match]));
+  }
+
+  /** How a term is matched, and about how many texts match. */
+  #weigh(term: string, isLoose: boolean): { readonly term: string; readonly match: Match; readonly texts: number } {
+    if (!isLoose) return { term, match: 'exact', texts: this.#known.get(term) ?? 0 };
+    const beginning = [...this.#known].filter(([known]) => known.startsWith(term));
+    // A word that the index contains is not treated as a typing error.
+    if (beginning.length > 0 || term.length < MIN_LENGTH_OF_TYPO) {
+      return { term, match: 'beginning', texts: beginning.reduce((sum, [, texts]) => sum + texts, 0) };
+    }
+    // It may be any word.
+    return { term, match: 'similar', texts: Math.max(0, ...this.#known.values()) };
   }
 }
 

@@ -67,7 +67,8 @@ async function servePage(
   make: () => PageResponse | Promise<PageResponse>,
 ): Promise<void> {
   try {
-    const { type, body, headers, cacheControl = REVALIDATE, varies = false } = await make();
+    const { type, body, headers, isRendered = false, cacheControl = REVALIDATE, varies = false } = await make();
+    if (isRendered) service.limits.chargeRendering(context);
     if (typeof body === 'string') {
       await sendBody(service, context, { status: 200, type, body, headers: headers.flat() });
       return;

@@ -70,7 +70,7 @@ export async function serveOperation(
     if (context.isAbandoned) return;
     const { reply } = request;
     if ('wait' in reply || 'stream' in reply) {
-      await serveLive(service, context, id, request.head, reply);
+      await serveLive(service, context, id, reply);
       return;
     }
     const sent = sendReply(service, context, id, reply);

@@ -210,12 +210,22 @@ function beginInTurn(
   awaitsContinue: boolean,
 ): void {
   const connection = service.connections.of(request.socket);
-  if (connection === undefined || connection.ended) return;
+  if (connection === undefined) return;
+  const mustWait = response.socket === null;
+  // Requests after the last response count too: Node keeps them until the connection closes.
+  if (mustWait) connection.beginTurnWait();
+  if (connection.ended || connection.socket.destroyed) return;
   connection.latest = { request, response };
   const context = new RequestContext(request, response, connection);
   context.awaitsContinue = awaitsContinue;
-  if (response.socket === null) response.once('socket', () => admit(service, context, response));
-  else admit(service, context, response);
+  if (!mustWait) {
+    admit(service, context, response);
+    return;
+  }
+  response.once('socket', () => {
+    connection.endTurnWait();
+    admit(service, context, response);
+  });
 }
 
 /** Registers a request and puts it in the admission queue. */

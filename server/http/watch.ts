@@ -1,17 +1,11 @@
-import { performance } from 'node:perf_hooks';
 import type { OperationId } from '../../contract/operations.ts';
 import type { AnyReply, LiveReply, WaitReply } from '../calls/call.ts';
-import { identifyCaller } from './admission/caller.ts';
+import { checkCallerAgain } from './admission/caller.ts';
 import { beginWaiting, endWaiting } from './admission/timeouts.ts';
 import type { RequestContext } from './request-context.ts';
 import type { HttpService } from './service.ts';
 import { sendStream } from './wire/event-stream.ts';
 import { sendError, sendReply } from './wire/reply.ts';
-import type { RequestHead } from './wire/request-head.ts';
-
-// Invariant: No event is sent more than about a second after its key was revoked
-// Kept by: this file checks the key before every read
-// Tested by: `test/http/streams.test.ts`, `test/api/events/streams.test.ts`
 
 /**
  * Serves a reply that waits for events or streams them. While it waits, the request counts neither as load nor as late,
@@ -21,10 +15,9 @@ export async function serveLive(
   service: HttpService,
   context: RequestContext,
   id: OperationId,
-  head: RequestHead,
   reply: LiveReply,
 ): Promise<void> {
-  const checkKey = (): void | Promise<void> => checkCaller(service, context, head);
+  const checkKey = (): void | Promise<void> => checkCallerAgain(service, context);
   if ('stream' in reply) {
     const signal = service.watchers.admit(context, 'stream');
     await sendStream(service, context, reply.stream, { signal, checkKey });
@@ -62,15 +55,4 @@ async function waitForReply(
   }
   if ('stream' in reply) throw new TypeError('A wait does not end in a stream.');
   return reply;
-}
-
-/**
- * Checks the key of a request again: a stream can last for days, and its key may have been revoked. Keys are cached for
- * a second, so that each is looked up at most once a second.
- */
-function checkCaller(service: HttpService, context: RequestContext, head: RequestHead): void | Promise<void> {
-  const deadline = performance.now() + service.settings.operationTimeoutMilliseconds;
-  const caller = identifyCaller(service, context, head, deadline);
-  if (caller instanceof Promise) return caller.then(() => undefined);
-  return undefined;
 }

@@ -14,27 +14,79 @@ export async function storedBody(content: string | Buffer): Promise<StoredBody> 
   return { bytes, compressed: await compress(bytes), tag };
 }
 
+/** Maximum bytes of the stored pages that contain a base URL; all of them for one base URL have less than 20 MB. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+/** A page from the cache. */
+export type CachedPage = {
+  readonly body: Promise<StoredBody>;
+  /** Whether it was rendered for this request and the URL of its Host, which callers choose. */
+  readonly isRendered: boolean;
+};
+
+type Entry = { readonly body: Promise<StoredBody>; bytes: number };
+
 /**
- * Rendered pages: rendering and compressing a long one takes longer than serving a hundred requests. Pages contain the base
- * URL of the request in their commands. Only pages for the last base URL are stored, so that callers cannot fill the memory
- * by sending other Host headers.
+ * Rendered pages: rendering and compressing a long one takes longer than serving a hundred requests. Many pages contain the
+ * base URL of the request in their commands. Of these, the ones requested last are stored, so that callers cannot fill the
+ * memory by sending other Host headers. The others are rendered once.
  */
 export class PageCache {
-  readonly #pages = new Map<string, Promise<StoredBody>>();
-  #base = '';
+  readonly #maxBytes: number;
+  /** Pages without a base URL, by name. */
+  readonly #plain = new Map<string, Promise<StoredBody>>();
+  /** Pages with one, by base URL and name, the one requested last at the end. */
+  readonly #ofBase = new Map<string, Entry>();
+  #bytes = 0;
+
+  constructor(maxBytes = MAX_BYTES) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The page with that name, which is the same for all base URLs, rendered by `render` if it is not stored. */
+  plain(name: string, render: () => string | Buffer): CachedPage {
+    let body = this.#plain.get(name);
+    if (body === undefined) {
+      body = storedBody(render());
+      this.#plain.set(name, body);
+      // A failed compression is not cached: the next request tries again.
+      body.catch(() => this.#plain.delete(name));
+    }
+    return { body, isRendered: false };
+  }
 
   /** The page with that name for that base URL, rendered by `render` if it is not stored. */
-  get(name: string, base: string, render: () => string | Buffer): Promise<StoredBody> {
-    if (base !== this.#base) {
-      this.#pages.clear();
-      this.#base = base;
+  ofBase(name: string, base: string, render: () => string | Buffer): CachedPage {
+    const key = `${base} ${name}`;
+    const stored = this.#ofBase.get(key);
+    if (stored !== undefined) {
+      this.#ofBase.delete(key);
+      this.#ofBase.set(key, stored);
+      return { body: stored.body, isRendered: false };
     }
-    const stored = this.#pages.get(name);
-    if (stored !== undefined) return stored;
-    const rendered = storedBody(render());
-    this.#pages.set(name, rendered);
-    // A failed compression is not cached: the next request tries again.
-    rendered.catch(() => this.#pages.delete(name));
-    return rendered;
+    const entry: Entry = { body: storedBody(render()), bytes: 0 };
+    this.#ofBase.set(key, entry);
+    entry.body.then(
+      ({ bytes, compressed }) => this.#weigh(key, entry, bytes.length + compressed.length),
+      () => this.#remove(key, entry),
+    );
+    return { body: entry.body, isRendered: true };
+  }
+
+  /** Counts the bytes of an entry, and removes the entries requested least recently while all have too many. */
+  #weigh(key: string, entry: Entry, bytes: number): void {
+    if (this.#ofBase.get(key) !== entry) return;
+    entry.bytes = bytes;
+    this.#bytes += bytes;
+    for (const [oldKey, old] of this.#ofBase) {
+      if (this.#bytes <= this.#maxBytes) return;
+      this.#remove(oldKey, old);
+    }
+  }
+
+  #remove(key: string, entry: Entry): void {
+    if (this.#ofBase.get(key) !== entry) return;
+    this.#ofBase.delete(key);
+    this.#bytes -= entry.bytes;
   }
 }

@@ -10,6 +10,8 @@ export type PageResponse = {
     | 'image/x-icon';
   /** Content that clients may cache, with its entity tag; or a text that must not be cached. */
   readonly body: Promise<StoredBody> | string;
+  /** Whether a body that is stored for the URL of the service had to be rendered for this request. */
+  readonly isRendered?: boolean;
   /** The Cache-Control of a body that clients may cache: by default, they revalidate it before each use. */
   readonly cacheControl?: string;
   /** Whether the Accept header decided which content this is. */

@@ -23,7 +23,7 @@ import { eventTypePage } from './catalogue/event-type-page.ts';
 import { ICON_ICO, ICON_SVG } from './favicon.ts';
 import { findGuide, guideData, guideListPage, guideMarkdown, guidePage } from './guides/guide-page.ts';
 import { homePage } from './home-page.ts';
-import { PageCache, type StoredBody, storedBody } from './page-cache.ts';
+import { PageCache, storedBody } from './page-cache.ts';
 import { documentOf, PAGE_HEADERS, type Page, type PageContext } from './page-layout.ts';
 import { type PageResponse, prefersPage } from './page-response.ts';
 import { operationPage } from './reference/operation-page.ts';
@@ -72,6 +72,7 @@ const OPENAPI = placeOf('contract/openapi.json');
 /** The pages by route. They need neither key nor database. */
 export function createPages(host: PageHost): Readonly<Record<string, PageHandler>> {
   const cache = new PageCache();
+  const openApi = openApiOf(host);
   const pages: Readonly<Record<string, (request: ParsedRequest) => PageResponse | Promise<PageResponse>>> = {
     '/': showHome,
     '/search': (request) => showResults(request, 'search'),
@@ -92,7 +93,11 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
       showGuide(request, `runbook/${request.parameters.page?.replace(/\.md$/, '') ?? ''}`),
     '/docs': showReference,
     '/docs/:operation': showOperation,
-    '/openapi.json': (request) => asCachedData('openapi', request, () => readable(openApiOf(request.context))),
+    '/openapi.json': ({ context: { url } }) => ({
+      type: JSON_TYPE,
+      ...cache.ofBase('openapi', url, () => openApi(url)),
+      headers: [],
+    }),
     '/favicon.ico': (request) => asIcon('image/x-icon', request, ICON_ICO),
     '/favicon.svg': (request) => asIcon('image/svg+xml', request, ICON_SVG),
   };
@@ -141,15 +146,17 @@ async function showResults({ query, context }: ParsedRequest, section: SearchSec
 async function showErrors(request: ParsedRequest, isPage: boolean): Promise<PageResponse> {
   const isSearch = request.query.trim() !== '';
   if (isPage && isSearch) return varying(await showResults(request, 'errors'));
-  if (isPage) return varying(asCachedPage('errors', request, errorListPage));
+  if (isPage) return varying(asPlainPage('errors', request, errorListPage));
   if (isSearch) return varying(asReadableData(await foundErrors(request.query)));
-  return varying(asCachedData('errors.json', request, () => readable({ data: ERROR_CODES.map(catalogueRecord) })));
+  return varying(asPlainData('errors.json', request, () => readable({ data: ERROR_CODES.map(catalogueRecord) })));
 }
 
 function showError(request: ParsedRequest): PageResponse {
   const { code, isData } = findCode(request.parameters.code ?? '');
   if (isData || !request.wantsPage) return varying(asReadableData(catalogueRecord(code)));
-  return varying(asCachedPage(`errors/${code}`, request, (context) => errorCodePage(code, context)));
+  return varying(
+    asCachedPage(`errors/${code}`, request.context.base, request, (context) => errorCodePage(code, context)),
+  );
 }
 
 /** The codes that match, best first. */
@@ -173,15 +180,17 @@ function findCode(name: string): { readonly code: ErrorCode; readonly isData: bo
 async function showEvents(request: ParsedRequest, isPage: boolean): Promise<PageResponse> {
   const isSearch = request.query.trim() !== '';
   if (isPage && isSearch) return varying(await showResults(request, 'events'));
-  if (isPage) return varying(asCachedPage('events', request, eventListPage));
+  if (isPage) return varying(asPlainPage('events', request, eventListPage));
   if (isSearch) return varying(asReadableData(await foundEvents(request)));
-  return varying(asCachedData('events.json', request, () => readable({ data: EVENT_TYPES.map(eventTypeRecord) })));
+  return varying(asPlainData('events.json', request, () => readable({ data: EVENT_TYPES.map(eventTypeRecord) })));
 }
 
 function showEvent(request: ParsedRequest): PageResponse {
   const { type, isData } = findEventType(request.parameters.type ?? '');
   if (isData || !request.wantsPage) return varying(asReadableData(eventTypeRecord(type)));
-  return varying(asCachedPage(`events/${type}`, request, (context) => eventTypePage(type, context)));
+  return varying(
+    asCachedPage(`events/${type}`, request.context.base, request, (context) => eventTypePage(type, context)),
+  );
 }
 
 /** The types of events that match, best first. */
@@ -202,13 +211,13 @@ function findEventType(name: string): { readonly type: EventType; readonly isDat
 /** The first page of the API reference; for a search, the operations and fields that match. */
 function showReference(request: ParsedRequest): PageResponse | Promise<PageResponse> {
   if (request.query.trim() !== '') return showResults(request, 'docs');
-  return asCachedPage('docs', request, referencePage);
+  return asCachedPage('docs', request.context.url, request, referencePage);
 }
 
 /** The page of an operation that this service serves. */
 function showOperation(request: ParsedRequest): PageResponse {
   const id = findOperation(request.parameters.operation ?? '', request.context.mode);
-  return asCachedPage(`docs/${id}`, request, (context) => operationPage(id, context));
+  return asCachedPage(`docs/${id}`, request.context.url, request, (context) => operationPage(id, context));
 }
 
 /** The operation of a path. Throws a Refusal, route_not_found, if the service has none of that name. */
@@ -220,7 +229,7 @@ function findOperation(name: string, mode: 'sandbox' | 'live'): OperationId {
 
 function showGuides(request: ParsedRequest, isPage: boolean): PageResponse | Promise<PageResponse> {
   if (isPage && request.query.trim() !== '') return showResults(request, 'guides').then(varying);
-  if (isPage) return varying(asCachedPage('guides', request, guideListPage));
+  if (isPage) return varying(asPlainPage('guides', request, guideListPage));
   return varying(asReadableData(guideData()));
 }
 
@@ -228,47 +237,60 @@ function showGuides(request: ParsedRequest, isPage: boolean): PageResponse | Pro
 function showGuide(request: ParsedRequest, name: string): PageResponse {
   const { guide, isData } = findGuide(name);
   if (!isData && request.wantsPage) {
-    return varying(asCachedPage(`guides/${guide.slug}`, request, (context) => guidePage(guide, context)));
+    return varying(
+      asCachedPage(`guides/${guide.slug}`, request.context.base, request, (context) => guidePage(guide, context)),
+    );
   }
   return varying({ type: 'text/markdown; charset=utf-8', body: storedBody(guideMarkdown(guide)), headers: [] });
 }
 
-/** The OpenAPI document of this service. */
-function openApiOf(context: PageContext): object {
-  return servedDocument(JSON.parse(readFileSync(OPENAPI, 'utf8')), context);
+/** Stands for the URL of the service in the text of the OpenAPI document. */
+const URL_PLACE = 'https://url.invalid';
+
+/** Makes the text of the OpenAPI document with the URL of this service. Composed once, because that takes long. */
+function openApiOf({ mode, keyless }: PageHost): (url: string) => string {
+  let text: string | undefined;
+  return (url) => {
+    text ??= readable(
+      servedDocument(JSON.parse(readFileSync(OPENAPI, 'utf8')), { url: URL_PLACE, mode, needsKey: !keyless }),
+    );
+    return text.replace(JSON.stringify(URL_PLACE), () => JSON.stringify(url));
+  };
 }
 
 /** Browsers request the icon with every page unless it is cached: for 30 days. */
 const ICON_CACHE_CONTROL = 'public, max-age=2592000';
 
-function asIcon(
-  type: 'image/x-icon' | 'image/svg+xml',
-  { context, cache }: ParsedRequest,
-  icon: string | Buffer,
-): PageResponse {
-  return { type, body: cache.get(type, context.url, () => icon), headers: [], cacheControl: ICON_CACHE_CONTROL };
+function asIcon(type: 'image/x-icon' | 'image/svg+xml', { cache }: ParsedRequest, icon: string | Buffer): PageResponse {
+  return { type, ...cache.plain(type, () => icon), headers: [], cacheControl: ICON_CACHE_CONTROL };
 }
 
-/** A page that does not depend on the request, apart from the URL of the service. */
+/** A page that does not depend on the request, apart from `base`, one of the URLs of the context. */
 function asCachedPage(
   name: string,
+  base: string,
   { context, cache }: ParsedRequest,
   render: (context: PageContext) => Page,
 ): PageResponse {
-  return asHtml(cache.get(name, context.url, () => documentOf(render(context), context)));
+  return asHtml(cache.ofBase(name, base, () => documentOf(render(context), context)));
 }
 
-/** Data that does not depend on the request, apart from the URL of the service. */
-function asCachedData(name: string, { context, cache }: ParsedRequest, render: () => string): PageResponse {
-  return { type: JSON_TYPE, body: cache.get(name, context.url, render), headers: [] };
+/** A page that does not depend on the request at all. */
+function asPlainPage(name: string, { context, cache }: ParsedRequest, render: () => Page): PageResponse {
+  return asHtml(cache.plain(name, () => documentOf(render(), context)));
+}
+
+/** Data that does not depend on the request at all. */
+function asPlainData(name: string, { cache }: ParsedRequest, render: () => string): PageResponse {
+  return { type: JSON_TYPE, ...cache.plain(name, render), headers: [] };
 }
 
 function asPage(page: Page, context: PageContext): PageResponse {
-  return asHtml(storedBody(documentOf(page, context)));
+  return asHtml({ body: storedBody(documentOf(page, context)) });
 }
 
-function asHtml(body: Promise<StoredBody>): PageResponse {
-  return { type: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS };
+function asHtml(rendered: Pick<PageResponse, 'body' | 'isRendered'>): PageResponse {
+  return { type: 'text/html; charset=utf-8', ...rendered, headers: PAGE_HEADERS };
 }
 
 /** Data that people also read in a terminal: indented, with a line break at the end. */

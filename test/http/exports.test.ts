@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Refusal } from '../../domain/refusal.ts';
 import type { Handler } from '../../server/calls/call.ts';
 import type { HttpOptions } from '../../server/http/server.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
@@ -179,6 +180,31 @@ describe('an export that fails midway', () => {
     const received = await everything(await serve(breaking('1,2\r\n')), `${GET}nonsense\r\n\r\n`);
     expect(readChunked(received).isWhole).toBe(false);
     expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  it('is cut off when its key is revoked, before the next piece', async () => {
+    const keys = { isValid: true };
+    const plain = fakeGateway();
+    // The key is revoked while the second piece is loaded.
+    const source = sourceOf((index) => {
+      if (index === 1) keys.isValid = false;
+      return index < 3 ? `${index}\r\n` : undefined;
+    });
+    const started = await startServer(
+      fakeGateway(
+        { export_transfers: source.handler },
+        {
+          authenticate: async (key, deadline) => {
+            if (!keys.isValid) throw new Refusal('unauthenticated', 'The API key was revoked.');
+            return plain.authenticate(key, deadline);
+          },
+        },
+      ),
+    );
+    const received = await everything(started, bare('GET', EXPORT, ['Host: a', 'Authorization: Bearer program']));
+    expect(readChunked(received)).toMatchObject({ text: 'a,b\r\n0\r\n', isWhole: false });
+    expect(started.reports).toMatchObject([{ code: 'unauthenticated', operation: 'export_transfers' }]);
+    expect(source.returned).toBe(true);
   });
 
   it('is cut off when a piece is not read in time', async () => {

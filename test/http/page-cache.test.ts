@@ -1,25 +1,114 @@
-import { expect, test } from 'vitest';
+import { randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { PageCache } from '../../server/pages/page-cache.ts';
-import { serve } from '../harness/http-server.ts';
+import { fakeGateway, type HttpTestServer, serve } from '../harness/http-server.ts';
+import { bare } from '../harness/raw-connection.ts';
 
-test('a page is rendered once per base URL, and stored for the last one', async () => {
-  const cache = new PageCache();
-  let made = 0;
-  const get = async (name: string, base: string): Promise<string> => {
-    const { bytes } = await cache.get(name, base, () => {
-      made += 1;
-      return `${name} at ${base}`;
-    });
-    return bytes.toString();
+/** A cache, and the pages that were rendered for it. */
+function cacheOf(maxBytes?: number) {
+  const cache = new PageCache(maxBytes);
+  const rendered: string[] = [];
+  const render = (text: string, length = 0) => {
+    rendered.push(text);
+    // Bytes that cannot be compressed.
+    return length === 0 ? text : randomBytes(length);
   };
-  expect([await get('docs', 'a'), await get('docs', 'a'), await get('errors', 'a'), made]).toEqual([
-    'docs at a',
-    'docs at a',
-    'errors at a',
-    2,
-  ]);
-  expect([await get('docs', 'b'), await get('docs', 'b'), made]).toEqual(['docs at b', 'docs at b', 3]);
-  expect([await get('docs', 'a'), made]).toEqual(['docs at a', 4]);
+  const ofBase = async (name: string, base: string, length?: number) =>
+    (await cache.ofBase(name, base, () => render(`${name} at ${base}`, length)).body).bytes.toString();
+  const plain = async (name: string) => (await cache.plain(name, () => render(name)).body).bytes.toString();
+  return { ofBase, plain, rendered };
+}
+
+test('a page is rendered once for each base URL, and one without it once', async () => {
+  const { ofBase, plain, rendered } = cacheOf();
+  for (let round = 0; round < 3; round += 1) {
+    for (const base of ['a', 'b']) {
+      for (const name of ['docs', 'errors']) expect(await ofBase(name, base)).toBe(`${name} at ${base}`);
+      expect(await plain('errors.json')).toBe('errors.json');
+    }
+  }
+  expect(rendered).toEqual(['docs at a', 'errors at a', 'errors.json', 'docs at b', 'errors at b']);
+});
+
+test('the pages requested least recently are dropped where all have too many bytes', async () => {
+  const { ofBase, plain, rendered } = cacheOf(100_000);
+  await plain('errors.json');
+  // Stored plain and compressed, a page is 20 KB.
+  for (let at = 0; at < 20; at += 1) {
+    await ofBase('docs', `${at}`, 10_000);
+    await ofBase('docs', '0', 10_000);
+  }
+  expect(rendered).toHaveLength(21);
+  await ofBase('docs', '19', 10_000);
+  await plain('errors.json');
+  expect(rendered).toHaveLength(21);
+  await ofBase('docs', '1', 10_000);
+  expect(rendered).toHaveLength(22);
+});
+
+test('a page that fails to render is rendered again', async () => {
+  const cache = new PageCache();
+  const fail = () => {
+    throw new Error('no template');
+  };
+  expect(() => cache.ofBase('docs', 'a', fail)).toThrow('no template');
+  expect(cache.ofBase('docs', 'a', () => 'text')).toMatchObject({ isRendered: true });
+});
+
+describe('with another Host on each request', () => {
+  const ACCEPT = 'Accept: text/html';
+
+  async function serveLimited() {
+    const { ask } = await serve(undefined, { settings: { addressRatePerSecond: 1_000 } });
+    let left = 10_000;
+    /** How many requests a page counts as, while almost no time passes. */
+    return async (path: string, host: string): Promise<number> => {
+      const response = await ask(bare('GET', path, [`Host: ${host}`, ACCEPT]));
+      expect(response.status).toBe(200);
+      const before = left;
+      left = Number(/"address";r=([0-9]+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]);
+      return before - left;
+    };
+  }
+
+  beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(performance.now()));
+  afterEach(() => void vi.restoreAllMocks());
+
+  test.each(['/errors', '/errors.json', '/events', '/events.json', '/guides'])(
+    '%s, which does not contain it, costs as much as always',
+    async (path) => {
+      const cost = await serveLimited();
+      for (const host of ['a.test', 'b.test', 'c.test']) expect([10, 11]).toContain(await cost(path, host));
+    },
+  );
+
+  test.each(['/docs', '/docs/create_transfer', '/errors/card_closed', '/guides/quickstart', '/openapi.json'])(
+    '%s costs more, and is stored for each',
+    async (path) => {
+      const cost = await serveLimited();
+      for (const host of ['a.test', 'b.test']) expect([30, 31]).toContain(await cost(path, host));
+      for (const host of ['a.test', 'b.test']) expect([10, 11]).toContain(await cost(path, host));
+    },
+  );
+
+  test.each([
+    '/docs',
+    '/docs/create_transfer',
+    '/errors/card_closed',
+    '/guides/quickstart',
+    '/openapi.json',
+    '/errors',
+  ])('%s has no other than its own', async (path) => {
+    for (const mode of ['sandbox', 'live'] as const) {
+      const fresh = () => serve(fakeGateway({}, { mode }));
+      const read = async ({ ask }: HttpTestServer, host: string) =>
+        (await ask(bare('GET', path, [`Host: ${host}`, ACCEPT]))).body;
+      const shared = await fresh();
+      const bodies = [await read(shared, 'first.test'), await read(shared, 'second.test:81')];
+      expect(bodies).toEqual([await read(await fresh(), 'first.test'), await read(await fresh(), 'second.test:81')]);
+    }
+  });
 });
 
 test.each(['/docs', '/docs/create_transfer', '/errors', '/errors/unauthenticated'])(

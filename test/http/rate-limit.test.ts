@@ -225,7 +225,8 @@ describe('a server with limits', () => {
 
   it.each([
     ['/', 10],
-    ['/docs', 10],
+    // It is rendered for the Host; `test/http/page-cache.test.ts` asks again.
+    ['/docs', 30],
     ['/errors.json', 10],
     ['/errors?q=amount', 50],
   ])('counts the page %s as %i requests', async (path, counted) => {
@@ -234,6 +235,19 @@ describe('a server with limits', () => {
     expect(response.status).toBe(200);
     const remaining = Number(/"address";r=([0-9]+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]);
     expect([1_000 - counted, 1_001 - counted]).toContain(remaining);
+  });
+
+  it('counts the page for an unknown path as ten requests, and sends the record above the limit', async () => {
+    const { ask } = await serve({ addressRatePerSecond: 2 });
+    const asBrowser = () => ask(['Accept: text/html'], 'GET', '/nowhere');
+    for (const left of [10, 0]) {
+      const page = await asBrowser();
+      expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+      expect(page.headers.get('ratelimit')).toMatch(new RegExp(`^"address";r=${left};`));
+    }
+    const refused = await asBrowser();
+    expectRecord(refused, 404, 'route_not_found');
+    expect(refused.headers.get('vary')).toBe('Accept');
   });
 
   it('counts a wrong key as ten requests', async () => {

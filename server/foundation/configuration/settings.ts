@@ -206,8 +206,8 @@ export const SETTINGS = {
     fallback: `${LIVE_ADDRESS_RATE} in live mode, 0 in the sandbox`,
     unset: ({ mode }) => (mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     purpose:
-      'maximum requests per second from one address, averaged over 10 seconds; a page counts as 10, a search of the ' +
-      'errors as 50, an invalid key as 10',
+      'maximum requests per second from one address, averaged over 10 seconds; a page counts as 10, or as 30 if ' +
+      'it is rendered for the Host of the request, a search of the errors as 50, an invalid key as 10',
     readBy: 'service',
   },
   keyRatePerSecond: {

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Operation } from '../../../contract/operation.ts';
 import type { OperationId } from '../../../contract/operations.ts';
 import { includesScope, isOfOperators } from '../../../contract/scope.ts';
@@ -11,6 +12,10 @@ import type { HttpService } from '../service.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
 import { readSessionCookie, type SentSession, sessionCookie } from './session-cookie.ts';
+
+// Invariant: Nothing of an event or an export is sent more than about a second after its key was revoked
+// Kept by: `checkCallerAgain`, before every read of a stream and after every read of an export
+// Tested by: `test/http/streams.test.ts`, `test/api/events/streams.test.ts`, `test/http/exports.test.ts`
 
 /** The parts of the service that the checks of credentials need. */
 type CredentialService = Pick<HttpService, 'gateway' | 'limits' | 'settings'>;
@@ -57,6 +62,19 @@ export function identifyCaller(
   } catch (error) {
     return refuse(error);
   }
+}
+
+/**
+ * Checks the credentials of a request again while its response is sent: a stream can last for days, and its key may have
+ * been revoked. Keys are cached for a second, so that each is looked up at most once a second.
+ *
+ * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
+ */
+export function checkCallerAgain(service: CredentialService, context: RequestContext): void | Promise<void> {
+  if (context.head === undefined) return undefined;
+  const deadline = performance.now() + service.settings.operationTimeoutMilliseconds;
+  const caller = identifyCaller(service, context, context.head, deadline);
+  return caller instanceof Promise ? caller.then(() => undefined) : undefined;
 }
 
 /** The caller of the session whose cookie the request has; undefined without a usable cookie. */

@@ -4,6 +4,15 @@ import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import type { Refusal } from '../../../domain/refusal.ts';
 
+/** Pipelined requests that wait, above which a connection is not read: several times what clients pipeline. */
+const MAX_WAITING = 100;
+
+/**
+ * Pipelined requests that wait, above which a connection is destroyed. Node parses everything that it has read, up to 64 KB,
+ * before a connection can be paused. Only requests shorter than 128 bytes exceed this; one with an API key is longer.
+ */
+const MAX_WAITING_IN_MEMORY = MAX_WAITING + 65_536 / 128;
+
 /** One connection: its current request, and whether it can still be used. */
 export class Connection {
   readonly socket: Socket;
@@ -22,6 +31,9 @@ export class Connection {
   address: string | undefined = undefined;
   /** Whether the last response has been sent: further input is ignored. */
   ended = false;
+  /** Requests received that wait for the responses to earlier ones. */
+  #waiting = 0;
+  #isPauseDue = false;
 
   constructor(socket: Socket) {
     this.socket = socket;
@@ -35,6 +47,31 @@ export class Connection {
   /** Whether part of another request has been received. */
   get hasInput(): boolean {
     return this.socket.bytesRead > this.bytesHandled;
+  }
+
+  /**
+   * Counts a request that waits for its turn. While many wait, nothing more is read: each takes memory, and no limit of
+   * the admission applies before its turn.
+   */
+  beginTurnWait(): void {
+    this.#waiting += 1;
+    if (this.#waiting > MAX_WAITING_IN_MEMORY) this.socket.destroy();
+    else if (this.#waiting > MAX_WAITING && !this.#isPauseDue) {
+      this.#isPauseDue = true;
+      // Node resumes the socket after each request that it parses: it can be paused only after everything it has read.
+      process.nextTick(() => this.#pause());
+    }
+  }
+
+  /** Notes that a request no longer waits. */
+  endTurnWait(): void {
+    this.#waiting -= 1;
+    if (this.#waiting === MAX_WAITING) this.socket.resume();
+  }
+
+  #pause(): void {
+    this.#isPauseDue = false;
+    if (this.#waiting > MAX_WAITING) this.socket.pause();
   }
 
   /**

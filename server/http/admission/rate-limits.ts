@@ -14,7 +14,10 @@ const SIGN_INS_PER_SECOND = 2;
 /** Extra cost of a page, in requests: pages are large and need no key. */
 const PAGE_COST = 9;
 
-/** Further cost of a search of the error catalogue, which reads every entry for each word. */
+/** Further cost of a page that has to be rendered for the Host of the request: with another Host each time, none is stored. */
+const RENDERING_COST = 20;
+
+/** Further cost of a search: the most expensive one takes about 10 ms, as long as some fifty requests to operations. */
 const SEARCH_COST = 40;
 
 /** Bytes of a body that cost as much as one more request. */
@@ -128,6 +131,11 @@ export class RateLimits {
   /** Charges a page to its address, and a search even more. */
   chargePage(context: RequestContext, isSearch: boolean): void {
     this.#chargeAddress(context, isSearch ? PAGE_COST + SEARCH_COST : PAGE_COST);
+  }
+
+  /** Charges the rendering of a page to its address. */
+  chargeRendering(context: RequestContext): void {
+    this.#chargeAddress(context, RENDERING_COST);
   }
 
   #chargeAddress(context: RequestContext, requests: number): void {

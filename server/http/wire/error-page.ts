@@ -1,3 +1,4 @@
+import { Refusal } from '../../../domain/refusal.ts';
 import { maskPath } from '../../foundation/redaction.ts';
 import { notFoundPage } from '../../pages/not-found-page.ts';
 import { documentOf, PAGE_HEADERS } from '../../pages/page-layout.ts';
@@ -17,19 +18,24 @@ const MAX_PATH_LENGTH = 200;
 const DATA = /\.(?:json|md)$/;
 
 /** Whether the Accept header decides between the record and a page: for a stray GET or HEAD of an unknown path. */
-export function hasErrorPage(context: RequestContext, { report }: ErrorResponse): boolean {
+export function mayHaveErrorPage(context: RequestContext, thrown: unknown): boolean {
   const { method } = context.request;
   const isRead = method === 'GET' || method === 'HEAD';
-  return report.code === 'route_not_found' && isRead && isStray(context, report.code) && !DATA.test(context.path);
+  const isUnknown = thrown instanceof Refusal && thrown.code === 'route_not_found';
+  return isUnknown && isRead && isStray(context, 'route_not_found') && !DATA.test(context.path);
 }
 
-/** The HTML page, if the request prefers HTML. */
+/** Whether the request gets the page: it prefers HTML, and its address is within its rate limit. */
+export function wantsErrorPage({ request, addressLimitRefusal }: RequestContext): boolean {
+  return addressLimitRefusal === undefined && prefersPage(request.headers.accept);
+}
+
+/** The HTML page. */
 export function errorPage(
   { version, supportContact, gateway }: HttpService,
-  { path, request }: RequestContext,
+  { path }: RequestContext,
   { record }: ErrorResponse,
-): ErrorPage | undefined {
-  if (!prefersPage(request.headers.accept)) return undefined;
+): ErrorPage {
   const page = notFoundPage(maskPath(path).slice(0, MAX_PATH_LENGTH), record.Message);
   const body = documentOf(page, { version, mode: gateway.mode, supportContact });
   return { type: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS };

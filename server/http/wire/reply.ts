@@ -11,7 +11,7 @@ import { sessionCookie } from '../admission/session-cookie.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { discardBody } from './body.ts';
-import { errorPage, hasErrorPage } from './error-page.ts';
+import { errorPage, mayHaveErrorPage, wantsErrorPage } from './error-page.ts';
 import {
   composeErrorResponse,
   contextHeaders,
@@ -175,14 +175,15 @@ export async function sendError(service: HttpService, context: RequestContext, t
     if (context.responded || (thrown instanceof CallerGone && isClosed(context))) return;
     if (service.isClosing) context.mustClose = true;
     context.responded = true;
+    const varies = mayHaveErrorPage(context, thrown);
+    const isPage = varies && wantsErrorPage(context);
+    if (isPage) service.limits.chargePage(context, false);
     const errorResponse = composeErrorResponse(thrown, context, service);
     reportError(service, errorResponse.report);
     const headers = [...errorResponse.headers];
-    if (hasErrorPage(context, errorResponse)) {
-      headers.push(['Vary', 'Accept']);
-      if (context.response instanceof ErrorRecordResponse) {
-        context.response.page = errorPage(service, context, errorResponse);
-      }
+    if (varies) headers.push(['Vary', 'Accept']);
+    if (isPage && context.response instanceof ErrorRecordResponse) {
+      context.response.page = errorPage(service, context, errorResponse);
     }
     context.response.writeHead(errorResponse.status, headers.flat());
     context.response.end(errorResponse.body);

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { checkCallerAgain } from '../admission/caller.ts';
 import { NoResponseError, withTimeout } from '../admission/timeouts.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
@@ -7,7 +8,7 @@ import type { HttpService } from '../service.ts';
  * Writes pieces of text as fast as the caller reads them. The next piece is loaded after the last was sent, so that
  * only one is in memory. Ends after the last piece, or when the caller disconnects.
  *
- * Throws the errors of `rest`, and NoResponseError if a piece is not loaded or not read in time, or the service closes.
+ * Throws the errors of `rest`, the refusal of a key that has become invalid, and NoResponseError if a piece is not loaded or not read in time, or the service closes.
  */
 export async function streamText(
   service: HttpService,
@@ -24,7 +25,7 @@ export async function streamText(
       const next = await withTimeout(
         context,
         settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds,
-        rest.next(),
+        nextPiece(service, context, rest),
       );
       if (next.done === true) return;
       piece = next.value;
@@ -33,6 +34,17 @@ export async function streamText(
     // A load in progress may finish, but its result is not used.
     void rest.return?.().catch(() => undefined);
   }
+}
+
+/** Loads the next piece, and checks the key before it is sent. */
+async function nextPiece(
+  service: HttpService,
+  context: RequestContext,
+  rest: AsyncIterator<string, void, undefined>,
+): Promise<IteratorResult<string, void>> {
+  const next = await rest.next();
+  if (next.done !== true) await checkCallerAgain(service, context);
+  return next;
 }
 
 async function waitUntilDrained(service: HttpService, context: RequestContext): Promise<void> {
