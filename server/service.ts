@@ -9,6 +9,7 @@ import { startErasingCardHolders } from './background/jobs/erase-card-holders.ts
 import { startPartitionMaintenance } from './background/jobs/maintain-partitions.ts';
 import { startRelayingEvents } from './background/jobs/relay-events.ts';
 import { startReportingErrors } from './background/jobs/report-errors.ts';
+import type { OnFailure } from './background/jobs/rounds.ts';
 import { startSettlingDueTransfers } from './background/jobs/settle-due-transfers.ts';
 import { startCounting } from './background/jobs/store-transfer-counts.ts';
 import { startVerifyingBooks } from './background/jobs/verify-books.ts';
@@ -198,7 +199,7 @@ function openCredentials({ authentication, background }: Databases) {
       authenticateSession: openSessionAuthentication(authentication, onUse),
       onRefusedCredential: refusals.note,
     },
-    startWriting: (onFailure: (error: unknown) => void) =>
+    startWriting: (onFailure: OnFailure) =>
       startWritingCredentialUses({ keys, sessions, refusals }, onFailure),
   };
 }
@@ -236,9 +237,11 @@ function endTrace(entry: ResponseEntry): void {
   entry.trace?.end(entry);
 }
 
-/** A function that logs a failure. */
-function failureOf(log: Log, event: LogEvent, sentence: string): (error: unknown) => void {
-  return (error) => log.error({ event, cause: String(error) }, sentence);
+/** A function that logs the first of several failures in a row. */
+function failureOf(log: Log, event: LogEvent, sentence: string): OnFailure {
+  return (error, isRepeated) => {
+    if (isRepeated !== true) log.error({ event, cause: String(error) }, sentence);
+  };
 }
 
 function followClock(database: Database, aheadMilliseconds: number, log: Log): ReturnType<typeof followDatabaseClock> {
@@ -248,12 +251,12 @@ function followClock(database: Database, aheadMilliseconds: number, log: Log): R
   });
 }
 
-/** Creates functions that log a failure of a job and count it. */
+/** Creates functions that count each failure of a job, and log the first of several in a row. */
 function reporterOf(log: Log, metrics: ServiceMetrics | undefined) {
-  return (job: Job, sentence: string) =>
-    (error: unknown): void => {
+  return (job: Job, sentence: string): OnFailure =>
+    (error, isRepeated) => {
       metrics?.onJobFailure(job);
-      log.error({ event: 'job_failed', job, cause: String(error) }, sentence);
+      if (isRepeated !== true) log.error({ event: 'job_failed', job, cause: String(error) }, sentence);
     };
 }
 

@@ -1,5 +1,6 @@
 import { EVERY_PROGRAM } from '../../domain/event.ts';
 import type { Database, Row, Statement } from './connection/database.ts';
+import { LAST_VERIFICATION } from './ledger/books-verification.ts';
 import { BOOLEAN, columns, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID } from './sql.ts';
 
 // What an operator watches and only the database knows. Each statement is one snapshot; ages are in seconds by the
@@ -50,7 +51,7 @@ const READ_LEDGER_FIGURES: Statement = {
         and account.currency = program.currency
       where program.funding_low_threshold is not null
     ), books as (
-      select finished_at, started_at, balanced from books_verification order by finished_at desc limit 1
+      select finished_at, started_at, balanced ${LAST_VERIFICATION}
     )
     select (
         select ${since('created_at', 'clock_timestamp()')} from write_batch where not relayed and not abandoned

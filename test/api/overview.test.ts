@@ -78,6 +78,15 @@ describe('get_overview', () => {
     const later = await seen();
     expect(later.all).toMatchObject({ transfers_per_second: 3, requests: 1 });
     expect(later.processes.find(({ version }) => version === '1.1.0')).toMatchObject({ alive: false, current: false });
+    // As a process that died before the clock was set back.
+    await owner.query(
+      "update service_process set seen_at = clock_timestamp() + interval '10 minutes' where version = '1.1.0'",
+    );
+    expect((await seen()).processes.find(({ version }) => version === '1.1.0')).toMatchObject({ alive: false });
+    await owner.query(
+      "update service_process set seen_at = clock_timestamp() + interval '2 hours' where version = '1.1.0'",
+    );
+    expect((await seen()).processes.map(({ version }) => version)).toEqual(['1.0.0']);
     await owner.query("update service_process set seen_at = clock_timestamp() - interval '2 hours'");
     await one.store(database, minute({}));
     expect((await seen(two)).processes.map(({ version }) => version).toSorted()).toEqual(['1.0.0', '1.1.0']);

@@ -317,6 +317,23 @@ describe('a restore', () => {
     expect(output).toContain(`From the copy: ${(await copies(backup)).at(-2)}`);
   });
 
+  test('to the latest never takes a copy that a gap follows, but one to a time before the gap does', async () => {
+    const time = new Date().toISOString();
+    await transfer();
+    await archive();
+    await transfer();
+    const missing = await archive();
+    expect(await runCommand(['backup'], settings())).toMatchObject({ exitCode: 0 });
+    const backup = await copyOfBackup('gap-between-copies');
+    const [older = '', newest = ''] = (await copies(backup)).slice(-2);
+    await rm(join(backup, 'wal', missing));
+    await spoil(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
+    const words = new RegExp(`The copy ${older} may be whole, but the WAL file ${missing} after it is missing: .*"--to"`);
+    await incomplete(backup, 'across-gap', words);
+    const { exitCode, output } = await restore(backup, 'before-gap', time);
+    expect([exitCode, output]).toEqual([0, expect.stringContaining(`From the copy: ${older}`)]);
+  });
+
   test('of a copy whose manifest was changed is refused when it is the only one', async () => {
     const backup = await copyOfBackup('damaged-manifest');
     const [newest = '', ...older] = (await copies(backup)).toReversed();

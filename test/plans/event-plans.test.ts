@@ -137,7 +137,92 @@ describe.each([
   });
 });
 
+describe('the drop of an old partition', () => {
+  let superuser: pg.Client;
+  const plans: Plan[] = [];
+  const listen = ({ message = '' }: { message?: string | undefined }): void => {
+    const [, text] = /plan:\n([\s\S]*)/.exec(message) ?? [];
+    if (text !== undefined) plans.push((JSON.parse(text) as { Plan: Plan }).Plan);
+  };
+  const MONTH = "to_char(current_date - interval '4 months', '\"event_position_\"YYYY_MM')";
+  const drop = async (table: string): Promise<string | null> => {
+    plans.length = 0;
+    const { rows } = await superuser.query('select drop_event_partition($1, current_date - 32) as name', [table]);
+    return rows[0]?.name;
+  };
+  const deleteUpTo = (difference: number) =>
+    superuser.query(
+      `update event_deletion set up_to_number = $1 + (select max(number) from event_position
+        where tableoid = ${MONTH}::regclass)`,
+      [difference],
+    );
+
+  beforeAll(async () => {
+    superuser = await connect({ ...server.connection, user: 'postgres' });
+    const settings = ['min_duration = 0', 'nested_statements = on', 'format = json', "level = 'notice'"];
+    await superuser.query(`load 'auto_explain'; ${settings.map((one) => `set auto_explain.log_${one};`).join(' ')}`);
+    superuser.on('notice', listen);
+    // A full month, so that it ends with a row of each kind.
+    await superuser.query(
+      `insert into event_position (program_id, position, count, batch_id, events_at, number, is_shared, relayed_at)
+        select gen_random_uuid(), 1, 1, gen_random_uuid(), moment, number, false, moment
+        from (select number, date_trunc('month', now() - interval '4 months') + number * interval '1 second' as moment
+          from generate_series(1, 100) as number) as early;`,
+    );
+  });
+  afterAll(() => superuser.end());
+
+  test('reads no month of positions whole while it holds the locks, and refuses one with a needed row', async () => {
+    for (const [difference, isDropped] of [
+      [-1, false],
+      [0, true],
+    ] as const) {
+      await superuser.query('begin');
+      await deleteUpTo(difference);
+      const { rows } = await superuser.query(`select ${MONTH} as month`);
+      expect(await drop('event_position')).toBe(isDropped ? rows[0]?.month : null);
+      const all = JSON.stringify(plans, null, 1);
+      const ofPositions = plans.filter((plan) => relationsRead(plan).includes(rows[0]?.month));
+      expect(ofPositions.length, all).toBeGreaterThan(0);
+      expect(ofPositions.flatMap(wholeReadsOf), all).not.toContain(rows[0]?.month);
+      await superuser.query('rollback');
+    }
+  });
+
+  test('refuses a month that has a needed row of only one program, or only a shared one', async () => {
+    for (const isShared of [false, true]) {
+      await superuser.query('begin');
+      await deleteUpTo(0);
+      await superuser.query(
+        `insert into event_position (program_id, position, count, batch_id, events_at, number, is_shared, relayed_at)
+          select gen_random_uuid(), 1, 1, gen_random_uuid(), now(), up_to_number + 1, $1,
+            date_trunc('month', now() - interval '4 months') + interval '1 day' from event_deletion`,
+        [isShared],
+      );
+      expect(await drop('event_position')).toBeNull();
+      const { rows } = await superuser.query(
+        "select find_droppable_event_partition('event_position', current_date - 32) as name",
+      );
+      expect(rows[0]?.name).toBeNull();
+      await superuser.query('rollback');
+    }
+  });
+
+  test('finds fences that wait by their index', async () => {
+    await superuser.query('begin');
+    await drop('write_batch');
+    expect(plans.flatMap(wholeReadsOf).filter((name) => name.startsWith('write_batch'))).toEqual([]);
+    await superuser.query('rollback');
+  });
+});
+
 const rowsOf = (plan: Plan): number => Number(Reflect.get(plan, 'Plan Rows'));
+
+/** Relations that are read without an index. */
+function wholeReadsOf(plan: Plan): readonly string[] {
+  const own = plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name'] ?? ''] : [];
+  return [...own, ...(plan.Plans ?? []).flatMap(wholeReadsOf)];
+}
 
 /** Partitions that are read whole, or sorted, though they have rows. */
 function scansOf(plan: Plan): readonly string[] {

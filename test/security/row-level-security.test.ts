@@ -47,6 +47,7 @@ const OUT_OF_REACH = [
   "insert into event_head (program_id, position) values ('ffffffff-ffff-ffff-ffff-ffffffffffff', 1)",
   "select make_event_partition('event', '2030-01-01')",
   "select drop_event_partition('event', '2030-01-01')",
+  "select find_droppable_event_partition('event', '2030-01-01')",
   "select delete_unpartitioned_events('event', '2030-01-01')",
   "insert into error_drop (drop_id, reason, count, since, until) values (gen_random_uuid(), 'queue_full', 1, now(), now())",
   "update switch set disabled = true, reason = 'mischief'",
@@ -274,7 +275,7 @@ describe('completeness', () => {
       `select proname, array_to_string(proconfig, ';') as settings from pg_proc
         where pronamespace = 'public'::regnamespace and prosecdef`,
     );
-    expect(rows.length).toBe(8);
+    expect(rows.length).toBe(9);
     for (const { proname, settings } of rows) expect(settings, proname).toMatch(/search_path=public, pg_temp(;|$)/);
   });
 });

@@ -5,7 +5,7 @@ import { forgetErrorReports } from '../../store/error-report.ts';
 import { forgetBodies, forgetRefusedKeys, KEPT_DAYS } from '../../store/idempotency.ts';
 import { forgetCounters } from '../../store/ledger/limits.ts';
 import { forgetSessions } from '../../store/session.ts';
-import { type RunningJob, startRounds } from './rounds.ts';
+import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
 /** Often enough that the rows of a day are deleted in small batches. */
 const INTERVAL_MILLISECONDS = 60 * 60 * 1000;
@@ -22,7 +22,7 @@ const PAUSE_FACTOR = 4;
 /** Deletes expired rows while the service runs: see {@link deleteExpired}. `stop` waits for the statement in progress. */
 export function startDeletingExpired(
   database: Database,
-  onFailure: (error: unknown) => void,
+  onFailure: OnFailure,
   {
     refusedKeyRetentionDays = KEPT_DAYS,
     firstDelayMilliseconds = FIRST_DELAY_MILLISECONDS,
@@ -51,9 +51,11 @@ export async function deleteExpired(
 ): Promise<number> {
   let total = 0;
   const forgetKeys = (count: number): Statement => forgetRefusedKeys(count, refusedKeyRetentionDays);
-  for (const statement of [forgetKeys, forgetBodies, forgetCounters, forgetErrorReports, forgetSessions]) {
+  const statements = [forgetKeys, forgetBodies, forgetCounters, forgetErrorReports, forgetSessions];
+  const steps = statements.map((statement) => async (): Promise<void> => {
     total += await deleteInBatches(database, statement, signal);
-  }
+  });
+  await takeAllSteps(steps, signal);
   return total;
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../store/connection/database.ts';
 import { eraseInBatches } from '../../subjects/cards/erase-in-batches.ts';
-import { type RunningJob, startRounds } from './rounds.ts';
+import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
 /** Maximum delay before an erasure begins, whichever process received the request. */
 const INTERVAL_MILLISECONDS = 1_000;
@@ -13,7 +13,7 @@ const PAUSE_FACTOR = 1;
  * Erases what is stored about the holders of cards while the service runs. `onFailure` is called for the first of several
  * failed rounds in a row. `stop` waits for the batch in progress; another process continues after it.
  */
-export function startErasingCardHolders(database: Database, onFailure: (error: unknown) => void): RunningJob {
+export function startErasingCardHolders(database: Database, onFailure: OnFailure): RunningJob {
   return startRounds({
     firstPauseMilliseconds: INTERVAL_MILLISECONDS,
     retryMilliseconds: INTERVAL_MILLISECONDS,

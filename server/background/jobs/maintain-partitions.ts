@@ -3,7 +3,7 @@ import { dropOldEvents } from '../../store/events/retention.ts';
 import { dropOldErrors, preparePartitions } from '../../store/partition.ts';
 import { dropOldAttempts } from '../../store/webhooks/attempt.ts';
 import { deleteOldDeliveries } from '../../store/webhooks/delivery.ts';
-import { type RunningJob, startRounds } from './rounds.ts';
+import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
 /** Twice a day: partitions are created a week or more ahead, so a failed round has many retries. */
 const INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
@@ -11,38 +11,46 @@ const INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 /** The first round waits until the busy time of a start is over. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
-/**
- * Creates the partitions of the coming days and months while the service runs, and removes errors, events and attempts that
- * are older than configured. Several processes may do this at once.
- */
+/** For how many days what is kept. */
+export type Retention = {
+  readonly errorRetentionDays: number;
+  readonly errorCountRetentionDays: number;
+  readonly eventRetentionDays: number;
+  readonly attemptRetentionDays: number;
+};
+
+/** Calls {@link maintainPartitions} while the service runs. Several processes may do this at once. */
 export function startPartitionMaintenance(
   database: Database,
-  {
-    errorRetentionDays,
-    errorCountRetentionDays,
-    eventRetentionDays,
-    attemptRetentionDays,
-  }: {
-    readonly errorRetentionDays: number;
-    readonly errorCountRetentionDays: number;
-    readonly eventRetentionDays: number;
-    readonly attemptRetentionDays: number;
-  },
-  onFailure: (error: unknown) => void,
+  retention: Retention,
+  onFailure: OnFailure,
 ): Pick<RunningJob, 'stop'> {
   const job = startRounds({
     firstPauseMilliseconds: FIRST_DELAY_MILLISECONDS,
     retryMilliseconds: INTERVAL_MILLISECONDS,
     onFailure,
     run: async () => {
-      await preparePartitions(database);
-      await dropOldErrors(database, errorRetentionDays, errorCountRetentionDays);
-      await dropOldEvents(database, eventRetentionDays);
-      await dropOldAttempts(database, attemptRetentionDays);
-      await deleteOldDeliveries(database, eventRetentionDays);
+      await maintainPartitions(database, retention);
       return INTERVAL_MILLISECONDS;
     },
   });
   // A stop does not wait for the round in progress, which has no time limit: the next round does what is left.
   return { stop: async () => void job.stop() };
+}
+
+/**
+ * Creates the partitions of the coming days and months, and removes errors, events and attempts that are older than
+ * configured.
+ */
+export function maintainPartitions(
+  database: Database,
+  { errorRetentionDays, errorCountRetentionDays, eventRetentionDays, attemptRetentionDays }: Retention,
+): Promise<void> {
+  return takeAllSteps([
+    () => preparePartitions(database),
+    () => dropOldErrors(database, errorRetentionDays, errorCountRetentionDays),
+    () => dropOldEvents(database, eventRetentionDays),
+    () => dropOldAttempts(database, attemptRetentionDays),
+    () => deleteOldDeliveries(database, eventRetentionDays),
+  ]);
 }

@@ -7,7 +7,7 @@ import {
   type ServerFigures,
   type WebhookFigures,
 } from '../../store/figures.ts';
-import { type RunningJob, startRounds } from './rounds.ts';
+import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
 /** Maximum age of the figures on the metrics page, while the database responds. */
 const INTERVAL_MILLISECONDS = 15_000;
@@ -23,8 +23,7 @@ export type FigureReports = {
   readonly onFigures: <Part extends keyof Figures>(part: Part, figures: Figures[Part]) => void;
   /** Reads figures that are not in the database, such as the free space on the disk. */
   readonly readOthers: () => Promise<void>;
-  /** Called for the first of several failures in a row. */
-  readonly onFailure: (error: unknown) => void;
+  readonly onFailure: OnFailure;
 };
 
 /**
@@ -47,16 +46,7 @@ export function startReadingFigures(
     retryMilliseconds: intervalMilliseconds,
     onFailure,
     run: async (signal) => {
-      let failure: { readonly error: unknown } | undefined;
-      for (const attempt of attempts) {
-        if (signal.aborted) break;
-        try {
-          await attempt();
-        } catch (error) {
-          failure ??= { error };
-        }
-      }
-      if (failure !== undefined) throw failure.error;
+      await takeAllSteps(attempts, signal);
       return intervalMilliseconds;
     },
   });

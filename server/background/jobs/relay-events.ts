@@ -2,6 +2,7 @@ import type { Database } from '../../store/connection/database.ts';
 import type { Databases } from '../../store/connection/databases.ts';
 import { QUERY_CANCELED, StoreFailure } from '../../store/connection/failure.ts';
 import { HOLD_RELAY, MAX_RELAYED, relayEvents, toRelayed } from '../../store/events/relay.ts';
+import type { OnFailure } from './rounds.ts';
 
 /**
  * The pause after every round limits a busy service to twenty rounds, and commits, a second. With 25 ms instead, transfers
@@ -32,13 +33,13 @@ type Announce = (programIds: readonly string[]) => void;
 
 /**
  * Gives positions to committed events while the service runs: see server/subjects/events/README.md. All processes do this,
- * one at a time. A round begins when this process has committed, and at intervals for commits of others. `onFailure` is
- * called for the first of several failed rounds in a row; `stop` waits for the round in progress.
+ * one at a time. A round begins when this process has committed, and at intervals for commits of others. `stop` waits
+ * for the round in progress.
  */
 export function startRelayingEvents(
   { background, onCommit }: Pick<Databases, 'background' | 'onCommit'>,
   announce: Announce,
-  onFailure: (error: unknown) => void,
+  onFailure: OnFailure,
 ): { readonly stop: () => Promise<void> } {
   const relay = new Relay(background, announce, onFailure);
   let stopped = false;
@@ -85,7 +86,7 @@ type Outcome = 'none' | 'some' | 'more' | 'failed';
 class Relay {
   readonly #database: Database;
   readonly #announce: Announce;
-  readonly #onFailure: (error: unknown) => void;
+  readonly #onFailure: OnFailure;
   #isFailing = false;
   #succeededAt = performance.now();
   /** How many transactions a round takes: fewer after one that timed out. */
@@ -93,7 +94,7 @@ class Relay {
   /** When the last search without a limit began; minus infinity at first and while there is a backlog, to search everything. */
   #searchedAllAt = Number.NEGATIVE_INFINITY;
 
-  constructor(database: Database, announce: Announce, onFailure: (error: unknown) => void) {
+  constructor(database: Database, announce: Announce, onFailure: OnFailure) {
     this.#database = database;
     this.#announce = announce;
     this.#onFailure = onFailure;
@@ -112,7 +113,7 @@ class Relay {
       if (error instanceof StoreFailure && error.sqlState === QUERY_CANCELED) this.#count = Math.ceil(this.#count / 4);
       const isLocked = error instanceof StoreFailure && error.lockTimeout;
       if (isLocked && performance.now() - this.#succeededAt < MAX_WAIT_MILLISECONDS) return 'some';
-      if (!this.#isFailing) this.#onFailure(error);
+      this.#onFailure(error, this.#isFailing);
       this.#isFailing = true;
       return 'failed';
     }

@@ -1,9 +1,11 @@
+/** Called for each failed round; `isRepeated` for all but the first of several in a row. */
+export type OnFailure = (error: unknown, isRepeated?: boolean) => void;
+
 /** Work that is repeated. */
 export type Rounds = {
   /** One round. Resolves to the pause before the next one, in milliseconds. It must end soon after the signal aborts. */
   readonly run: (signal: AbortSignal) => Promise<number>;
-  /** Called for the first of several failed rounds in a row. */
-  readonly onFailure: (error: unknown) => void;
+  readonly onFailure: OnFailure;
   /** The pause before the first round. */
   readonly firstPauseMilliseconds: number;
   /** The pause after a failed round, or a function that computes it from the duration of the round. */
@@ -16,6 +18,23 @@ export type RunningJob = {
   /** Begins the next round at once, or right after the one in progress. */
   readonly wake: () => void;
 };
+
+/**
+ * Takes every step of a round, also after one has failed, so that a failure does not stop what has nothing to do with it;
+ * none after the signal aborts. Then throws the first error.
+ */
+export async function takeAllSteps(steps: readonly (() => Promise<unknown>)[], signal?: AbortSignal): Promise<void> {
+  let failure: { readonly error: unknown } | undefined;
+  for (const step of steps) {
+    if (signal?.aborted === true) break;
+    try {
+      await step();
+    } catch (error) {
+      failure ??= { error };
+    }
+  }
+  if (failure !== undefined) throw failure.error;
+}
 
 /** Runs rounds, one after the other, until it is stopped. It does not keep the process running. */
 export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilliseconds }: Rounds): RunningJob {
@@ -45,7 +64,7 @@ export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilli
       return pauseMilliseconds;
     } catch (error) {
       // A round that is aborted by `stop` has not failed.
-      if (!isFailing && !end.signal.aborted) onFailure(error);
+      if (!end.signal.aborted) onFailure(error, isFailing);
       isFailing = true;
       return typeof retryMilliseconds === 'number'
         ? retryMilliseconds

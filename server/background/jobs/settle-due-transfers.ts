@@ -1,5 +1,5 @@
 import { settleDue } from '../../subjects/transfers/settle-due.ts';
-import { type RunningJob, startRounds } from './rounds.ts';
+import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
 /** Maximum delay after a hold expires or a scheduled transfer is due. */
 const INTERVAL_MILLISECONDS = 1_000;
@@ -13,7 +13,7 @@ const RETRY_MILLISECONDS = 5_000;
  */
 export function startSettlingDueTransfers(
   service: Parameters<typeof settleDue>[0],
-  onFailure: (error: unknown) => void,
+  onFailure: OnFailure,
 ): RunningJob {
   return startRounds({
     firstPauseMilliseconds: INTERVAL_MILLISECONDS,

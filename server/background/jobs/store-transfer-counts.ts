@@ -1,6 +1,6 @@
 import type { Database } from '../../store/connection/database.ts';
 import type { OverviewMaker } from '../../subjects/overview/overview.ts';
-import { type RunningJob, startRounds } from './rounds.ts';
+import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
 /** A killed process loses the counts of this time at most; one statement stores all of them. */
 const INTERVAL_MILLISECONDS = 10_000;
@@ -12,7 +12,7 @@ type Counted = Pick<OverviewMaker, 'store' | 'leave'>;
 export function startStoringTransferCounts(
   database: Database,
   counted: Counted,
-  onFailure: (error: unknown) => void,
+  onFailure: OnFailure,
 ): Pick<RunningJob, 'stop'> {
   const job = startRounds({
     firstPauseMilliseconds: INTERVAL_MILLISECONDS,
@@ -35,7 +35,7 @@ export function startStoringTransferCounts(
 export function startCounting(
   database: Database,
   overview: Pick<OverviewMaker, 'start' | 'stop'> & Counted,
-  onFailure: (error: unknown) => void,
+  onFailure: OnFailure,
 ): Pick<RunningJob, 'stop'> {
   overview.start();
   const storing = startStoringTransferCounts(database, overview, onFailure);

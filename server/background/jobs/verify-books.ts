@@ -6,7 +6,7 @@ import {
   toLastVerification,
   verifyAndStore,
 } from '../../store/ledger/books-verification.ts';
-import { type RunningJob, startRounds } from './rounds.ts';
+import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
 /** How often this process checks whether a verification is due. The first check waits until the busy time of a start is over. */
 const CHECK_MILLISECONDS = 60_000;
@@ -33,8 +33,7 @@ export type VerificationReports = {
   readonly onVerified?: (verification: BooksVerification) => void;
   /** Called if the books do not balance. */
   readonly onMismatch: (verification: BooksVerification) => void;
-  /** Called for the first of several failures in a row. */
-  readonly onFailure: (error: unknown) => void;
+  readonly onFailure: OnFailure;
 };
 
 /**

@@ -1,6 +1,10 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { lockCopies } from '../../postgres/backup/base-copy.ts';
 import type { BackupSurvey } from '../../postgres/backup/restore-plan.ts';
-import { describeReach } from './back-up.ts';
+import { deleteOlder, describeReach } from './back-up.ts';
 
 const ENDED_AT = '2030-01-31T12:00:10.000Z';
 const manifest = {
@@ -46,4 +50,24 @@ test('the range of times begins with the end of the copy and never ends before i
   expect(reachOf(2, null)).toEqual([`Any time from ${ENDED_AT} on can be restored.`]);
   // The WAL of the copy itself is not archived yet.
   expect(reachOf(1, before)).toEqual(['Nothing can be restored yet.']);
+});
+
+test('a complete copy is no failure because another process takes one when older ones are to be deleted', async () => {
+  const path = await mkdtemp(join(tmpdir(), 'transfer-service-back-up-'));
+  const directory = { wal: join(path, 'wal'), base: join(path, 'base') };
+  await mkdir(directory.wal);
+  await mkdir(directory.base);
+  const lock = await lockCopies(path);
+  try {
+    expect(await deleteOlder(directory, path, 14)).toEqual([
+      expect.stringMatching(
+        /^Older copies were not deleted, because another process takes a copy or deletes old ones now/,
+      ),
+    ]);
+    lock.release();
+    expect(await deleteOlder(directory, path, 14)).toEqual([]);
+  } finally {
+    lock.release();
+    await rm(path, { recursive: true });
+  }
 });

@@ -4,7 +4,7 @@ import type { CommandConfiguration } from '../../foundation/configuration/config
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { listArchive } from '../../postgres/backup/archive.ts';
 import { findBackupDirectory } from '../../postgres/backup/backup-directory.ts';
-import { inMegabytes, lockCopies, takeCopy } from '../../postgres/backup/base-copy.ts';
+import { CopyInProgress, inMegabytes, lockCopies, takeCopy } from '../../postgres/backup/base-copy.ts';
 import { findIncompleteFile, findUnfinished, segmentsOf } from '../../postgres/backup/manifest.ts';
 import { type BackupSurvey, surveyBackups } from '../../postgres/backup/restore-plan.ts';
 import { removeSurplus } from '../../postgres/backup/retention.ts';
@@ -31,12 +31,30 @@ export async function backUp(configuration: CommandConfiguration): Promise<void>
     const { name, manifest } = await takeCopy(source, { fast: true, onProgress });
     say(`The copy ${name} is complete: ${inMegabytes(manifest.bytes)} MB in ${join(base, name)}.`);
     say(`Any time from ${manifest.endedAt} on can be restored from it.`);
-    const lock = await lockCopies(dataDirectory);
-    const removed = await removeSurplus({ wal, base }, backupRetentionDays, new Date()).finally(() => lock.release());
-    if (removed > 0) say(`Deleted ${removed} older: they are not needed for the last ${backupRetentionDays} days.`);
+    for (const line of await deleteOlder({ wal, base }, dataDirectory, backupRetentionDays)) say(line);
   } finally {
     await access.close();
   }
+}
+
+/** Deletes the copies that are no longer needed, unless another process is taking one. Returns what there is to say. */
+export async function deleteOlder(
+  directory: Parameters<typeof removeSurplus>[0],
+  dataDirectory: string,
+  retentionDays: number,
+): Promise<readonly string[]> {
+  let lock: Awaited<ReturnType<typeof lockCopies>>;
+  try {
+    lock = await lockCopies(dataDirectory);
+  } catch (error) {
+    if (!(error instanceof CopyInProgress)) throw error;
+    // The new copy is complete, and the next one that is taken, or the service, deletes what is too old.
+    return [
+      'Older copies were not deleted, because another process takes a copy or deletes old ones now: the next one deletes them.',
+    ];
+  }
+  const removed = await removeSurplus(directory, retentionDays, new Date()).finally(() => lock.release());
+  return removed === 0 ? [] : [`Deleted ${removed} older: they are not needed for the last ${retentionDays} days.`];
 }
 
 function requireBackupDirectory({ backupDirectory }: CommandConfiguration): string {

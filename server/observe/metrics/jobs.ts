@@ -19,11 +19,14 @@ export const JOBS = [
 /** One of {@link JOBS}. */
 export type Job = (typeof JOBS)[number];
 
-/** Counts failures of jobs: the first of several in a row, like the log. */
+/**
+ * Counts every failed round of a job, so that one that fails for ever keeps counting; of the delivery of webhooks, which
+ * tries again each second and has alerts of its own, only the first of several failures in a row.
+ */
 export function countJobFailures(metrics: Metrics): (job: Job) => void {
   const failures = metrics.counter({
     name: 'job_failures_total',
-    help: 'Failures of background jobs; of several in a row the first is counted.',
+    help: 'Failed rounds of background jobs; of several in a row of the task webhooks only the first.',
     labels: ['task'],
   });
   const byJob = Object.fromEntries(JOBS.map((job) => [job, failures(job)])) as Record<Job, ReturnType<typeof failures>>;

@@ -1,6 +1,6 @@
 import { VERSION } from '../../../installation.mjs';
 import type { Deliveries } from '../../background/delivery/worker-messages.ts';
-import { startReadingFigures } from '../../background/jobs/read-figures.ts';
+import { type FigureReports, startReadingFigures } from '../../background/jobs/read-figures.ts';
 import type { ResponseCounter } from '../../calls/responses/response-counter.ts';
 import type { CommitObserver } from '../../commit/commit-observer.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
@@ -27,8 +27,8 @@ export type ObservedParts = {
   /** The job that makes backups; undefined without BACKUP_DIR. */
   readonly backups: { readonly status: BackupFigures } | undefined;
   readonly readiness: Pick<ReadinessCheck, 'latest'>;
-  /** Called for the first of several failures in a row to read figures. */
-  readonly onFailure: (error: unknown) => void;
+  /** Called for each failure to read figures. */
+  readonly onFailure: FigureReports['onFailure'];
 };
 
 /** The metrics of a process: the counters for the observed parts, and the page. */

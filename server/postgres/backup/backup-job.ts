@@ -10,7 +10,7 @@ import { CopyInProgress, lockCopies } from './base-copy.ts';
 import type { CopyOutcome, CopyTask } from './copy-worker.ts';
 import { listCopies } from './manifest.ts';
 import { type ArchiveState, readArchiveState, writeArchiveState } from './ownership.ts';
-import { isCopyDue, removeSurplus } from './retention.ts';
+import { findLastCopy, isCopyDue, removeSurplus } from './retention.ts';
 import { parsePosition, parseSegment, segmentAt, segmentName } from './wal-files.ts';
 
 /** What the job knows about the backups, for metrics and the status. */
@@ -69,10 +69,14 @@ export class BackupJob {
   #worker: Worker | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #copying: Promise<unknown> = Promise.resolve();
+  /** By the monotonic clock, like all times that something waits for: the time of day may be set back. */
   #nextCare = 0;
   #nextRetention = 0;
-  /** What was last handed to the archiver, until it is in the archive. */
-  #handedOver: { readonly time: Date; readonly segment: string } | undefined;
+  /**
+   * What was last handed to the archiver, until it is in the archive, and when: by the clock of the database, and by the
+   * monotonic one.
+   */
+  #handedOver: { readonly time: Date; readonly at: number; readonly segment: string } | undefined;
   /** Number of the first file whose hole has not been punched. */
   #shrunk: number | undefined;
   #failing: string | undefined;
@@ -127,9 +131,9 @@ export class BackupJob {
     await this.#awaitArchiver();
     await this.#noteArchived();
     if (this.#handedOver !== undefined) await removeAbandoned(this.#parts.directory.wal);
-    if (Date.now() >= this.#nextCare && !this.#status.isCopying) {
+    if (performance.now() >= this.#nextCare && !this.#status.isCopying) {
       await this.#care();
-      this.#nextCare = Date.now() + CARE_MILLISECONDS;
+      this.#nextCare = performance.now() + CARE_MILLISECONDS;
     }
     this.#requireArchived();
   }
@@ -139,14 +143,14 @@ export class BackupJob {
     await removeAbandoned(directory.wal);
     const names = await listArchive(directory.wal);
     const copies = await listCopies(directory.base);
-    const last = copies.findLast(({ manifest }) => manifest !== undefined);
+    const last = findLastCopy(copies, new Date());
     const lastCopyAt = last?.manifest === undefined ? undefined : new Date(last.manifest.endedAt);
     this.#status = { ...this.#status, lastCopyAt };
     if (isCopyDue(last, names, this.#state.timeline, new Date())) {
       if (await this.#hasCopyElsewhere()) return;
       // The first copy comes soon, because until then there is no backup.
       this.#copying = this.#copy(last === undefined);
-    } else if (Date.now() >= this.#nextRetention) {
+    } else if (performance.now() >= this.#nextRetention) {
       if (await this.#hasCopyElsewhere()) return;
       const lock = await lockCopies(dataDirectory);
       try {
@@ -154,7 +158,7 @@ export class BackupJob {
       } finally {
         lock.release();
       }
-      this.#nextRetention = Date.now() + DAY_MILLISECONDS;
+      this.#nextRetention = performance.now() + DAY_MILLISECONDS;
     }
   }
 
@@ -182,7 +186,7 @@ export class BackupJob {
       if (row === undefined || now === undefined) return;
       // The position after the last byte; if nothing was written, the start of the next file.
       const number = segmentAt(parsePosition(row.position) - 1n);
-      this.#handedOver = { time: now, segment: segmentName({ timeline: row.timeline, number }) };
+      this.#handedOver = { time: now, at: performance.now(), segment: segmentName({ timeline: row.timeline, number }) };
     } finally {
       await client.end().catch(() => undefined);
     }
@@ -198,13 +202,13 @@ export class BackupJob {
       await sleep(LOOK_MILLISECONDS, undefined, { ref: false, signal: this.#end.signal });
     }
     // Its file was deleted with those that no copy needs.
-    if (Date.now() - handedOver.time.getTime() > STALE_MILLISECONDS) this.#handedOver = undefined;
+    if (performance.now() - handedOver.at > STALE_MILLISECONDS) this.#handedOver = undefined;
   }
 
   /** Throws if the archiver has not stored a file within the time after which it tries again. */
   #requireArchived(): void {
     const handedOver = this.#handedOver;
-    if (handedOver === undefined || Date.now() - handedOver.time.getTime() < LATE_MILLISECONDS) return;
+    if (handedOver === undefined || performance.now() - handedOver.at < LATE_MILLISECONDS) return;
     throw new Error(
       `PostgreSQL has not archived the WAL file ${handedOver.segment} in ${this.#parts.directory.wal} since ` +
         `${handedOver.time.toISOString()}; its log says why. Is the disk of the backups full, or its directory gone?`,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Copy, Manifest } from './manifest.ts';
-import { isCopyDue } from './retention.ts';
+import { findLastCopy, isCopyDue } from './retention.ts';
 import { segmentName } from './wal-files.ts';
 
 const ENDED = Date.parse('2030-03-01T00:00:00Z');
@@ -33,4 +33,18 @@ test('a copy is due where the WAL of the last one is missing or has a gap after 
   expect(isDue(0, walOf(3, 5))).toBe(true);
   expect(isDue(0, walOf(4, 5))).toBe(true);
   expect(isDue(0, walOf())).toBe(true);
+});
+
+test('a copy from before the clock was set back does not put off the next one', () => {
+  const earlier: Copy = {
+    ...last,
+    name: '20300201T000000Z',
+    manifest: { ...manifest, endedAt: '2030-02-01T00:00:00Z' },
+  };
+  const damaged: Copy = { ...last, name: '20300302T000000Z', manifest: undefined, problem: 'its manifest is damaged' };
+  const copies = [earlier, last, damaged];
+  const found = (after: number) => findLastCopy(copies, new Date(ENDED + after));
+  expect([found(WEEK), found(0), found(-3_600_000)]).toEqual([last, last, last]);
+  expect(found(-2 * 86_400_000)).toBe(earlier);
+  expect(findLastCopy([last], new Date(ENDED - WEEK))).toBeUndefined();
 });

@@ -26,6 +26,8 @@ export type Candidate = { readonly copy: Copy; readonly manifest: Manifest; read
 export type RestorePlan = {
   /** Newest first: if one turns out to be damaged, the next is used. */
   readonly candidates: readonly Candidate[];
+  /** For a restore to the latest: the newest copy from which only the time before a gap in the WAL can be restored. */
+  readonly beforeGap: Candidate | undefined;
   readonly timeline: number;
   readonly state: ArchiveState | undefined;
 };
@@ -53,7 +55,16 @@ export async function surveyBackups(
     if (manifest === undefined || !isOnTheWay(manifest, timeline, branches)) return [];
     return [{ copy, manifest, chain: followChain(names, segmentsOf(manifest).first, timeline, branches) }];
   });
-  return { copies, timeline, state, candidates };
+  return { copies, timeline, state, candidates: markBroken(candidates) };
+}
+
+/** A copy proves that there was WAL up to its own end, also when none of that is left. */
+function markBroken(candidates: readonly Candidate[]): readonly Candidate[] {
+  const end = Math.max(-1, ...candidates.map(({ manifest }) => segmentsOf(manifest).last));
+  return candidates.map((candidate) => {
+    const { chain } = candidate;
+    return { ...candidate, chain: { ...chain, isBroken: chain.isBroken || (chain.last?.number ?? -1) < end } };
+  });
 }
 
 function newestTimeline(copies: readonly Copy[], names: ReadonlySet<string>): number {
@@ -90,7 +101,10 @@ export function planRestore({ copies, timeline, state, candidates }: BackupSurve
   if (time === undefined) {
     const newest = usable.at(-1) ?? oldest;
     if (newest.chain.isBroken) throw describeGap(newest, state);
-    return { candidates: usable.toReversed(), timeline, state };
+    // A restore from a copy before a gap ends at the gap, and would miss everything after it.
+    const whole = usable.filter(({ chain }) => !chain.isBroken);
+    const beforeGap = usable.findLast(({ chain }) => chain.isBroken);
+    return { candidates: whole.toReversed(), beforeGap, timeline, state };
   }
   if (time.getTime() > Date.now()) {
     throw new StartupProblem('restore-refused', `--to ${time.toISOString()} is in the future. Use "--to latest".`);
@@ -102,7 +116,7 @@ export function planRestore({ copies, timeline, state, candidates }: BackupSurve
       `--to ${time.toISOString()} is before the first copy that can be restored: the earliest time is ${oldest.manifest.endedAt}.`,
     );
   }
-  return { candidates: before.toReversed(), timeline, state };
+  return { candidates: before.toReversed(), beforeGap: undefined, timeline, state };
 }
 
 function describeNothing(copies: readonly Copy[], candidates: readonly Candidate[], timeline: number): StartupProblem {

@@ -150,9 +150,9 @@ async function recoverFirstGood(
   options: RestoreOptions,
   setup: Setup,
 ): Promise<{ candidate: Candidate; recovery: Recovered }> {
-  const { plan, source, onProgress } = options;
+  const { plan, onProgress } = options;
   const damaged: string[] = [];
-  for (const candidate of plan.candidates) {
+  for (const [index, candidate] of plan.candidates.entries()) {
     await requireRoom(setup.dataDirectory, candidate.manifest.bytes);
     onProgress(
       `Copying the files of the copy ${candidate.copy.name}, ${inMegabytes(candidate.manifest.bytes)} MB, to ${setup.dataDirectory}.`,
@@ -160,12 +160,24 @@ async function recoverFirstGood(
     const bad = await copyBack(candidate, setup.dataDirectory, setup.user);
     if (bad === undefined) return { candidate, recovery: await recoverFrom(candidate, options, setup) };
     damaged.push(`${candidate.copy.name}: ${bad}`);
-    onProgress(`The copy ${candidate.copy.name} is damaged: ${bad}. Trying the copy before it.`);
+    const isLast = index === plan.candidates.length - 1;
+    onProgress(`The copy ${candidate.copy.name} is damaged: ${bad}.${isLast ? '' : ' Trying the copy before it.'}`);
     await rm(setup.dataDirectory, { recursive: true, force: true, maxRetries: 3 });
   }
-  throw new StartupProblem(
+  throw describeDamaged(options, damaged.join('; '));
+}
+
+function describeDamaged({ plan: { beforeGap }, source, time }: RestoreOptions, damaged: string): StartupProblem {
+  const wanted = time === undefined ? 'from which everything can be restored' : 'from before that time';
+  const older =
+    beforeGap === undefined
+      ? ''
+      : ` The copy ${beforeGap.copy.name} may be whole, but the WAL file ${segmentName(beforeGap.chain.missing)} after it is missing: ` +
+        'a restore from it loses everything that was committed from that file on until now. If that is what you want, ' +
+        `give "--to" a time from ${beforeGap.manifest.endedAt} until shortly before that file was written.`;
+  return new StartupProblem(
     'restore-incomplete',
-    `No copy in ${source.base} from before that time is as it was stored (${damaged.join('; ')}). Get the damaged files from another copy of the backup.`,
+    `No copy in ${source.base} ${wanted} is as it was stored (${damaged}). Get the damaged files from another copy of the backup.${older}`,
   );
 }
 

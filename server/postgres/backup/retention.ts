@@ -64,6 +64,16 @@ export async function removeSurplus(
   return surplus.copies.length;
 }
 
+/**
+ * The last usable copy. One that ended more than a day in the future is from before the clock was set back, and must not
+ * put off the next one until the clock is there again. Less counts as just now.
+ */
+export function findLastCopy(copies: readonly Copy[], now: Date): Copy | undefined {
+  return copies.findLast(
+    ({ manifest }) => manifest !== undefined && Date.parse(manifest.endedAt) - now.getTime() <= DAY_MILLISECONDS,
+  );
+}
+
 /** How often a copy is taken, in days. A restore replays up to this much WAL. */
 export const COPY_DAYS = 7;
 

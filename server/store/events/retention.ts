@@ -5,7 +5,7 @@ import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import { HOLD_SWITCH } from '../locks.ts';
 
 // Invariant: No event without a position is dropped, and no reader continues past dropped events
-// Kept by: `drop_event_partition` in `0015_events.sql`, and this file
+// Kept by: `drop_event_partition` in `0037_drop_by_index.sql`, and this file
 // Tested by: `test/store/events/retention.test.ts`
 
 /**
@@ -14,15 +14,20 @@ import { HOLD_SWITCH } from '../locks.ts';
  */
 const FENCE_DAYS = 7;
 
-/** The next partition to drop, if it ended before a day. */
-const FIND_OLD = `select from pg_inherits join pg_class on pg_class.oid = inhrelid
-  where inhparent = $1::regclass and end_of_partition(relname) <= $2::date::timestamp at time zone 'UTC' limit 1`;
+/** The next partition to drop. It is searched before transfers are locked out, because that can take long. */
+const FIND_OLD = 'select find_droppable_event_partition($1, $2) as name';
 
 /**
  * How long a drop waits for other users of the table. Transfers queue behind it, so this is short; theirs take a few
  * milliseconds.
  */
 const LOCK_MILLISECONDS = 100;
+
+/**
+ * How long a statement of a drop may take under the locks, including its wait for them. It looks at some pages of an
+ * index, which the search before it has read. If it takes longer, the round fails rather than stop transfers.
+ */
+const STATEMENT_MILLISECONDS = 1_000;
 
 /** How often a drop is tried, with pauses in which others continue. */
 const MAX_ATTEMPTS = 5;
@@ -61,9 +66,10 @@ export async function dropOldEvents(database: Database, days: number): Promise<r
 async function dropPartitions(client: pg.ClientBase, values: readonly unknown[]): Promise<readonly string[]> {
   const dropped: string[] = [];
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; ) {
-    if ((await client.query(FIND_OLD, [...values])).rowCount === 0) break;
+    const { rows: found } = await client.query<{ name: string | null }>(FIND_OLD, [...values]);
+    if ((found[0]?.name ?? null) === null) break;
     try {
-      await client.query(`begin; set local lock_timeout = ${LOCK_MILLISECONDS}`);
+      await client.query(`begin; set local lock_timeout = ${LOCK_MILLISECONDS}; set local statement_timeout = ${STATEMENT_MILLISECONDS}`);
       await client.query(HOLD_SWITCH.text);
       const { rows } = await client.query<{ name: string | null }>('select drop_event_partition($1, $2) as name', [
         ...values,

@@ -35,11 +35,14 @@ const PREPARE = `select set_config('client_connection_check_interval', '1000', f
 /** How long results are kept. */
 const RETENTION_DAYS = 400;
 
+/** SQL: the last verification. One from the future is from before the clock was set back, and says nothing about now. */
+export const LAST_VERIFICATION =
+  'from books_verification where finished_at <= clock_timestamp() order by finished_at desc limit 1';
+
 /** Reads the last verification; no row if there was none. */
 export const READ_LAST_VERIFICATION: Statement = {
   name: 'read_last_books_verification',
-  text: `select ${VERIFICATION.names}, unbalanced_currencies, clock_timestamp() as now
-    from books_verification order by finished_at desc limit 1`,
+  text: `select ${VERIFICATION.names}, unbalanced_currencies, clock_timestamp() as now ${LAST_VERIFICATION}`,
   values: [],
 };
 
@@ -69,7 +72,8 @@ const INSERT_VERIFICATION = statement(
     days: INTEGER,
   },
   `with old as (
-      delete from books_verification where finished_at < clock_timestamp() - make_interval(days => :days)
+      delete from books_verification
+      where finished_at not between clock_timestamp() - make_interval(days => :days) and clock_timestamp()
     )
     insert into books_verification (finished_at, started_at, balanced, accounts, differing_accounts, differing_holds,
       unbalanced_currencies)

@@ -28,18 +28,22 @@ const LISTED = columns({ ...PROCESS.columns, seenAt: DATE, secondsAgo: NUMBER })
 /** A process as it stores itself. */
 export type StoredProcess = RowOf<typeof PROCESS.columns>;
 
-/** A process as others see it. */
+/** A process as others see it; `secondsAgo` is negative where the clock was set back since. */
 export type ListedProcess = RowOf<typeof LISTED.columns>;
 
 /** A process that was not seen for so long is of no interest any more. */
 const KEPT_SECONDS = 3_600;
+
+/** SQL: whether a process is of interest. What was seen in the future was seen before the clock was set back. */
+const IS_KEPT = `seen_at between clock_timestamp() - make_interval(secs => ${KEPT_SECONDS})
+      and clock_timestamp() + make_interval(secs => ${KEPT_SECONDS})`;
 
 const STORE_PROCESS = statement(
   'store_service_process',
   PROCESS.columns,
   `with gone as (
       delete from service_process
-      where seen_at < clock_timestamp() - make_interval(secs => ${KEPT_SECONDS}) and process_id <> :processId
+      where not (${IS_KEPT}) and process_id <> :processId
     )
     insert into service_process (${PROCESS.names}, seen_at)
       values (:processId, :host, :pid, :version, :startedAt, :minute, clock_timestamp())
@@ -66,8 +70,8 @@ const LIST_PROCESSES = statement(
   'list_service_processes',
   { most: NUMBER },
   `select ${PROCESS.names}, seen_at,
-      greatest(floor(extract(epoch from clock_timestamp() - seen_at)), 0)::bigint as seconds_ago
-    from service_process where seen_at >= clock_timestamp() - make_interval(secs => ${KEPT_SECONDS})
+      floor(extract(epoch from clock_timestamp() - seen_at))::bigint as seconds_ago
+    from service_process where ${IS_KEPT}
     order by started_at, process_id limit :most`,
 );
 

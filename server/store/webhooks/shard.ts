@@ -25,7 +25,8 @@ export const noteWorker = statement(
   'note_webhook_worker',
   { owner: UUID },
   `with ended as (
-      delete from webhook_worker where seen_at < clock_timestamp() - interval '1 hour'
+      delete from webhook_worker
+      where seen_at not between clock_timestamp() - interval '1 hour' and clock_timestamp() + interval '1 hour'
     )
     insert into webhook_worker (owner, seen_at) values (:owner, clock_timestamp())
     on conflict (owner) do update set seen_at = excluded.seen_at`,
@@ -42,6 +43,13 @@ export const renewShards = statement(
     where owner = :owner and shard = any (array(${OWN_SHARDS})) returning ${SHARD.names}`,
 );
 
+/**
+ * SQL: whether a lease has ended. No lease lasts longer than its length, so one that lies further ahead is from before the
+ * database's clock was set back; twice the length, so that a clock that is corrected by a moment ends no lease in use.
+ */
+const HAS_ENDED = `(owner is null
+      or expires_at not between clock_timestamp() and clock_timestamp() + 2 * make_interval(secs => :seconds))`;
+
 /** Takes up to `count` shards that nobody holds. */
 export const claimShards = statement(
   'claim_webhook_shards',
@@ -49,9 +57,9 @@ export const claimShards = statement(
   `update webhook_shard set owner = :owner, epoch = epoch + 1,
       expires_at = clock_timestamp() + make_interval(secs => :seconds)
     where shard = any (array(
-      select shard from webhook_shard where owner is null or expires_at < clock_timestamp()
+      select shard from webhook_shard where ${HAS_ENDED}
       order by shard limit :count for update skip locked
-    )) and (owner is null or expires_at < clock_timestamp())
+    )) and ${HAS_ENDED}
     returning ${SHARD.names}`,
 );
 
@@ -89,12 +97,16 @@ export const HELD = `webhook_shard on webhook_shard.shard = sent.shard and webho
 
 const WORKERS = columns({ now: TIME, workers: INTEGER });
 
-/** Reads the database's clock, and how many processes deliver. */
+/**
+ * Reads the database's clock, and how many processes deliver: not those that were last seen in the future, before the clock
+ * was set back, and have not been seen since.
+ */
 export const READ_WORKERS: Statement = {
   name: 'read_webhook_workers',
   text: `select clock_timestamp() as now,
     (select count(*)::integer from webhook_worker
-      where seen_at > clock_timestamp() - make_interval(secs => ${LEASE_SECONDS})) as workers`,
+      where seen_at between clock_timestamp() - make_interval(secs => ${LEASE_SECONDS})
+        and clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})) as workers`,
   values: [],
 };
 

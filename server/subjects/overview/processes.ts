@@ -55,7 +55,8 @@ export class Processes {
     const others = listed.filter((one) => one.processId !== processId);
     const own: ListedProcess = { ...this.#own, version: this.#version, minute, seenAt: new Date(), secondsAgo: 0 };
     const all = [...others, own].toSorted((left, right) => left.startedAt.getTime() - right.startedAt.getTime());
-    const isAlive = ({ secondsAgo }: ListedProcess): boolean => secondsAgo <= ALIVE_SECONDS;
+    // A running process is seen at the new time soon after the clock was set back; a dead one stays in the future.
+    const isAlive = ({ secondsAgo }: ListedProcess): boolean => Math.abs(secondsAgo) <= ALIVE_SECONDS;
     return {
       all: figuresOf(all.filter(isAlive).map((one) => one.minute)),
       processes: all.map((one) => ({

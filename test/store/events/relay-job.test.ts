@@ -24,12 +24,15 @@ function startRelay(connection = server.connection) {
   const databases = openDatabases(connection);
   const announced = new Set<string>();
   const failures: unknown[] = [];
+  const repeated: unknown[] = [];
   const announce = (programIds: readonly string[]): void => {
     for (const programId of programIds) announced.add(programId);
   };
-  const relay = startRelayingEvents(databases, announce, (error) => failures.push(error));
+  const relay = startRelayingEvents(databases, announce, (error, isRepeated) => {
+    (isRepeated === true ? repeated : failures).push(error);
+  });
   ends.push(() => databases.close(), relay.stop);
-  return { databases, announced, failures, stop: relay.stop };
+  return { databases, announced, failures, repeated, stop: relay.stop };
 }
 
 const countOf = async (programId: string) => (await readAll(background, { programId })).length;
@@ -76,6 +79,7 @@ test('the loop outlives a database that is away, and reports it once', async () 
   await proxy.listen(false);
   proxy.cutAll();
   await waitFor('a failure', async () => relay.failures.length > 0);
+  await waitFor('two more', async () => relay.repeated.length > 1);
   await commitEvents(background, [eventOf(after, 'a')]);
   await proxy.listen(true);
   await waitFor('the event after', async () => relay.announced.has(after));

@@ -6,9 +6,12 @@ import { moveReplays } from '../../../server/store/webhooks/replay.ts';
 import {
   claimShards,
   type HeldShard,
+  noteWorker,
+  READ_WORKERS,
   releaseShards,
   renewShards,
   toHeldShards,
+  toWorkers,
 } from '../../../server/store/webhooks/shard.ts';
 import { moveCursors, storeHealth } from '../../../server/store/webhooks/state.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
@@ -125,6 +128,27 @@ test('a lease that has expired is renewed unless another process has taken the s
   await expire();
   expect(await claim(second)).toHaveLength(16);
   expect(await background.inOnePacket([renew])).toEqual([[]]);
+});
+
+test('a lease from before the clock was set back has ended, and its process does not count', async () => {
+  const ahead = (time: string) =>
+    owner.query(`update webhook_shard set expires_at = clock_timestamp() + interval '${time}' where owner is not null`);
+  const held = await claim(first);
+  expect(held).toHaveLength(16);
+  // No longer than a clock that is corrected by a moment leaves it.
+  await ahead('110 minutes');
+  expect(await claim(second)).toEqual([]);
+  await ahead('3 hours');
+  expect((await claim(second)).map(({ shard }) => shard)).toEqual(held.map(({ shard }) => shard));
+  const workers = async () => toWorkers((await background.inOnePacket([READ_WORKERS]))[0] ?? []).workers;
+  await owner.query('delete from webhook_worker');
+  await owner.query(
+    `insert into webhook_worker (owner, seen_at) values ('${first}', clock_timestamp() + interval '9 hours')`,
+  );
+  expect(await workers()).toBe(0);
+  await background.inOnePacket([noteWorker({ owner: second })]);
+  expect(await workers()).toBe(1);
+  expect((await owner.query('select owner from webhook_worker')).rows).toEqual([{ owner: second }]);
 });
 
 test('two processes that take shards at once take each of them once', async () => {
