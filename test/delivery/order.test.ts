@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { WebhookRecord } from '../../sdk/client.ts';
+import type { NewWebhookRecord, WebhookRecord } from '../../sdk/client.ts';
 import { SEND_LIMITS } from '../../server/background/delivery/outbound/send-limits.ts';
 import { waitFor } from '../harness/process.ts';
 import {
@@ -67,6 +67,25 @@ test('webhooks that never respond hold up no other, and get one request at a tim
   // The next one comes when one was waited for in vain, which takes longer than this test except on a busy machine.
   const timeouts = Math.floor((performance.now() - startedAt) / SEND_LIMITS.answerTimeoutMilliseconds);
   expect(hanging.received.length).toBeLessThanOrEqual(20 * (1 + timeouts));
+});
+
+test('webhooks that never respond hold up no test of another, however many tests wait for them', async () => {
+  const hanging = await receiverForTest();
+  hanging.respond = () => () => undefined;
+  const [bad, good] = [await newProgram(world()), await newProgram(world())];
+  // More than are read at once, and fewer of each webhook than keep it from being read.
+  const webhooks: NewWebhookRecord[] = [];
+  for (let count = 0; count < 5; count += 1) webhooks.push(await createWebhook(bad, hanging, { types: ['card.*'] }));
+  for (const { webhook_id } of webhooks) {
+    for (let count = 0; count < 19; count += 1) await bad.client.webhooks.test(webhook_id);
+  }
+  await waitFor('requests that hang', async () => hanging.open === 5);
+  await untilChangesCount(world());
+  const receiver = await receiverForTest();
+  const { webhook_id } = await createWebhook(good, receiver);
+  await good.client.webhooks.test(webhook_id);
+  // If it waited for half of the others, it would arrive after two minutes.
+  await waitFor('the test', async () => receiver.received.length === 1, 60_000);
 });
 
 test('what was deleted while a webhook was disabled is passed over', async () => {

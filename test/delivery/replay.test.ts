@@ -1,7 +1,17 @@
+import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { waitFor } from '../harness/process.ts';
-import { createWebhook, innerId, makeDue, newProgram, useWorld, webhookWhen } from './arrange.ts';
-import { receiverForTest } from './receiver.ts';
+import {
+  createWebhook,
+  innerId,
+  makeDue,
+  newProgram,
+  type Program,
+  untilChangesCount,
+  useWorld,
+  webhookWhen,
+} from './arrange.ts';
+import { type Receiver, receiverForTest } from './receiver.ts';
 
 const world = useWorld();
 const LONG_AGO = '2000-01-01T00:00:00.000Z';
@@ -64,25 +74,117 @@ test('a replay sends every event of a time again, beside new ones', async () => 
   expect(kinds.filter((kind) => kind === 'replay').length).toBe(replay?.sent);
 });
 
-test('a replay of what was given up delivers it, and leaves nothing that is dead', async () => {
-  const program = await newProgram(world());
-  const receiver = await receiverForTest();
+/** A webhook that was enabled while events were given up: those of every second position of 8. */
+async function webhookWithDeadEvents(program: Program, receiver: Receiver): Promise<string> {
   // After 429 there is no retry for a minute, so none is in flight when this test changes the rows.
   receiver.respond = ({ event }) => (event.position % 2 === 0 ? 429 : 204);
-  const { webhook_id } = await createWebhook(program, receiver);
+  const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
   const last = await program.transfer(8);
   await webhookWhen(program, webhook_id, ({ position }) => position === last);
   receiver.respond = ({ event }) => (event.position % 2 === 0 ? 400 : 204);
   await world().sql('update webhook_delivery set tries = 9 where webhook_id = $1', innerId(webhook_id));
   await makeDue(world(), webhook_id);
   await webhookWhen(program, webhook_id, ({ dead }) => dead === 4);
+  return webhook_id;
+}
+
+const ONLY_FAILED = { from: LONG_AGO, to: NEVER, only: 'failed' } as const;
+
+test('a replay of what was given up delivers it, and leaves nothing that is dead', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const webhookId = await webhookWithDeadEvents(program, receiver);
   const { length } = receiver.received;
   receiver.respond = () => 204;
-  await program.client.webhooks.replay(webhook_id, { from: LONG_AGO, to: NEVER, only: 'failed' });
-  await webhookWhen(program, webhook_id, ({ dead, replay }) => dead === 0 && replay?.state === 'completed');
+  await program.client.webhooks.replay(webhookId, ONLY_FAILED);
+  await webhookWhen(program, webhookId, ({ dead, replay }) => dead === 0 && replay?.state === 'completed');
   const again = receiver.positions.slice(length).toSorted((left, right) => left - right);
   expect(again.length).toBe(4);
   expect(again.every((position) => position % 2 === 0)).toBe(true);
+});
+
+/** Makes a webhook one at which a failure keeps everything else from being sent, until the next probe. */
+async function holdBack(program: Program, webhookId: string, how: 'strict' | 'paused'): Promise<void> {
+  if (how === 'strict') await program.client.webhooks.update(webhookId, { order: 'strict' });
+  else await makeDue(world(), webhookId, { status: "'paused'", failures: '10', failing_since: 'clock_timestamp()' });
+}
+
+test.each(['strict', 'paused'] as const)(
+  'a replay of what was given up, %s, sends what fails again until it is delivered',
+  async (how) => {
+    const program = await newProgram(world());
+    const receiver = await receiverForTest();
+    const webhookId = await webhookWithDeadEvents(program, receiver);
+    await holdBack(program, webhookId, how);
+    const { length } = receiver.received;
+    receiver.respond = () => 500;
+    await program.client.webhooks.replay(webhookId, ONLY_FAILED);
+    for (const count of [1, 2]) {
+      await waitFor('a failure', async () => receiver.received.length >= length + count);
+      await makeDue(world(), webhookId);
+    }
+    expect(new Set(receiver.positions.slice(length)).size).toBe(1);
+    receiver.respond = () => 204;
+    await makeDue(world(), webhookId);
+    const { replay } = await webhookWhen(program, webhookId, (webhook) => webhook.replay?.state === 'completed');
+    await webhookWhen(program, webhookId, ({ dead }) => dead === 0);
+    expect(new Set(receiver.positions.slice(length)).size).toBe(4);
+    expect(replay?.sent).toBe(receiver.received.length - length);
+  },
+);
+
+test('what a canceled replay could not deliver holds up nothing', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const webhookId = await webhookWithDeadEvents(program, receiver);
+  await holdBack(program, webhookId, 'strict');
+  const { length } = receiver.received;
+  await program.client.webhooks.replay(webhookId, ONLY_FAILED);
+  await waitFor('a failure', async () => receiver.received.length > length);
+  await program.client.webhooks.update(webhookId, { status: 'disabled' });
+  await untilChangesCount(world());
+  const { replay } = await program.client.webhooks.update(webhookId, { status: 'enabled' });
+  expect(replay?.state).toBe('canceled');
+  const dead = receiver.positions[length] ?? 0;
+  receiver.respond = ({ event }) => (event.position === dead ? 400 : 204);
+  await program.transfer(1);
+  await webhookWhen(program, webhookId, ({ backlog, failing_since }) => backlog === 0 && failing_since === null);
+  expect(await program.client.webhooks.get(webhookId)).toMatchObject({ dead: 4, status: 'enabled' });
+});
+
+test('a replay goes on when its webhook resumes with the next event', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const webhookId = await webhookWithDeadEvents(program, receiver);
+  await holdBack(program, webhookId, 'paused');
+  const { length } = receiver.received;
+  receiver.respond = () => 500;
+  await program.client.webhooks.replay(webhookId, ONLY_FAILED);
+  await waitFor('a failure', async () => receiver.received.length > length);
+  await program.transfer(1);
+  receiver.respond = () => 204;
+  await program.client.webhooks.update(webhookId, { status: 'enabled', resume: 'now' });
+  await webhookWhen(program, webhookId, ({ dead, replay }) => dead === 0 && replay?.state === 'completed');
+  expect(new Set(receiver.positions.slice(length)).size).toBe(4);
+});
+
+test('a change to thin payloads applies to the rest of a replay', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'], concurrency: 1 });
+  const last = await program.transfer(3);
+  await webhookWhen(program, webhook_id, ({ position }) => position === last);
+  const held: ServerResponse[] = [];
+  receiver.respond = () => (response) => void held.push(response);
+  await program.client.webhooks.replay(webhook_id, { from: LONG_AGO, to: NEVER, only: 'all' });
+  await waitFor('the first event', async () => held.length > 0);
+  await program.client.webhooks.update(webhook_id, { payload: 'thin' });
+  await untilChangesCount(world());
+  const { length } = receiver.received;
+  receiver.respond = () => 204;
+  for (const response of held) response.writeHead(204).end();
+  await webhookWhen(program, webhook_id, ({ replay }) => replay?.state === 'completed');
+  expect(receiver.received.slice(length).map(({ event }) => event.data)).toEqual([undefined, undefined]);
 });
 
 test('a replay of a time sends only its events', async () => {

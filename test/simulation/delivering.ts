@@ -35,7 +35,7 @@ export const VAULT: Vault = {
 };
 
 /** The part of an endpoint that the outcome writer uses. */
-type Sending = Pick<Endpoint, 'webhookId' | 'held' | 'storedCursor' | 'release'> & {
+type Sending = Pick<Endpoint, 'webhookId' | 'held' | 'storedCursor' | 'isFailingTold' | 'release'> & {
   readonly programId: string;
   readonly cursor: { readonly places: Places };
   definition: Definition;
@@ -143,7 +143,7 @@ export class Delivering {
       held: { shard, epoch },
       cursor: { places: new Places(cursor, ahead) },
       ...{ definition, health: withLastSuccess(health), storedHealth: health, storedCursor: cursor, replay: null },
-      ...{ again: [], inFlight: 0, isDropped: false },
+      ...{ again: [], inFlight: 0, isDropped: false, isFailingTold: false },
       release: () => {
         sending.inFlight -= 1;
         this.#sendNext(sending);

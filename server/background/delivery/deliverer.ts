@@ -25,7 +25,7 @@ const POLL_MILLISECONDS = 1_000;
 /** How often a process checks for events that others have numbered, if there are other processes. */
 const HEAD_POLL_MILLISECONDS = 100;
 
-/** Maximum number of tests and resends that are read at once: few enough that the leases are renewed in time. */
+/** Maximum number of further tests and resends that are read at once: few enough that the leases are renewed in time. */
 const REQUESTED_COUNT = 50;
 
 /** No more of them are read for a webhook with so many in memory: its receiver may not respond. */
@@ -191,10 +191,12 @@ export class Deliverer {
   async #readRequested(): Promise<void> {
     const { database } = this.#parts;
     const shards = this.#leases.held.map(({ shard }) => shard);
-    const except = [...this.#catalog.endpoints]
-      .filter(({ requestedCount }) => requestedCount >= MAX_REQUESTED)
-      .map(({ webhookId }) => webhookId);
-    const rows = toDeliveries(await database.read(readRequestedDeliveries({ shards, except, count: REQUESTED_COUNT })));
+    const endpoints = [...this.#catalog.endpoints];
+    const except = endpoints.filter(isFull).map(({ webhookId }) => webhookId);
+    // Those in memory are read again, because their rows are deleted only when they are done.
+    const known = endpoints.reduce((sum, endpoint) => (isFull(endpoint) ? sum : sum + endpoint.requestedCount), 0);
+    const count = REQUESTED_COUNT + known;
+    const rows = toDeliveries(await database.read(readRequestedDeliveries({ shards, except, count })));
     for (const row of rows) {
       const endpoint = this.#catalog.find(row.webhookId);
       if (endpoint?.noteRequested(row) !== true) continue;
@@ -208,8 +210,8 @@ export class Deliverer {
   }
 
   async #queueRequested(endpoint: Endpoint, row: StoredDelivery): Promise<void> {
-    const { eventId, position, tries, nextAt: dueAt, createdAt: storedAt, body } = row;
-    const common = { tries, dueAt, storedAt, place: null, replay: null } as const;
+    const { eventId, position, tries, nextAt: dueAt, body } = row;
+    const common = { tries, dueAt, place: null, replay: null } as const;
     if (row.kind === 'test' && body !== null) {
       endpoint.queueRequested({
         ...common,
@@ -321,6 +323,10 @@ export class Deliverer {
     if (!this.#isFailing) this.#parts.onFailure(error);
     this.#isFailing = true;
   }
+}
+
+function isFull({ requestedCount }: Endpoint): boolean {
+  return requestedCount >= MAX_REQUESTED;
 }
 
 function endOf({ succeeded, error }: Pick<Attempt, 'succeeded' | 'error'>): 'succeeded' | 'failed' | 'timedOut' {

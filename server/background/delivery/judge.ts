@@ -51,7 +51,7 @@ export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedA
     endpoint.window = widenWindow(endpoint.window, endpoint.definition.concurrency);
     endpoint.health = afterSuccess(endpoint.health, databaseTime());
     endpoint.isFailingTold = false;
-    const hasRow = item.storedAt !== null || item.kind === 'replay';
+    const hasRow = item.place === null || item.replay !== null;
     const finished = hasRow ? [finish(endpoint, item, 'event')] : [];
     return { ...common, failed: null, finished, isPassed: true, notice: null };
   }
@@ -66,7 +66,7 @@ export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedA
   const timing = { startedAt, endedAt: databaseTime(), dueAt: item.dueAt, isStrict };
   endpoint.health = afterFailure(endpoint.health, { ...failure, ...timing });
   const failed = storeFailure(endpoint, item, failure);
-  const isPutBack = failed === null && item.place !== null && item.storedAt === null;
+  const isPutBack = failed === null && item.place !== null;
   if (isPutBack) endpoint.putBack(item, revision !== endpoint.definition.revision);
   // An answer of an earlier URL does not disable the webhook.
   const notice = revision === endpoint.definition.revision ? noticeOf(endpoint, answer) : null;
@@ -87,7 +87,7 @@ function noticeOf(endpoint: Endpoint, answer: Answer): Notice | null {
 
 /** The row of an event that failed; null if the event is sent again next without a row, or its row does not change. */
 function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): FailedDelivery | null {
-  const isNew = item.storedAt === null || item.kind === 'replay';
+  const isNew = item.place !== null;
   // A probe is not a retry of the event: it only tests the webhook.
   if (item.kind === 'probe' || (isNew && endpoint.isStrict)) return null;
   const tries = isNew ? 1 : item.tries + 1;

@@ -43,7 +43,8 @@ export async function giveNotice(
     const isHeld = toHeldShards(shard).some(({ epoch }) => epoch === held.epoch);
     if (!isHeld || row === undefined || Number(version[0]?.revision) !== revision) return nothing;
     const before = toWebhookDetails(row);
-    if (before.status === 'disabled' || (notice === 'failing' && before.failingSince === null)) return nothing;
+    if (before.status === 'disabled') return nothing;
+    if (notice === 'failing' && (before.failingSince === null || version[0]?.is_failing_told === true)) return nothing;
     const { now } = toSwitchReading(clock);
     const eventOf = (type: EventType, after: typeof before) => {
       const record = toWebhookRecord(after);

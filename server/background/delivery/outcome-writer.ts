@@ -218,10 +218,10 @@ function isStored(health: Health, stored: Health): boolean {
   );
 }
 
-function toStoredHealth({ webhookId, held, definition, health }: Endpoint) {
+function toStoredHealth({ webhookId, held, definition, health, isFailingTold }: Endpoint) {
   const { status, failures, failingSince, probes: probeTries, nextProbeAt } = health;
   const { revision } = definition;
-  return { webhookId, ...held, revision, status, failures, failingSince, probeTries, nextProbeAt };
+  return { webhookId, ...held, revision, status, failures, failingSince, probeTries, nextProbeAt, isFailingTold };
 }
 
 function toMovedReplay({ held, replay }: Endpoint) {

@@ -25,7 +25,6 @@ const DELIVERY = columns({
   body: nullable(TEXT),
   tries: SMALLINT,
   nextAt: nullable(TIME),
-  createdAt: TIME,
 });
 
 /** Something to send outside the order of the cursor. */

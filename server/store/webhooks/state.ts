@@ -134,6 +134,8 @@ const HEALTH = columns({
   failingSince: nullable(TIME),
   probeTries: SMALLINT,
   nextProbeAt: nullable(TIME),
+  /** False if a success has come since webhook.failing was written, even if failures have followed. */
+  isFailingTold: BOOLEAN,
 });
 
 /** The health of a webhook, as decided on one version of it. */
@@ -154,7 +156,7 @@ export const storeHealth = statement(
   { sent: rows(HEALTH), owner: UUID },
   `update webhook_state as stored set status = sent.status, failures = sent.failures,
       failing_since = sent.failing_since, probe_tries = sent.probe_tries, next_probe_at = sent.next_probe_at,
-      is_failing_told = stored.is_failing_told and sent.failures > 0
+      is_failing_told = stored.is_failing_told and sent.is_failing_told
     from :sent join ${HELD} join webhook on webhook.webhook_id = sent.webhook_id and webhook.revision = sent.revision
     where stored.webhook_id = sent.webhook_id and stored.shard = sent.shard
     returning stored.webhook_id`,
@@ -163,10 +165,10 @@ export const storeHealth = statement(
 const READ_REVISION = statement(
   'read_webhook_revision',
   { webhookId: UUID },
-  'select revision from webhook where webhook_id = :webhookId',
+  'select revision, is_failing_told from webhook join webhook_state using (webhook_id) where webhook_id = :webhookId',
 );
 
-/** Reads the version of a webhook, which must be locked, as `revision`. */
+/** Reads of a webhook, which must be locked, its version as `revision`, and `is_failing_told`. */
 export function readRevision(webhookId: string): Statement {
   return READ_REVISION({ webhookId });
 }

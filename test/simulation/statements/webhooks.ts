@@ -131,8 +131,8 @@ export const WEBHOOK_STATEMENTS: Meanings = {
       if (!isHeld(transaction, sent, owner) || transaction.find('webhook', key)?.revision !== revision) continue;
       const isStored = yield* transaction.update('webhook_state', key, (row) => {
         if (row.shard !== shard) return undefined;
-        const hasDescription = row.is_failing_told === true && (health.failures as number) > 0;
-        return { ...row, ...health, is_failing_told: hasDescription, written_by: owner, written_epoch: epoch };
+        const isTold = row.is_failing_told === true && health.is_failing_told === true;
+        return { ...row, ...health, is_failing_told: isTold, written_by: owner, written_epoch: epoch };
       });
       if (isStored) stored.push({ webhook_id });
     }

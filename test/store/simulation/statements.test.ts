@@ -356,6 +356,7 @@ test('the leases of webhooks, their cursors and their health are the same in Pos
         failingSince: now,
         probeTries: 1,
         nextProbeAt: now,
+        isFailingTold: false,
       } as const;
       // The second one was changed meanwhile.
       const version = { revision: Number(revision) + (index === 1 ? 1 : 0) };

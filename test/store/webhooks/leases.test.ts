@@ -69,7 +69,8 @@ async function createWebhook() {
   const writes = (process: string, epoch: number) => {
     const held = { webhookId, shard, epoch };
     const failed = { ...held, programId, tries: 2, nextAt: Date.now() };
-    const health = { status: 'paused' as const, failures: 10, failingSince: 1, probeTries: 1, nextProbeAt: 1 };
+    const paused = { status: 'paused' as const, failures: 10, failingSince: 1, probeTries: 1, nextProbeAt: 1 };
+    const health = { ...paused, isFailingTold: false };
     const progress = { cursor: 7, ahead: '{[9,11)}', lastSuccessAt: null, lastFailureAt: null };
     const moved = { replayId, shard, epoch, cursor: 5, sentCount: 5, state: 'running' as const };
     return [

@@ -81,3 +81,12 @@ test('retries whose events could not be read are due as before', async () => {
   expect(retries.isDue).toBe(true);
   expect((await look()).map(({ eventId }) => eventId)).toEqual(failed.eventIds);
 });
+
+test('a webhook that is dropped while its oldest retry is that of a deleted event leaves the turn to others', async () => {
+  const [dropped, other] = [await failedEvents(1), await failedEvents(1)];
+  await owner.query('update webhook_delivery set event_id = gen_random_uuid() where webhook_id = $1', [
+    dropped.webhookId,
+  ]);
+  expect(open(dropped).retries.takeOldest()).toBe('unknown');
+  expect((await open(other).look()).map(({ eventId }) => eventId)).toEqual(other.eventIds);
+});

@@ -72,7 +72,7 @@ export class Endpoint {
   readonly #requestedWaiting: Item[] = [];
   readonly #requestedDone = new DoneRows();
   /** Failed events without a row, which are sent again before any other event. */
-  readonly #again: Item[] = [];
+  #again: Item[] = [];
   #isReplayNext = false;
   #rateTimer: NodeJS.Timeout | undefined;
   readonly #stopListening: () => void;
@@ -84,7 +84,7 @@ export class Endpoint {
     this.health = withLastSuccess(definition.health);
     this.storedHealth = definition.health;
     this.storedCursor = definition.cursor;
-    this.isFailingTold = definition.isFailingTold;
+    this.isFailingTold = definition.isFailingTold && this.health.failures > 0;
     this.#context = context;
     setMaxListeners(0, this.#aborting.signal);
     const places = new Places(definition.cursor, definition.ahead);
@@ -127,16 +127,18 @@ export class Endpoint {
     this.definition = definition;
     this.health = mergeHealth(definition.health, this.health);
     this.storedHealth = definition.health;
-    this.isFailingTold = definition.isFailingTold;
+    this.isFailingTold = definition.isFailingTold && this.health.failures > 0;
     this.isHalted = false;
     this.retries.reset();
     this.feed.forget();
     this.cursor.forget();
     this.replay?.forget();
     void this.#readAgain();
+    // Their rows are read again by the poll that has read the change.
+    for (const item of this.#requestedWaiting.splice(0)) this.forgetRequested(item);
     if (definition.cursor > this.cursor.places.passed) {
       // A request has moved the cursor, so earlier events are not sent.
-      this.#again.length = 0;
+      this.#again = this.#again.filter(({ replay }) => replay !== null);
       this.cursor.skipTo(definition.cursor);
     }
     this.storedCursor = definition.cursor;
@@ -183,6 +185,8 @@ export class Endpoint {
   /** Begins, continues or cancels a replay. */
   setReplay(stored: RunningReplay | undefined): void {
     if (stored?.replayId === this.replay?.replayId) return;
+    // Nothing of a canceled one is sent again.
+    this.#again = this.#again.filter(({ replay }) => replay === null);
     if (stored === undefined) {
       this.replay = null;
       return;
@@ -191,7 +195,7 @@ export class Endpoint {
     this.replay = new ReplayRun(stored, {
       database,
       feed: this.feed,
-      payload: this.definition.payload,
+      payload: () => this.definition.payload,
       wants: (event) => this.#wants(event),
       reports: this.#reports(),
     });
@@ -223,6 +227,7 @@ export class Endpoint {
    * since, so the event must be, too.
    */
   putBack(item: Item, isOld = false): void {
+    if (item.replay !== null && item.replay !== this.replay) return;
     this.#again.push(item);
     this.#again.sort((left, right) => (left.position ?? 0) - (right.position ?? 0));
     if (isOld) void this.#readAgain();
@@ -248,7 +253,7 @@ export class Endpoint {
     this.inFlight -= 1;
     if (this.isDropped) return;
     if (item.kind === 'resend' || item.kind === 'test') this.forgetRequested(item);
-    else if (item.storedAt !== null) this.retries.giveBack(item);
+    else if (item.place === null) this.retries.giveBack(item);
     else this.putBack({ ...item, tries: item.tries - 1 });
     this.wake();
   }
@@ -263,7 +268,7 @@ export class Endpoint {
     if (item.kind === 'resend' || item.kind === 'test') {
       this.#requestedDone.add(`${item.kind} ${item.eventId}`, item.dueAt);
       this.forgetRequested(item);
-    } else if (item.storedAt !== null) this.retries.forget(item, hasChangedRow);
+    } else if (item.place === null) this.retries.forget(item, hasChangedRow);
     this.wake();
   }
 
@@ -304,7 +309,7 @@ export class Endpoint {
     const taken = this.cursor.take();
     if (taken === undefined) return undefined;
     const from = fromEvent(taken.found, this.definition.payload);
-    return { ...from, kind: 'event', tries: 0, dueAt: null, place: taken.place, replay: null, storedAt: null };
+    return { ...from, kind: 'event', tries: 0, dueAt: null, place: taken.place, replay: null };
   }
 
   #takeReplay(): Item | undefined {

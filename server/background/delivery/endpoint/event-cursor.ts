@@ -75,7 +75,8 @@ export class EventCursor {
     this.#feed.read(from).then(
       (read) => {
         this.#isReading = false;
-        if (this.places.readTo !== from) return;
+        // It has gone on with a page of another webhook meanwhile, and since then it may have been told of new events.
+        if (this.places.readTo !== from) return this.#reports.onMore();
         if ('oldest' in read) {
           this.skipTo(read.oldest - 1);
           this.#reports.onDeleted(read.oldest);

@@ -17,12 +17,10 @@ export type Item = {
   readonly tries: number;
   /** When it was due, in milliseconds since 1970; null for what has no due time. */
   readonly dueAt: number | null;
-  /** Its place in the cursor of the webhook or of the replay; null if it did not come from one. */
+  /** Its place in the cursor of the webhook or of the replay; null if it was read from its own row, such as a retry. */
   readonly place: Place | null;
   /** The replay that counts it; null for others. */
   readonly replay: { sent: number } | null;
-  /** When its own row was stored; null if it has none. */
-  readonly storedAt: number | null;
 };
 
 /** The parts of an item that follow from its event. */

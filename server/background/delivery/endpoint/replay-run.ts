@@ -1,6 +1,6 @@
 import type { WebhookPayload } from '../../../../domain/webhooks/webhook.ts';
 import type { Database } from '../../../store/connection/database.ts';
-import { readDeadDeliveries, type StoredDelivery, toDeliveries } from '../../../store/webhooks/delivery.ts';
+import { readDeadDeliveries, toDeliveries } from '../../../store/webhooks/delivery.ts';
 import type { RunningReplay } from '../../../store/webhooks/replay.ts';
 import { type CursorReports, EventCursor } from './event-cursor.ts';
 import type { EventFeed, FeedEvent } from './event-feed.ts';
@@ -14,7 +14,7 @@ const COUNT = 50;
 export type ReplaySource = {
   readonly database: Database;
   readonly feed: EventFeed;
-  readonly payload: WebhookPayload;
+  readonly payload: () => WebhookPayload;
   readonly wants: (event: FeedEvent) => boolean;
   readonly reports: CursorReports;
 };
@@ -29,7 +29,7 @@ export class ReplayRun {
   /** The cursor over all events of the range; null if only dead events are sent. */
   readonly #cursor: EventCursor | null;
   readonly #places: Places;
-  #found: { readonly event: FeedEvent; readonly row: StoredDelivery }[] = [];
+  #found: FeedEvent[] = [];
   #isReading = false;
 
   constructor(stored: RunningReplay, source: ReplaySource) {
@@ -63,19 +63,18 @@ export class ReplayRun {
   /** The next event; undefined if there is none yet, and then more events are read. */
   take(): Item | undefined {
     if (this.#places.readTo >= this.#stored.untilPosition) return undefined;
-    const { payload } = this.#source;
+    const payload = this.#source.payload();
     const common = { kind: 'replay', tries: 0, dueAt: null, replay: this } as const;
     if (this.#cursor !== null) {
       const taken = this.#cursor.take();
-      return taken && { ...common, ...fromEvent(taken.found, payload), place: taken.place, storedAt: null };
+      return taken && { ...common, ...fromEvent(taken.found, payload), place: taken.place };
     }
     const next = this.#found.shift();
     if (next === undefined) {
       void this.#readDead();
       return undefined;
     }
-    const place = this.#places.add(next.event.place);
-    return { ...common, ...fromEvent(next.event, payload), place, storedAt: next.row.createdAt };
+    return { ...common, ...fromEvent(next, payload), place: this.#places.add(next.place) };
   }
 
   async #readDead(): Promise<void> {
@@ -89,7 +88,7 @@ export class ReplayRun {
       const events = await feed.readSome(rows.map(({ eventId }) => eventId));
       for (const row of rows) {
         const event = events.get(row.eventId);
-        if (event !== undefined && this.#isInRange(event)) this.#found.push({ event, row });
+        if (event !== undefined && this.#isInRange(event)) this.#found.push(event);
       }
       // If none of these is sent, the next ones are read.
       const last = rows.length < COUNT ? until : (rows.at(-1)?.position ?? until);

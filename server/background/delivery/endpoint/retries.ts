@@ -151,20 +151,11 @@ export class Retries {
 
   async #readOldest(): Promise<void> {
     const { database, webhookId } = this.#source;
-    for (;;) {
-      const [row] = toDeliveries(await database.read(readOldestRetry({ webhookId })));
-      if (row === undefined) {
-        this.#oldest = null;
-        return;
-      }
-      const item = this.#toItem(row, 'probe', await this.#source.feed.readOne(row.eventId));
-      if (item !== null) {
-        this.#oldest = item;
-        return;
-      }
-      // The row must be deleted before the next one can be found.
-      await this.#source.stored();
-    }
+    const [row] = toDeliveries(await database.read(readOldestRetry({ webhookId })));
+    const item = row && this.#toItem(row, 'probe', await this.#source.feed.readOne(row.eventId));
+    // The row of a deleted event must be deleted before the next one can be found, in another turn.
+    if (item === null) await this.#source.stored();
+    else this.#oldest = item ?? null;
   }
 
   /** The item for a row; null if its event is deleted, and then the row is deleted, too. */
@@ -174,9 +165,9 @@ export class Retries {
       forget(row);
       return null;
     }
-    const { tries, nextAt: dueAt, createdAt: storedAt } = row;
+    const { tries, nextAt: dueAt } = row;
     const from = fromEvent(found, payload());
-    return { ...from, kind, tries, dueAt, place: null, replay: null, storedAt };
+    return { ...from, kind, tries, dueAt, place: null, replay: null };
   }
 }
 
