@@ -11,8 +11,9 @@ import type { WebhookKeys } from './webhook-keys.ts';
  * @throws {StartupProblem} if something is encrypted with a key that this process does not have
  */
 export async function requireKeys(database: Database, { read, origin }: WebhookKeys): Promise<void> {
-  const keys = read().map(keyIdOf);
   const used = toKeyIds(await database.read(READ_KEY_IDS));
+  // Read afterwards: a request that made the first key meanwhile has stored it before it used it.
+  const keys = read().map(keyIdOf);
   if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
 }
 

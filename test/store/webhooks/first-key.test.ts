@@ -1,0 +1,24 @@
+import { test } from 'vitest';
+import { requireKeys } from '../../../server/subjects/webhooks/reseal-secrets.ts';
+import { waitFor } from '../../harness/process.ts';
+import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const connection = await useConnection(server.connection);
+const watcher = await useConnection(server.connection);
+
+test('the first key, which another request makes and uses during the check, is not taken for an unknown one', async () => {
+  // With the key of the harness, of which this process knows nothing yet.
+  await ledger.call('create_webhook', { url: 'https://hooks.example/' });
+  let keys: readonly Buffer[] = [];
+  const read = () => keys;
+  await connection.query('begin; lock table webhook_secret in access exclusive mode');
+  const checked = requireKeys(ledger.databases.background, { read, readOrCreate: read, origin: 'a test' });
+  const isWaiting =
+    "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%from webhook_secret%'";
+  await waitFor('the check to wait', async () => (await watcher.query(isWaiting)).rowCount === 1);
+  keys = [Buffer.alloc(32, 'key')];
+  await connection.query('commit');
+  await checked;
+});
