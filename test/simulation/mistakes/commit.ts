@@ -15,7 +15,7 @@ export const GUARD: readonly NamedMistake[] = [
   },
   {
     name: 'a chained refusal is believed whatever it was decided on',
-    seed: 916,
+    seed: 831,
     statements: { check_accounts_unchanged: () => NOTHING },
   },
   {
@@ -33,7 +33,7 @@ export const GUARD: readonly NamedMistake[] = [
   },
   {
     name: 'a transfer that changes without its accounts does not raise their versions',
-    seed: 1030,
+    seed: 1707,
     make: change(ExaminedAccounts.prototype, 'raiseVersion', () => () => undefined),
   },
   {
@@ -48,7 +48,7 @@ export const GUARD: readonly NamedMistake[] = [
   },
   {
     name: 'a transfer that a group in flight changes is read as if it did not',
-    seed: 20,
+    seed: 183,
     make: change(Chain.prototype, 'concerns', () => () => false),
   },
 ];
@@ -57,7 +57,7 @@ export const GUARD: readonly NamedMistake[] = [
 export const COMMIT: readonly NamedMistake[] = [
   {
     name: 'accounts are read before they are locked',
-    seed: 6,
+    seed: 11,
     statements: {
       lock_accounts_of_cards: meaning('read_accounts_of_cards_and_transfers'),
       lock_accounts_of_cards_and_transfers: meaning('read_accounts_of_cards_and_transfers'),
@@ -65,7 +65,7 @@ export const COMMIT: readonly NamedMistake[] = [
   },
   {
     name: 'the names of keys and references are not locked',
-    seed: 641,
+    seed: 964,
     statements: {
       share_switch_and_lock_names: (transaction, { rows }) =>
         meaning('share_switch_and_lock_names')(transaction, { rows, values: [[]] }),
@@ -88,7 +88,7 @@ export const COMMIT: readonly NamedMistake[] = [
   },
   {
     name: 'a lost COMMIT is looked up without a fence',
-    seed: 74,
+    seed: 51,
     statements: {
       abandon_batch: () => NOTHING,
       look_up_batch: (transaction, { values: [batchId] }) => [
@@ -110,7 +110,7 @@ export const COMMIT: readonly NamedMistake[] = [
   },
   {
     name: 'items whose locks others hold are forgotten',
-    seed: 451,
+    seed: 458,
     make: change(Contention.prototype, 'takeTurn', () => () => new Promise(() => undefined)),
   },
 ];

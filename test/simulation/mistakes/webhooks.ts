@@ -37,12 +37,12 @@ export const DELIVERY: readonly NamedMistake[] = [
 export const WEBHOOKS: readonly NamedMistake[] = [
   {
     name: 'a webhook that is changed is not locked',
-    seed: 3,
+    seed: 25,
     statements: { lock_webhook: () => [{}] },
   },
   {
     name: 'the health of a webhook is stored although a request has changed it',
-    seed: 2,
+    seed: 16,
     statements: {
       *store_webhook_health(transaction, { rows, values }) {
         const revised = rows('sent').map((row) => ({
@@ -55,7 +55,7 @@ export const WEBHOOKS: readonly NamedMistake[] = [
   },
   {
     name: 'a cursor is moved back behind what a request has passed over',
-    seed: 683,
+    seed: 347,
     statements: {
       *move_webhook_cursors(transaction, sent) {
         const moved = yield* run('move_webhook_cursors', transaction, sent);
@@ -69,7 +69,7 @@ export const WEBHOOKS: readonly NamedMistake[] = [
   },
   {
     name: 'a change of a webhook does not raise its version',
-    seed: 2,
+    seed: 16,
     statements: {
       *update_webhook(transaction, { values }) {
         yield* transaction.update('webhook', String(values[10]), (row) => ({ ...row, updated_at: values[9] }));
