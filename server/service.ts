@@ -199,8 +199,7 @@ function openCredentials({ authentication, background }: Databases) {
       authenticateSession: openSessionAuthentication(authentication, onUse),
       onRefusedCredential: refusals.note,
     },
-    startWriting: (onFailure: OnFailure) =>
-      startWritingCredentialUses({ keys, sessions, refusals }, onFailure),
+    startWriting: (onFailure: OnFailure) => startWritingCredentialUses({ keys, sessions, refusals }, onFailure),
   };
 }
 

@@ -328,7 +328,9 @@ describe('a restore', () => {
     const [older = '', newest = ''] = (await copies(backup)).slice(-2);
     await rm(join(backup, 'wal', missing));
     await spoil(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
-    const words = new RegExp(`The copy ${older} may be whole, but the WAL file ${missing} after it is missing: .*"--to"`);
+    const words = new RegExp(
+      `The copy ${older} may be whole, but the WAL file ${missing} after it is missing: .*"--to"`,
+    );
     await incomplete(backup, 'across-gap', words);
     const { exitCode, output } = await restore(backup, 'before-gap', time);
     expect([exitCode, output]).toEqual([0, expect.stringContaining(`From the copy: ${older}`)]);

@@ -11,10 +11,7 @@ const RETRY_MILLISECONDS = 5_000;
  * Expires holds and executes scheduled transfers that are due while the service runs. `onFailure` is called for the first
  * of several failed rounds in a row.
  */
-export function startSettlingDueTransfers(
-  service: Parameters<typeof settleDue>[0],
-  onFailure: OnFailure,
-): RunningJob {
+export function startSettlingDueTransfers(service: Parameters<typeof settleDue>[0], onFailure: OnFailure): RunningJob {
   return startRounds({
     firstPauseMilliseconds: INTERVAL_MILLISECONDS,
     retryMilliseconds: RETRY_MILLISECONDS,

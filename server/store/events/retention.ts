@@ -69,7 +69,9 @@ async function dropPartitions(client: pg.ClientBase, values: readonly unknown[])
     const { rows: found } = await client.query<{ name: string | null }>(FIND_OLD, [...values]);
     if ((found[0]?.name ?? null) === null) break;
     try {
-      await client.query(`begin; set local lock_timeout = ${LOCK_MILLISECONDS}; set local statement_timeout = ${STATEMENT_MILLISECONDS}`);
+      await client.query(
+        `begin; set local lock_timeout = ${LOCK_MILLISECONDS}; set local statement_timeout = ${STATEMENT_MILLISECONDS}`,
+      );
       await client.query(HOLD_SWITCH.text);
       const { rows } = await client.query<{ name: string | null }>('select drop_event_partition($1, $2) as name', [
         ...values,
