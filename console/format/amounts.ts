@@ -1,10 +1,21 @@
-/** How many decimals a currency has: 2 for USD, 0 for JPY, 3 for KWD. */
+/**
+ * The currencies whose minor unit does not have two decimals, as ISO 4217 says. `Intl` has the decimals with which people
+ * write a currency, none for HUF or IQD: amounts would be read and shown a hundred times too large.
+ */
+const OTHER_DECIMALS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+    3: 'BHD IQD JOD KWD LYD OMR TND',
+    4: 'CLF UYW',
+  }).flatMap(([decimals, currencies]) => currencies.split(' ').map((currency) => [currency, Number(decimals)])),
+);
+
+/** The decimals that currencies have. */
+export const DECIMALS = [0, 2, 3, 4] as const;
+
+/** How many decimals the minor unit of a currency has: 2 for USD, 0 for JPY, 3 for KWD. */
 export function decimalsOf(currency: string): number {
-  try {
-    return new Intl.NumberFormat('en-US', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
-  } catch {
-    return 2;
-  }
+  return OTHER_DECIMALS.get(currency) ?? 2;
 }
 
 /** An amount in minor units in digits: 123456 of USD is `1,234.56`. Exact: the digits are moved, never divided. */

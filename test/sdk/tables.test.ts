@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { DECIMALS, decimalsOf } from '../../console/format/amounts.ts';
 import { ERRORS as DEFINED_ERRORS } from '../../contract/errors/catalogue.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS } from '../../contract/operations.ts';
 import { guardedFields, isClosed } from '../../contract/reading/read-fields.ts';
+import { CURRENCY_EXPONENTS } from '../../domain/ledger/currency.ts';
 import { ERRORS, OPERATIONS } from '../../sdk/client.ts';
 
 // The tables are written as text, and read when the client is loaded.
@@ -24,6 +26,12 @@ test('every operation is read as the contract defines it', () => {
       definedFields: body === undefined || !isClosed(body) ? {} : guardedFields(body),
     });
   }
+});
+
+test('the console shows amounts with the decimals that the ledger has', () => {
+  for (const [currency, exponent] of Object.entries(CURRENCY_EXPONENTS))
+    expect(decimalsOf(currency), currency).toBe(exponent);
+  expect(new Set(Object.values(CURRENCY_EXPONENTS))).toEqual(new Set(DECIMALS));
 });
 
 test('every error code is read as the catalogue defines it', () => {

@@ -6,7 +6,7 @@ import {
   type TransferService,
   TransferServiceError,
 } from '../../../sdk/client.ts';
-import { decimalsOf, formatAmount } from '../../format/amounts.ts';
+import { DECIMALS, decimalsOf, formatAmount } from '../../format/amounts.ts';
 import type { Group, Hit } from './hits.ts';
 
 type Found = { readonly kind: Group['kind']; readonly hit: Hit };
@@ -91,7 +91,7 @@ export function amountsOf(q: string): readonly TypedAmount[] {
     /^([A-Za-z]{3}\s+)?(\d{1,12})(?:\.(\d{1,4}))?(\s+[A-Za-z]{3})?$/.exec(q) ?? [];
   if (found === undefined) return [];
   const currency = (before ?? after)?.trim().toUpperCase();
-  return [0, 2, 3].flatMap((decimals) => {
+  return DECIMALS.flatMap((decimals) => {
     if (/[1-9]/.test(fraction.slice(decimals))) return [];
     const amount = Number(whole + fraction.slice(0, decimals).padEnd(decimals, '0'));
     return amount < 1 || amount > 999_999_999_999 ? [] : [{ amount, decimals, currency }];
