@@ -33,7 +33,7 @@ test('a key of one program has no scope of operators', async () => {
   const { program_id } = await api.programs.create({ name: 'Shop', currency: 'USD' });
   const page = await openConsole('/console/keys', { role: 'administrator' });
   await page.getByRole('button', { name: 'Create a key' }).click();
-  await page.getByLabel('Name').fill('Shop server');
+  await page.getByLabel('Name', { exact: true }).fill('Shop server');
   await page.getByLabel('Card program').last().selectOption({ label: 'Shop' });
   await page.getByLabel('Role').selectOption('own');
   const scopes = await page.getByRole('group', { name: 'Scopes' }).locator('code').allInnerTexts();
