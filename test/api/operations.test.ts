@@ -108,17 +108,21 @@ describe('create_transfer', () => {
     expect(await balanceOf(cardId)).toBe(5050);
   });
 
-  test.each(['card_lost', 'card_stolen', 'card_expired'])('the balance of %s can be moved away', async (cardId) => {
-    const safe = await newCard();
-    await client().transfers.create({ amount: 1000, card_id: cardId, type: 'unload' });
-    await client().transfers.create({
-      amount: 4000,
-      card_id: cardId,
-      type: 'card_to_card',
-      destination_card_id: safe,
-    });
-    expect([await balanceOf(cardId), await balanceOf(safe)]).toEqual([0, 4000]);
-  });
+  test.each([{ status: 'lost' }, { status: 'stolen' }, { expires_on: '2020-01-31' }] as const)(
+    'the balance of a card with %j can be moved away',
+    async (change) => {
+      const [cardId, safe] = [await newCard(5000), await newCard()];
+      await client().cards.update(cardId, change);
+      await client().transfers.create({ amount: 1000, card_id: cardId, type: 'unload' });
+      await client().transfers.create({
+        amount: 4000,
+        card_id: cardId,
+        type: 'card_to_card',
+        destination_card_id: safe,
+      });
+      expect([await balanceOf(cardId), await balanceOf(safe)]).toEqual([0, 4000]);
+    },
+  );
 });
 
 describe('list_transfers and get_transfer', () => {

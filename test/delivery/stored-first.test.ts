@@ -71,7 +71,8 @@ test('what was delivered while an earlier event hangs is not sent again by whoev
   await client.query('update webhook_shard set epoch = epoch + 1, owner = null, expires_at = null');
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
   const again = receiver.positions.filter((position, index) => receiver.positions.indexOf(position) !== index);
-  expect(again).toEqual([before + 1]);
+  // More than once if storing the others took longer than the event may hang.
+  expect(new Set(again)).toEqual(new Set([before + 1]));
   const { rows } = await client.query('select ahead::text from webhook_state where webhook_id = $1', [innerId(id)]);
   expect(rows).toEqual([{ ahead: '{}' }]);
 });

@@ -59,7 +59,7 @@ test('nothing that was rolled back is remembered, even if groups without changes
   const deadline = performance.now() + 2000;
   const decided = holdAt('before_early');
   const second = transfer(ledger, lost, { amount: 100 }, { deadline }).catch((error: unknown) => error);
-  await Promise.race([decided.reached, second]);
+  expect(await Promise.race([decided.reached.then(() => 'decided'), second])).toBe('decided');
   decided.release();
   for (let count = 0; count < 4; count += 1) expect(await replay()).toBe('made');
   const last = holdAt('before_early');

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { STARTS } from '../../../server/store/connection/connections.ts';
 import { openDatabases } from '../../../server/store/connection/databases.ts';
 import { readEventPage, type StoredEvent } from '../../../server/store/events/read-events.ts';
 import { connect } from '../../harness/ledger.ts';
@@ -9,7 +10,8 @@ import { commitEvents, eventOf, newProgram, relayOnce, writeEvents } from './rel
 // does not depend on who is faster.
 
 const server = await useServer();
-const { background } = useLedger(server.connection).databases;
+// The relay's lock is waited for as long as it takes: two loops and all writers need it.
+const { background } = useLedger(server.connection, undefined, undefined, STARTS).databases;
 
 const PROGRAMS = [newProgram(), newProgram(), newProgram()];
 const WRITERS = 6;
@@ -66,7 +68,7 @@ async function read(programId: string | undefined, isDone: () => boolean): Promi
 }
 
 test('every committed event is read once, in its place, and no other', async () => {
-  const others = openDatabases(server.connection);
+  const others = openDatabases(server.connection, undefined, STARTS);
   let isWritten = false;
   let isRelayed = false;
   const relay = async (database: typeof background): Promise<void> => {

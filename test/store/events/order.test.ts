@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { idAt, newBatchId } from '../../../server/foundation/ids.ts';
+import { STARTS } from '../../../server/store/connection/connections.ts';
 import { findEvent } from '../../../server/store/events/read-events.ts';
 import { HOLD_RELAY, relayEvents } from '../../../server/store/events/relay.ts';
 import { preparePartitions } from '../../../server/store/partition.ts';
@@ -10,7 +11,7 @@ import { commitEvents, eventOf, newProgram, readAll, relayOnce, writeEvents } fr
 // What happens at the same time, one after the other: transactions, two relays and readers.
 
 const server = await useServer();
-const ledger = useLedger(server.connection);
+const ledger = useLedger(server.connection, undefined, undefined, STARTS);
 checkBalances(ledger);
 const [owner, other, watcher] = [
   await useConnection(server.connection),

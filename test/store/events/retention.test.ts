@@ -23,14 +23,17 @@ async function relayAll(): Promise<void> {
   while ((await relayOnce(background)).found > 0);
 }
 
-const dayOf = (days: number): string => new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
+/** One moment for the whole file: a day that ends meanwhile changes no names. */
+const NOW = Date.now();
+
+const dayOf = (days: number): string => new Date(NOW - days * DAY).toISOString().slice(0, 10);
 const nameOf = (table: string, days: number): string => `${table}_${dayOf(days).replaceAll('-', '_')}`;
 const makeDay = (table: string, days: number) =>
   owner.query('select make_event_partition($1, $2)', [table, dayOf(days)]);
 
 /** Commits events of some days ago. With an old id of the transaction, its fence is as old. */
 const commitOld = (days: number, events: readonly DomainEvent[], batchId?: string) =>
-  commitEvents(background, events, batchId, Date.now() - days * DAY);
+  commitEvents(background, events, batchId, NOW - days * DAY);
 
 async function partitionsOf(table: string): Promise<readonly string[]> {
   const { rows } = await owner.query<{ name: string }>(
@@ -82,7 +85,7 @@ test('days of events are dropped after the retention, and readers are told where
 test('what was asked for never comes before 31 days of events and 7 days of fences', async () => {
   await makeDay('event', 20);
   await makeDay('write_batch', 3);
-  await commitOld(20, [eventOf(newProgram(), 'a')], idAt(Date.now() - 3 * DAY));
+  await commitOld(20, [eventOf(newProgram(), 'a')], idAt(NOW - 3 * DAY));
   await relayAll();
   expect(await dropOldEvents(background, 1)).toEqual([]);
   expect(await partitionsOf('event')).toContain(nameOf('event', 20));
@@ -119,16 +122,16 @@ test('a partition of fences is dropped when all are numbered or abandoned', asyn
   const [first] = (await partitionsOf('write_batch')).filter((name) => name.includes('_until_'));
   await owner.query(`alter table write_batch detach partition ${first}`);
   await makeDay('write_batch', 20);
-  const old = idAt(Date.now() - 20 * DAY);
+  const old = idAt(NOW - 20 * DAY);
   await commitEvents(background, [eventOf(programId, '1')], old);
-  await background.settle(idAt(Date.now() - 20 * DAY), performance.now() + 240_000);
+  await background.settle(idAt(NOW - 20 * DAY), performance.now() + 240_000);
   expect(await countOf(nameOf('write_batch', 20))).toBe(2);
   expect(await dropOldEvents(background, 31)).toEqual([]);
   await relayAll();
   expect(await dropOldEvents(background, 31)).toEqual([nameOf('write_batch', 20)]);
   expect(await readAll(background, { programId })).toHaveLength(1);
   // Without a partition.
-  await commitEvents(background, [eventOf(programId, '2')], idAt(Date.now() - 20 * DAY));
+  await commitEvents(background, [eventOf(programId, '2')], idAt(NOW - 20 * DAY));
   await relayAll();
   await dropOldEvents(background, 31);
   expect(await countOf('write_batch_default')).toBe(0);

@@ -1,10 +1,11 @@
 import { test } from 'vitest';
+import { STARTS } from '../../../server/store/connection/connections.ts';
 import { requireKeys } from '../../../server/subjects/webhooks/reseal-secrets.ts';
 import { waitFor } from '../../harness/process.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
 const server = await useServer();
-const ledger = useLedger(server.connection);
+const ledger = useLedger(server.connection, undefined, undefined, STARTS);
 const connection = await useConnection(server.connection);
 const watcher = await useConnection(server.connection);
 
