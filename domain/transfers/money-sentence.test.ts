@@ -137,6 +137,13 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     'No money moved: the transfer was canceled before it was due.',
   ],
   [
+    'canceled after it was due, while it waited',
+    { ...SCHEDULED, status: 'canceled', updatedAt: LATER },
+    LATER,
+    'no',
+    'No money moved: the transfer was canceled.',
+  ],
+  [
     'canceled before its hold began',
     { ...SCHEDULED, status: 'canceled', capture: 'manual', expiresAt: ENDS, updatedAt: NOW },
     LATER,

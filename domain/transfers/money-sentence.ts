@@ -120,9 +120,9 @@ function expiredSentence(facts: MoneyFacts): string {
 
 /** What became of the hold of a canceled transfer; one canceled before it was due had none. */
 function whatWasHeld(facts: MoneyFacts): string {
-  if (facts.capture === 'automatic') return ' before it was due';
+  if (facts.scheduledFor !== null && facts.updatedAt < facts.scheduledFor) return ' before it was due';
+  if (facts.capture === 'automatic') return '';
   if (facts.scheduledFor === null) return `, and the hold of ${amountOf(facts)} was released`;
-  if (facts.updatedAt < facts.scheduledFor) return ' before it was due';
   return ', and nothing of it is held';
 }
 

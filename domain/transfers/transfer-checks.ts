@@ -19,7 +19,7 @@ import {
 import { formatMoney, MAXIMUM_BALANCE } from '../ledger/money.ts';
 import { Refusal } from '../refusal.ts';
 import type { Seen, SeenValue } from '../seen.ts';
-import { disabledBy, type SwitchSetting, scopeOf } from '../switch.ts';
+import { allDisabling, type SwitchSetting, scopeOf } from '../switch.ts';
 import { MAX_HOLD_MILLISECONDS, MAX_SCHEDULE_MILLISECONDS } from './hold.ts';
 import type { TransferTerms, TransferType } from './transfer.ts';
 
@@ -201,7 +201,9 @@ export function examineSwitch(
   terms: { readonly type: TransferType | null },
   view: Pick<TransferView, 'programId' | 'switches' | 'now'>,
 ): Finding {
-  const setting = disabledBy(view.switches, view.programId, terms.type, view.now);
+  const scope = { programId: view.programId, transferType: terms.type };
+  const settings = allDisabling(view.switches, scope, view.now);
+  const [setting] = settings;
   if (setting === undefined) return { outcome: 'passed', saw: { disabled: false } };
   const what = {
     service: 'The service is disabled',
@@ -209,8 +211,19 @@ export function examineSwitch(
     transfer_type: `The service is disabled for transfers of type '${terms.type}' in this card program`,
   }[scopeOf(setting)];
   const saw = { disabled: true, scope: scopeOf(setting), reason: setting.reason, until: shownOrNull(setting.until) };
-  const end = setting.until === null ? {} : { endsIn: setting.until - view.now };
-  return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw, ...end }) };
+  const end = endOf(settings);
+  const wait = end === null ? {} : { endsIn: end - view.now };
+  return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw, ...wait }) };
+}
+
+/** When the last of these settings ends by itself; null if one of them does not. */
+function endOf(settings: readonly SwitchSetting[]): number | null {
+  let end = 0;
+  for (const { until } of settings) {
+    if (until === null) return null;
+    if (until > end) end = until;
+  }
+  return end;
 }
 
 function examineExistence(name: string, field: string, card: Card | undefined): Finding {

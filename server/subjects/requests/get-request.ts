@@ -20,7 +20,7 @@ import type { CausedEvent } from '../../store/requests/find-request.ts';
 import { readTransfer } from '../../store/transfers/transfer.ts';
 import { auditOf } from '../audit/audit.ts';
 import { toAuditEntryRecord } from '../audit/list-audit-entries.ts';
-import { type RequestFacts, type RequestSummary, summarize } from './summary.ts';
+import { isOfRow, type RequestFacts, type RequestSummary, summarize } from './summary.ts';
 import { operationOf, type Reach, type RequestTrace, traceRequest } from './trace.ts';
 
 /** Required besides the scope of get_request, so that it shows no more than the key can read by other operations. */
@@ -205,12 +205,17 @@ function effectsOf({ transfers, transferCount, reversals, events }: RequestTrace
   };
 }
 
-function factsOf({ error, entries, ...rest }: RequestTrace, operation: OperationId | null): RequestFacts {
+function factsOf(trace: RequestTrace, operation: OperationId | null): RequestFacts {
+  const { error, entries, events } = trace;
   const isMovement = operation === 'create_deposit' || operation === 'create_withdrawal';
-  const [entry] = isMovement && error === null ? entries : [];
-  const { amount, currency } = JSON.parse(entry?.details ?? '{}') as { amount?: number; currency?: string };
+  const entry = entries.find(({ action }) => action === operation);
+  const { amount, currency } = JSON.parse((isMovement ? entry?.details : null) ?? '{}') as {
+    amount?: number;
+    currency?: string;
+  };
   const movement = amount === undefined || currency === undefined ? null : { amount: BigInt(amount), currency };
-  return { ...rest, operation, failure: error, movement };
+  const isStored = entry !== undefined || events.some(({ type }) => type !== 'error.recorded');
+  return { ...trace, operation, failure: error, movement, isStored, idempotencyKey: keyOf(trace, operation) };
 }
 
 function programOf({ error, entries, transfers, events }: RequestTrace): string | null {
@@ -245,9 +250,8 @@ function statusOf(
   operation: OperationId | null,
   outcome: RequestSummary['outcome'],
 ): number | null {
-  // A batch succeeds even if rows fail. Its error is that of one of the rows.
-  const isOfRow = operation === 'create_transfer_batch' && error?.operation === 'create_transfer';
-  if (outcome === 'failed' && error !== null && !isOfRow) return error.status;
+  // A batch succeeds even if rows fail.
+  if (outcome !== 'succeeded' && error !== null && !isOfRow(operation, error)) return error.status;
   return operation === null ? null : OPERATIONS[operation].status;
 }
 

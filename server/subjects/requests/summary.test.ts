@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import { aTransfer } from '../../../test/fixtures/records.ts';
-import { type RequestFacts, summarize } from './summary.ts';
+import { isOfRow, type RequestFacts, summarize } from './summary.ts';
 
 const AT = Date.parse('2026-01-31T09:00:00.000Z');
 const NONE: RequestFacts = {
@@ -11,6 +11,9 @@ const NONE: RequestFacts = {
   transferCount: 0,
   reversals: [],
   movement: null,
+  isStored: false,
+  complete: true,
+  idempotencyKey: null,
 };
 const LOAD = aTransfer({ createdAt: AT, updatedAt: AT, completedAt: AT });
 const HELD: Transfer = {
@@ -22,9 +25,26 @@ const HELD: Transfer = {
   completedAt: null,
   expiresAt: AT + 86_400_000,
 };
-const REFUSED = { code: 'card_lost', status: 409, message: "The card 'card_1' is lost.", moneyMoved: 'no' } as const;
-const FAILED = { code: 'unknown_create_transfer', status: 500, message: 'It failed', moneyMoved: 'unknown' } as const;
+const REFUSED = {
+  operation: 'create_transfer',
+  code: 'card_lost',
+  status: 409,
+  message: "The card 'card_1' is lost.",
+  moneyMoved: 'no',
+  transferId: null,
+} as const;
+const FAILED = {
+  operation: 'create_transfer',
+  code: 'unknown_create_transfer',
+  status: 500,
+  message: 'It failed',
+  moneyMoved: 'unknown',
+  transferId: null,
+} as const;
 const MOVED = "10.00 USD moved from the program's funding to the card 'card_1' at 2026-01-31T09:00:00.000Z.";
+const UNCONFIRMED =
+  'Failed: It failed. Whether money moved is not confirmed: nothing that the request did is stored so far.';
+const LOOK = 'Find out with GET /api/v0.1/core/transfer before you send it again.';
 const one = (transfer: Transfer, more: Partial<RequestFacts> = {}): RequestFacts => ({
   ...NONE,
   transfers: [transfer],
@@ -98,6 +118,27 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     `create_transfer_batch created 1 transfer, and other rows failed, such as this one: Declined: card lost. The card 'card_1' is lost. ${MOVED}`,
   ],
   [
+    'a batch of holds with a row of unknown outcome',
+    batch([HELD, HELD], { failure: FAILED }),
+    'partly_failed',
+    'unknown',
+    'create_transfer_batch created 2 transfers, and other rows failed, such as this one: Failed: It failed. No money has moved with 2 transfers. Whether money moved otherwise is not confirmed.',
+  ],
+  [
+    'a batch that failed itself after it created transfers',
+    batch([LOAD, LOAD], { failure: { ...FAILED, operation: 'create_transfer_batch' } }),
+    'partly_failed',
+    'yes',
+    'Failed: It failed. It created 2 transfers, though. 20.00 USD moved with 2 transfers.',
+  ],
+  [
+    'a batch that failed itself after it created holds',
+    batch([HELD, HELD], { failure: { ...FAILED, operation: 'create_transfer_batch' } }),
+    'partly_failed',
+    'unknown',
+    'Failed: It failed. It created 2 transfers, though. No money has moved with 2 transfers. Whether money moved otherwise is not confirmed.',
+  ],
+  [
     'a batch with only refused rows',
     batch([], { failure: REFUSED }),
     'failed',
@@ -120,10 +161,72 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
   ],
   [
     'an unknown outcome without an effect so far',
+    { ...NONE, failure: FAILED, idempotencyKey: 'order_1' },
+    'failed',
+    'unknown',
+    `${UNCONFIRMED} Send exactly the same request again with the same Idempotency-Key: the response is the outcome, and no money moves twice.`,
+  ],
+  [
+    'an unknown outcome of a request without an idempotency key',
     { ...NONE, failure: FAILED },
     'failed',
     'unknown',
-    'Failed: It failed. Whether money moved is not confirmed: nothing that the request did is stored so far. Send it again with the same idempotency key, or look for its transfer by that key.',
+    `${UNCONFIRMED} ${LOOK}`,
+  ],
+  [
+    'an unknown outcome whose message already has the advice',
+    { ...NONE, failure: { ...FAILED, message: `It failed. ${LOOK}` } },
+    'failed',
+    'unknown',
+    `Failed: It failed. ${LOOK} Whether money moved is not confirmed: nothing that the request did is stored so far.`,
+  ],
+  [
+    'an unknown outcome of a batch',
+    batch([], { failure: FAILED }),
+    'failed',
+    'unknown',
+    `${UNCONFIRMED} Send the batch again with the same keys: no row moves money twice.`,
+  ],
+  [
+    'an unknown outcome of an unknown operation',
+    { ...NONE, operation: null, failure: FAILED },
+    'failed',
+    'unknown',
+    UNCONFIRMED,
+  ],
+  [
+    'a deposit of unknown outcome that took effect',
+    {
+      ...NONE,
+      operation: 'create_deposit',
+      failure: FAILED,
+      movement: { amount: 250n, currency: 'EUR' },
+      isStored: true,
+    },
+    'failed',
+    'yes',
+    "Failed: It failed. It did take effect, though: 2.50 EUR was paid into the program's funding.",
+  ],
+  [
+    'a deposit of unknown outcome that took effect, without its amount',
+    { ...NONE, operation: 'create_deposit', failure: FAILED, isStored: true },
+    'failed',
+    'yes',
+    'Failed: It failed. It did take effect, though: money moved.',
+  ],
+  [
+    'a change of a card of unknown outcome that took effect and moved nothing',
+    { ...NONE, operation: 'update_card', failure: FAILED, isStored: true },
+    'failed',
+    'no',
+    'Failed: It failed. It did take effect, though, and no money moved.',
+  ],
+  [
+    'a change of a card of unknown outcome that took effect, and the search was not completed',
+    { ...NONE, operation: 'update_card', failure: FAILED, isStored: true, complete: false },
+    'failed',
+    'unknown',
+    'Failed: It failed. It did take effect, though. Whether money moved is not confirmed.',
   ],
   [
     'an unknown outcome that took effect',
@@ -150,4 +253,10 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
 
 test.each(CASES)('%s', (_name, facts, outcome, moneyMoved, sentence) => {
   expect(summarize(facts, AT)).toEqual({ outcome, moneyMoved, sentence });
+});
+
+test('only the error of a row is not the error of its batch', () => {
+  expect(isOfRow('create_transfer_batch', { operation: 'create_transfer' })).toBe(true);
+  expect(isOfRow('create_transfer_batch', { operation: 'create_transfer_batch' })).toBe(false);
+  expect(isOfRow('create_transfer', { operation: 'create_transfer' })).toBe(false);
 });

@@ -5,16 +5,21 @@ import type { MoneyMoved } from '../../../domain/refusal.ts';
 import { moneySentence } from '../../../domain/transfers/money-sentence.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import { howToFindOut } from '../../calls/how-to-find-out.ts';
 
 /** The facts on which a summary is based. */
 export type RequestFacts = {
   readonly operation: OperationId | null;
-  /** The error of the request; that of a batch is the most severe one of its rows. */
+  /** The error of the request; that of a batch is its own, or the most severe one of its rows. */
   readonly failure: {
+    /** That of a row of a batch is create_transfer. */
+    readonly operation: string | null;
     readonly code: string;
     readonly status: number;
     readonly message: string;
     readonly moneyMoved: MoneyMoved | null;
+    /** Inner UUID. */
+    readonly transferId: string | null;
   } | null;
   /** The transfers that it created or changed, up to a maximum. */
   readonly transfers: readonly Transfer[];
@@ -22,6 +27,11 @@ export type RequestFacts = {
   readonly reversals: readonly Reversal[];
   /** A deposit or withdrawal, in minor units. */
   readonly movement: { readonly amount: bigint; readonly currency: string } | null;
+  /** Whether an event or an audit entry says that it took effect. */
+  readonly isStored: boolean;
+  /** Whether the search for what it did was completed. */
+  readonly complete: boolean;
+  readonly idempotencyKey: string | null;
 };
 
 /** The outcome of a request. */
@@ -43,11 +53,32 @@ export function summarize(facts: RequestFacts, now: number): RequestSummary {
   }
   const what = `${verdictOf(facts.operation, failure)} ${ended(failure.message)}`;
   if (facts.operation === 'create_transfer_batch' && facts.transfers.length > 0) {
-    const effect = effectOf(facts, now);
-    const sentence = `${name} created ${transfersIn(facts)}, and other rows failed, such as this one: ${what} ${effect?.sentence ?? ''}`;
-    return { outcome: 'partly_failed', moneyMoved: effect?.moneyMoved ?? 'no', sentence: sentence.trim() };
+    return { outcome: 'partly_failed', ...moneyOfPart(facts, failure, what, now) };
   }
   return { outcome: 'failed', ...moneyOfFailure(facts, what, now) };
+}
+
+/** Of a batch that created transfers although it or one of its rows failed. */
+function moneyOfPart(
+  facts: RequestFacts,
+  failure: NonNullable<RequestFacts['failure']>,
+  what: string,
+  now: number,
+): Omit<RequestSummary, 'outcome'> {
+  const effect = effectOf(facts, now);
+  const created = transfersIn(facts);
+  const head = isOfRow(facts.operation, failure)
+    ? `${facts.operation} created ${created}, and other rows failed, such as this one: ${what}`
+    : `${what} It created ${created}, though.`;
+  const sentence = `${head} ${effect?.sentence ?? ''}`.trim();
+  const moneyMoved = [effect?.moneyMoved, failure.moneyMoved].includes('yes') ? 'yes' : (failure.moneyMoved ?? 'no');
+  if (moneyMoved !== 'unknown') return { moneyMoved, sentence };
+  return { moneyMoved, sentence: `${sentence} Whether money moved otherwise is not confirmed.` };
+}
+
+/** Whether the error of a request is that of a row of a batch. The batch itself succeeded then. */
+export function isOfRow(operation: OperationId | null, failure: { readonly operation: string | null }): boolean {
+  return operation === 'create_transfer_batch' && failure.operation === 'create_transfer';
 }
 
 /** Operations that move money: their refusals are called declines, as is usual for cards. */
@@ -79,9 +110,29 @@ function moneyOfFailure(facts: RequestFacts, what: string, now: number): Omit<Re
     return { moneyMoved: effect.moneyMoved, sentence: `${what} It did take effect, though: ${effect.sentence}` };
   }
   if (moneyMoved === 'yes') return { moneyMoved, sentence: `${what} Money moved all the same.` };
+  if (facts.isStored) return moneyOfStored(facts, what);
+  const { operation, failure, idempotencyKey } = facts;
+  const id = failure?.transferId ?? null;
+  const transferId = id === null ? undefined : toWireId('tr', id);
+  const advice = operation === null ? '' : howToFindOut(operation, transferId, idempotencyKey ?? undefined);
+  const unknown = `${what} Whether money moved is not confirmed: nothing that the request did is stored so far.`;
+  // The message of the error usually has the advice already.
+  return { moneyMoved, sentence: what.includes(advice) ? unknown : `${unknown} ${advice}` };
+}
+
+/** A request that took effect without a transfer or an amount that is shown. */
+function moneyOfStored({ operation, complete }: RequestFacts, what: string): Omit<RequestSummary, 'outcome'> {
+  // The transfer of a card's balance would be stored in the same transaction.
+  if (operation === 'update_card' && complete) {
+    return { moneyMoved: 'no', sentence: `${what} It did take effect, though, and no money moved.` };
+  }
+  // A card program does not see the amounts of its deposits and withdrawals here.
+  if (operation === 'create_deposit' || operation === 'create_withdrawal') {
+    return { moneyMoved: 'yes', sentence: `${what} It did take effect, though: money moved.` };
+  }
   return {
-    moneyMoved,
-    sentence: `${what} Whether money moved is not confirmed: nothing that the request did is stored so far. Send it again with the same idempotency key, or look for its transfer by that key.`,
+    moneyMoved: 'unknown',
+    sentence: `${what} It did take effect, though. Whether money moved is not confirmed.`,
   };
 }
 

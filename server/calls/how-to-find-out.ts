@@ -1,0 +1,14 @@
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+
+/** What to do about an unknown outcome: send the request again if it has a key or is harmless to repeat, else look it up. */
+export function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
+  const transfers = OPERATIONS.list_transfers.path;
+  if (operation === 'update_card') return 'Send exactly the same request again: a card is closed once.';
+  if (operation === 'create_transfer_batch')
+    return 'Send the batch again with the same keys: no row moves money twice.';
+  if (key !== undefined)
+    return 'Send exactly the same request again with the same Idempotency-Key: the response is the outcome, and no money moves twice.';
+  if (transferId !== undefined) return `Find out with GET ${transfers}/${transferId} before you send it again.`;
+  if (operation === 'create_transfer') return `Find out with GET ${transfers} before you send it again.`;
+  return `Find out with GET ${transfers} and the id of the transfer before you send it again.`;
+}
