@@ -65,7 +65,8 @@ function Frame() {
         <main id="content" tabIndex={-1}>
           <ClockBanner />
           <SwitchBanner />
-          <ErrorBoundary key={path}>
+          {/* The same id can exist in two programs: nothing of one may stay on the screen of the other. */}
+          <ErrorBoundary key={`${path} ${program.programId}`}>
             <Content path={path} allowed={allowed} isGuess={program.isGuess} />
           </ErrorBoundary>
         </main>
@@ -131,7 +132,7 @@ function Content({
   }
   return (
     <ClockContext.Provider value={route.hasActualTimes === true ? 0 : ahead}>
-      <ProgramPrompt key={path} route={route} parameters={parameters} isGuess={isGuess}>
+      <ProgramPrompt route={route} parameters={parameters} isGuess={isGuess}>
         <LoadedScreen route={route} parameters={parameters} />
       </ProgramPrompt>
     </ClockContext.Provider>

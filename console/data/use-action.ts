@@ -20,19 +20,34 @@ export type Action<Input, Result> = {
   readonly reset: () => void;
 };
 
+/** The settings of `useAction`. */
+export type ActionSettings = {
+  readonly endsSession?: boolean;
+  /**
+   * What the call does, and to what unless the input says so: `deposit prog_…`. The idempotency key of an uncertain outcome
+   * then stays when the form is closed, for the same input in another form.
+   */
+  readonly operation?: string | undefined;
+};
+
+/** The idempotency keys of requests whose outcome is not certain, by operation, program and input. */
+type Keys = Map<string, string>;
+
+const uncertain: Keys = new Map();
+
 /**
  * A change through the API. Retries of the same input keep the idempotency key until the outcome is certain: a second click
  * after a lost response moves no money twice.
  */
 export function useAction<Input, Result>(
   call: ActionCall<Input, Result>,
-  { endsSession = false }: { readonly endsSession?: boolean } = {},
+  { endsSession = false, operation }: ActionSettings = {},
 ): Action<Input, Result> {
   const programId = useProgramId();
   const [pending, setPending] = useState(false);
   const [error, setError] = useState<Error | undefined>(undefined);
   const [result, setResult] = useState<Result | undefined>(undefined);
-  const keyed = useRef<{ readonly input: string; readonly key: string } | undefined>(undefined);
+  const own = useRef<Keys>(new Map());
   const running = useRef(false);
   const latest = useRef(call);
   latest.current = call;
@@ -43,17 +58,19 @@ export function useAction<Input, Result>(
       running.current = true;
       setPending(true);
       setError(undefined);
-      const text = JSON.stringify([programId, input]);
-      if (keyed.current?.input !== text) keyed.current = { input: text, key: newIdempotencyKey() };
+      const keys = operation === undefined ? own.current : uncertain;
+      const text = JSON.stringify([operation, programId, input]);
+      const idempotencyKey = keys.get(text) ?? newIdempotencyKey();
+      keys.set(text, idempotencyKey);
       try {
-        const made = await latest.current(input, client, { idempotencyKey: keyed.current.key, programId });
-        keyed.current = undefined;
+        const made = await latest.current(input, client, { idempotencyKey, programId });
+        keys.delete(text);
         setResult(made);
         // Polled data is read again immediately; without a session that would only be refused.
         if (!endsSession) announceChange();
         return made;
       } catch (thrown) {
-        if (isFinal(thrown)) keyed.current = undefined;
+        if (isFinal(thrown)) keys.delete(text);
         setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
         return undefined;
       } finally {
@@ -61,7 +78,7 @@ export function useAction<Input, Result>(
         setPending(false);
       }
     },
-    [programId, endsSession],
+    [programId, endsSession, operation],
   );
   const reset = useCallback(() => {
     setError(undefined);

@@ -172,6 +172,32 @@ describe('One card', () => {
     await screenshot(page, 'card-phone');
   });
 
+  test('is not shown any more once another program is chosen that has a card with its id', async () => {
+    const other = await service().client.programs.create({ name: 'Same ids', currency: 'USD' });
+    await service().client.cards.create({ card_id: 'shop-5', last_four: '2222' }, { programId: other.program_id });
+    await client.cards.create({ card_id: 'shop-5', last_four: '1111' });
+    const page = await openConsole(at('card/shop-5'));
+    await page.getByRole('heading', { name: '1111' }).waitFor();
+    await page.getByRole('button', { name: 'Suspend' }).waitFor();
+    let answer: () => void = () => undefined;
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route('**/core/card/shop-5', async (route) => {
+      await answered;
+      await route.continue();
+    });
+    await page.evaluate((programId) => {
+      window.history.pushState(null, '', `/console/card/shop-5?program=${programId}`);
+      window.dispatchEvent(new PopStateEvent('popstate'));
+    }, other.program_id);
+    await page.getByTitle('Card program').getByText('Same ids').waitFor();
+    expect(await page.getByRole('heading', { name: '1111' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
+    answer();
+    await page.getByRole('heading', { name: '2222' }).waitFor();
+  });
+
   test('that does not exist shows the error record', async () => {
     const page = await openConsole(at('card/nobody')).catch(() => undefined);
     await page?.getByText('card_not_found').first().waitFor();

@@ -69,6 +69,30 @@ describe('the switch', () => {
     expect((await load()).status).toBe('completed');
   });
 
+  test('cannot be confirmed with the preview of another scope', async () => {
+    const page = await openConsole('/console/switch');
+    await page.getByLabel('Reason').fill('checked');
+    await expect.poll(() => page.getByRole('button', { name: 'Stop everything…' }).isEnabled()).toBe(true);
+    await page.getByText('What continues').waitFor();
+    let answer: () => void = () => undefined;
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route('**/switch/preview?*', async (route) => {
+      await answered;
+      await route.continue();
+    });
+    await page.getByLabel('What to stop').selectOption('program');
+    await page.getByLabel('Card program', { exact: true }).selectOption(programId);
+    const stop = page.getByRole('button', { name: `Stop all transfers for Shop ${SCRIPT}…` });
+    await stop.waitFor();
+    expect(await stop.isDisabled()).toBe(true);
+    expect(await page.getByText('What continues').count()).toBe(0);
+    answer();
+    await page.getByText('What continues').waitFor();
+    await expect.poll(() => stop.isEnabled()).toBe(true);
+  });
+
   test('a time in the past is refused with the record, and nothing is stopped', async () => {
     const page = await openConsole('/console/switch', { theme: 'dark', width: 390 });
     await page.getByLabel('Reason').fill('too late');

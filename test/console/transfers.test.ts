@@ -261,6 +261,43 @@ describe('one transfer', () => {
     expect((await client.transfers.get(id)).reversed_amount).toBe(150);
   });
 
+  test('a reversal whose outcome stays unknown keeps its key when the dialog is closed, and cannot be dismissed before', async () => {
+    const id = await newTransfer(500);
+    const page = await openConsole(at(`transfer/${id}`));
+    const keys: string[] = [];
+    let isLost = true;
+    let lose: () => void = () => undefined;
+    const lost = new Promise<void>((resolve) => {
+      lose = resolve;
+    });
+    await page.route(`**/core/transfer/${id}/reverse`, async (route) => {
+      keys.push((await route.request().headerValue('idempotency-key')) ?? '');
+      const response = await route.fetch();
+      await lost;
+      await (isLost ? route.abort('connectionreset') : route.fulfill({ response }));
+    });
+    const dialog = page.getByRole('dialog');
+    const reverse = async () => {
+      await page.getByRole('button', { name: 'Reverse' }).click();
+      await dialog.getByLabel('Amount, USD').fill('1.50');
+      await dialog.getByRole('button', { name: 'Reverse 1.50 USD' }).click();
+    };
+    await reverse();
+    await expect.poll(() => keys.length).toBe(1);
+    await pressKeys(page, 'Escape Escape');
+    expect(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+    expect(await dialog.getByRole('button', { name: 'Close' }).isDisabled()).toBe(true);
+    lose();
+    await expect.poll(() => dialog.getByRole('button', { name: 'Cancel' }).isEnabled()).toBe(true);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    isLost = false;
+    await reverse();
+    await page.getByText('Reversed 1.50 USD.').waitFor();
+    expect(new Set(keys).size).toBe(1);
+    expect((await client.transfers.get(id)).reversed_amount).toBe(150);
+  });
+
   test('a refusal stays in the dialog, with its record', async () => {
     const { card_id } = await client.cards.create();
     const { transfer_id: id } = await client.transfers.create({ amount: 400, card_id });

@@ -3,23 +3,34 @@ import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button } from '../button.tsx';
 import { ErrorRecord } from '../error-record.tsx';
 
-/** A dialog over the page. Escape closes it, and the focus goes back to where it was: the browser's `<dialog>` does both. */
+/**
+ * A dialog over the page. Escape closes it, and the focus goes back to where it was: the browser's `<dialog>` does both.
+ * While `pending` it cannot be closed.
+ */
 export function Dialog({
   title,
   children,
   onClose,
   wide = false,
+  pending = false,
 }: {
   readonly title: string;
   readonly children: ComponentChildren;
   readonly onClose: () => void;
   readonly wide?: boolean;
+  readonly pending?: boolean;
 }) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   const isGone = useRef(false);
   const close = () => {
-    if (!isGone.current) onClose();
+    if (isGone.current) return;
+    // A browser may close it on a second Escape although the first was refused.
+    if (pending) dialog.current?.showModal();
+    else onClose();
+  };
+  const cancel = (event: Event) => {
+    if (pending) event.preventDefault();
   };
   useEffect(() => {
     const shown = dialog.current;
@@ -34,10 +45,16 @@ export function Dialog({
     };
   }, []);
   return (
-    <dialog ref={dialog} class={wide ? 'dialog wide' : 'dialog'} aria-labelledby={id} onClose={close}>
+    <dialog ref={dialog} class={wide ? 'dialog wide' : 'dialog'} aria-labelledby={id} onCancel={cancel} onClose={close}>
       <header>
         <h2 id={id}>{title}</h2>
-        <button class="close" type="button" aria-label="Close" onClick={() => dialog.current?.close()}>
+        <button
+          class="close"
+          type="button"
+          aria-label="Close"
+          disabled={pending}
+          onClick={() => dialog.current?.close()}
+        >
           <svg viewBox="0 0 16 16" aria-hidden="true">
             <path d="m3.5 3.5 9 9m0-9-9 9" />
           </svg>
@@ -79,7 +96,7 @@ export function ConfirmDialog({
     onConfirm();
   };
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose} pending={pending}>
       <form onSubmit={submit}>
         {children}
         {error !== undefined && <ErrorRecord error={error} />}
@@ -87,7 +104,9 @@ export function ConfirmDialog({
           <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
             {confirm}
           </Button>
-          <Button onClick={onClose}>{dismiss}</Button>
+          <Button onClick={onClose} disabled={pending}>
+            {dismiss}
+          </Button>
         </footer>
       </form>
     </Dialog>

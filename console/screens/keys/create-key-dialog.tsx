@@ -42,7 +42,9 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
   const [name, setName] = useState('');
   const [access, setAccess] = useState<Access>({ programId: '', role: 'support', scopes: [] });
   const [expires, setExpires] = useState('');
-  const create = useAction((body: CreateKeyBody, api, options) => api.keys.create(body, options));
+  const create = useAction((body: CreateKeyBody, api, options) => api.keys.create(body, options), {
+    operation: 'create_key',
+  });
   const isNothing = access.role === 'own' && access.scopes.length === 0;
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -56,7 +58,7 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
     return <SecretDialog title={title} label="The key" secret={key} omitted={omitted} onClose={onClose} />;
   }
   return (
-    <Dialog title="Create a key" onClose={onClose}>
+    <Dialog title="Create a key" onClose={onClose} pending={create.pending}>
       <form onSubmit={submit}>
         <TextField
           label="Name"
@@ -79,7 +81,9 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
           <Button type="submit" kind="main" pending={create.pending} disabled={name === '' || isNothing}>
             {name.trim() === '' ? 'Create the key' : `Create the key of ${name.trim()}`}
           </Button>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose} disabled={create.pending}>
+            Cancel
+          </Button>
         </footer>
       </form>
     </Dialog>

@@ -23,10 +23,12 @@ export function MoveDialog({
   const [currency, setCurrency] = useState(program.currency);
   const [reference, setReference] = useState('');
   const [description, setDescription] = useState('');
-  const move = useAction((body: FundingMovementBody, api, options) =>
-    kind === 'deposit'
-      ? api.deposits.create(program.program_id, body, options)
-      : api.withdrawals.create(program.program_id, body, options),
+  const move = useAction(
+    (body: FundingMovementBody, api, options) =>
+      kind === 'deposit'
+        ? api.deposits.create(program.program_id, body, options)
+        : api.withdrawals.create(program.program_id, body, options),
+    { operation: `${kind} ${program.program_id}` },
   );
   const amount = parseAmount(text, currency);
   const account = program.funding.find((one) => one.currency === currency);

@@ -104,7 +104,9 @@ const COLUMNS: readonly Column<ProgramRecord>[] = [
 
 function CreateDialog({ onClose }: { readonly onClose: () => void }) {
   const [body, setBody] = useState<CreateProgramBody>({ name: '', currency: '', time_zone: 'UTC' });
-  const create = useAction((wanted: CreateProgramBody, api, options) => api.programs.create(wanted, options));
+  const create = useAction((wanted: CreateProgramBody, api, options) => api.programs.create(wanted, options), {
+    operation: 'create_program',
+  });
   const submit = async () => {
     const made = await create.run(body);
     if (made !== undefined) navigate(pathOf(made));

@@ -33,8 +33,10 @@ const TRIED_AMOUNT = 1_000;
 export function CardsSection() {
   const { can } = useSession();
   const [tried, setTried] = useState('');
-  const load = useAction((card: string, api, options) =>
-    api.transfers.create({ amount: TRIED_AMOUNT, card_id: card }, { ...options, programId: DEMO_PROGRAM_ID }),
+  const load = useAction(
+    (card: string, api, options) =>
+      api.transfers.create({ amount: TRIED_AMOUNT, card_id: card }, { ...options, programId: DEMO_PROGRAM_ID }),
+    { operation: 'try_load' },
   );
   const tryLoad = (card: string) => {
     load.reset();

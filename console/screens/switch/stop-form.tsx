@@ -48,7 +48,10 @@ export function StopForm({
   const of = choice.of === '' ? (chosen ?? '') : choice.of;
   const scope = scopeOf({ ...choice, of });
   const what = useWords({ ...choice, of });
-  const preview = usePreview(scope, restarts);
+  const loaded = usePreview(scope, restarts);
+  // While another scope is loaded, and when that fails, the data is still of the previous scope.
+  const preview = isOf(scope, loaded.data) ? loaded : { ...loaded, data: undefined };
+  const current = preview.stale ? undefined : preview.data;
   const [problem, setProblem] = useState<string | undefined>(undefined);
   const [wish, setWish] = useState(NO_DETAILS);
   const [isAsking, setAsking] = useState(false);
@@ -56,7 +59,7 @@ export function StopForm({
     event.preventDefault();
     const isMissing = wish.reason.trim() === '';
     setProblem(isMissing ? 'Enter a reason: people whose transfers are refused will ask.' : undefined);
-    if (!isMissing) setAsking(true);
+    if (!isMissing && current !== undefined) setAsking(true);
   };
   const onStopped = () => {
     setAsking(false);
@@ -84,7 +87,7 @@ export function StopForm({
               hint="Optional. Transfers restart automatically then."
             />
             <p>
-              <Button type="submit" kind="danger" disabled={preview.data === undefined}>
+              <Button type="submit" kind="danger" disabled={current === undefined}>
                 Stop {what}…
               </Button>
             </p>
@@ -98,12 +101,12 @@ export function StopForm({
           <Loaded state={preview}>{(found) => <Preview preview={found} />}</Loaded>
         )}
       </div>
-      {isAsking && scope !== undefined && preview.data !== undefined && (
+      {isAsking && scope !== undefined && current !== undefined && (
         <ConfirmStop
           scope={scope}
           what={what}
           wish={wish}
-          preview={preview.data}
+          preview={current}
           onStopped={onStopped}
           onClose={() => setAsking(false)}
         />
@@ -208,6 +211,14 @@ function scopeOf({ scope, of, type }: typeof CHOICE): PreviewSwitchQuery | undef
   if (of === '') return undefined;
   const known = TRANSFER_TYPES.find((one) => one === type);
   return scope === 'transfer_type' && known !== undefined ? { program_id: of, type: known } : { program_id: of };
+}
+
+/** Whether a preview is of the scope. */
+function isOf(scope: PreviewSwitchQuery | undefined, preview: SwitchPreview | undefined): boolean {
+  if (scope === undefined || preview === undefined) return false;
+  const { program_id: programId = null, type = null } = scope;
+  const name = programId === null ? 'service' : type === null ? 'program' : 'transfer_type';
+  return preview.scope === name && preview.program_id === programId && preview.type === type;
 }
 
 /** A card program by its name; of more than a hundred, the others by their id. */

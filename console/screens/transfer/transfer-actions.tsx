@@ -77,8 +77,9 @@ function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
   const { source } = endsOf(transfer, useCardNames(transfer));
   const money = formatAmount(amount, currency);
   // The id is a part of the input: the idempotency key is for this transfer only.
-  const { run, pending, error } = useAction(({ id }: { readonly id: string }, api, options) =>
-    api.transfers.cancel(id, options),
+  const { run, pending, error } = useAction(
+    ({ id }: { readonly id: string }, api, options) => api.transfers.cancel(id, options),
+    { operation: 'cancel' },
   );
   const confirm = async (): Promise<void> => {
     if ((await run({ id: transfer_id })) !== undefined) onDone(`Canceled: ${money} will not move.`);
@@ -114,10 +115,12 @@ function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { rea
   const [reason, setReason] = useState('');
   const amount = parseAmount(typed, currency);
   const problem = problemOf(amount, left, currency);
-  const { run, pending, error } = useAction<Input, unknown>(({ id: transferId, ...body }, api, options) =>
-    action === 'capture'
-      ? api.transfers.capture(transferId, body, options)
-      : api.transfers.reverse(transferId, body, options),
+  const { run, pending, error } = useAction<Input, unknown>(
+    ({ id: transferId, ...body }, api, options) =>
+      action === 'capture'
+        ? api.transfers.capture(transferId, body, options)
+        : api.transfers.reverse(transferId, body, options),
+    { operation: action },
   );
   const money = amount === undefined ? '' : formatAmount(amount, currency);
   const confirm = async (): Promise<void> => {

@@ -17,7 +17,9 @@ export function CreateWebhookDialog({
   readonly onDone: () => void;
 }) {
   const [fields, setFields] = useState<WebhookForm>({ url: '', description: '', types: '', order: 'parallel' });
-  const create = useAction((body: CreateWebhookBody, api, options) => api.webhooks.create(body, options));
+  const create = useAction((body: CreateWebhookBody, api, options) => api.webhooks.create(body, options), {
+    operation: 'create_webhook',
+  });
   const submit = async (event: Event) => {
     event.preventDefault();
     const { url, description, order } = fields;
@@ -36,7 +38,7 @@ export function CreateWebhookDialog({
     return <SecretDialog title={title} label="Signs every event" secret={secret} omitted={omitted} onClose={onClose} />;
   }
   return (
-    <Dialog title="Create a webhook" onClose={onClose}>
+    <Dialog title="Create a webhook" onClose={onClose} pending={create.pending}>
       <form onSubmit={submit}>
         <WebhookFields value={fields} onChange={setFields} />
         {create.error !== undefined && <ErrorRecord error={create.error} />}
@@ -44,7 +46,9 @@ export function CreateWebhookDialog({
           <Button type="submit" kind="main" pending={create.pending} disabled={fields.url === ''}>
             Create webhook
           </Button>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose} disabled={create.pending}>
+            Cancel
+          </Button>
         </footer>
       </form>
     </Dialog>
