@@ -33,7 +33,7 @@ export class CommittedCards {
   #bytes = 0;
   /** The latest time of a decision, in milliseconds since 1970: the counters are those of the periods around it. */
   latest = Number.NEGATIVE_INFINITY;
-  /** {@link Database.interruptions} when the first group was loaded. */
+  /** {@link Database.interruptions} before the first group was loaded. */
   interruptions: number | undefined;
 
   /** @param maxBytes memory that it may use, in bytes. */

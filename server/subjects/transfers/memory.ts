@@ -138,8 +138,9 @@ export class Memory {
   }
 
   /**
-   * Notes {@link Database.interruptions} after a group was loaded. Throws {@link ChainBroken} if the database server may have
-   * changed since: after a failover it may lack cached changes, and have other states with the same versions.
+   * Notes {@link Database.interruptions}, as it was before a group was loaded and as it is when the group is decided: in between
+   * the group may have read from a server that was replaced. Throws {@link ChainBroken} if the database server may have changed:
+   * after a failover it may lack cached changes, and have other states with the same versions.
    */
   noteServer(interruptions: number): void {
     this.#committed.interruptions ??= interruptions;
