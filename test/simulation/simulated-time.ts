@@ -1,7 +1,7 @@
 import nodeCrypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import nodeTimers from 'node:timers/promises';
-import { setDatabaseTime } from '../../server/foundation/database-clock.ts';
+import { databaseTime, setDatabaseTime } from '../../server/foundation/database-clock.ts';
 import { newId } from '../../server/foundation/ids.ts';
 import { Random } from '../fuzz/random.ts';
 
@@ -39,11 +39,14 @@ let current: SimulatedTime | undefined;
 export async function inSimulatedTime<Result>(run: () => Promise<Result>): Promise<Result> {
   if (current !== undefined) return run();
   current = new SimulatedTime(new Random(0));
+  const [databaseNow, now] = [databaseTime(), performance.now()];
   const putBack = replaceClocks(() => current as SimulatedTime);
   try {
     return await run();
   } finally {
     putBack();
+    // The files that follow in this process make their ids by it.
+    setDatabaseTime(databaseNow, now);
     current = undefined;
   }
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { databaseTime } from '../../server/foundation/database-clock.ts';
 import { describeFailure, runCampaign } from './campaign.ts';
 import { runSchedule } from './schedule.ts';
 
@@ -25,6 +26,14 @@ test('the same seed gives the same schedule', async () => {
   const one = await runSchedule(7, { traced: true });
   const other = await runSchedule(7, { traced: true });
   expect(other).toEqual(one);
+});
+
+test('leaves the clock of the process as it was, by which the files that follow make their ids', async () => {
+  const before = databaseTime();
+  await runSchedule(7);
+  const after = databaseTime();
+  expect(after).toBeGreaterThanOrEqual(before);
+  expect(after - before).toBeLessThan(86_400_000);
 });
 
 test('in any order and with any faults, commits, responses and deliveries agree', async () => {
