@@ -1,7 +1,14 @@
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 
+/** Whether an operation that moves no money has the same effect twice as once, without an idempotency key. */
+export function isRepeatable(operation: OperationId): boolean {
+  const { movesMoney, method, repeatable } = OPERATIONS[operation];
+  return !movesMoney && (method !== 'POST' || repeatable);
+}
+
 /** What to do about an unknown outcome: send the request again if it has a key or is harmless to repeat, else look it up. */
 export function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
+  if (!OPERATIONS[operation].movesMoney) return howToFindChange(operation, key);
   const transfers = OPERATIONS.list_transfers.path;
   if (operation === 'update_card') return 'Send exactly the same request again: a card is closed once.';
   if (operation === 'create_transfer_batch')
@@ -11,4 +18,11 @@ export function howToFindOut(operation: OperationId, transferId: string | undefi
   if (transferId !== undefined) return `Find out with GET ${transfers}/${transferId} before you send it again.`;
   if (operation === 'create_transfer') return `Find out with GET ${transfers} before you send it again.`;
   return `Find out with GET ${transfers} and the id of the transfer before you send it again.`;
+}
+
+function howToFindChange(operation: OperationId, key: string | undefined): string {
+  if (key !== undefined)
+    return 'Send exactly the same request again with the same Idempotency-Key: the response is the outcome.';
+  if (isRepeatable(operation)) return 'Send exactly the same request again: twice has the effect of once.';
+  return 'Find out whether it took effect before you send it again.';
 }

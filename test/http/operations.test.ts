@@ -336,6 +336,31 @@ describe('a failure', () => {
     expect(second.headers.get('should-retry')).toBe('true');
   });
 
+  it('of a change that moves no money says that the outcome is unknown, and whether to send it again', async () => {
+    const fail: Handler = () => Promise.reject(new OperationFailure('not settled', { moneyMoved: 'unknown' }));
+    const { ask } = await serve(fakeGateway({ create_card: fail, delete_webhook: fail, get_card: fail }));
+    const create = (key: readonly string[]) => ask(post('{}', key).toString().replace(TRANSFER, '/api/v0.1/core/card'));
+    const found: (readonly unknown[])[] = [];
+    for (const response of [
+      await create([]),
+      await create(['Idempotency-Key: k']),
+      await ask(bare('DELETE', '/api/v0.1/core/webhook/wh_1')),
+      await ask(bare('GET', '/api/v0.1/core/card/c')),
+    ])
+      found.push([response.headers.get('should-retry'), response.headers.get('money-moved'), messageOf(response)]);
+    const unknown = 'could not be created, or the outcome could not be confirmed.';
+    expect(found).toEqual([
+      ['false', undefined, expect.stringContaining(`The card ${unknown} Find out whether it took effect`)],
+      ['true', undefined, expect.stringContaining(`The card ${unknown} Send exactly the same request again`)],
+      [
+        'true',
+        undefined,
+        expect.stringContaining('could not be confirmed. Send exactly the same request again: twice'),
+      ],
+      ['true', undefined, expect.stringMatching(/^The card could not be read\. /)],
+    ]);
+  });
+
   it('that is busy is unavailable for a moment', async () => {
     const { ask } = await serve(throwing(new OperationFailure('queue', { busy: true, moneyMoved: 'no' })));
     const response = await ask(post(BODY));

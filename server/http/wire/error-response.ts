@@ -92,7 +92,7 @@ export function composeBareResponse(
 ): ErrorResponse {
   const nothing = { operation: undefined, idempotencyKey: undefined, parameters: undefined };
   const fault = faultOf(thrown, { ...nothing, begun: false });
-  const headers = faultHeaders(fault, { allow, idempotencyKey: undefined });
+  const headers = faultHeaders(fault, { allow });
   const unread = {
     isStray: false,
     address: undefined,
@@ -163,14 +163,13 @@ const COMMON_HEADERS: HeaderList = [
   ['X-Content-Type-Options', 'nosniff'],
 ];
 
-function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow' | 'idempotencyKey'>): HeaderList {
-  const { code, entry, details, moneyMoved, transferId } = fault;
-  const isUncertain = moneyMoved === 'unknown' && request.idempotencyKey === undefined;
+function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow'>): HeaderList {
+  const { code, entry, details, moneyMoved, mayRepeat, transferId } = fault;
   const retryAfter = retryAfterSeconds(fault);
   const headers: [string, string][] = [
     ['Error-Code', code],
     ['Link', `</errors/${code}>; rel="describedby"`],
-    ['Should-Retry', String(entry.retryable && !isUncertain)],
+    ['Should-Retry', String(entry.retryable && !mayRepeat)],
   ];
   if (moneyMoved !== undefined) headers.push(['Money-Moved', moneyMoved]);
   if (transferId !== undefined) headers.push(['Transfer-Id', headerSafe(transferId)]);

@@ -9,7 +9,7 @@ import {
 } from '../../../contract/operations.ts';
 import { type MoneyMoved, Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
 import { OperationFailure } from '../../calls/call.ts';
-import { howToFindOut } from '../../calls/how-to-find-out.ts';
+import { howToFindOut, isRepeatable } from '../../calls/how-to-find-out.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** Anything that was thrown, as the error response to send. */
@@ -21,6 +21,8 @@ export type Fault = {
   readonly details: RefusalDetails;
   /** Undefined if the operation neither moves money nor is a dry run of one that does. */
   readonly moneyMoved: MoneyMoved | undefined;
+  /** Whether the request may have taken effect all the same, and sending it again could do so twice. */
+  readonly mayRepeat: boolean;
   readonly transferId: string | undefined;
   /** What was thrown; null if it was a refusal. */
   readonly cause: unknown;
@@ -39,20 +41,39 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   if (thrown instanceof Refusal && isErrorCode(thrown.code)) {
     const { message, details } = thrown;
     const code: ErrorCode = thrown.code;
-    return { code, entry: ERRORS[code], message, details, moneyMoved: moved('no'), transferId: undefined, cause: null };
+    const moneyMoved = moved('no');
+    return {
+      code,
+      entry: ERRORS[code],
+      message,
+      details,
+      moneyMoved,
+      mayRepeat: false,
+      transferId: undefined,
+      cause: null,
+    };
   }
   if (thrown instanceof OperationFailure && thrown.busy) return busyFault(thrown, moved(thrown.moneyMoved));
   const facts = thrown instanceof OperationFailure ? thrown : undefined;
-  const bugMoved: MoneyMoved = request.begun ? 'unknown' : 'no';
-  const moneyMoved = moved(facts?.moneyMoved ?? bugMoved);
+  const outcome: MoneyMoved = facts?.moneyMoved ?? (request.begun ? 'unknown' : 'no');
+  const moneyMoved = moved(outcome);
+  const isUnknown = outcome === 'unknown' && operation !== undefined && writes(operation);
+  const mayRepeat = isUnknown && request.idempotencyKey === undefined && !isRepeatable(operation);
   const transferId = facts?.transferId;
   const code: ErrorCode = operation === undefined ? 'unknown_request' : `unknown_${operation}`;
   const message =
     operation === undefined
       ? 'The request could not be processed.'
-      : failureMessage(operation, moneyMoved, transferId, request.idempotencyKey);
+      : failureMessage(operation, { moneyMoved, isUnknown, transferId, idempotencyKey: request.idempotencyKey });
   const entry = ERRORS[code];
-  return { code, entry, message, details: {}, moneyMoved, transferId, cause: thrown ?? new Error(String(thrown)) };
+  const cause = thrown ?? new Error(String(thrown));
+  return { code, entry, message, details: {}, moneyMoved, mayRepeat, transferId, cause };
+}
+
+/** Whether an operation changes anything. */
+function writes(operation: OperationId): boolean {
+  const { method, dryRun } = OPERATIONS[operation];
+  return method !== 'GET' && !dryRun;
 }
 
 /** The Money-Moved of a response: always 'no' for a dry run, and undefined for an operation that never moves money. */
@@ -69,23 +90,27 @@ function busyFault(failure: OperationFailure, moneyMoved: MoneyMoved | undefined
     message,
     details: {},
     moneyMoved,
+    mayRepeat: false,
     transferId: failure.transferId,
     cause: failure,
   };
 }
 
+/** What is known about the outcome of a request that failed. */
+type Outcome = Pick<Fault, 'moneyMoved' | 'transferId'> & {
+  readonly isUnknown: boolean;
+  readonly idempotencyKey: string | undefined;
+};
+
 function failureMessage(
   operation: OperationId,
-  moneyMoved: MoneyMoved | undefined,
-  transferId: string | undefined,
-  idempotencyKey: string | undefined,
+  { moneyMoved, isUnknown, transferId, idempotencyKey }: Outcome,
 ): string {
   const { failure } = OPERATIONS[operation];
-  if (moneyMoved === undefined) return `${failure}.`;
+  const advice = howToFindOut(operation, transferId, idempotencyKey);
+  if (moneyMoved === 'yes') return `${failure} completely, but the money has moved. ${advice}`;
   if (moneyMoved === 'no') return `${failure}. No money was moved.`;
-  const outcome =
-    moneyMoved === 'yes'
-      ? `${failure} completely, but the money has moved.`
-      : `${failure}, or the outcome could not be confirmed: money may have moved.`;
-  return `${outcome} ${howToFindOut(operation, transferId, idempotencyKey)}`;
+  if (!isUnknown) return `${failure}.`;
+  const outcome = `${failure}, or the outcome could not be confirmed`;
+  return moneyMoved === undefined ? `${outcome}. ${advice}` : `${outcome}: money may have moved. ${advice}`;
 }

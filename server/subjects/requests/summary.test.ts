@@ -229,6 +229,18 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     'Failed: It failed. It did take effect, though. Whether money moved is not confirmed.',
   ],
   [
+    'a failed operation that moves no money and took effect all the same',
+    {
+      ...NONE,
+      operation: 'create_card',
+      failure: { ...FAILED, operation: 'create_card', moneyMoved: null },
+      isStored: true,
+    },
+    'failed',
+    'no',
+    'Failed: It failed. It did take effect, though. No money moved.',
+  ],
+  [
     'an unknown outcome that took effect',
     one(LOAD, { failure: FAILED }),
     'failed',

@@ -101,6 +101,9 @@ function verdictOf(operation: OperationId | null, { status, code }: NonNullable<
 
 function moneyOfFailure(facts: RequestFacts, what: string, now: number): Omit<RequestSummary, 'outcome'> {
   const moneyMoved = facts.failure?.moneyMoved ?? 'no';
+  if (facts.failure?.moneyMoved === null && facts.isStored) {
+    return { moneyMoved: 'no', sentence: `${what} It did take effect, though. No money moved.` };
+  }
   if (moneyMoved === 'no') {
     const says = /no money (?:was |has )?moved/i.test(what);
     return { moneyMoved, sentence: says ? what : `${what} No money moved.` };

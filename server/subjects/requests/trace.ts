@@ -108,7 +108,9 @@ export async function traceRequest(
 
 /** Whether a failed request may have taken effect: its commit is ambiguous, or only some rows of a batch were refused. */
 function mayHaveTakenEffect(error: LoggedError): boolean {
-  return isOfBatch(error) || error.moneyMoved === 'unknown' || error.moneyMoved === 'yes';
+  // Of an operation that moves no money, the error does not say whether its outcome is known.
+  const isOpen = error.moneyMoved === null ? error.status >= 500 : error.moneyMoved !== 'no';
+  return isOfBatch(error) || isOpen;
 }
 
 /** Whether an error is that of a batch or of a row of one. A row's own operation is create_transfer. */
