@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -254,6 +254,11 @@ describe('a restored ledger takes the place of the original', () => {
   test('the original is refused from then on, and so is another one on the same timeline', async () => {
     expect((await startInVain(settings())).errors).toContain('is in use by the ledger in ');
     await service.stop();
+    const stopped = await readFile(join(BACKUP_DIR, 'archive.json'), 'utf8');
+    const ahead = { ...JSON.parse(stopped), seenAt: new Date(Date.now() + 86_400_000).toISOString() };
+    await writeFile(join(BACKUP_DIR, 'archive.json'), JSON.stringify(ahead));
+    expect((await startInVain(settings())).errors).toContain("later than it is by this machine's clock");
+    await writeFile(join(BACKUP_DIR, 'archive.json'), stopped);
     expect((await startInVain(settings())).errors).toContain('already has the WAL that the ledger in ');
     expect((await startInVain(settings({ DATA_DIR: inside('to-time') }))).errors).toMatch(
       /already has the WAL that the ledger in .* wrote on timeline 2/,

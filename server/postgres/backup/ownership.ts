@@ -140,6 +140,14 @@ async function requireFree(
   dataDirectory: string,
 ): Promise<void> {
   const ago = seenAt === null ? Number.POSITIVE_INFINITY : Date.now() - Date.parse(seenAt);
+  if (ago < -ALIVE_MILLISECONDS) {
+    throw new StartupProblem(
+      'backup-directory-taken',
+      `BACKUP_DIR, ${path}, is in use by the ledger in ${other} on ${host}, which archived into it at ${seenAt}: that is later than it is by this machine's clock, ` +
+        `so whether it still archives is not known. Correct the clock that is wrong. If the service of the other ledger was killed, set "seenAt" in ${join(path, STATE_FILE)} to null ` +
+        'once you are sure that it does not run; otherwise set BACKUP_DIR to another directory, or unset it for a trial.',
+    );
+  }
   if (ago < ALIVE_MILLISECONDS) {
     throw new StartupProblem(
       'backup-directory-taken',
