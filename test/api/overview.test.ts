@@ -100,8 +100,10 @@ describe('get_overview', () => {
 
   test('everybody gets the same bytes within a second', async () => {
     const read = async () => (await client().status.overview()).made_at;
+    const begun = performance.now();
     const made = await Promise.all(Array.from({ length: 20 }, read));
-    expect(new Set(made).size).toBeLessThanOrEqual(2);
+    // Two where a second ends meanwhile, and more where a slow machine takes seconds for them.
+    expect(new Set(made).size).toBeLessThanOrEqual(2 + Math.floor((performance.now() - begun) / 1000));
   });
 
   test('without its database: what the process knows, and no more', async (context) => {

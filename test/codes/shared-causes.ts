@@ -310,7 +310,7 @@ async function runClosing(world: World): Promise<readonly Result[]> {
   const half = await RawConnection.open(port);
   half.send('GET / HTTP/1.1\r\nHost: loc');
   const open = await Promise.all(attempts.map(() => RawConnection.open(port)));
-  // The last of them: the service gives it up after five seconds, and until then everything else must be answered.
+  // The last of them, which keeps the service from ending until everything else is answered.
   const begun = await RawConnection.open(port);
   begun.send(bytesOf({ method: 'POST', path: TRANSFER, body: '{"amount": 1, "card_id": "card_active"}' }));
   // Each has been taken in by the time that one is answered which came after them.
@@ -321,7 +321,6 @@ async function runClosing(world: World): Promise<readonly Result[]> {
   damaged.child.kill('SIGTERM');
   await waitFor('the port to refuse', async () => !(await isOpen(port)));
   const results: Result[] = [];
-  // All at once: what was begun is not waited for as long as one likes.
   for (const [at, { request }] of attempts.entries()) open[at]?.send(bytesOf(request));
   for (const [at, { request, operation }] of attempts.entries()) {
     const response = await open[at]?.next(request.method);

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cp, rm, symlink } from 'node:fs/promises';
+import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { OPERATIONS } from '../../contract/operations.ts';
@@ -134,7 +134,13 @@ async function beginSlowly(url: string, key: string): Promise<World['slow']> {
   return { body, head };
 }
 
-/** A service whose files are a copy, so that one of them can be missing. */
+/** What the damaged service has instead of its limits: as long as a slow machine needs for all that must happen within them. */
+const UNHURRIED = [
+  ['operationTimeoutMilliseconds: 5_000', 'operationTimeoutMilliseconds: 300_000'],
+  ['maxDrainMilliseconds: 8_000', 'maxDrainMilliseconds: 300_000'],
+] as const;
+
+/** A service whose files are a copy, so that one of them can be missing, and its time limits can be others. */
 async function startDamaged(
   directory: string,
   environment: Readonly<Record<string, string>>,
@@ -144,6 +150,13 @@ async function startDamaged(
   }
   await symlink(join(PROJECT, 'node_modules'), join(directory, 'node_modules'));
   await rm(join(directory, 'contract/openapi.json'));
+  const settings = join(directory, 'server/http/settings.ts');
+  let source = await readFile(settings, 'utf8');
+  for (const [limit, other] of UNHURRIED) {
+    if (!source.includes(limit)) throw new Error(`${settings} has no ${limit}`);
+    source = source.replace(limit, other);
+  }
+  await writeFile(settings, source);
   const child = spawn(process.execPath, [join(directory, 'server/main.ts')], {
     env: {
       PATH: process.env.PATH ?? '',

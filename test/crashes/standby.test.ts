@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TransferBatchOutcomes, TransferRecord } from '../../contract/transfers.ts';
 import { OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
+import { type ConnectionSettings, REQUESTS } from '../../server/store/connection/connections.ts';
 import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type Pair, startPair } from '../harness/standby.ts';
@@ -18,9 +19,12 @@ const PROGRAM = { program_id: 'prog_019000000000700080000000000000de' };
 let pair: Pair;
 let ledger: Ledger;
 
+/** As a service process: its time limits end what waits for the standby. */
+const open = (connection: ConnectionSettings) => openLedger(connection, undefined, undefined, REQUESTS);
+
 beforeAll(async () => {
   pair = await startPair();
-  ledger = openLedger(pair.primary.connection);
+  ledger = open(pair.primary.connection);
 });
 
 afterAll(async () => {
@@ -165,7 +169,7 @@ describe('a synchronous standby', () => {
     expect(idOf(first)).toBe(transferId);
     expect(await send(key)).toMatchObject({ status: 201, body: first.body, replayed: true });
     await pair.promote();
-    const promoted = openLedger(pair.standby.connection);
+    const promoted = open(pair.standby.connection);
     try {
       const found = await promoted.call('get_transfer', {}, { params: { transfer_id: transferId } });
       expect(idOf(found)).toBe(transferId);
@@ -183,7 +187,7 @@ describe('a synchronous standby', () => {
       await rename(join(address.path, 'next'), join(address.path, SOCKET));
     };
     await leadTo(pair.primary.connection.host);
-    const follower = openLedger({ ...pair.primary.connection, host: address.path });
+    const follower = open({ ...pair.primary.connection, host: address.path });
     const ask = (deadline: number): Promise<WrittenReply> =>
       follower.call('create_transfer', CARD, { idempotencyKey: key, deadline });
     try {

@@ -10,6 +10,7 @@ import {
   startErrorRecorder,
 } from '../../server/subjects/errors/error-recorder.ts';
 import { UnauthenticatedBudget } from '../../server/subjects/errors/unauthenticated-budget.ts';
+import { UNHURRIED } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { linesOf, printFigure, spoolOf } from './log-reader.ts';
@@ -64,7 +65,8 @@ async function start(
   settings: Partial<RecorderSettings> = {},
   { away = false, maxSpoolBytes = 1_000_000 }: { away?: boolean; maxSpoolBytes?: number } = {},
 ): Promise<Started> {
-  const databases = openDatabases(away ? { ...server.connection, host: '127.0.0.1', port: 1 } : server.connection);
+  const address = away ? { ...server.connection, host: '127.0.0.1', port: 1 } : server.connection;
+  const databases = openDatabases(address, undefined, UNHURRIED);
   opened.push(databases);
   const troubles: string[] = [];
   const recorder = await startErrorRecorder(
@@ -77,6 +79,15 @@ async function start(
     { ...RECORDER_SETTINGS, ...settings },
   );
   return { recorder, troubles };
+}
+
+/** Stops a recorder. What a slow machine did not store within a second is in the spool, which the next process loads. */
+async function stopAndStore(recorder: ErrorRecorder, bounds: { maxSpoolBytes?: number } = {}): Promise<void> {
+  await recorder.stop();
+  if (linesOf(spoolOf(directory.path)).length === 0) return;
+  const next = await start({}, bounds);
+  await waitFor('the spool to be loaded', async () => linesOf(spoolOf(directory.path)).length === 0);
+  await next.recorder.stop();
 }
 
 async function stored(): Promise<number> {
@@ -97,11 +108,7 @@ describe('with the database', () => {
     const { recorder, troubles } = await start();
     const all = reports(700);
     for (const one of [...all, ...all]) recorder.record(one);
-    await recorder.stop();
-    // What a slow machine did not store within a second of the stop is in the spool, which the next process loads.
-    const next = await start();
-    await waitFor('the spool to be loaded', async () => linesOf(spoolOf(directory.path)).length === 0);
-    await next.recorder.stop();
+    await stopAndStore(recorder);
     expect(await stored()).toBe(700);
     expect(await counted()).toBe(700);
     expect(troubles).toEqual([]);
@@ -121,7 +128,7 @@ describe('with the database', () => {
     for (const one of reports(20)) recorder.record(one);
     recorder.record(report({ status: 99 }));
     for (const one of reports(20)) recorder.record(one);
-    await recorder.stop();
+    await stopAndStore(recorder);
     expect(await stored()).toBe(40);
     expect(await dropped()).toEqual({ row_refused: 1 });
     expect(troubles.join()).toContain('refused the error of request');
@@ -135,7 +142,7 @@ describe('with the database', () => {
         fields: { description: 'a\0b', metadata: { '\udfff': '\u2028' }, amount: { source: '9'.repeat(9000) } },
       }),
     );
-    await recorder.stop();
+    await stopAndStore(recorder);
     const { rows } = await admin.query('select message, request from error where request_id = $1', [
       recorded?.requestId,
     ]);
@@ -156,11 +163,7 @@ describe('with the database', () => {
       if (index % 500 === 499 && index > 2_000) await pause(1);
     }
     printFigure('report in a flood', ((performance.now() - started) * 1000) / flood.length, 'us, pauses included');
-    await recorder.stop();
-    // What a statement that took too long on a slow machine has left in the spool is loaded by the next process.
-    const next = await start({}, { maxSpoolBytes: 300_000 });
-    await waitFor('the spool to be loaded', async () => linesOf(spoolOf(directory.path)).length === 0);
-    await next.recorder.stop();
+    await stopAndStore(recorder, { maxSpoolBytes: 300_000 });
     const drops = await dropped();
     expect(drops.queue_full).toBeGreaterThan(0);
     const lost = Object.values(drops).reduce((sum, count) => sum + count, 0);
@@ -172,7 +175,7 @@ describe('with the database', () => {
   test('a queue of large errors is bounded by its bytes', async () => {
     const { recorder } = await start({ gatherMilliseconds: 60_000, maxQueuedBytes: 100_000 });
     for (let count = 0; count < 100; count += 1) recorder.record(report({ fields: { description: 'é'.repeat(1900) } }));
-    await recorder.stop();
+    await stopAndStore(recorder);
     const { queue_full: lost = 0 } = await dropped();
     expect(lost).toBeGreaterThan(50);
     expect((await stored()) + lost).toBe(100);
@@ -191,7 +194,7 @@ describe('unauthenticated errors', () => {
       if (count < 15) recorder.record(stranger('198.51.100.7'));
       if (count >= 290) recorder.record(report());
     }
-    await recorder.stop();
+    await stopAndStore(recorder);
     const { unauthenticated = 0 } = await dropped();
     // A minute can have ended meanwhile, and then each address has its budget again.
     expect([20 + 20 + 15 + 10, 2 * (20 + 20) + 15 + 10]).toContain(await stored());
@@ -205,7 +208,7 @@ describe('unauthenticated errors', () => {
       // What is not recorded is not logged, either.
       expect(recorded === undefined).toBe(count >= 100);
     }
-    await recorder.stop();
+    await stopAndStore(recorder);
     expect(await stored()).toBe(100);
     expect(await dropped()).toEqual({ unauthenticated: 900 });
   });

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { connect, openLedger } from '../harness/ledger.ts';
 import { type ServiceProcess, startInVain, startService, waitFor } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
@@ -159,7 +160,8 @@ describe('20 connections for two processes', () => {
 test('a group of transfers waits for a connection only as long as its first request has time for a transaction', async () => {
   await superuser.query('alter role limited connection limit 0');
   const connection = { ...stage.server.connection, user: 'limited' };
-  const [patient, hurried] = [openLedger(connection), openLedger(connection)];
+  const open = () => openLedger(connection, undefined, undefined, REQUESTS);
+  const [patient, hurried] = [open(), open()];
   try {
     const refused: string[] = [];
     const outcomes = await Promise.all(

@@ -10,9 +10,10 @@ import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { type AnyService, handlersOf } from '../../server/handlers.ts';
 import { type WrittenReply, writeReply } from '../../server/http/wire/reply.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import type { ConnectionSettings, TimeLimits } from '../../server/store/connection/connections.ts';
+import { type ConnectionSettings, STARTS, type TimeLimits } from '../../server/store/connection/connections.ts';
 import type { Database } from '../../server/store/connection/database.ts';
 import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
+import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
 import { EventNews } from '../../server/subjects/events/event-news.ts';
@@ -110,12 +111,28 @@ const NO_PROCESS: StatusSources = {
   errors: () => ({ spoolBytes: 0, maxSpoolBytes: 1, dropped: 0 }),
 };
 
+/** No limit at all: for tests that hold locks themselves, however shortly. Tests of the limits have `REQUESTS`. */
+export const UNLIMITED: TimeLimits = {
+  ...STARTS,
+  crowdedMilliseconds: Number.POSITIVE_INFINITY,
+  silentMilliseconds: Number.POSITIVE_INFINITY,
+};
+
+/**
+ * The limits of a request would end statements, and waits for a connection, on a slow machine. That for locks stays: it
+ * decides how groups go on.
+ */
+export const UNHURRIED: TimeLimits = {
+  ...UNLIMITED,
+  session: [...UNLIMITED.session, ['lock_timeout', String(LIMITS.lock)]],
+};
+
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
 export function openLedger(
   connection: ConnectionSettings,
   bounds?: LaneBounds,
   observer?: CommitObserver,
-  timeLimits?: TimeLimits,
+  timeLimits = UNHURRIED,
 ): Ledger {
   const databases = openDatabases(connection, undefined, timeLimits);
   const overview = new OverviewMaker((service) => readStatus(NO_PROCESS, service), new ResponseCounter(), {

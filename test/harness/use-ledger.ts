@@ -1,10 +1,9 @@
 import type pg from 'pg';
-import { afterAll, afterEach, expect } from 'vitest';
+import { afterAll, afterEach, expect, onTestFinished } from 'vitest';
 import type { CommitObserver } from '../../server/commit/commit-observer.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import { type ConnectionSettings, STARTS, type TimeLimits } from '../../server/store/connection/connections.ts';
-import { LIMITS } from '../../server/store/connection/session-settings.ts';
+import type { ConnectionSettings, TimeLimits } from '../../server/store/connection/connections.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from './ledger.ts';
 import { type DatabaseProxy, startProxy } from './proxy.ts';
 import { endWithWorker, useWorker } from './run/worker.ts';
@@ -73,15 +72,12 @@ export async function useProxy({ connection }: TestServer): Promise<DatabaseProx
   return proxy;
 }
 
-/** The limits of a request would end statements on a slow machine. That for locks stays: it decides how groups go on. */
-const UNHURRIED: TimeLimits = { ...STARTS, session: [...STARTS.session, ['lock_timeout', String(LIMITS.lock)]] };
-
 /** Opens the operations over a database. To PostgreSQL, two of these are two service processes. */
 export function useLedger(
   connection: ConnectionSettings,
   bounds?: LaneBounds,
   observer?: CommitObserver,
-  timeLimits = UNHURRIED,
+  timeLimits?: TimeLimits,
 ): Ledger {
   const ledger = openLedger(connection, bounds, observer, timeLimits);
   afterAll(ledger.close);
@@ -99,5 +95,17 @@ export async function useConnection(connection: pg.ClientConfig): Promise<pg.Cli
 export function checkBalances(ledger: Ledger): void {
   afterEach(async () => {
     expect(await trialBalance(ledger)).toMatchObject({ balanced: true, differing_holds: 0, differing_accounts: [] });
+  });
+}
+
+/**
+ * Moves the sandbox's clock to the next noon (UTC) until the test ends, so that the day for which limits count does not end
+ * meanwhile.
+ */
+export async function moveToNoon({ call }: Ledger): Promise<void> {
+  const secondsOfDay = Math.floor(Date.now() / 1000) % 86_400;
+  await call('move_clock', { seconds_ahead: (86_400 + 43_200 - secondsOfDay) % 86_400 });
+  onTestFinished(async () => {
+    await call('move_clock', { seconds_ahead: 0 });
   });
 }

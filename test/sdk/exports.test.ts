@@ -25,10 +25,16 @@ function client(options: object = {}): TransferService {
 }
 
 /** The text of an export, and what its loop threw; undefined if it completed. */
-async function read(chunks: TextChunks): Promise<{ readonly text: string; readonly thrown: unknown }> {
+async function read(
+  chunks: TextChunks,
+  onChunk = (): void => undefined,
+): Promise<{ readonly text: string; readonly thrown: unknown }> {
   let text = '';
   try {
-    for await (const chunk of chunks) text += chunk;
+    for await (const chunk of chunks) {
+      text += chunk;
+      onChunk();
+    }
     return { text, thrown: undefined };
   } catch (thrown) {
     return { text, thrown };
@@ -128,8 +134,7 @@ describe('an export that is cut off', () => {
     service.play({ chunks: [HEADINGS], ends: 'without an end' });
     const controller = new AbortController();
     const chunks = await client().transfers.export({}, { signal: controller.signal });
-    setTimeout(() => controller.abort('enough'), 20);
-    const { text, thrown } = await read(chunks);
+    const { text, thrown } = await read(chunks, () => controller.abort('enough'));
     expect(text).toBe(HEADINGS);
     expect(thrown).toMatchObject({ name: 'IncompleteResponse', reason: 'aborted', cause: 'enough' });
   });

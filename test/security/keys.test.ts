@@ -99,8 +99,9 @@ describe('what a key is', () => {
     const list = JSON.stringify(await operator.keys.list({ limit: 100 }));
     expect(list).toContain(made.shown_as);
     expect(list).not.toContain(made.key.slice(20, 84));
-    const others = await Promise.all(Array.from({ length: 20 }, () => newKey()));
-    expect(new Set(others.map(({ key }) => key.slice(20, 84))).size).toBe(20);
+    const others = new Set<string>();
+    for (let count = 0; count < 20; count += 1) others.add((await newKey()).key.slice(20, 84));
+    expect(others.size).toBe(20);
   });
 
   test('has a checksum that detects any mistyped digit', async () => {
@@ -236,8 +237,11 @@ describe('a key ends', () => {
       // What is sent after that second is the proof, so there is some of it on every machine.
       for (let late = 0; late < 10; ) {
         const sentAt = performance.now();
+        const response = await ask(service, made.key);
+        // A crowded machine refuses some before it looks at the key.
+        if (response.fields.Code === 'service_unavailable') continue;
         if (sentAt > revokedAt + 1000) late += 1;
-        seen.push({ sentAt, response: await ask(service, made.key) });
+        seen.push({ sentAt, response });
       }
     };
     const revokeUnderLoad = async (): Promise<void> => {

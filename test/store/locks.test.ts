@@ -2,12 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OperationFailure } from '../../server/calls/call.ts';
-import { connect } from '../harness/ledger.ts';
+import { connect, UNLIMITED } from '../harness/ledger.ts';
+import { waitFor } from '../harness/process.ts';
 import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();
-const ledger = useLedger(server.connection);
-const other = useLedger(server.connection);
+/** Two service processes that wait for a lock until it is free. */
+const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
+const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
+/** One that waits for a lock as long as a request does, and goes on without what is locked. */
+const hurried = useLedger(server.connection);
 /** A stranger: somebody who holds a lock at the worst moment. */
 let stranger: pg.Client;
 
@@ -27,12 +31,13 @@ const card = { card_id: 'card_active', amount: 1 };
 async function untilWaiting(count: number): Promise<void> {
   const watcher = await connect(server.connection);
   try {
-    for (;;) {
+    await waitFor(`${count} that wait`, async () => {
       const { rows } = await watcher.query<{ waiting: string }>(
-        "select count(*) as waiting from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'transfer-service'",
+        `select count(*) as waiting from pg_stat_activity where wait_event_type = 'Lock'
+          and application_name = 'transfer-service' and datname = current_database()`,
       );
-      if (Number(rows[0]?.waiting) >= count) return;
-    }
+      return Number(rows[0]?.waiting) >= count;
+    });
   } finally {
     await watcher.end();
   }
@@ -174,50 +179,54 @@ describe('once disable has answered', () => {
 
 describe('a lock that a stranger holds', () => {
   test('on one card stops that card only; the others of its group are served', async () => {
-    await ledger.call('create_card', { card_id: 'held' });
+    await hurried.call('create_card', { card_id: 'held' });
     await lockAccountOf('held');
     const started = performance.now();
-    const stuck = ledger.call('create_transfer', { card_id: 'held', amount: 1 }, { deadline: started + 2500 });
+    const stuck = hurried.call('create_transfer', { card_id: 'held', amount: 1 }, { deadline: started + 2500 });
     const refused = expect(stuck).rejects.toBeInstanceOf(OperationFailure);
-    const served = await Promise.all(Array.from({ length: 20 }, () => ledger.call('create_transfer', card)));
+    const served = await Promise.all(Array.from({ length: 20 }, () => hurried.call('create_transfer', card)));
     expect(served.every(({ status }) => status === 201)).toBe(true);
     await refused;
     await expect(stuck).rejects.toMatchObject({ busy: true, moneyMoved: 'no' });
     await stranger.query('rollback');
-    expect((await ledger.call('create_transfer', { card_id: 'held', amount: 1 })).status).toBe(201);
+    expect((await hurried.call('create_transfer', { card_id: 'held', amount: 1 })).status).toBe(201);
   });
 
   test('on the funding of a program stops what needs it, and no other program', async () => {
-    const { body } = await ledger.call('create_program', { name: 'Other', currency: 'USD' });
+    const { body } = await hurried.call('create_program', { name: 'Other', currency: 'USD' });
     const { program_id } = JSON.parse(body) as { program_id: string };
     const programId = program_id.replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-    await ledger.call('create_card', { card_id: 'elsewhere' }, { programId });
+    await hurried.call('create_card', { card_id: 'elsewhere' }, { programId });
     const deposit = { params: { program_id }, idempotencyKey: randomUUID() };
-    await ledger.call('create_deposit', { amount: 1000 }, deposit);
+    await hurried.call('create_deposit', { amount: 1000 }, deposit);
     await stranger.query('begin');
     await stranger.query("select from account where kind = 'funding' and owner_id <> $1 for update", [programId]);
     const deadline = performance.now() + 3000;
-    const stuck = Array.from({ length: 10 }, () => ledger.call('create_transfer', card, { deadline }));
+    const stuck = Array.from({ length: 10 }, () => hurried.call('create_transfer', card, { deadline }));
     const refused = Promise.all(
       stuck.map((each) => expect(each).rejects.toMatchObject({ busy: true, moneyMoved: 'no' })),
     );
     for (let count = 0; count < 20; count += 1) {
-      const reply = await ledger.call('create_transfer', { card_id: 'elsewhere', amount: 1 }, { programId });
+      const reply = await hurried.call('create_transfer', { card_id: 'elsewhere', amount: 1 }, { programId });
       expect(reply.status).toBe(201);
     }
     await refused;
     await stranger.query('rollback');
-    expect((await ledger.call('create_transfer', card)).status).toBe(201);
+    expect((await hurried.call('create_transfer', card)).status).toBe(201);
   });
 
   test('on an idempotency key stops the requests with that key only', async () => {
     const keys = [randomUUID(), randomUUID()] as const;
-    await lockAccountOf('card_empty');
+    await ledger.call('create_card', { card_id: 'stood_at' });
+    await ledger.call('create_transfer', { card_id: 'stood_at', amount: 1 });
+    // Between two cards, so that the process that waits does not hold the funding, too.
+    const between = { type: 'card_to_card', card_id: 'stood_at', destination_card_id: 'card_empty', amount: 1 };
+    await lockAccountOf('stood_at');
     // One process holds the first key and stands at the account; the other is asked for both keys.
-    const first = other.call('create_transfer', { card_id: 'card_empty', amount: 1 }, { idempotencyKey: keys[0] });
+    const first = ledger.call('create_transfer', between, { idempotencyKey: keys[0] });
     await untilWaiting(1);
-    const same = ledger.call('create_transfer', { card_id: 'card_empty', amount: 1 }, { idempotencyKey: keys[0] });
-    const different = await ledger.call('create_transfer', card, { idempotencyKey: keys[1] });
+    const same = hurried.call('create_transfer', between, { idempotencyKey: keys[0] });
+    const different = await hurried.call('create_transfer', card, { idempotencyKey: keys[1] });
     expect(different.status).toBe(201);
     await stranger.query('rollback');
     expect((await same).body).toBe((await first).body);
@@ -225,17 +234,17 @@ describe('a lock that a stranger holds', () => {
 
   test('for long, on many cards at once, leaves the rest at work', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `held_${index}`);
-    for (const name of names) await ledger.call('create_card', { card_id: name });
+    for (const name of names) await hurried.call('create_card', { card_id: name });
     await stranger.query('begin');
     await stranger.query(
       "select from account where account_id in (select account_id from card where name like 'held\\_%') for update",
     );
     const deadline = performance.now() + 2500;
-    const stuck = names.map((name) => ledger.call('create_transfer', { card_id: name, amount: 1 }, { deadline }));
+    const stuck = names.map((name) => hurried.call('create_transfer', { card_id: name, amount: 1 }, { deadline }));
     const refused = Promise.all(stuck.map((each) => expect(each).rejects.toMatchObject({ busy: true })));
     let served = 0;
     while (served <= 10 || performance.now() < deadline) {
-      expect((await ledger.call('create_transfer', card)).status).toBe(201);
+      expect((await hurried.call('create_transfer', card)).status).toBe(201);
       served += 1;
     }
     await refused;

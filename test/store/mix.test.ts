@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OperationId } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { STARTS } from '../../server/store/connection/connections.ts';
-import { connect, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
+import { connect, type Ledger, openLedger, trialBalance, UNLIMITED } from '../harness/ledger.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
 /** Clients at once over both processes, and how many calls each makes. */
@@ -15,7 +14,7 @@ let ledgers: readonly [Ledger, Ledger];
 
 beforeAll(async () => {
   // Without limits of time: on a slow machine they would end statements that nothing is wrong with.
-  const open = (): Ledger => openLedger(server.connection, undefined, undefined, STARTS);
+  const open = (): Ledger => openLedger(server.connection, undefined, undefined, UNLIMITED);
   ledgers = [open(), open()];
 });
 

@@ -1,11 +1,12 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
+import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { Pool, PoolGroup } from '../../server/store/connection/pool.ts';
 import { Standby } from '../../server/store/connection/standby.ts';
 
 /** Nothing is asked of the database here, so nothing is connected. */
 function unconnected(): Standby {
-  return new Standby(new Pool(new pg.Pool(), { kind: 'writers', min: 0, max: 1 }, new PoolGroup()));
+  return new Standby(new Pool(new pg.Pool(), { kind: 'writers', min: 0, max: 1 }, new PoolGroup(), REQUESTS));
 }
 
 const AT = Date.parse('2026-01-01T12:00:00Z');

@@ -7,7 +7,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
 import { connect, type Ledger } from '../harness/ledger.ts';
-import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
+import { checkBalances, moveToNoon, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // Two ledgers over one database stand for two service processes.
 const server = await useServer();
@@ -229,6 +229,7 @@ describe('a scheduled transfer', () => {
 
 describe('limits', () => {
   test('are exact under 64 clients in two processes, and what a hold gave back can be used again', async () => {
+    await moveToNoon(ledger);
     const limits = { in: { daily_amount: 1000, daily_count: 8 } };
     const card = bodyOf<CardRecord>(await ledger.call('create_card', { limits })).card_id;
     const send = (index: number): Promise<string> =>

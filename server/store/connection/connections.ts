@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { noteWaiting } from './lock-holder.ts';
-import { Pool, PoolGroup, type PoolSize } from './pool.ts';
+import { Pool, PoolGroup, type PoolLimits, type PoolSize } from './pool.ts';
 import {
   applySettings,
   DEFAULT_SCHEMA,
@@ -77,9 +77,10 @@ const WRITER_LIFETIME_SECONDS = 60;
 const NO_LIMIT = 0;
 
 /**
- * Time limits of a pool's connections: for a connection, for a response, and in PostgreSQL for a lock and a statement.
+ * Time limits of a pool's connections: for a connection, for a free one while the database responds to other requests
+ * (`crowded`) or to none (`silent`), for a response, and in PostgreSQL for a lock and a statement.
  */
-export type TimeLimits = {
+export type TimeLimits = PoolLimits & {
   readonly connectMilliseconds: number;
   readonly responseMilliseconds: number;
   readonly session: readonly Setting[];
@@ -88,6 +89,8 @@ export type TimeLimits = {
 /** For requests, which must be answered in time. */
 export const REQUESTS: TimeLimits = {
   connectMilliseconds: LIMITS.connect,
+  crowdedMilliseconds: LIMITS.crowded,
+  silentMilliseconds: LIMITS.silent,
   responseMilliseconds: LIMITS.response,
   session: WITHIN_LIMITS,
 };
@@ -98,6 +101,8 @@ export const REQUESTS: TimeLimits = {
  */
 export const STARTS: TimeLimits = {
   connectMilliseconds: NO_LIMIT,
+  crowdedMilliseconds: LIMITS.crowded,
+  silentMilliseconds: LIMITS.silent,
   responseMilliseconds: NO_LIMIT,
   session: WITHOUT_LIMITS,
 };
@@ -136,10 +141,10 @@ export class Connections {
     const readers = { kind: 'readers', min: 0, max: sizes.readers } as const;
     // One writer of transfers stays open, so that transfers continue even if others take the server's connections.
     const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes.writers } as const;
-    this.readers = new Pool(openPool(settings, toPooling(readers), session, timeLimits), readers, group);
+    this.readers = new Pool(openPool(settings, toPooling(readers), session, timeLimits), readers, group, timeLimits);
     const pooling = { ...toPooling(writers), maxLifetimeSeconds: WRITER_LIFETIME_SECONDS };
     const writing = [...WRITER_SETTINGS, ...session];
-    this.writers = new Pool(openPool(settings, pooling, writing, timeLimits), writers, group);
+    this.writers = new Pool(openPool(settings, pooling, writing, timeLimits), writers, group, timeLimits);
   }
 
   /**

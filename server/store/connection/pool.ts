@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { notify } from '../../foundation/notify.ts';
 import { isUnfit, NoConnection, TOO_MANY_CONNECTIONS } from './failure.ts';
-import { LIMITS, serverOf } from './session-settings.ts';
+import { serverOf } from './session-settings.ts';
 
 // Invariant: A process opens no more connections than allowed and keeps one for transfers
 // Kept by: `divideConnections`
@@ -16,6 +16,12 @@ const LAST_PAUSE_MILLISECONDS = 200;
 
 /** The purpose of a pool and its number of connections: `min` stay open, the others are closed when idle. */
 export type PoolSize = { readonly kind: 'readers' | 'writers'; readonly min: number; readonly max: number };
+
+/**
+ * How long a request waits for a connection, in milliseconds: while the database responds to other requests of the process,
+ * and while it responds to none.
+ */
+export type PoolLimits = { readonly crowdedMilliseconds: number; readonly silentMilliseconds: number };
 
 /** What the connections of a process have observed about the database. Times are by `performance.now()`. */
 export type Health = {
@@ -155,12 +161,6 @@ export class PoolGroup implements Health {
   }
 }
 
-/**
- * A database that has not responded for this long counts as silent: the server itself ends a statement after
- * `LIMITS.statement` (1.5 s), and a failure must be reported within two seconds.
- */
-const SILENCE_MILLISECONDS = 1600;
-
 /** How often the queue is checked. */
 const WATCH_MILLISECONDS = 50;
 
@@ -177,13 +177,15 @@ class ConnectionQueue {
   #max: number;
   /** How often the database has sent something, on any connection of this process. */
   readonly #responses: () => number;
+  readonly #silentMilliseconds: number;
   #lent = 0;
   #waiting: Waiter[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(max: number, responses: () => number) {
+  constructor(max: number, responses: () => number, silentMilliseconds: number) {
     this.#max = max;
     this.#responses = responses;
+    this.#silentMilliseconds = silentMilliseconds;
   }
 
   /**
@@ -229,7 +231,7 @@ class ConnectionQueue {
       const responses = this.#responses();
       // A process that was frozen has not read what arrived meanwhile, so a late check counts as one check.
       silence = responses === seen ? silence + Math.min(now - checkedAt, 2 * WATCH_MILLISECONDS) : 0;
-      if (silence > SILENCE_MILLISECONDS) this.#refuse(() => true, false);
+      if (silence > this.#silentMilliseconds) this.#refuse(() => true, false);
       else if (responses !== seen) this.#refuse(({ until }) => now > until, true);
       seen = responses;
       checkedAt = now;
@@ -257,18 +259,20 @@ export class Pool {
   readonly #pool: pg.Pool;
   readonly #group: PoolGroup;
   readonly #queue: ConnectionQueue;
+  readonly #crowdedMilliseconds: number;
   readonly #generations = new WeakMap<pg.PoolClient, number>();
   #generation = 0;
   #resting: (() => void)[] = [];
   #lent = 0;
 
   /** Connects to nothing yet. */
-  constructor(pool: pg.Pool, { kind, min, max }: PoolSize, group: PoolGroup) {
+  constructor(pool: pg.Pool, { kind, min, max }: PoolSize, group: PoolGroup, limits: PoolLimits) {
     this.kind = kind;
     this.#min = min;
+    this.#crowdedMilliseconds = limits.crowdedMilliseconds;
     this.#pool = pool;
     this.#group = group;
-    this.#queue = new ConnectionQueue(max, () => group.responses);
+    this.#queue = new ConnectionQueue(max, () => group.responses, limits.silentMilliseconds);
     group.add(this);
     pool.on('connect', (client) => {
       group.follow(serverOf(client));
@@ -310,7 +314,7 @@ export class Pool {
    * ends early enough for a transaction.
    */
   async take(deadline = Number.POSITIVE_INFINITY): Promise<pg.PoolClient> {
-    const until = Math.min(performance.now() + LIMITS.crowded, deadline - TRANSACTION_MILLISECONDS);
+    const until = Math.min(performance.now() + this.#crowdedMilliseconds, deadline - TRANSACTION_MILLISECONDS);
     await this.#queue.enter(until).catch((error: unknown) => {
       if (error instanceof NoConnection && error.crowded) this.#group.shortAt = performance.now();
       throw error;

@@ -13,6 +13,11 @@ export const LIMITS = {
   connect: 1000,
   /** For a free connection of a pool or of the server, while the database responds to other requests. */
   crowded: 2000,
+  /**
+   * For any response while requests wait for a connection: longer than `statement`, so that a running server reports its
+   * time-out first, and short enough that a failure is reported within two seconds.
+   */
+  silent: 1600,
   /** For a lock: the longest that a group waits for another transaction. */
   lock: 500,
   statement: 1500,

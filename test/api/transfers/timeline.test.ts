@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type { TransferTimeline } from '../../../sdk/client.ts';
 import { receiverForTest } from '../../delivery/receiver.ts';
 import { waitFor } from '../../harness/process.ts';
@@ -7,6 +7,7 @@ import { held, inSeconds, made, newCard } from '../arrange.ts';
 
 const running = useService();
 const client = () => running().client;
+afterEach(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 afterAll(() => expectBalancedBooks(running()));
 
 /** The timeline, once it has so many events: they get their positions a moment after the commit. */
@@ -324,7 +325,6 @@ describe('list_likely_duplicates', () => {
     expect(await idsWithin()).toEqual([]);
     expect(await idsWithin(1999)).toEqual([]);
     expect(await idsWithin(3600)).toEqual([later]);
-    await client().sandbox.moveClock({ seconds_ahead: 0 });
   });
 
   test('a card that does not exist is refused', async () => {

@@ -4,7 +4,7 @@ import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { type AnyCall, OperationFailure } from '../../../server/calls/call.ts';
 import { storedEvents } from '../../fixtures/stored-events.ts';
 import type { Ledger } from '../../harness/ledger.ts';
-import { checkBalances } from '../../harness/use-ledger.ts';
+import { checkBalances, moveToNoon } from '../../harness/use-ledger.ts';
 import { outcomeOf, transfer, useInterleaving } from './interleaving.ts';
 
 // Each test makes one interleaving of a chain with somebody else, by holding back what travels between the service and
@@ -175,6 +175,7 @@ describe('a group that was decided on the one before it', () => {
   });
 
   test('is held to limits with what that one has used', async () => {
+    await moveToNoon(other);
     const ledger = openChain();
     const card = await makeCard(0, { in: { daily_count: 2 } });
     const send = () => transfer(ledger, card, { amount: 1 });
@@ -422,6 +423,7 @@ describe('what a chain remembers is not believed when', () => {
   });
 
   test('the rules of a program have changed', async () => {
+    await moveToNoon(other);
     const ledger = openChain();
     const { body } = await other.call('create_program', { name: 'Rules', currency: 'USD' });
     const { program_id } = JSON.parse(body) as { readonly program_id: string };

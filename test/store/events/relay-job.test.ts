@@ -1,6 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
 import { startRelayingEvents } from '../../../server/background/jobs/relay-events.ts';
+import { STARTS, type TimeLimits } from '../../../server/store/connection/connections.ts';
 import { openDatabases } from '../../../server/store/connection/databases.ts';
+import { LIMITS } from '../../../server/store/connection/session-settings.ts';
 import { HOLD_RELAY } from '../../../server/store/events/relay.ts';
 import { waitFor } from '../../harness/process.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
@@ -19,9 +21,12 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** Starts the loop of another process; `announced` are the programs that it has told its listeners of. */
-function startRelay(connection = server.connection) {
-  const databases = openDatabases(connection);
+/**
+ * Starts the loop of another process; `announced` are the programs that it has told its listeners of. Without time
+ * limits a slow database is no failure.
+ */
+function startRelay(connection = server.connection, timeLimits: TimeLimits = STARTS) {
+  const databases = openDatabases(connection, undefined, timeLimits);
   const announced = new Set<string>();
   const failures: unknown[] = [];
   const repeated: unknown[] = [];
@@ -64,7 +69,8 @@ test('where a round takes too long, the next ones take fewer transactions', asyn
       begin perform pg_sleep(0.02); return new; end $$;
     create trigger slow_position before insert on event_position for each row execute function slow_position();`);
   for (let at = 0; at < 100; at += 1) await commitEvents(background, [eventOf(programId, String(at))]);
-  const relay = startRelay();
+  const session = [...STARTS.session, ['statement_timeout', String(LIMITS.statement)]] as const;
+  const relay = startRelay(server.connection, { ...STARTS, session });
   await waitFor('all events', async () => (await countOf(programId)) === 100);
   await relay.stop();
   await owner.query('drop trigger slow_position on event_position; drop function slow_position');

@@ -5,17 +5,20 @@ import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
 import { storedEvents } from '../../fixtures/stored-events.ts';
-import type { Ledger } from '../../harness/ledger.ts';
+import { type Ledger, UNLIMITED } from '../../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { FundingReplay } from '../../torture/changes/funding-replay.ts';
 import { countChained, readHistory, recordHistory } from '../../torture/changes/history.ts';
 
 const server = await useServer();
-/** Two service processes. */
-const ledger = useLedger(server.connection);
-const other = useLedger(server.connection);
+/**
+ * Two service processes. They wait for each other's locks until those are free: what has waited too long once is tried alone,
+ * and hardly ever finds the funding account free then.
+ */
+const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
+const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
 /** One whose chains nobody has broken yet. */
-const chained = useLedger(server.connection);
+const chained = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const client = await useConnection(server.connection);
 await recordHistory(client);
 
