@@ -146,7 +146,7 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'unrelayed-fences-dropped',
     mistake: 'fences that are not relayed are dropped with their day',
-    file: MIGRATION,
+    file: 'server/store/migrations/0037_drop_by_index.sql',
     find: "execute format('select exists (select from %I where not relayed and not abandoned)', name) into is_needed;",
     replace: 'is_needed := false;',
     witnesses: [retention('all are numbered or abandoned')],
