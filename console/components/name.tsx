@@ -11,16 +11,18 @@ type NameParts = {
   readonly programId?: string | null | undefined;
   /** Within a sentence: without the button that copies the id. */
   readonly plain?: boolean;
+  /** False within a link, which cannot contain others. */
+  readonly linked?: boolean;
 };
 
 /**
  * What people call a thing: its name as a link to its screen, with the id in the tooltip and a button that copies it. Where
  * the name is not known, or the caller may not read it, it is the id.
  */
-export function Name({ kind, id, programId, plain = false }: NameParts & { readonly kind: NamedKind }) {
+export function Name({ kind, id, programId, ...shown }: NameParts & { readonly kind: NamedKind }) {
   const { name, isLoading } = useName(kind, id, programId);
   if (id === null || id === undefined || id === '') return <span class="quiet">–</span>;
-  return <NameLink kind={kind} id={id} name={name} programId={programId} plain={plain} isLoading={isLoading} />;
+  return <NameLink kind={kind} id={id} name={name} programId={programId} isLoading={isLoading} {...shown} />;
 }
 
 /** The same where the name is already loaded, such as in a list of such things. */
@@ -30,6 +32,7 @@ export function NameLink({
   name,
   programId,
   plain = false,
+  linked = true,
   isLoading = false,
 }: NameParts & {
   readonly kind: NamedKind;
@@ -38,7 +41,7 @@ export function NameLink({
   readonly name: string | undefined;
   readonly isLoading?: boolean;
 }) {
-  const path = pathOf(id, kind);
+  const path = linked ? pathOf(id, kind) : undefined;
   const program = kind === 'program' ? id : (programId ?? undefined);
   const shown = name ?? <code>{shortId(id)}</code>;
   return (

@@ -2,8 +2,15 @@ import { type OperationId, type Page, type TransferService, TransferServiceError
 import { hasCardNumber } from '../format/card-numbers.ts';
 import { nameOfCard, nameOfWebhook } from '../format/names.ts';
 
+const NAMED_KINDS = ['program', 'key', 'webhook', 'card'] as const;
+
 /** The kinds of things that people give names. */
-export type NamedKind = 'program' | 'key' | 'webhook' | 'card';
+export type NamedKind = (typeof NAMED_KINDS)[number];
+
+/** Whether people give things of a kind names. */
+export function isNamedKind(kind: string): kind is NamedKind {
+  return NAMED_KINDS.some((named) => named === kind);
+}
 
 /** A thing to name; the id of a card is only unique within its program. */
 export type Subject = {
@@ -27,9 +34,6 @@ const UNKNOWN: Naming = { name: undefined, isLoading: false, isMissing: false };
 const MISSING: Naming = { name: undefined, isLoading: false, isMissing: true };
 
 const PAGE_ROWS = 100;
-
-/** Up to a thousand keys or webhooks are read; any others are shown by their id. */
-const MAX_PAGES = 10;
 
 /** Up to this many cards are read one by one; for more, the newest cards of the program are read first. */
 const FEW_CARDS = 4;
@@ -86,8 +90,9 @@ export class NameBook {
     this.#lists.clear();
     for (const [key, { name }] of this.#known) if (name === undefined) this.#known.delete(key);
     for (const { subject } of this.#watched.values()) {
-      // Cards are read one by one, so not again: the screens that change a card store its name.
-      if (subject.kind !== 'card' || !this.#known.has(keyOf(subject))) this.#want(subject);
+      // Cards are read one by one, so not again: the screens that change a card store its name. Names of keys never change.
+      const isLasting = subject.kind === 'card' || subject.kind === 'key';
+      if (!isLasting || !this.#known.has(keyOf(subject))) this.#want(subject);
     }
   }
 
@@ -138,17 +143,23 @@ export class NameBook {
     const load = async (cursor: string | undefined) =>
       named(await programs.list({ limit: PAGE_ROWS, cursor }), (one): Named => [one.program_id, one.name]);
     const left = await this.#find('program', subjects, load, 1);
-    for (const subject of left) {
-      const found = await orUndefined(programs.get(subject.id));
-      this.#settle(subject, found === undefined ? MISSING : { ...UNKNOWN, name: found.name });
+    await this.#readEach(left, async ({ id }) => (await programs.get(id)).name);
+  }
+
+  /** Reads things one by one that were not on the first page of their list. */
+  async #readEach(subjects: readonly Subject[], nameOf: (subject: Subject) => Promise<string>): Promise<void> {
+    for (const subject of subjects) {
+      const name = await orUndefined(nameOf(subject));
+      this.#settle(subject, name === undefined ? MISSING : { ...UNKNOWN, name });
     }
   }
 
+  /** A key cannot be read by its id, so its list is read until it was found, once in a session. */
   async #readKeys(subjects: readonly Subject[]): Promise<void> {
     if (!this.#may('list_keys')) return;
     const load = async (cursor: string | undefined) =>
       named(await this.#api.keys.list({ limit: PAGE_ROWS, cursor }), (one): Named => [one.key_id, one.name]);
-    await this.#find('key', subjects, load, MAX_PAGES);
+    await this.#find('key', subjects, load);
   }
 
   async #readWebhooks(subjects: readonly Subject[]): Promise<void> {
@@ -160,13 +171,16 @@ export class NameBook {
     if (this.#may('list_operator_webhooks')) {
       const load = async (cursor: string | undefined) =>
         named(await operatorWebhooks.list({ limit: PAGE_ROWS, cursor }), nameOf);
-      await this.#find('webhook', subjects, load, MAX_PAGES);
+      const left = await this.#find('webhook', subjects, load, 1);
+      // A webhook that a complete list lacks was deleted.
+      if (this.#lists.get('webhook')?.isComplete === true) return;
+      await this.#readEach(left, async ({ id }) => nameOfWebhook(await operatorWebhooks.get(id)));
     } else if (this.#may('list_webhooks')) {
       for (const programId of new Set(subjects.map((subject) => subject.programId))) {
         const own = subjects.filter((subject) => subject.programId === programId);
         const load = async (cursor: string | undefined) =>
           named(await webhooks.list({ limit: PAGE_ROWS, cursor }, { programId }), nameOf);
-        await this.#find(`webhook ${programId}`, own, load, MAX_PAGES);
+        await this.#find(`webhook ${programId}`, own, load);
       }
     }
   }
@@ -176,7 +190,7 @@ export class NameBook {
     listName: string,
     subjects: readonly Subject[],
     load: (cursor: string | undefined) => Promise<{ readonly rows: readonly Named[]; readonly next: string | null }>,
-    maxPages: number,
+    maxPages = Number.POSITIVE_INFINITY,
   ): Promise<readonly Subject[]> {
     const list = this.#lists.get(listName) ?? { cursor: undefined, pages: 0, isComplete: false, seen: new Set() };
     this.#lists.set(listName, list);

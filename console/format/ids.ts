@@ -32,6 +32,14 @@ export function kindOf(id: string): IdKind {
   return PREFIXES[/^([a-z]+)_/.exec(id)?.[1] ?? ''] ?? 'other';
 }
 
+/**
+ * What the subject of an event or an audit entry is, by the event's type or the entry's action; undefined if its id tells.
+ * The id of a card can be anything.
+ */
+export function kindOfSubject(name: string): IdKind | undefined {
+  return /^card\.|_card(?:_holder)?$/.test(name) ? 'card' : undefined;
+}
+
 /** The path of the screen about an id; undefined if there is none. */
 export function pathOf(id: string, kind: IdKind = kindOf(id)): string | undefined {
   const name = encodeURIComponent(id);

@@ -13,7 +13,19 @@ test('ids and moments in a text are found, and nothing else is', () => {
     { text: `req_${HEX}`, kind: 'id' },
     { text: ').', kind: 'text' },
   ]);
+  expect(piecesOf(`The card 'it's-mine' has 1.00 USD; send the card 'b' or card_${HEX}, not 'card_id'.`)).toEqual([
+    { text: 'The card ', kind: 'text' },
+    { text: "it's-mine", kind: 'card' },
+    { text: ' has 1.00 USD; send the card ', kind: 'text' },
+    { text: 'b', kind: 'card' },
+    { text: ' or ', kind: 'text' },
+    { text: `card_${HEX}`, kind: 'card' },
+    { text: ", not 'card_id'.", kind: 'text' },
+  ]);
   for (const text of [
+    "the program 'x'",
+    "cards 'x'",
+    "card 'a b'",
     'no id',
     `tr_${HEX}0`,
     `xtr_${HEX}`,

@@ -1,15 +1,21 @@
-/** A piece of a text: an id, a moment, or what is between them. */
-export type TextPiece = { readonly text: string; readonly kind: 'id' | 'moment' | 'text' };
+/** A piece of a text: an id, the id of a card without its quotes, a moment, or what is between them. */
+export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 'moment' | 'text' };
 
-/** Ids that the service makes, a prefix and 32 hexadecimal digits; and moments as the API writes them. */
-const PIECE = /\b((?:tr|rev|req|prog|evt|wh|key|dep|wd)_[0-9a-f]{32}\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+/**
+ * Ids that the service makes, a prefix and 32 hexadecimal digits; ids of cards, which can be anything, as the service writes
+ * them in sentences: card 'employee-7'; and moments as the API writes them.
+ */
+const PIECE =
+  /(\b(?:tr|rev|req|prog|evt|wh|key|dep|wd|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** The pieces of a text, so that each id in it can be a link, and each moment in the time zone of the reader. */
+/** The pieces of a text, so that each id in it can be a name or a link, and each moment in the time zone of the reader. */
 export function piecesOf(text: string): readonly TextPiece[] {
   return text
     .split(PIECE)
     .map((piece, at, pieces): TextPiece => {
       if (at % 2 === 0) return { text: beforeMoment(piece, pieces[at + 1]), kind: 'text' };
+      if (piece.startsWith("'")) return { text: piece.slice(1, -1), kind: 'card' };
+      if (piece.startsWith('card_')) return { text: piece, kind: 'card' };
       return { text: piece, kind: /^\d/.test(piece) ? 'moment' : 'id' };
     })
     .filter((piece) => piece.text !== '');

@@ -90,7 +90,7 @@ export const SEARCH = [
                 id: EXAMPLE_TRANSFER_ID,
                 program_id: DEMO_PROGRAM,
                 matched: 'reference',
-                summary: 'Load of 10.00 USD to card_active: completed',
+                summary: "Load of 10.00 USD to the card 'card_active': completed",
                 created_at: EXAMPLE_TIME,
               },
             ],

@@ -222,7 +222,7 @@ sequence  created_at               purpose  direction     amount    balance  sou
   search_errors: { shows: 'no           prog_019000000000700080000000000000de\n' },
   search: {
     shows:
-      'transfer  tr_0196f5c2d9a17b40a5d2c08e6f1b3a97  reference  Load of 10.00 USD to card_active: completed  2026-',
+      "transfer  tr_0196f5c2d9a17b40a5d2c08e6f1b3a97  reference  Load of 10.00 USD to the card 'card_active': completed  2026-",
   },
   count_errors: {
     reply: { dropped: 3 },

@@ -94,7 +94,7 @@ describe('the screen of a request', () => {
       .waitFor();
     // What a rule refuses is no fault: it looks calm, and its sentence is there once.
     expect(await page.locator('.answer').getAttribute('class')).toContain('declined');
-    expect(await page.getByText("The card 'card_empty' has").count()).toBe(1);
+    expect(await page.locator('.answer').getByTitle('card_empty', { exact: true }).count()).toBe(1);
     const checks = page.getByRole('region', { name: 'Values at the time' });
     expect(await checks.innerText()).toMatch(/available\s+0\.00 USD\s+amount\s+0\.05 USD/);
     expect(await page.getByRole('region', { name: 'What was sent' }).innerText()).toMatch(/amount\s+0\.05 USD/);

@@ -34,7 +34,9 @@ describe('the screen that explains a transfer', () => {
     const answer = page.locator('.answer');
     await answer.getByText('Would be declined: insufficient funds').waitFor();
     expect(await page.getByLabel('Amount, USD').inputValue()).toBe('0.05');
-    expect(await answer.getByRole('link').getAttribute('href')).toBe('/errors/insufficient_funds');
+    expect(await answer.getByRole('link', { name: /insufficient funds/ }).getAttribute('href')).toBe(
+      '/errors/insufficient_funds',
+    );
     await expectAccessibleInEveryView(page);
     await client().transfers.create({ amount: 5, card_id: 'card_empty' });
     await page.getByRole('button', { name: 'Explain' }).click();

@@ -170,8 +170,11 @@ describe('one transfer', () => {
   test('says whether the money moved, shows each step, and leads to the request, the card and the duplicate', async () => {
     const page = await openConsole(at(`transfer/${world.transfer_id}`));
     await page
-      .getByText(/^50.00 USD moved from the program's funding to the card 'card_one' on .*leaves 40.00 USD\.$/)
+      .getByText(/^50.00 USD moved from the program's funding to the card Holder .* ··4242 on .*leaves 40.00 USD\.$/)
       .waitFor();
+    // No sentence has the id of a card: it is in the tooltip of its name.
+    expect(await page.locator('.answer').getByTitle('card_one').count()).toBe(1);
+    expect(await page.locator('main .answer, main .timeline').allInnerTexts()).not.toContain('card_one');
     const steps = page.locator('.timeline > li');
     await expect.poll(() => steps.filter({ hasText: 'The event' }).count()).toBe(2);
     expect(await steps.filter({ hasText: 'reversed: it moved' }).textContent()).toMatch(

@@ -4,8 +4,8 @@ import { formatAmount } from '../amounts.ts';
 export type ShownValue = {
   readonly name: string;
   readonly text: string;
-  /** A moment is shown in the reader's time zone; objects and arrays (`parts`) keep their lines. */
-  readonly kind: 'text' | 'moment' | 'parts';
+  /** A moment is shown in the reader's time zone, the id of a card as its name; objects and arrays (`parts`) keep their lines. */
+  readonly kind: 'text' | 'moment' | 'card' | 'parts';
 };
 
 /** Values that are amounts in minor units: of the request, an account or a limit. */
@@ -47,6 +47,7 @@ function shownValue(name: string, value: unknown, currency: string | undefined):
   if (typeof value === 'boolean') return { text: value ? 'yes' : 'no', kind: 'text' };
   if (typeof value === 'object') return { text: JSON.stringify(value, null, 1), kind: 'parts' };
   const text = String(value);
+  if (name === 'card_id' || name === 'destination_card_id') return { text, kind: 'card' };
   if (MOMENT.test(text)) return { text, kind: 'moment' };
   if (!AMOUNT_NAMES.test(name)) return { text, kind: 'text' };
   const [, used, limit] = USED_OF_LIMIT.exec(text) ?? [];

@@ -14,10 +14,12 @@ import { Page, Section } from '../../components/page.tsx';
 import { Pager } from '../../components/pager.tsx';
 import { PeriodFilter } from '../../components/period-filter.tsx';
 import { given } from '../../data/given.ts';
+import { isNamedKind } from '../../data/name-book.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { ACTIONS, describeEntry, type Part } from '../../format/audit.ts';
+import { kindOfSubject } from '../../format/ids.ts';
 import { nameOfActor } from '../../format/names.ts';
 import { boundsOf } from '../../format/periods.ts';
 import './audit.css';
@@ -172,9 +174,7 @@ function SentencePart({ part }: { readonly part: Part }) {
   if (typeof part === 'string') return <>{part}</>;
   if ('moment' in part) return <Moment at={part.moment} short />;
   const { id, kind, programId } = part;
-  if (kind === 'program' || kind === 'key' || kind === 'webhook' || kind === 'card') {
-    return <Name kind={kind} id={id} programId={programId} plain />;
-  }
+  if (isNamedKind(kind)) return <Name kind={kind} id={id} programId={programId} plain />;
   return <Id id={id} kind={kind} programId={programId} />;
 }
 
@@ -190,7 +190,10 @@ function EntryDetails({ entry }: { readonly entry: AuditEntryRecord }) {
           ['Action', <code key="action">{action}</code>],
           ['Who', <KeyName key="who" id={actor} />],
           program_id !== null && ['Card program', <ProgramName key="program" id={program_id} />],
-          subject_id !== null && ['Subject', <Id key="subject" id={subject_id} programId={program_id} />],
+          subject_id !== null && [
+            'Subject',
+            <Id key="subject" id={subject_id} kind={kindOfSubject(action)} programId={program_id} />,
+          ],
           request_id !== null && ['Request', <Id key="request" id={request_id} />],
         ]}
       />

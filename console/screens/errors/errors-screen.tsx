@@ -236,10 +236,10 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     title: 'What happened',
     onPhone: 'title',
-    cell: ({ message, status, code, operation }) => (
+    cell: ({ message, status, code, operation, program_id: programId }) => (
       <div class="error-what">
         <span class="error-text">
-          <LinkedText text={message} />
+          <LinkedText text={message} programId={programId} />
         </span>
         <small class={status >= 500 ? 'bad' : 'quiet'}>
           {status} <code>{code}</code>

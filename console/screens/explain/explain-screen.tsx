@@ -8,6 +8,7 @@ import { SelectField, TextField } from '../../components/field.tsx';
 import { LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { CardName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { useOperation } from '../../data/use-operation.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
@@ -253,7 +254,9 @@ function CheckValues({ values, currency }: { readonly values: Check['saw']; read
     <ul class="saw">
       {shown.map(({ name, text, kind }) => (
         <li key={name}>
-          <span class="quiet">{name}</span> {kind === 'moment' ? <Moment at={text} /> : <b>{text}</b>}
+          <span class="quiet">{name}</span> {kind === 'moment' && <Moment at={text} />}
+          {kind === 'card' && <CardName id={text} plain />}
+          {kind !== 'moment' && kind !== 'card' && <b>{text}</b>}
         </li>
       ))}
     </ul>

@@ -2,6 +2,7 @@ import type { Overview } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Highlights } from '../../components/details.tsx';
+import { LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page, Section } from '../../components/page.tsx';
@@ -58,7 +59,7 @@ function Health({ overview }: { readonly overview: Overview }) {
         <ul class="concerns" aria-label="What needs attention">
           {shown.map(({ name, message, runbook }) => (
             <li key={name}>
-              {message}
+              <LinkedText text={message} />
               {runbook !== null && (
                 <>
                   {' '}

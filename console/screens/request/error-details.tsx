@@ -1,6 +1,7 @@
 import type { InspectedErrorRecord } from '../../../sdk/client.ts';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { CardName } from '../../components/name.tsx';
 import { Section } from '../../components/page.tsx';
 import { readCatalogueEntry } from '../../data/catalogue.ts';
 import { useSession } from '../../data/session.ts';
@@ -15,12 +16,12 @@ export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }
     <>
       {checks !== null && (
         <Section title="Values at the time">
-          <Values of={checks} currency={currency} />
+          <Values of={checks} currency={currency} programId={error.program_id} />
         </Section>
       )}
       {request !== null && (
         <Section title="What was sent">
-          <Values of={request} currency={currency} />
+          <Values of={request} currency={currency} programId={error.program_id} />
         </Section>
       )}
       {causes.length > 0 && (
@@ -64,9 +65,11 @@ function useCurrency(error: InspectedErrorRecord): string | undefined {
 function Values({
   of: values,
   currency,
+  programId,
 }: {
   readonly of: Readonly<Record<string, unknown>>;
   readonly currency: string | undefined;
+  readonly programId: string | null;
 }) {
   return (
     <table class="table values">
@@ -75,7 +78,10 @@ function Values({
           <tr key={name}>
             <th scope="row">{name}</th>
             <td>
-              {kind === 'moment' ? <Moment at={text} /> : kind === 'parts' ? <code>{text}</code> : <span>{text}</span>}
+              {kind === 'moment' && <Moment at={text} />}
+              {kind === 'card' && <CardName id={text} programId={programId} />}
+              {kind === 'parts' && <code>{text}</code>}
+              {kind === 'text' && <span>{text}</span>}
             </td>
           </tr>
         ))}

@@ -16,6 +16,7 @@ import type { Parameters } from '../../data/parameters.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatAmount, formatDigits } from '../../format/amounts.ts';
+import { kindOfSubject } from '../../format/ids.ts';
 import { ofProgram, ticketOf, toShownRequest } from '../../format/requests/requests.ts';
 import { currencyOfError } from '../../format/requests/values.ts';
 import { ErrorCause, ErrorDetails } from './error-details.tsx';
@@ -107,7 +108,7 @@ function RequestContent({ record }: { readonly record: RequestRecord }) {
   return (
     <>
       <p class={`answer ${toneOf(record)}`}>
-        <LinkedText text={summary} />
+        <LinkedText text={summary} programId={record.program_id} />
       </p>
       <RequestFacts record={record} />
       {error !== null && (
@@ -238,7 +239,9 @@ function Effects({ record }: { readonly record: RequestRecord }) {
               { title: 'Type', cell: ({ type }) => <a href={`/events/${type}`}>{type}</a> },
               {
                 title: 'About',
-                cell: (row) => <Subject id={row.subject_id} type={row.type} programId={row.program_id} />,
+                cell: ({ subject_id: id, type, program_id: programId }) => (
+                  <Id id={id} kind={kindOfSubject(type)} programId={programId} />
+                ),
               },
               { title: 'Event', cell: ({ event_id }) => <Id id={event_id} /> },
               { title: 'Time', cell: ({ created_at }) => <Moment at={created_at} /> },
@@ -256,29 +259,17 @@ function Effects({ record }: { readonly record: RequestRecord }) {
               { title: 'Position', cell: ({ position }) => position },
               { title: 'Action', cell: ({ action }) => action },
               { title: 'By', cell: ({ actor }) => <KeyName id={actor} plain /> },
-              { title: 'About', cell: ({ subject_id }) => <Id id={subject_id} /> },
+              {
+                title: 'About',
+                cell: ({ subject_id: id, action }) => (
+                  <Id id={id} kind={kindOfSubject(action)} programId={record.program_id} />
+                ),
+              },
               { title: 'Time', cell: ({ created_at }) => <Moment at={created_at} /> },
             ]}
           />
         </Section>
       )}
     </>
-  );
-}
-
-/** The subject of an event. The id of a card can be anything, so the event's type tells that it is one. */
-function Subject({
-  id,
-  type,
-  programId,
-}: {
-  readonly id: string;
-  readonly type: string;
-  readonly programId: string | null;
-}) {
-  return type.startsWith('card.') ? (
-    <Id id={id} kind="card" programId={programId} />
-  ) : (
-    <Id id={id} programId={programId} />
   );
 }

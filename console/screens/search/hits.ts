@@ -42,6 +42,7 @@ export const KIND_NAMES: Readonly<Record<Group['kind'], string>> = {
 
 const TRANSFER = /\btr_[0-9a-f]{32}\b/;
 const SUBJECT = /\b(?:tr|prog|wh|req)_[0-9a-f]{32}\b/;
+const CARD = / about the card '(.+)'$/;
 
 /** The link to a hit, without the program; undefined if nothing shows it. */
 export function pathOfHit(kind: Group['kind'], { id, program_id, summary }: Hit): string | undefined {
@@ -54,8 +55,10 @@ export function pathOfHit(kind: Group['kind'], { id, program_id, summary }: Hit)
       return pathOf(id, kind);
     case 'reversal':
       return pathOfFirst(TRANSFER, summary);
-    case 'event':
-      return pathOfFirst(SUBJECT, summary);
+    case 'event': {
+      const [, card] = CARD.exec(summary) ?? [];
+      return card === undefined ? pathOfFirst(SUBJECT, summary) : pathOf(card, 'card');
+    }
     case 'deposit':
     case 'withdrawal':
       return program_id === null ? undefined : pathOf(program_id);

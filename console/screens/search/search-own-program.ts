@@ -134,9 +134,9 @@ function transferHit(transfer: TransferRecord, matched: Hit['matched']): Found {
   const { transfer_id: id, program_id, type, amount, currency, card_id, status, created_at } = transfer;
   const money = formatAmount(amount, currency);
   const what = {
-    load: `Load of ${money} to ${card_id}`,
-    unload: `Unload of ${money} from ${card_id}`,
-    card_to_card: `Transfer of ${money} from ${card_id} to ${transfer.destination_card_id}`,
+    load: `Load of ${money} to the card '${card_id}'`,
+    unload: `Unload of ${money} from the card '${card_id}'`,
+    card_to_card: `Transfer of ${money} from the card '${card_id}' to the card '${transfer.destination_card_id}'`,
   }[type];
   return { kind: 'transfer', hit: { id, program_id, matched, summary: `${what}: ${status}`, created_at } };
 }

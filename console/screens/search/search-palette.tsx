@@ -4,6 +4,7 @@ import { Dialog } from '../../components/dialogs/dialog.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
+import { LinkedText } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { CardName } from '../../components/name.tsx';
 import { useName } from '../../data/names.ts';
@@ -95,10 +96,10 @@ function FoundHit({
           {kind === 'card' ? (
             <CardName id={hit.id} programId={hit.program_id} plain />
           ) : href === undefined ? (
-            hit.summary
+            <LinkedText text={hit.summary} programId={hit.program_id} />
           ) : (
             <a href={href} aria-describedby={id} onClick={onOpen}>
-              {hit.summary}
+              <LinkedText text={hit.summary} programId={hit.program_id} linked={false} />
             </a>
           )}
         </span>

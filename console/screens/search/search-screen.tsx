@@ -9,7 +9,7 @@ import { Filters } from '../../components/filters.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
-import { Name, ProgramName } from '../../components/name.tsx';
+import { ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { PeriodFilter } from '../../components/period-filter.tsx';
 import { useNow } from '../../data/clock.ts';
@@ -122,7 +122,11 @@ const NAMED: ReadonlySet<Group['kind']> = new Set(['card', 'program', 'webhook',
 
 const COLUMNS = (kind: Group['kind']): readonly Column<Hit>[] => [
   { title: NAMED.has(kind) ? 'Name' : 'Id', onPhone: 'note', cell: (hit) => <HitLink kind={kind} hit={hit} /> },
-  { title: 'What it is', onPhone: 'title', cell: ({ summary }) => <LinkedText text={summary} /> },
+  {
+    title: 'What it is',
+    onPhone: 'title',
+    cell: ({ summary, program_id: id }) => <LinkedText text={summary} programId={id} />,
+  },
   { title: 'Found by', onPhone: 'note', cell: ({ matched }) => <Badge>{matched}</Badge> },
   {
     title: 'Time',
@@ -182,11 +186,10 @@ function MoreOf({ kind, hit, q }: { readonly kind: Group['kind']; readonly hit: 
 
 function HitLink({ kind, hit }: { readonly kind: Group['kind']; readonly hit: Hit }) {
   const href = hrefOfHit(kind, hit);
-  if (kind === 'card' || kind === 'program' || kind === 'webhook') {
-    return <Name kind={kind} id={hit.id} programId={hit.program_id} />;
+  if (kind === 'card' || kind === 'program' || kind === 'webhook' || kind === 'transfer' || kind === 'request') {
+    return <Id id={hit.id} kind={kind} programId={hit.program_id} />;
   }
-  if (kind === 'api_key') return <Name kind="key" id={hit.id} />;
-  if (kind === 'transfer' || kind === 'request') return <Id id={hit.id} kind={kind} programId={hit.program_id} />;
+  if (kind === 'api_key') return <Id id={hit.id} kind="key" />;
   return href === undefined ? <code>{hit.id}</code> : <a href={href}>{hit.id}</a>;
 }
 

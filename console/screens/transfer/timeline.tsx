@@ -1,4 +1,4 @@
-import type { TimelineStep } from '../../../sdk/client.ts';
+import type { TimelineStep, TransferRecord } from '../../../sdk/client.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
@@ -22,19 +22,27 @@ const KINDS: Readonly<Record<TimelineStep['kind'], readonly [text: string, tone:
 };
 
 /** The steps of a transfer, oldest first, with links. */
-export function Timeline({ steps, currency }: { readonly steps: readonly TimelineStep[]; readonly currency: string }) {
+export function Timeline({
+  steps,
+  transfer,
+}: {
+  readonly steps: readonly TimelineStep[];
+  readonly transfer: TransferRecord;
+}) {
   return (
     <ol class="timeline">
       {steps.map((step, index) => (
         <li key={`${step.kind} ${index}`}>
-          <Step step={step} currency={currency} />
+          <Step step={step} transfer={transfer} />
         </li>
       ))}
     </ol>
   );
 }
 
-function Step({ step, currency }: { readonly step: TimelineStep; readonly currency: string }) {
+type StepParts = { readonly step: TimelineStep; readonly transfer: Pick<TransferRecord, 'currency' | 'program_id'> };
+
+function Step({ step, transfer }: StepParts) {
   const [word, tone] = KINDS[step.kind] ?? [step.kind, 'plain'];
   return (
     <>
@@ -46,9 +54,9 @@ function Step({ step, currency }: { readonly step: TimelineStep; readonly curren
       </div>
       <div class="timeline-what">
         <p>
-          <LinkedText text={step.text} />
+          <LinkedText text={step.text} programId={transfer.program_id} />
         </p>
-        <Balances step={step} currency={currency} />
+        <Balances step={step} transfer={transfer} />
         <Links step={step} />
       </div>
     </>
@@ -62,13 +70,13 @@ function toneOf({ kind, status }: TimelineStep, tone: Tone): Tone {
   return status !== null && status >= 200 && status < 300 ? 'good' : 'bad';
 }
 
-function Balances({ step: { balances }, currency }: { readonly step: TimelineStep; readonly currency: string }) {
+function Balances({ step: { balances }, transfer: { currency, program_id: programId } }: StepParts) {
   if (balances.length === 0) return null;
   return (
     <ul class="timeline-balances">
       {balances.map(({ card_id, before, after }) => (
         <li key={card_id}>
-          <CardName id={card_id} plain /> had <Money amount={before} currency={currency} />, then{' '}
+          <CardName id={card_id} programId={programId} plain /> had <Money amount={before} currency={currency} />, then{' '}
           <Money amount={after} currency={currency} />
         </li>
       ))}

@@ -72,7 +72,7 @@ function TransferContent({
   return (
     <div class={stale ? 'transfer stale' : 'transfer'}>
       <p class={money.moved === 'held' ? 'answer unknown' : 'answer'}>
-        <LinkedText text={money.sentence} />
+        <LinkedText text={money.sentence} programId={transfer.program_id} />
       </p>
       {actions.length > 0 && <WhoMay operation="reverse_transfer" to={`${actions.join(' or ')} this transfer`} />}
       <TransferFacts transfer={transfer} />
@@ -82,7 +82,7 @@ function TransferContent({
         </Section>
       )}
       <Section title="What happened">
-        <Timeline steps={steps} currency={transfer.currency} />
+        <Timeline steps={steps} transfer={transfer} />
         {truncated.map(({ kind, text }) => (
           <p class="quiet" key={kind}>
             {text}

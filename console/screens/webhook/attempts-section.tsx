@@ -60,7 +60,7 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
             // A test is not a stored event: there is nothing to send again.
             attempt.kind === 'test' ? null : (
               <span class="row-actions">
-                <Button title={`Resend ${attempt.event_id}`} onClick={() => setResending(attempt)}>
+                <Button title={`Resend ${attempt.type}`} onClick={() => setResending(attempt)}>
                   Resend
                 </Button>
               </span>

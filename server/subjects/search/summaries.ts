@@ -40,9 +40,9 @@ export function foundTransfer(transfer: Transfer, matched: Match): Found {
   const { amount, currency, cardName, destinationCardName, status } = transfer;
   const money = formatMoney(amount, currency);
   const what = {
-    load: `Load of ${money} to ${cardName}`,
-    unload: `Unload of ${money} from ${cardName}`,
-    card_to_card: `Transfer of ${money} from ${cardName} to ${destinationCardName}`,
+    load: `Load of ${money} to the card '${cardName}'`,
+    unload: `Unload of ${money} from the card '${cardName}'`,
+    card_to_card: `Transfer of ${money} from the card '${cardName}' to the card '${destinationCardName}'`,
   }[transfer.type];
   return found('transfer', toWireId('tr', transfer.transferId), matched, `${what}: ${status}`, transfer);
 }
@@ -105,7 +105,9 @@ export function foundKeyUse(key: string, use: KeyUse): Found {
 }
 
 export function foundEvent(event: StoredEvent): Found {
-  return found('event', toWireId('evt', event.eventId), 'id', `Event ${event.type} about ${event.subjectId}`, event);
+  const { type, subjectId } = event;
+  const subject = type.startsWith('card.') ? `the card '${subjectId}'` : subjectId;
+  return found('event', toWireId('evt', event.eventId), 'id', `Event ${type} about ${subject}`, event);
 }
 
 export function foundProgram(program: ReturnType<typeof toFoundProgram>, matched: Match): Found {

@@ -79,7 +79,9 @@ function lookAtFocus(): Stop | 'the same' | 'the end' {
     element.textContent,
     element.title,
   ].find((text) => text !== null && text !== undefined && text.trim() !== '');
-  const { top, left, bottom, right, width, height } = element.getBoundingClientRect();
+  // Of a link over two lines the first: the middle of both may lie beside it.
+  const [line = element.getBoundingClientRect()] = element.getClientRects();
+  const { top, left, bottom, right, width, height } = line;
   const isInside = width > 0 && height > 0 && bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
   const [x, y] = [
     (Math.max(left, 0) + Math.min(right, innerWidth)) / 2,
