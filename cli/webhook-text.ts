@@ -95,6 +95,13 @@ export const ATTEMPT_COLUMNS: readonly Column<AttemptRecord>[] = [
   { heading: 'response', show: (attempt) => answerOf(attempt, MAX_EXCERPT_CHARACTERS) },
 ];
 
+/** The columns of a list of failed attempts of several webhooks. */
+export const FAILURE_COLUMNS: readonly Column<AttemptRecord>[] = [
+  ...ATTEMPT_COLUMNS.slice(0, 1),
+  'webhook_id',
+  ...ATTEMPT_COLUMNS.slice(1),
+];
+
 /** An attempt with the beginning of the response. */
 export function attemptText(attempt: AttemptRecord): string {
   const { succeeded, event_id, type, address } = attempt;

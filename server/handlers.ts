@@ -57,6 +57,8 @@ import { createOperatorWebhook, createWebhook } from './subjects/webhooks/create
 import { deleteWebhook } from './subjects/webhooks/delete-webhook.ts';
 import {
   getWebhook,
+  listFailedAttempts,
+  listOperatorFailedAttempts,
   listOperatorWebhooks,
   listWebhookAttempts,
   listWebhooks,
@@ -122,6 +124,7 @@ const HANDLERS = {
   roll_webhook_secret: rollWebhookSecret,
   test_webhook: testWebhook,
   list_webhook_attempts: listWebhookAttempts,
+  list_failed_attempts: listFailedAttempts,
   resend_event: resendEvent,
   replay_webhook: replayWebhook,
   create_operator_webhook: createOperatorWebhook,
@@ -132,6 +135,7 @@ const HANDLERS = {
   roll_operator_webhook_secret: rollWebhookSecret,
   test_operator_webhook: testWebhook,
   list_operator_webhook_attempts: listWebhookAttempts,
+  list_operator_failed_attempts: listOperatorFailedAttempts,
   resend_operator_event: resendEvent,
   replay_operator_webhook: replayWebhook,
   get_error: getError,

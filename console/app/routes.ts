@@ -61,6 +61,16 @@ export const ROUTES: readonly Route[] = [
     letter: 'e',
   },
   {
+    path: '/console/failed-webhooks',
+    title: 'Failed webhooks',
+    load: async () => (await import('../screens/failed-webhooks/failed-webhooks-screen.tsx')).FailedWebhooksScreen,
+    scope: 'webhooks:read',
+    ofProgram: false,
+    hasActualTimes: true,
+    group: 'Watch',
+    letter: 'd',
+  },
+  {
     path: '/console/request/:request_id',
     title: 'Request',
     load: async () => (await import('../screens/request/request-screen.tsx')).RequestScreen,

@@ -13,6 +13,8 @@ import {
   AttemptQuery,
   CreateOperatorWebhookBody,
   CreateWebhookBody,
+  FailedAttemptQuery,
+  OperatorFailedAttemptQuery,
   OperatorWebhookQuery,
   ReplayWebhookBody,
   ResendEventBody,
@@ -115,6 +117,23 @@ const ATTEMPTS = {
     },
   },
 } as const;
+const FAILED_ATTEMPTS = {
+  method: 'GET',
+  reply: pageOf(AttemptRecord),
+  failure: 'The failed attempts could not be listed',
+  example: {
+    reply: {
+      type: 'transfer.completed',
+      position: 42,
+      try: 1,
+      milliseconds: 84,
+      succeeded: false,
+      status: 503,
+      address: '203.0.113.7',
+      message: 'The response had the status 503.',
+    },
+  },
+} as const;
 const RESEND = {
   method: 'POST',
   body: ResendEventBody,
@@ -202,6 +221,14 @@ export const WEBHOOKS = [
     summary: 'List what was sent to a webhook and the responses, newest first',
   }),
   operation({
+    ...FAILED_ATTEMPTS,
+    ...READ,
+    id: 'list_failed_attempts',
+    path: '/api/v0.1/core/failed-webhook-attempt',
+    summary: 'List the failed attempts to send events to any webhook of the card program, newest first',
+    query: FailedAttemptQuery,
+  }),
+  operation({
     ...RESEND,
     ...WRITE,
     id: 'resend_event',
@@ -275,6 +302,14 @@ export const WEBHOOKS = [
     id: 'list_operator_webhook_attempts',
     path: `${OPERATOR}/{webhook_id}/attempt`,
     summary: 'List what was sent to any webhook and the responses, newest first',
+  }),
+  operation({
+    ...FAILED_ATTEMPTS,
+    ...OF_OPERATORS,
+    id: 'list_operator_failed_attempts',
+    path: '/api/v0.1/operator/failed-webhook-attempt',
+    summary: 'List the failed attempts to send events to any webhook of all card programs, newest first',
+    query: OperatorFailedAttemptQuery,
   }),
   operation({
     ...RESEND,

@@ -112,6 +112,7 @@ export const QueuedDelivery = Type.Object({
 export const AttemptRecord = Type.Object({
   attempt_id: Type.String({ description: 'Id of the attempt: att_ and 32 hex digits' }),
   webhook_id: Type.String({ description: 'The webhook' }),
+  program_id: textOrNull('The card program of the webhook; null for a webhook of all card programs'),
   event_id: Type.String({ description: 'The event' }),
   type: Type.String({ description: 'Type of the event' }),
   position: nullable(position('Position of the event; null for one that has none, such as a test')),

@@ -183,6 +183,21 @@ export const AttemptQuery = Type.Object({
   started_to: Type.Optional(moment('Only attempts that began before this time')),
 });
 
+/** The query of list_failed_attempts. */
+export const FailedAttemptQuery = Type.Object({
+  limit,
+  cursor,
+  status: AttemptQuery.properties.status,
+  started_from: AttemptQuery.properties.started_from,
+  started_to: AttemptQuery.properties.started_to,
+});
+
+/** The query of list_operator_failed_attempts. */
+export const OperatorFailedAttemptQuery = Type.Object({
+  ...FailedAttemptQuery.properties,
+  program_id: Type.Optional(text(255, 'Only attempts of webhooks of this card program')),
+});
+
 /** The query of list_operator_webhooks. */
 export const OperatorWebhookQuery = Type.Object({
   ...PageQuery.properties,

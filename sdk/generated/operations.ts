@@ -28,6 +28,8 @@ export type AttemptRecord = {
   readonly attempt_id: string;
   /** The webhook. */
   readonly webhook_id: string;
+  /** The card program of the webhook; null for a webhook of all card programs. */
+  readonly program_id: string | null;
   /** The event. */
   readonly event_id: string;
   /** Type of the event. */
@@ -750,6 +752,23 @@ export type ExportTransfersQuery = {
   readonly maximum_amount?: number | undefined;
 };
 
+/** The query of list_failed_attempts. */
+export type FailedAttemptQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /**
+   * Only attempts with this HTTP status of the response: `404`, a class such as `5xx`, or `none` for no response.
+   * At most 4 characters.
+   */
+  readonly status?: string | undefined;
+  /** Only attempts that began at or after this time. */
+  readonly started_from?: string | undefined;
+  /** Only attempts that began before this time. */
+  readonly started_to?: string | undefined;
+};
+
 /** Found errors: the response of search_errors. */
 export type FoundErrors = {
   /** Errors, newest first. */
@@ -1427,6 +1446,25 @@ export type OperatorErrorRecord = {
 export type OperatorEventRecord = TransferServiceEvent & {
   /** Position among the events of all card programs and of the service: 1, 2, 3 and so on, without a gap. */
   readonly number: number;
+};
+
+/** The query of list_operator_failed_attempts. */
+export type OperatorFailedAttemptQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /**
+   * Only attempts with this HTTP status of the response: `404`, a class such as `5xx`, or `none` for no response.
+   * At most 4 characters.
+   */
+  readonly status?: string | undefined;
+  /** Only attempts that began at or after this time. */
+  readonly started_from?: string | undefined;
+  /** Only attempts that began before this time. */
+  readonly started_to?: string | undefined;
+  /** Only attempts of webhooks of this card program. */
+  readonly program_id?: string | undefined;
 };
 
 /** The query of list_operator_webhooks. */
@@ -3168,6 +3206,14 @@ export type Operations = {
     readonly reply: Page<AttemptRecord>;
   };
   /**
+   * list_failed_attempts: List the failed attempts to send events to any webhook of the card program, newest
+   * first. Error codes: `list_failed_attempts_schema`, `unknown_list_failed_attempts`.
+   */
+  readonly list_failed_attempts: {
+    readonly call: { readonly query?: FailedAttemptQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: Page<AttemptRecord>;
+  };
+  /**
    * resend_event: Send an event to a webhook again. Error codes: `resend_event_schema`, `webhook_not_found`,
    * `event_not_found`, `idempotency_key_exists`, `unknown_resend_event`.
    */
@@ -3272,6 +3318,18 @@ export type Operations = {
     readonly call: {
       readonly params: { readonly webhook_id: string };
       readonly query?: AttemptQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: Page<AttemptRecord>;
+  };
+  /**
+   * list_operator_failed_attempts: List the failed attempts to send events to any webhook of all card programs,
+   * newest first. Requires an operator key. Error codes: `list_operator_failed_attempts_schema`,
+   * `unknown_list_operator_failed_attempts`.
+   */
+  readonly list_operator_failed_attempts: {
+    readonly call: {
+      readonly query?: OperatorFailedAttemptQuery | undefined;
       readonly options?: CallOptions | undefined;
     };
     readonly reply: Page<AttemptRecord>;
@@ -3814,6 +3872,8 @@ export type ErrorRows = {
   readonly test_webhook_schema: ErrorRow;
   /** The request does not match the schema of list_webhook_attempts. */
   readonly list_webhook_attempts_schema: ErrorRow;
+  /** The request does not match the schema of list_failed_attempts. */
+  readonly list_failed_attempts_schema: ErrorRow;
   /** The request does not match the schema of resend_event. */
   readonly resend_event_schema: ErrorRow;
   /** The request does not match the schema of replay_webhook. */
@@ -3834,6 +3894,8 @@ export type ErrorRows = {
   readonly test_operator_webhook_schema: ErrorRow;
   /** The request does not match the schema of list_operator_webhook_attempts. */
   readonly list_operator_webhook_attempts_schema: ErrorRow;
+  /** The request does not match the schema of list_operator_failed_attempts. */
+  readonly list_operator_failed_attempts_schema: ErrorRow;
   /** The request does not match the schema of resend_operator_event. */
   readonly resend_operator_event_schema: ErrorRow;
   /** The request does not match the schema of replay_operator_webhook. */
@@ -3978,6 +4040,8 @@ export type ErrorRows = {
   readonly unknown_test_webhook: ErrorRow;
   /** The attempts could not be listed because of an internal error. */
   readonly unknown_list_webhook_attempts: ErrorRow;
+  /** The failed attempts could not be listed because of an internal error. */
+  readonly unknown_list_failed_attempts: ErrorRow;
   /** The event could not be queued because of an internal error. */
   readonly unknown_resend_event: ErrorRow;
   /** The replay could not be created because of an internal error. */
@@ -3998,6 +4062,8 @@ export type ErrorRows = {
   readonly unknown_test_operator_webhook: ErrorRow;
   /** The attempts could not be listed because of an internal error. */
   readonly unknown_list_operator_webhook_attempts: ErrorRow;
+  /** The failed attempts could not be listed because of an internal error. */
+  readonly unknown_list_operator_failed_attempts: ErrorRow;
   /** The event could not be queued because of an internal error. */
   readonly unknown_resend_operator_event: ErrorRow;
   /** The replay could not be created because of an internal error. */

@@ -33,6 +33,7 @@ import type {
   EventPage,
   ExportPostingsQuery,
   ExportTransfersQuery,
+  FailedAttemptQuery,
   FoundErrors,
   FoundEvents,
   FundingMovementBody,
@@ -58,6 +59,7 @@ import type {
   NewWebhookRecord,
   OperatorErrorRecord,
   OperatorEventRecord,
+  OperatorFailedAttemptQuery,
   OperatorWebhookQuery,
   Overview,
   PageQuery,
@@ -831,6 +833,22 @@ export class WebhooksResource {
   }
 
   /**
+   * list_failed_attempts: List the failed attempts to send events to any webhook of the card program, newest
+   * first. Error codes: `list_failed_attempts_schema`, `unknown_list_failed_attempts`.
+   */
+  failedAttempts(query: FailedAttemptQuery = {}, options?: CallOptions): Promise<WithResponse<Page<AttemptRecord>>> {
+    return this.#send('list_failed_attempts', { query, options });
+  }
+
+  /** Every item of list_failed_attempts, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  failedAttemptsAll(
+    query: FailedAttemptQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<AttemptRecord, void, undefined> {
+    return everyItem((cursor) => this.failedAttempts({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
    * resend_event: Send an event to a webhook again. Error codes: `resend_event_schema`, `webhook_not_found`,
    * `event_not_found`, `idempotency_key_exists`, `unknown_resend_event`.
    */
@@ -945,6 +963,26 @@ export class OperatorWebhooksResource {
     options?: CallOptions,
   ): AsyncGenerator<AttemptRecord, void, undefined> {
     return everyItem((cursor) => this.attempts(webhookId, { ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * list_operator_failed_attempts: List the failed attempts to send events to any webhook of all card programs,
+   * newest first. Requires an operator key. Error codes: `list_operator_failed_attempts_schema`,
+   * `unknown_list_operator_failed_attempts`.
+   */
+  failedAttempts(
+    query: OperatorFailedAttemptQuery = {},
+    options?: CallOptions,
+  ): Promise<WithResponse<Page<AttemptRecord>>> {
+    return this.#send('list_operator_failed_attempts', { query, options });
+  }
+
+  /** Every item of list_operator_failed_attempts, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  failedAttemptsAll(
+    query: OperatorFailedAttemptQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<AttemptRecord, void, undefined> {
+    return everyItem((cursor) => this.failedAttempts({ ...query, cursor }, options), query.cursor);
   }
 
   /**

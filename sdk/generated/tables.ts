@@ -40,6 +40,7 @@ delete_webhook DELETE core/webhook/{webhook_id} webhooks:write program
 roll_webhook_secret POST core/webhook/{webhook_id}/roll-secret webhooks:write program optional
 test_webhook POST core/webhook/{webhook_id}/test webhooks:write program optional
 list_webhook_attempts GET core/webhook/{webhook_id}/attempt webhooks:read program
+list_failed_attempts GET core/failed-webhook-attempt webhooks:read program
 resend_event POST core/webhook/{webhook_id}/resend webhooks:write program optional
 replay_webhook POST core/webhook/{webhook_id}/replay webhooks:write program optional
 create_operator_webhook POST operator/webhook operator optional
@@ -50,6 +51,7 @@ delete_operator_webhook DELETE operator/webhook/{webhook_id} operator
 roll_operator_webhook_secret POST operator/webhook/{webhook_id}/roll-secret operator optional
 test_operator_webhook POST operator/webhook/{webhook_id}/test operator optional
 list_operator_webhook_attempts GET operator/webhook/{webhook_id}/attempt operator:read
+list_operator_failed_attempts GET operator/failed-webhook-attempt operator:read
 resend_operator_event POST operator/webhook/{webhook_id}/resend operator optional
 replay_operator_webhook POST operator/webhook/{webhook_id}/replay operator optional
 get_error GET core/error/{request_id} errors:read program

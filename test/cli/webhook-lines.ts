@@ -34,6 +34,7 @@ const ROLL: Line = {
 };
 const TEST: Line = { shows: 'state:      waiting\n' };
 const ATTEMPTS: Line = { shows: 'transfer.completed  event    1  204 in 84 ms' };
+const FAILURES: Line = { shows: 'wh_' };
 const RESEND: Line = {
   sends: { event_id: 'evt_1' },
   shows: 'state:      waiting\n',
@@ -53,6 +54,7 @@ export const WEBHOOK_LINES = {
   roll_webhook_secret: ROLL,
   test_webhook: TEST,
   list_webhook_attempts: ATTEMPTS,
+  list_failed_attempts: FAILURES,
   resend_event: RESEND,
   replay_webhook: REPLAY,
   create_operator_webhook: {
@@ -71,6 +73,7 @@ export const WEBHOOK_LINES = {
   roll_operator_webhook_secret: ROLL,
   test_operator_webhook: TEST,
   list_operator_webhook_attempts: ATTEMPTS,
+  list_operator_failed_attempts: FAILURES,
   resend_operator_event: RESEND,
   replay_operator_webhook: REPLAY,
 } as const satisfies Partial<Record<OperationId, Line>>;

@@ -124,6 +124,8 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   list_events: ['after=0&wait=26', 'wait=1', 'type=nothing', 'type=*', 'after=99999999'],
   search_events: ['wait=1', 'type=nothing.*', 'program_id=x'],
   list_webhook_attempts: ['event_id=x'],
+  list_failed_attempts: ['status=600'],
+  list_operator_failed_attempts: ['program_id=x'],
   list_operator_webhooks: ['program_id=x'],
   list_errors: ['code=nothing', 'operation=x'],
   list_funding_movements: ['cursor=wd_1'],

@@ -133,3 +133,33 @@ test('a webhook is edited, its secret rolled, and then it is deleted', async () 
   await page.getByRole('heading', { name: 'Webhooks' }).waitFor();
   expect((await client.webhooks.list()).data.map(({ webhook_id }) => webhook_id)).not.toContain(id);
 });
+
+test('what failed over all webhooks is one list, to which the overview leads, with filters by time and status', async () => {
+  const { client } = service();
+  const { program_id: programId } = await client.programs.create({ name: 'Lumen', currency: 'USD' });
+  const broken = { url: 'http://127.0.0.1:9/nobody-listens', description: 'Ledger export' };
+  await client.webhooks.create(broken, { programId });
+  await client.cards.create({ card_id: 'lumen-1' }, { programId });
+  await expect
+    .poll(async () => (await client.webhooks.failedAttempts({}, { programId })).data.length)
+    .toBeGreaterThan(0);
+  const page = await openConsole('/console');
+  await page.getByRole('link', { name: /^running: / }).click();
+  await page.getByRole('heading', { name: 'Failed webhooks' }).waitFor();
+  await untilShown(page);
+  const row = page.getByRole('row', { name: /Ledger export/ }).first();
+  expect(await row.innerText()).toMatch(/connection refused/);
+  expect(await row.getByRole('link', { name: 'Lumen' }).count()).toBe(1);
+  await screenshot(page, 'failed-webhooks');
+  await expectAccessibleInEveryView(page);
+  await row.getByRole('button', { name: 'Resend' }).click();
+  await page.getByRole('button', { name: 'Resend event' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByLabel('Status').fill('5xx');
+  await row.waitFor({ state: 'detached' });
+  await page.getByText('Nothing failed').waitFor();
+  await page.getByLabel('Status').fill('none');
+  await row.waitFor();
+  await page.getByLabel('Sent', { exact: true }).selectOption('night');
+  expect(new URL(page.url()).searchParams.get('period')).toBe('night');
+});

@@ -9,15 +9,15 @@ import { readPostingsOfCauses } from '../../server/store/ledger/postings-of-caus
 import { readErrorsAbout } from '../../server/store/transfers/errors-about.ts';
 import { readDuplicatePairs, readTransfersAlike } from '../../server/store/transfers/likely-duplicates.ts';
 import { readTransfers } from '../../server/store/transfers/transfer.ts';
-import { readAttemptsOfEvents } from '../../server/store/webhooks/attempt.ts';
+import { listFailedAttempts, readAttemptsOfEvents } from '../../server/store/webhooks/attempt.ts';
 import { readWaitsOfEvents } from '../../server/store/webhooks/delivery.ts';
 import { connect } from '../harness/ledger.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { fill } from './fill.ts';
 import { endlessReads, type Plan, relationsRead } from './plan.ts';
 
-// The plans of a timeline, on full tables. Each statement is about one transfer or card: what it reads may grow with the
-// limits of the timeline, never with the tables.
+// The plans of a timeline and of failed attempts, on full tables. Each statement is about one transfer, card or program: what it
+// reads may grow with the limits of the timeline or the number of webhooks, never with the tables.
 
 const server = await useServer();
 const client = await useConnection(server.connection);
@@ -43,6 +43,10 @@ const FILL = `
   insert into webhook (webhook_id, program_id, url, payload, delivery_order, concurrency, version, created_at, updated_at)
     select gen_random_uuid(), case when number <= 20 then '${PROGRAM}'::uuid end, 'https://x', 'full', 'parallel', 10, 'v0.1', now(), now()
     from generate_series(1, 5000) as number;
+  insert into webhook_attempt (attempt_id, webhook_id, program_id, event_id, event_type, kind, try, started_at, milliseconds, succeeded)
+    select gen_random_uuid(), webhook_id, program_id, gen_random_uuid(), 'transfer.completed', 'event', 1,
+      now() - number * interval '1 second', 1, number % 2 = 0
+    from webhook cross join generate_series(1, 10) as number;
   insert into webhook_state (webhook_id, program_id, shard, cursor, status)
     select webhook_id, program_id, 1, 0, 'paused' from webhook;
   insert into webhook_delivery (webhook_id, kind, event_id, program_id, shard, position, state, created_at, next_at)
@@ -89,12 +93,19 @@ const about = {
 };
 const chunk = { before: null, windowSeconds: 600, maxExamined: 5000, count: 21 };
 
+const failed = { status: null, from: null, to: null };
+
 const waiting = { eventId: cardId, eventType: 'transfer.completed', position: 1 };
 
 const READS: readonly (readonly [string, Statement])[] = [
   ['the postings of causes', readPostingsOfCauses(PROGRAM, cardId, [{ causeId: cardId, moment }], 300)],
   ['the places of events at moments', readPlacesAt(PROGRAM, [at, at], { maxExamined: 5000, count: 20 })],
   ['the attempts of events', readAttemptsOfEvents([cardId, cardId], moment, 51)],
+  ['the failed attempts of a program', listFailedAttempts({ ...failed, programId: PROGRAM }, null, 51)],
+  [
+    'the failed attempts of a program in a period, a later page',
+    listFailedAttempts({ status: { from: 500, to: 599 }, from: moment, to: moment, programId: PROGRAM }, cardId, 51),
+  ],
   ['the webhooks that events wait for', readWaitsOfEvents({ sent: [waiting, waiting], programId: PROGRAM, count: 51 })],
   ['the errors about a transfer', readErrorsAbout(about)],
   ['the errors with a key', readErrorsAbout({ ...about, key: 'x' })],

@@ -4,6 +4,7 @@ import {
   type AttemptQuery,
   type AttemptRecord,
   InvalidArgument,
+  type OperatorFailedAttemptQuery,
   type Page,
   type QueuedDelivery,
   type ReplayWebhookBody,
@@ -28,13 +29,14 @@ import {
   type Session,
   showChanged,
 } from '../../session.ts';
-import { ATTEMPT_COLUMNS, attemptText, plainPairs } from '../../webhook-text.ts';
+import { ATTEMPT_COLUMNS, attemptText, FAILURE_COLUMNS, plainPairs } from '../../webhook-text.ts';
 import { commandsAbout, REACH_OPTION, type Reach, WEBHOOK_ID, webhooksOf } from './webhook-options.ts';
 
-/** Adds `webhooks test | attempts | resend | replay`. */
+/** Adds `webhooks test | attempts | failures | resend | replay`. */
 export function addDelivery(webhooks: Command, context: CommandContext): void {
   addTest(webhooks, context);
   addAttempts(webhooks, context);
+  addFailures(webhooks, context);
   addResend(webhooks, context);
   addReplay(webhooks, context);
 }
@@ -146,6 +148,37 @@ type AttemptFilters = Pick<AttemptQuery, 'event_id' | 'status' | 'started_from' 
   readonly succeeded?: boolean;
 };
 
+const RESULT_OPTIONS: OptionsFor<Pick<AttemptFilters, 'status' | 'started_from' | 'started_to'>> = {
+  status: { flag: '--status <status>', help: 'only with this status of the response: 404, 5xx, or none' },
+  started_from: {
+    flag: '--from <time>',
+    help: 'sent at or after this time, such as 6h for six hours ago',
+    read: readEarlier,
+  },
+  started_to: { flag: '--to <time>', help: 'sent before this time', read: readEarlier },
+};
+
+function addFailures(webhooks: Command, context: CommandContext): void {
+  addCommand<Omit<OperatorFailedAttemptQuery, 'limit' | 'cursor'> & PageOptions & Reach>(webhooks, context, {
+    name: 'failures',
+    description: 'list the failed attempts of all webhooks in the last 14 days, newest first',
+    options: {
+      ...RESULT_OPTIONS,
+      program_id: { flag: '--program <program_id>', help: 'with --operator: only webhooks of this card program' },
+      ...PAGE_OPTIONS,
+      ...REACH_OPTION,
+    },
+    run: async ({ service, showText, width }, { operator, program_id, limit, cursor, all, ...filters }) => {
+      const found = await readPages<Page<AttemptRecord>>({ limit, cursor, all }, (page) =>
+        operator === true
+          ? service.operatorWebhooks.failedAttempts({ ...filters, ...page, ...(program_id && { program_id }) })
+          : service.webhooks.failedAttempts({ ...filters, ...page }),
+      );
+      showText(found, pageText(FAILURE_COLUMNS, found, { width, empty: 'No attempt failed.\n' }));
+    },
+  });
+}
+
 function addAttempts(webhooks: Command, context: CommandContext): void {
   addCommand<AttemptFilters & PageOptions & Reach>(webhooks, context, {
     name: 'attempts <webhook_id>',
@@ -155,13 +188,7 @@ function addAttempts(webhooks: Command, context: CommandContext): void {
       event_id: { flag: '--event <event_id>', help: 'only attempts to send this event' },
       failed: { flag: '--failed', help: 'only attempts that failed', conflicts: ['succeeded'] },
       succeeded: { flag: '--succeeded', help: 'only attempts that succeeded' },
-      status: { flag: '--status <status>', help: 'only with this status of the response: 404, 5xx, or none' },
-      started_from: {
-        flag: '--from <time>',
-        help: 'sent at or after this time, such as 6h for six hours ago',
-        read: readEarlier,
-      },
-      started_to: { flag: '--to <time>', help: 'sent before this time', read: readEarlier },
+      ...RESULT_OPTIONS,
       ...PAGE_OPTIONS,
       ...REACH_OPTION,
     },

@@ -6,6 +6,7 @@ import { LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { hrefTo } from '../../data/location.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { formatLatency, formatShare, healthOf, UNAVAILABLE } from '../../format/overview.ts';
@@ -60,6 +61,12 @@ function Health({ overview }: { readonly overview: Overview }) {
           {shown.map(({ name, message, runbook }) => (
             <li key={name}>
               <LinkedText text={message} />
+              {name === 'webhooks_failing' && (
+                <>
+                  {' '}
+                  <a href={hrefTo('/console/failed-webhooks')}>What failed</a>
+                </>
+              )}
               {runbook !== null && (
                 <>
                   {' '}

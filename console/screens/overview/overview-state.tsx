@@ -18,7 +18,7 @@ export function State({ status }: { readonly status: Status }) {
         ['Transfers', <a href={hrefTo('/console/switch')}>{switchText(status.switch)}</a>],
         ['Scheduled transfers and holds', formatDelay(status.due_late_seconds)],
         ['Events', formatDelay(status.relay_lag_seconds, 'up to date')],
-        ['Webhooks', webhookText(webhooks)],
+        ['Webhooks', webhookFact(webhooks)],
         ['Books', booksText(status.books)],
         (status.funding_low ?? 0) > 0 && ['Programs low on funds', formatCount(status.funding_low ?? 0)],
         ['Database', databaseText(database)],
@@ -79,10 +79,11 @@ function standbyText({ standbys, replication_lag_bytes: lag, waits_for_standby: 
   return `${standbys}, ${formatBytes(lag ?? 0)} behind${waits === true ? ', commits wait' : ''}`;
 }
 
-function webhookText({ delivery, enabled, paused, failing }: Status['webhooks']): string {
+function webhookFact({ delivery, enabled, paused, failing }: Status['webhooks']): ComponentChildren {
   const state = delivery.replaceAll('_', ' ');
   if (enabled === null) return state;
   if (enabled + (paused ?? 0) === 0) return 'None';
   const some = [[enabled, 'enabled'] as const, [paused ?? 0, 'paused'] as const, [failing ?? 0, 'failing'] as const];
-  return `${state}: ${some.flatMap(([count, word]) => (count > 0 ? [`${count} ${word}`] : [])).join(', ')}`;
+  const text = `${state}: ${some.flatMap(([count, word]) => (count > 0 ? [`${count} ${word}`] : [])).join(', ')}`;
+  return <a href={hrefTo('/console/failed-webhooks')}>{text}</a>;
 }

@@ -81,15 +81,7 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
             ['succeeded', 'Delivered'],
           ]}
         />
-        <TextField
-          label="Status"
-          value={status}
-          placeholder="404, 5xx or none"
-          problem={
-            status === '' || isStatus ? undefined : 'Enter a status such as 404 or 5xx, or none for no response.'
-          }
-          onInput={(typed) => setFilter({ status: typed.trim().toLowerCase() }, { replace: true })}
-        />
+        <StatusField value={status} onInput={(typed) => setFilter({ status: typed }, { replace: true })} />
         <PeriodFilter label="Sent" value={filter} onChange={setFilter} />
       </Filters>
       {attempts.error !== undefined && <ErrorRecord error={attempts.error} stale={attempts.isLoaded} />}
@@ -100,7 +92,7 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
           rows={attempts.rows}
           rowKey={(attempt) => attempt.attempt_id}
           stale={attempts.stale && attempts.error !== undefined}
-          columns={[...COLUMNS, ...actions]}
+          columns={[SENT, ...COLUMNS, ...actions]}
           empty={
             isFiltered ? (
               <Empty title="No such attempts">Remove a filter to see more.</Empty>
@@ -111,15 +103,34 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
         />
       )}
       <Pager {...attempts.pager} />
-      {resending !== undefined && (
-        <ResendDialog webhookId={webhookId} attempt={resending} onClose={() => setResending(undefined)} />
-      )}
+      {resending !== undefined && <ResendDialog attempt={resending} onClose={() => setResending(undefined)} />}
     </Section>
   );
 }
 
-const COLUMNS: readonly Column<AttemptRecord>[] = [
-  { title: 'Sent', onPhone: 'note', cell: ({ started_at }) => <Moment at={started_at} short actual /> },
+/** The filter by the status of the response. */
+export function StatusField({ value, onInput }: { readonly value: string; readonly onInput: (typed: string) => void }) {
+  const isRight = value === '' || isStatusFilter(value);
+  return (
+    <TextField
+      label="Status"
+      value={value}
+      placeholder="404, 5xx or none"
+      problem={isRight ? undefined : 'Enter a status such as 404 or 5xx, or none for no response.'}
+      onInput={(typed) => onInput(typed.trim().toLowerCase())}
+    />
+  );
+}
+
+/** When something was sent. */
+export const SENT: Column<AttemptRecord> = {
+  title: 'Sent',
+  onPhone: 'note',
+  cell: ({ started_at }) => <Moment at={started_at} short actual />,
+};
+
+/** What was sent, why, and what came of it. */
+export const COLUMNS: readonly Column<AttemptRecord>[] = [
   {
     title: 'Event',
     onPhone: 'title',
@@ -154,17 +165,21 @@ function Result({ attempt }: { readonly attempt: AttemptRecord }) {
   );
 }
 
-function ResendDialog({
-  webhookId,
+/** Sends the event of an attempt again; `ofAll` for a webhook of any card program. */
+export function ResendDialog({
   attempt,
+  ofAll = false,
   onClose,
 }: {
-  readonly webhookId: string;
   readonly attempt: AttemptRecord;
+  readonly ofAll?: boolean;
   readonly onClose: () => void;
 }) {
+  const { webhook_id: webhookId } = attempt;
   const resend = useAction((eventId: string, api, options) =>
-    api.webhooks.resend(webhookId, { event_id: eventId }, options),
+    ofAll
+      ? api.operatorWebhooks.resend(webhookId, { event_id: eventId }, options)
+      : api.webhooks.resend(webhookId, { event_id: eventId }, options),
   );
   const submit = async () => {
     if ((await resend.run(attempt.event_id)) === undefined) return;

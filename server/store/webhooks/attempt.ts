@@ -65,8 +65,7 @@ export type AttemptFilter = {
   readonly to: Date | null;
 };
 
-const LIST_ATTEMPTS = statementVariants({
-  webhookId: UUID,
+const FILTER_VALUES = {
   eventId: nullable(UUID),
   firstStatus: nullable(SMALLINT),
   lastStatus: nullable(SMALLINT),
@@ -76,16 +75,11 @@ const LIST_ATTEMPTS = statementVariants({
   highest: nullable(UUID),
   after: nullable(UUID),
   count: NUMBER,
-});
+};
 
-/** Reads a page of the attempts of a webhook, newest first, after the attempt `after`. */
-export function listAttempts(
-  webhookId: string,
-  { eventId, succeeded, status, from, to }: AttemptFilter,
-  after: string | null,
-  count: number,
-): Statement {
-  // Each filter leads to another index. An id begins with the time of its attempt, so a period is a part of the index.
+/** The conditions of a filter, and the name of the statement that has them: each leads to another index. */
+function conditionsOf({ eventId, succeeded, status, from, to }: AttemptFilter, after: string | null) {
+  // An id begins with the time of its attempt, so a period is a part of the index.
   const conditions: readonly (readonly [name: string, condition: string] | null)[] = [
     eventId === null ? null : ['event', 'event_id = :eventId'],
     succeeded === null ? null : succeeded ? ['succeeded', 'succeeded'] : ['failed', 'not succeeded'],
@@ -99,12 +93,16 @@ export function listAttempts(
     after === null ? null : ['after', 'attempt_id < :after'],
   ];
   const used = conditions.filter((condition) => condition !== null);
-  const text = () => `select ${ATTEMPT.names} from webhook_attempt
-    where ${['webhook_id = :webhookId', ...used.map(([, condition]) => condition)].join(' and ')}
-    order by attempt_id desc limit :count`;
+  return {
+    nameAfter: (name: string) => [name, ...used.map(([part]) => part)].join('_'),
+    and: used.map(([, condition]) => ` and ${condition}`).join(''),
+  };
+}
+
+/** The values of a filter. */
+function valuesOf({ eventId, status, from, to }: AttemptFilter, after: string | null, count: number) {
   const range = status === null || status === 'none' ? null : status;
-  return LIST_ATTEMPTS(['list_webhook_attempts', ...used.map(([name]) => name)].join('_'), text, {
-    webhookId,
+  return {
     eventId,
     firstStatus: range?.from ?? null,
     lastStatus: range?.to ?? null,
@@ -114,7 +112,39 @@ export function listAttempts(
     highest: to === null ? null : lowestIdAt(to),
     after,
     count,
-  });
+  };
+}
+
+const LIST_ATTEMPTS = statementVariants({ webhookId: UUID, ...FILTER_VALUES });
+
+/** Reads a page of the attempts of a webhook, newest first, after the attempt `after`. */
+export function listAttempts(webhookId: string, filter: AttemptFilter, after: string | null, count: number): Statement {
+  const { nameAfter, and } = conditionsOf(filter, after);
+  const text = () => `select ${ATTEMPT.names} from webhook_attempt
+    where webhook_id = :webhookId${and} order by attempt_id desc limit :count`;
+  return LIST_ATTEMPTS(nameAfter('list_webhook_attempts'), text, { webhookId, ...valuesOf(filter, after, count) });
+}
+
+/** Which failed attempts are listed, of the webhooks of a program or of all. */
+export type FailureFilter = Pick<AttemptFilter, 'status' | 'from' | 'to'> & { readonly programId: string | null };
+
+const LIST_FAILED_ATTEMPTS = statementVariants({ programId: nullable(UUID), ...FILTER_VALUES });
+
+/**
+ * Reads a page of the failed attempts of all webhooks, newest first, after the attempt `after`: of each webhook the newest, by
+ * the index of its failures, and of these the newest. So it reads as much as there are webhooks, however much was sent.
+ */
+export function listFailedAttempts(filter: FailureFilter, after: string | null, count: number): Statement {
+  const { programId } = filter;
+  const failures = { ...filter, eventId: null, succeeded: false };
+  const { nameAfter, and } = conditionsOf(failures, after);
+  const ofProgram = programId === null ? '' : ' where webhook.program_id = :programId';
+  const text = () => `select found.* from webhook cross join lateral (
+      select ${ATTEMPT.names} from webhook_attempt
+      where webhook_attempt.webhook_id = webhook.webhook_id${and} order by attempt_id desc limit :count
+    ) as found${ofProgram} order by found.attempt_id desc limit :count`;
+  const name = nameAfter(programId === null ? 'list_all_attempts' : 'list_program_attempts');
+  return LIST_FAILED_ATTEMPTS(name, text, { programId, ...valuesOf(failures, after, count) });
 }
 
 const READ_ATTEMPTS_OF_EVENTS = statement(

@@ -3,7 +3,14 @@ import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readCursor, readPage } from '../../calls/page.ts';
 import { readProgramFilter } from '../../calls/program.ts';
 import type { Service } from '../../calls/service.ts';
-import { type AttemptFilter, listAttempts, toAttempt } from '../../store/webhooks/attempt.ts';
+import { readInTurn } from '../../calls/turns.ts';
+import {
+  type AttemptFilter,
+  type FailureFilter,
+  listAttempts,
+  listFailedAttempts as listFailures,
+  toAttempt,
+} from '../../store/webhooks/attempt.ts';
 import { listWebhooks as listStatement, toWebhookDetails, type WebhookFilter } from '../../store/webhooks/webhook.ts';
 import { loadWebhook } from './find-webhook.ts';
 import { toAttemptRecord, toWebhookRecord } from './record.ts';
@@ -11,6 +18,7 @@ import { toAttemptRecord, toWebhookRecord } from './record.ts';
 type GetId = 'get_webhook' | 'get_operator_webhook';
 type ListId = 'list_webhooks' | 'list_operator_webhooks';
 type AttemptsId = 'list_webhook_attempts' | 'list_operator_webhook_attempts';
+type FailuresId = 'list_failed_attempts' | 'list_operator_failed_attempts';
 
 /** get_webhook and get_operator_webhook: the webhook, or `webhook_not_found`. */
 export async function getWebhook(service: Service, call: Call<GetId>): Promise<Reply<GetId>> {
@@ -41,12 +49,12 @@ async function list(service: Service, call: Call<ListId>, filter: WebhookFilter)
 
 /** list_webhook_attempts and list_operator_webhook_attempts: what was sent to a webhook, newest first. */
 export async function listWebhookAttempts(service: Service, call: Call<AttemptsId>): Promise<Reply<AttemptsId>> {
-  const { event_id: sentId, succeeded, status, cursor } = call.query;
+  const { event_id: sentId, succeeded, cursor } = call.query;
   readCursor(call, 'att', cursor);
   const filter = {
     eventId: sentId === undefined ? null : readEventId(call, sentId),
     succeeded: succeeded === undefined ? null : succeeded === 'true',
-    status: status === undefined ? null : readStatus(call, status),
+    status: readStatus(call),
     ...readPeriod(call),
   };
   const { webhookId } = await loadWebhook(service, call);
@@ -60,6 +68,38 @@ export async function listWebhookAttempts(service: Service, call: Call<AttemptsI
   return { record };
 }
 
+/** list_failed_attempts: the failed attempts of all webhooks of the card program, newest first. */
+export function listFailedAttempts(service: Service, call: Call<'list_failed_attempts'>): Promise<Reply<FailuresId>> {
+  return listFailuresOf(service, call, call.programId);
+}
+
+/** list_operator_failed_attempts: the failed attempts of the webhooks of all card programs and of operators, newest first. */
+export function listOperatorFailedAttempts(
+  service: Service,
+  call: Call<'list_operator_failed_attempts'>,
+): Promise<Reply<FailuresId>> {
+  return listFailuresOf(service, call, readProgramFilter(call, call.query.program_id));
+}
+
+async function listFailuresOf(
+  service: Service,
+  call: Call<FailuresId>,
+  programId: string | null,
+): Promise<Reply<FailuresId>> {
+  readCursor(call, 'att', call.query.cursor);
+  const filter: FailureFilter = { programId, status: readStatus(call), ...readPeriod(call) };
+  const readInTurns = () =>
+    readPage(service, call, {
+      prefix: 'att',
+      statement: (after, count) => listFailures(filter, after, count),
+      read: toAttempt,
+      idOf: ({ attemptId }) => attemptId,
+      show: toAttemptRecord,
+    });
+  // With thousands of webhooks it takes longer than other reads.
+  return { record: await readInTurn(call, readInTurns) };
+}
+
 function readEventId(call: Call<AttemptsId>, sentId: string): string {
   const eventId = fromWireId('evt', sentId);
   if (eventId !== undefined) return eventId;
@@ -68,7 +108,9 @@ function readEventId(call: Call<AttemptsId>, sentId: string): string {
 }
 
 /** A status, such as `404`, a class of them, such as `5xx`, or `none`. */
-function readStatus(call: Call<AttemptsId>, sent: string): AttemptFilter['status'] {
+function readStatus(call: Call<AttemptsId | FailuresId>): AttemptFilter['status'] {
+  const { status: sent } = call.query;
+  if (sent === undefined) return null;
   if (sent === 'none') return sent;
   const [, hundreds, rest] = /^([1-5])([0-9]{2}|xx)$/.exec(sent) ?? [];
   if (hundreds === undefined || rest === undefined) {
@@ -80,7 +122,7 @@ function readStatus(call: Call<AttemptsId>, sent: string): AttemptFilter['status
 }
 
 /** When the attempts began. Refuses a period that cannot contain anything. */
-function readPeriod(call: Call<AttemptsId>): Pick<AttemptFilter, 'from' | 'to'> {
+function readPeriod(call: Call<AttemptsId | FailuresId>): Pick<AttemptFilter, 'from' | 'to'> {
   const { started_from: from, started_to: to } = call.query;
   if (from !== undefined && to !== undefined && Date.parse(from) >= Date.parse(to)) {
     const message = `'started_to' must be later than 'started_from', but it is '${to}', and 'started_from' is '${from}'.`;

@@ -81,6 +81,7 @@ export function toAttemptRecord(attempt: Attempt): AttemptRecord {
   return {
     attempt_id: toWireId('att', attempt.attemptId),
     webhook_id: toWireId('wh', attempt.webhookId),
+    program_id: attempt.programId === null ? null : toWireId('prog', attempt.programId),
     event_id: toWireId('evt', attempt.eventId),
     type: attempt.eventType,
     position: attempt.position,

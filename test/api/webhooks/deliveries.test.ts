@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { idAt } from '../../../server/foundation/ids.ts';
 import { refusalOf } from '../../harness/service.ts';
@@ -149,6 +150,7 @@ describe('list_webhook_attempts', () => {
     expect(newest).toEqual({
       attempt_id: expect.stringMatching(/^att_[0-9a-f]{32}$/),
       webhook_id: id,
+      program_id: DEMO_PROGRAM,
       event_id: eventIds[6],
       type: 'card.created',
       position: 7,
@@ -207,6 +209,38 @@ describe('list_webhook_attempts', () => {
     expect(await listed({ status: '5xx', started_from: at(2.5) })).toEqual([503]);
     const [first] = (await client.webhooks.attempts(id, { status: '5xx', limit: 1 })).data;
     expect(await listed({ status: '5xx', cursor: first?.attempt_id })).toEqual([500]);
+  });
+
+  test('of all webhooks of a program only those that failed, or of all programs for an operator', async () => {
+    const { program_id: other } = await client.programs.create({ name: 'Other', currency: 'USD' });
+    const own = [await client.webhooks.create({ url: URL }), await client.webhooks.create({ url: URL })];
+    const foreign = await client.webhooks.create({ url: URL }, { programId: other });
+    const ofAll = await client.operatorWebhooks.create({ url: URL });
+    const ids = [...own, foreign, ofAll].map(({ webhook_id: id }) => id);
+    const names = new Map(ids.map((id, at) => [id, ['first', 'second', 'foreign', 'of all'][at]]));
+    // Each has four attempts, of which the oldest and the newest failed.
+    for (const id of ids) await makeAttempts(id, 4);
+    const listed = async (found: Promise<{ readonly data: readonly { readonly webhook_id: string }[] }>) =>
+      (await found).data.map(({ webhook_id: id }) => names.get(id)).toSorted();
+    const { webhooks, operatorWebhooks } = client;
+    expect(await listed(webhooks.failedAttempts({ limit: 100 }))).toEqual(['first', 'first', 'second', 'second']);
+    expect(await listed(webhooks.failedAttempts({}, { programId: other }))).toEqual(['foreign', 'foreign']);
+    expect(await listed(operatorWebhooks.failedAttempts())).toEqual(
+      ['first', 'second', 'foreign', 'of all'].flatMap((name) => [name, name]).toSorted(),
+    );
+    expect(await listed(operatorWebhooks.failedAttempts({ program_id: other }))).toEqual(['foreign', 'foreign']);
+    expect((await operatorWebhooks.failedAttempts({ program_id: other })).data[0]?.program_id).toBe(other);
+    expect(await listed(webhooks.failedAttempts({ status: '5xx' }))).toEqual([]);
+    expect(await listed(webhooks.failedAttempts({ status: 'none', limit: 100 }))).toHaveLength(4);
+    const dayAgo = new Date(Date.now() - 86_400_000).toISOString();
+    expect(await listed(webhooks.failedAttempts({ started_from: dayAgo }))).toEqual(['first', 'second']);
+    // Newest first, over all webhooks, page by page.
+    const paged: string[] = [];
+    for await (const { attempt_id: id } of webhooks.failedAttemptsAll({ limit: 1 })) paged.push(id);
+    expect(paged).toEqual(paged.toSorted().toReversed());
+    expect(paged).toHaveLength(4);
+    const refused = await refusalOf(webhooks.failedAttempts({ status: '600' }));
+    expect(refused).toMatchObject({ Status: 400, Code: 'list_failed_attempts_schema', field: '/status' });
   });
 
   test.each([

@@ -1,0 +1,119 @@
+import { useState } from 'preact/hooks';
+import type { AttemptRecord, FailedAttemptQuery } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Empty } from '../../components/empty.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { SelectField } from '../../components/field.tsx';
+import { Filters } from '../../components/filters.tsx';
+import { Loading } from '../../components/loaded.tsx';
+import { ProgramName, WebhookName } from '../../components/name.tsx';
+import { Page } from '../../components/page.tsx';
+import { Pager } from '../../components/pager.tsx';
+import { PeriodFilter } from '../../components/period-filter.tsx';
+import { given } from '../../data/given.ts';
+import { useProgramId } from '../../data/program.ts';
+import { useSession } from '../../data/session.ts';
+import { usePages } from '../../data/use-pages.ts';
+import { useUrlState } from '../../data/use-url-state.ts';
+import { boundsOf } from '../../format/periods.ts';
+import { isStatusFilter } from '../../format/webhooks.ts';
+import { COLUMNS, ResendDialog, SENT, StatusField } from '../webhook/attempts-section.tsx';
+
+const POLL_MILLISECONDS = 5_000;
+
+const NO_FILTER = { status: '', period: 'day', from: '', to: '', programs: '' };
+
+/** What could not be delivered, over all webhooks: of all card programs for operators, of their own for everybody else. */
+export function FailedWebhooksScreen() {
+  const { can } = useSession();
+  const chosen = useProgramId();
+  const [filter, setFilter] = useUrlState(NO_FILTER);
+  const [resending, setResending] = useState<AttemptRecord | undefined>(undefined);
+  const { period, from, to, programs } = filter;
+  const status = isStatusFilter(filter.status) ? filter.status : '';
+  const ofAll = can('list_operator_failed_attempts');
+  const programId = !ofAll || programs === 'chosen' ? chosen : undefined;
+  const attempts = usePages<AttemptRecord>(
+    (api, options, cursor) => {
+      const bounds = boundsOf(filter, Date.now());
+      const query: FailedAttemptQuery = {
+        limit: 50,
+        ...given({ cursor, status, started_from: bounds.from, started_to: bounds.to }),
+      };
+      if (!ofAll) return api.webhooks.failedAttempts(query, options);
+      return api.operatorWebhooks.failedAttempts({ ...query, ...given({ program_id: programId }) }, options);
+    },
+    { deps: [ofAll, programId, status, period, from, to], pollMilliseconds: POLL_MILLISECONDS },
+  );
+  const isFiltered = Object.entries(NO_FILTER).some(([name, value]) => filter[name as keyof typeof filter] !== value);
+  const actions: readonly Column<AttemptRecord>[] = can(ofAll ? 'resend_operator_event' : 'resend_event')
+    ? [
+        {
+          title: 'Actions',
+          onPhone: 'note',
+          cell: (attempt) =>
+            // A test is not a stored event: there is nothing to send again.
+            attempt.kind !== 'test' && (
+              <span class="row-actions">
+                <Button title={`Resend ${attempt.type}`} onClick={() => setResending(attempt)}>
+                  Resend
+                </Button>
+              </span>
+            ),
+        },
+      ]
+    : [];
+  return (
+    <Page title="Failed webhooks" lead="What could not be delivered, over all webhooks.">
+      <Filters onClear={isFiltered ? () => setFilter(NO_FILTER) : undefined}>
+        <PeriodFilter label="Sent" value={filter} onChange={setFilter} />
+        <StatusField value={filter.status} onInput={(typed) => setFilter({ status: typed }, { replace: true })} />
+        {ofAll && (
+          <SelectField
+            label="Card program"
+            value={programs}
+            onChange={(value) => setFilter({ programs: value })}
+            options={[
+              ['', 'All'],
+              ['chosen', 'The chosen program'],
+            ]}
+          />
+        )}
+      </Filters>
+      {attempts.error !== undefined && <ErrorRecord error={attempts.error} stale={attempts.isLoaded} />}
+      {!attempts.isLoaded && attempts.error === undefined && <Loading />}
+      {attempts.isLoaded && (
+        <DataTable
+          label="Failed attempts, newest first"
+          rows={attempts.rows}
+          rowKey={({ attempt_id: id }) => id}
+          stale={attempts.stale && attempts.error !== undefined}
+          columns={[SENT, WEBHOOK, ...WITHOUT_DURATION, ...(ofAll ? [PROGRAM] : []), ...actions]}
+          empty={<Empty title="Nothing failed">Choose a longer period, or remove a filter, to see more.</Empty>}
+        />
+      )}
+      <Pager {...attempts.pager} />
+      {resending !== undefined && (
+        <ResendDialog attempt={resending} ofAll={ofAll} onClose={() => setResending(undefined)} />
+      )}
+    </Page>
+  );
+}
+
+/** Leaves room for the names. */
+const WITHOUT_DURATION = COLUMNS.filter(({ title }) => title !== 'Took');
+
+const WEBHOOK: Column<AttemptRecord> = {
+  title: 'Webhook',
+  onPhone: 'note',
+  // A webhook of all card programs has no screen.
+  cell: ({ webhook_id: id, program_id: programId }) => (
+    <WebhookName id={id} programId={programId} linked={programId !== null} plain />
+  ),
+};
+
+const PROGRAM: Column<AttemptRecord> = {
+  title: 'Program',
+  cell: ({ program_id: id }) => (id === null ? <span class="quiet">all</span> : <ProgramName id={id} plain />),
+};
