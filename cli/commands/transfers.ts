@@ -156,8 +156,11 @@ function addTimeline(transfers: Command, context: CommandContext): void {
     description: 'show whether the money of a transfer moved, and everything that happened to it',
     run: async ({ service, showText }, _, transferId) => {
       const timeline = await service.transfers.timeline(transferId);
-      const { money, steps, likely_duplicates, truncated } = timeline;
-      const duplicates = likely_duplicates.map(({ transfer_id }) => `Likely a duplicate of it: ${transfer_id}`);
+      const { transfer, money, steps, likely_duplicates, truncated } = timeline;
+      // Transfers for different dates are two orders.
+      const duplicates = likely_duplicates
+        .filter(({ scheduled_for: due }) => due === transfer.scheduled_for)
+        .map(({ transfer_id }) => `Likely a duplicate of it: ${transfer_id}`);
       const notes = [...duplicates, ...truncated.map(({ text }) => text)].map((line) => `${line}\n`).join('');
       showText(timeline, `${money.sentence}\n\n${table(['at', 'kind', 'text'], steps)}${notes}`);
     },

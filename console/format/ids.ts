@@ -65,6 +65,12 @@ export function pathOf(id: string, kind: IdKind = kindOf(id)): string | undefine
   }
 }
 
+/** When a request was received by its id, in milliseconds since 1970; NaN for what is no id of a request. */
+export function timeOfRequest(requestId: string): number {
+  const [, digits = ''] = /^req_([0-9a-f]{12})/.exec(requestId) ?? [];
+  return Number.parseInt(digits, 16);
+}
+
 /** An id with its middle left out where it is long: `tr_01936f…8c2e41`. The whole id stays in what is copied. */
 export function shortId(id: string): string {
   return id.length <= 20 ? id : `${id.slice(0, 10)}…${id.slice(-6)}`;

@@ -150,7 +150,7 @@ export const ACCESS_ERRORS = {
       'It changed something other than a transfer, and its event is older than EVENT_RETENTION_DAYS.',
     ],
     resolution:
-      'Compare the id with the Request-Id header of the response. If it is correct, the request created no transfer and no reversal.',
+      'Compare the id with the Request-Id header of the response, and look it up again after a second. If it is still not found, ask an operator, who can look up the requests of all card programs. What an operator does not find either created no transfer and no reversal.',
     alsoCalled: 'unknown request id, request id not found, no such request, cannot find request',
     sample: {
       reproduce: 'Look up the request "req_missing".',

@@ -71,8 +71,8 @@ export const SEARCH = [
       q: text(
         255,
         'What to look for: any id; a reference; an idempotency key; a card id or its beginning; the last four digits of ' +
-          'a card; a holder reference or a part of it; an amount such as 12.34 or 12.34 USD; an error code; a part of the ' +
-          'name of a card program or key',
+          'a card; a holder reference or a part of it; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a part of a holder reference ' +
+          '(Priya 75); an error code; a part of the name of a card program or key',
       ),
       program_id: Type.Optional(text(255, 'Only in this card program')),
       created_from: Type.Optional(moment('For an amount or an error code, only results at or after this time')),

@@ -2005,8 +2005,9 @@ export type SearchEventsQuery = {
 export type SearchQuery = {
   /**
    * What to look for: any id; a reference; an idempotency key; a card id or its beginning; the last four digits
-   * of a card; a holder reference or a part of it; an amount such as 12.34 or 12.34 USD; an error code; a part of
-   * the name of a card program or key. At most 255 characters.
+   * of a card; a holder reference or a part of it; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a
+   * part of a holder reference (Priya 75); an error code; a part of the name of a card program or key. At most
+   * 255 characters.
    */
   readonly q: string;
   /** Only in this card program. */

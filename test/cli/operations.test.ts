@@ -88,7 +88,15 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
   list_reversals: { shows: 'reversal_id                             amount  status' },
   get_reversal: { shows: 'amount:      2.50 USD\n' },
   get_transfer_timeline: {
-    shows: "  posting  10.00 USD moved from the program's funding to the card 'card_active'.\n",
+    // A transfer for another date is another order.
+    reply: {
+      likely_duplicates: [
+        { ...TRANSFER, transfer_id: 'tr_later', scheduled_for: '2030-01-31T12:00:00.000Z' },
+        { ...TRANSFER, transfer_id: 'tr_twin' },
+      ],
+    },
+    shows:
+      "  posting  10.00 USD moved from the program's funding to the card 'card_active'.\nLikely a duplicate of it: tr_twin\n",
   },
   list_likely_duplicates: { shows: 'seconds_apart  earlier\n' },
   get_transfer: { reply: TRANSFER, shows: 'metadata.order:  17\n' },

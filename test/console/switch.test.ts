@@ -70,7 +70,10 @@ describe('the switch', () => {
   });
 
   test('cannot be confirmed with the preview of another scope', async () => {
-    const page = await openConsole('/console/switch');
+    const page = await openConsole(`/console/switch?program=${programId}`);
+    // It begins at the program of the header, not at everything.
+    await page.getByRole('button', { name: `Stop all transfers for Shop ${SCRIPT}…` }).waitFor();
+    await page.getByLabel('What to stop').selectOption('service');
     await page.getByLabel('Reason').fill('checked');
     await expect.poll(() => page.getByRole('button', { name: 'Stop everything…' }).isEnabled()).toBe(true);
     await page.getByText('What continues').waitFor();
@@ -94,7 +97,7 @@ describe('the switch', () => {
   });
 
   test('a time in the past is refused with the record, and nothing is stopped', async () => {
-    const page = await openConsole('/console/switch', { theme: 'dark', width: 390 });
+    const page = await openConsole('/console/switch?scope=service', { theme: 'dark', width: 390 });
     await page.getByLabel('Reason').fill('too late');
     await page.getByLabel('Until').fill('2001-01-01T00:00:00');
     await page.getByRole('button', { name: 'Stop everything…' }).click();

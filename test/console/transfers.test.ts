@@ -9,7 +9,7 @@ import { expectProblem } from './harness/page-problems.ts';
 import { makeWorld, SCRIPT, type World } from './harness/sample-world.ts';
 import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
-const { openConsole, service } = useConsole();
+const { openConsole, service, keyOf } = useConsole();
 let world: World;
 /** Acts in the card program of the world. */
 let client: TransferService;
@@ -181,6 +181,7 @@ describe('one transfer', () => {
       /had 50.00 USD, then 40.00 USD/,
     );
     expect(await page.getByText(`10.00 USD was reversed: Mistake ${SCRIPT}`).count()).toBe(1);
+    await page.getByRole('heading', { name: /^Load of 50.00 USD to Holder .* ··4242$/ }).waitFor();
     expect(await page.evaluate(() => Reflect.get(window, 'planted'))).toBeUndefined();
     const transfer = await client.transfers.get(world.transfer_id);
     await page.locator(`a[href^="/console/request/${transfer.request_id}"]`).first().waitFor();
@@ -360,5 +361,18 @@ describe('who may only read', () => {
     await page.getByRole('button', { name: 'Capture', exact: true }).waitFor();
     expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(1);
     expect(await page.getByRole('button', { name: 'Reverse', exact: true }).count()).toBe(0);
+  });
+
+  test('a timeline says which operator reversed the transfer, to those who may read the audit log', async () => {
+    const id = await newTransfer(300);
+    const operator = new TransferService({ baseUrl: service().url, key: await keyOf('operator') });
+    await operator.transfers.reverse(id, { amount: 100 }, { programId: world.program_id });
+    const step = (page: Page) => page.locator('.timeline > li').filter({ hasText: '1.00 USD was reversed' });
+    const page = await openConsole(at(`transfer/${id}`), { role: 'operator' });
+    await step(page).getByText('By The operator of the tests').waitFor();
+    await screenshot(page, 'transfer-reversed');
+    const asViewer = await openConsole(at(`transfer/${id}`), { role: 'viewer' });
+    await step(asViewer).waitFor();
+    expect(await step(asViewer).getByText('By ').count()).toBe(0);
   });
 });

@@ -116,7 +116,7 @@ const READS: readonly (readonly [string, Statement])[] = [
 ];
 
 const programs = [PROGRAM, randomUUID()];
-const within = { ...always, amounts: [{ amount: 7, currencies: ['USD', 'EUR'] }] };
+const within = { ...always, cardIds: [], amounts: [{ amount: 7, currencies: ['USD', 'EUR'] }] };
 
 /** What a search reads, by the values that it looks for. */
 const SEARCHES: readonly (readonly [string, Statement])[] = [
@@ -124,6 +124,7 @@ const SEARCHES: readonly (readonly [string, Statement])[] = [
   ['transfers by reference', findTransfersByReference(programs, 'filled 7', 6)],
   ['transfers by amount', findTransfersByAmount(programs, within, 5000, 6)],
   ['transfers by amount and time', findTransfersByAmount(programs, { ...within, ...lastHour }, 5000, 6)],
+  ['transfers of cards by amount', findTransfersByAmount(programs, { ...within, cardIds: [after] }, 5000, 6)],
   ['cards by name', findCardsByName(programs, 'filled_0', 6)],
   ['cards by digits', findCardsByLastFour(programs, '0042', 6)],
   ['cards by holder', findCardsByHolder(programs, 'holder 7', 6)],

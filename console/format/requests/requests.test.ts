@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LoggedErrorRecord } from '../../../sdk/client.ts';
-import { ticketOf, toShownRequest } from './requests.ts';
+import { ticketOf, titleOf, toShownRequest } from './requests.ts';
 
 const ERROR: LoggedErrorRecord = {
   request_id: 'req_0196f5c2d9a27c3e8b1f4a6d7e905b13',
@@ -49,4 +49,11 @@ test('a ticket has everything that support is asked for, and a link', () => {
     'Card: card_empty',
     `http://localhost:8080/console/request/${ERROR.request_id}`,
   ]);
+});
+
+test('a request has a title that says what it was and how it ended', () => {
+  const request = { operation: 'create_transfer', outcome: 'failed', error: { code: 'insufficient_funds' } } as const;
+  expect(titleOf(request)).toBe('Create transfer: insufficient funds');
+  expect(titleOf({ ...request, outcome: 'succeeded', error: null })).toBe('Create transfer: succeeded');
+  expect(titleOf({ ...request, operation: null })).toBe('Request: insufficient funds');
 });

@@ -6,6 +6,7 @@ import {
   type RequestRecord,
 } from '../../../sdk/client.ts';
 import { moneySentence } from '../money-moved.ts';
+import { sentenceCase } from '../names.ts';
 
 /**
  * An error as a request, for callers who may read the errors of their card program but not its requests: what else the
@@ -53,6 +54,16 @@ export function verdictOf({
   const why = code.endsWith('_schema') ? 'invalid request' : code.replaceAll('_', ' ');
   const movesMoney = OPERATIONS[operation as OperationId]?.movesMoney === true;
   return `${movesMoney ? 'Declined' : 'Refused'}: ${why}.`;
+}
+
+/** What a request was and how it ended, as a title: `Create transfer: insufficient funds`. */
+export function titleOf({
+  operation,
+  outcome,
+  error,
+}: Pick<RequestRecord, 'operation' | 'outcome'> & { readonly error: Pick<LoggedErrorRecord, 'code'> | null }): string {
+  const what = operation === null ? 'Request' : sentenceCase(operation.replaceAll('_', ' '));
+  return `${what}: ${(error?.code ?? outcome).replaceAll('_', ' ')}`;
 }
 
 /** What a ticket needs of a request, as text. `origin` is the address of the service, for the link. */

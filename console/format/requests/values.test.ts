@@ -33,8 +33,17 @@ test('values that callers sent are shown unchanged, objects and arrays as JSON, 
 
 test('the currency is that of the message, or of the request', () => {
   const request = { currency: 'EUR' };
-  expect(currencyOfError({ message: "The card 'a 7 JPY' has 0.00 USD available.", request })).toBe('USD');
-  expect(currencyOfError({ message: 'It is lost.', request })).toBe('EUR');
-  expect(currencyOfError({ message: '1 JPY is not 1.00 USD', request })).toBeUndefined();
-  expect(currencyOfError({ message: 'It is lost.', request: { currency: 'euro' } })).toBeUndefined();
+  expect(currencyOfError({ code: 'card_lost', message: "The card 'a 7 JPY' has 0.00 USD available.", request })).toBe(
+    'USD',
+  );
+  expect(currencyOfError({ code: 'card_lost', message: 'It is lost.', request })).toBe('EUR');
+  expect(currencyOfError({ code: 'card_lost', message: '1 JPY is not 1.00 USD', request })).toBeUndefined();
+  expect(currencyOfError({ code: 'card_lost', message: 'It is lost.', request: { currency: 'euro' } })).toBeUndefined();
+  const example = "'amount' is 85.5, but it must be a whole number, such as 8550 for 85.50 USD.";
+  expect(currencyOfError({ code: 'invalid_amount', message: example, request: { amount: 85.5 } })).toBeUndefined();
+});
+
+test('the amount of the request has its own currency, and the money of the card that of the card', () => {
+  const values = { amount: 1250, available: 65968 };
+  expect(shownValues(values, 'USD', 'JPY').map(({ text }) => text)).toEqual(['1,250 JPY', '659.68 USD']);
 });

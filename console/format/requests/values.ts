@@ -20,27 +20,36 @@ const MONEY_IN_TEXT = /(?<![\d.])\d+(?:\.\d+)? ([A-Z]{3})\b/g;
 
 /** The parts of an error that say in which currency its values are. */
 type Checked = {
+  readonly code: string;
   readonly message: string;
   readonly request: Readonly<Record<string, unknown>> | null;
 };
 
 /** The currency of an error's amounts: of the money in its message, or else of its request. Quoted names come from callers, and are ignored. */
-export function currencyOfError({ message, request }: Checked): string | undefined {
-  const plain = message.replaceAll(/'[^']*'/g, '');
+export function currencyOfError({ code, message, request }: Checked): string | undefined {
+  // The money in this message is an example, whatever the currency of the card.
+  const plain = code === 'invalid_amount' ? '' : message.replaceAll(/'[^']*'/g, '');
   const named = new Set([...plain.matchAll(MONEY_IN_TEXT)].map(([, currency]) => currency));
   if (named.size > 0) return named.size === 1 ? [...named][0] : undefined;
   const sent = request?.currency;
   return typeof sent === 'string' && /^[A-Z]{3}$/.test(sent) ? sent : undefined;
 }
 
-/** Names and values for people: amounts as money if the currency is known. Null values, which were not set, are omitted. */
+/**
+ * Names and values for people: amounts as money if the currency is known. Null values, which were not set, are omitted.
+ * `sent` is the currency of the amount of the request, if it may be another than that of the card.
+ */
 export function shownValues(
   values: Readonly<Record<string, unknown>>,
   currency: string | undefined,
+  sent = currency,
 ): readonly ShownValue[] {
   return Object.entries(values)
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => ({ name: name.replaceAll('_', ' '), ...shownValue(name, value, currency) }));
+    .map(([name, value]) => {
+      const own = name === 'amount' ? sent : currency;
+      return { name: name.replaceAll('_', ' '), ...shownValue(name, value, own) };
+    });
 }
 
 function shownValue(name: string, value: unknown, currency: string | undefined): Omit<ShownValue, 'name'> {

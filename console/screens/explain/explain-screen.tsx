@@ -64,6 +64,7 @@ export function ExplainScreen() {
 }
 
 type Answer = {
+  /** That of the amount. */
   readonly currency: string;
   /** Undefined if the amount cannot be one in this currency. */
   readonly explanation: TransferExplanation | undefined;
@@ -81,9 +82,13 @@ const ANY_CURRENCY = 'USD';
 
 /** The currency of a card, found with the same operation: the caller may lack the right to read cards. */
 async function currencyOfCard(api: TransferService, cardId: string, options: CallOptions): Promise<string> {
-  const { checks } = await api.transfers.explain({ card_id: cardId, amount: 1 }, options);
+  return cardCurrencyIn(await api.transfers.explain({ card_id: cardId, amount: 1 }, options)) ?? ANY_CURRENCY;
+}
+
+/** The currency of the card, where the card was found. */
+function cardCurrencyIn({ checks }: TransferExplanation): string | undefined {
   const currency = checks.find(({ saw }) => typeof saw.card_currency === 'string')?.saw.card_currency;
-  return typeof currency === 'string' ? currency : ANY_CURRENCY;
+  return typeof currency === 'string' ? currency : undefined;
 }
 
 function Form({
@@ -187,13 +192,10 @@ function Form({
 
 type Check = TransferExplanation['checks'][number];
 
-function Explanation({
-  of: { would_succeed, first_failure, checks },
-  currency,
-}: {
-  readonly of: TransferExplanation;
-  readonly currency: string;
-}) {
+function Explanation({ of: explanation, currency }: { readonly of: TransferExplanation; readonly currency: string }) {
+  const { would_succeed, first_failure, checks } = explanation;
+  // Balances and limits are those of the card, whatever currency was asked for.
+  const ofCard = cardCurrencyIn(explanation) ?? currency;
   const failed = checks.find(({ outcome }) => outcome === 'failed');
   return (
     <>
@@ -213,7 +215,7 @@ function Explanation({
         )}
       </p>
       <Section title="Every check, in order">
-        <DataTable label="Checks" columns={columnsIn(currency)} rows={checks} rowKey={({ name }) => name} />
+        <DataTable label="Checks" columns={columnsIn(ofCard, currency)} rows={checks} rowKey={({ name }) => name} />
         <p class="quiet">Not evaluated: no such field or limit is set, or an earlier check failed.</p>
       </Section>
     </>
@@ -226,7 +228,7 @@ const OUTCOMES = {
   not_evaluated: { tone: 'quiet', text: 'not evaluated' },
 } as const;
 
-const columnsIn = (currency: string): readonly Column<Check>[] => [
+const columnsIn = (ofCard: string, sent: string): readonly Column<Check>[] => [
   { title: 'Check', cell: ({ name }) => name.replaceAll('_', ' ') },
   {
     title: 'Outcome',
@@ -241,14 +243,13 @@ const columnsIn = (currency: string): readonly Column<Check>[] => [
             <a href={`/errors/${code}`}>{code}</a>: <LinkedText text={message ?? ''} />
           </p>
         )}
-        <CheckValues values={saw} currency={currency} />
+        <CheckValues shown={shownValues(saw, ofCard, sent)} />
       </div>
     ),
   },
 ];
 
-function CheckValues({ values, currency }: { readonly values: Check['saw']; readonly currency: string }) {
-  const shown = shownValues(values, currency);
+function CheckValues({ shown }: { readonly shown: ReturnType<typeof shownValues> }) {
   if (shown.length === 0) return null;
   return (
     <ul class="saw">

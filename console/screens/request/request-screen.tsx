@@ -16,8 +16,8 @@ import type { Parameters } from '../../data/parameters.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatAmount, formatDigits } from '../../format/amounts.ts';
-import { kindOfSubject } from '../../format/ids.ts';
-import { ofProgram, ticketOf, toShownRequest } from '../../format/requests/requests.ts';
+import { kindOfSubject, timeOfRequest } from '../../format/ids.ts';
+import { ofProgram, ticketOf, titleOf, toShownRequest } from '../../format/requests/requests.ts';
 import { currencyOfError } from '../../format/requests/values.ts';
 import { ErrorCause, ErrorDetails } from './error-details.tsx';
 import './request.css';
@@ -51,7 +51,7 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
   const isMissing = state.error instanceof TransferServiceError && state.error.Status === 404;
   return (
     <Page
-      title="Request"
+      title={state.data === undefined ? 'Request' : titleOf(state.data)}
       lead={<Id id={requestId} kind="other" whole />}
       actions={state.data && <Actions of={state.data} />}
     >
@@ -69,8 +69,7 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
 
 /** Whether an id was made a moment ago, by the time in it. */
 function isRecent(requestId: string): boolean {
-  const time = Number.parseInt(requestId.slice('req_'.length, 'req_'.length + 12), 16);
-  return Math.abs(Date.now() - time) < RECENT_MILLISECONDS;
+  return Math.abs(Date.now() - timeOfRequest(requestId)) < RECENT_MILLISECONDS;
 }
 
 function Actions({ of: record }: { readonly of: RequestRecord }) {

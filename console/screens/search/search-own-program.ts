@@ -85,12 +85,17 @@ function lookForTransfers(api: TransferService, options: CallOptions, q: string)
 
 type TypedAmount = { readonly amount: number; readonly decimals: number; readonly currency: string | undefined };
 
-/** The minor units that `12.34` or `12.34 USD` can be, by the number of decimals of a currency. */
+/** The minor units that `12.34`, `$1,234.56` or `12.34 USD` can be, by the number of decimals of a currency. */
 export function amountsOf(q: string): readonly TypedAmount[] {
-  const [found, before, whole = '', fraction = '', after] =
-    /^([A-Za-z]{3}\s+)?(\d{1,12})(?:\.(\d{1,4}))?(\s+[A-Za-z]{3})?$/.exec(q) ?? [];
+  const [found, before, sent = '', fraction = '', after] =
+    /^([A-Za-z]{3}\s+|[$€£¥]\s*)?(\d{1,12}|\d{1,3}(?:,\d{3}){1,3})(?:\.(\d{1,4}))?(\s+[A-Za-z]{3}|\s*[$€£¥])?$/.exec(
+      q,
+    ) ?? [];
   if (found === undefined) return [];
-  const currency = (before ?? after)?.trim().toUpperCase();
+  const whole = sent.replaceAll(',', '');
+  const unit = (before ?? after)?.trim().toUpperCase();
+  // Several currencies have the same sign, and a program has few.
+  const currency = unit !== undefined && /^[A-Z]{3}$/.test(unit) ? unit : undefined;
   return DECIMALS.flatMap((decimals) => {
     if (/[1-9]/.test(fraction.slice(decimals))) return [];
     const amount = Number(whole + fraction.slice(0, decimals).padEnd(decimals, '0'));

@@ -39,7 +39,7 @@ export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
             value={text}
             onInput={setText}
             problem={problem}
-            hint="A single match opens directly. An amount is written as 12.34 or 12.34 USD."
+            hint="A single match opens directly. An amount is written as 12.34, $1,234.56 or 12.34 USD, a name before it as Priya 75."
             autoFocus
           />
           <footer class="dialog-actions">

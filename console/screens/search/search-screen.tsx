@@ -201,7 +201,7 @@ function WhatIsFound() {
         <li>A part of a name: of a card's holder, a card program or a key.</li>
         <li>The last four digits of a card, its id or the beginning of it.</li>
         <li>A reference or an idempotency key.</li>
-        <li>An amount, such as 12.34, best with a time.</li>
+        <li>An amount, such as 12.34, best with a time, or after a name: Priya 75.</li>
         <li>An error code, such as insufficient_funds.</li>
       </ul>
     </Empty>

@@ -25,7 +25,8 @@ const SCOPES = [
   ['transfer_type', 'One type of transfer of a card program'],
 ] as const;
 
-const CHOICE = { scope: 'service', of: '', type: 'load' };
+/** Without a scope it is the chosen program, if there is one. */
+const CHOICE = { scope: '', of: '', type: 'load' };
 
 const MAX_PROGRAMS = 100;
 
@@ -43,11 +44,12 @@ export function StopForm({
   /** How often something was restarted on this screen: what is in force has changed then. */
   readonly restarts: number;
 }) {
-  const [choice, setChoice] = useUrlState(CHOICE);
+  const [inUrl, setChoice] = useUrlState(CHOICE);
   const chosen = useProgramId();
-  const of = choice.of === '' ? (chosen ?? '') : choice.of;
-  const scope = scopeOf({ ...choice, of });
-  const what = useWords({ ...choice, of });
+  const of = inUrl.of === '' ? (chosen ?? '') : inUrl.of;
+  const choice = { ...inUrl, of, scope: inUrl.scope === '' ? (of === '' ? 'service' : 'program') : inUrl.scope };
+  const scope = scopeOf(choice);
+  const what = useWords(choice);
   const loaded = usePreview(scope, restarts);
   // While another scope is loaded, and when that fails, the data is still of the previous scope.
   const preview = isOf(scope, loaded.data) ? loaded : { ...loaded, data: undefined };
@@ -69,7 +71,7 @@ export function StopForm({
   return (
     <div class="two-parts">
       <form class="form" onSubmit={ask}>
-        <ScopeFields choice={{ ...choice, of }} onChoose={(changes) => setChoice(changes, { replace: true })} />
+        <ScopeFields choice={choice} onChoose={(changes) => setChoice(changes, { replace: true })} />
         {mayChange && (
           <>
             <TextField

@@ -25,6 +25,9 @@ it('tells a repetition from two orders, and what was settled', () => {
   expect(sentence({ metadata: { order: '1' } }, { metadata: { order: '2' } })).toBe(
     'Probably two orders: their metadata differs in order.',
   );
+  expect(sentence({}, { scheduled_for: '2026-03-01T10:00:00Z' })).toMatch(
+    /^Probably two orders: their dates differ, at once and on .*1 Mar 2026/,
+  );
   expect(sentence({}, { captured_amount: 5, reversed_amount: 5 })).toBe('Settled: the later one was reversed.');
   expect(verdictOf({ ...EARLIER, captured_amount: 5, reversed_amount: 5 }, LATER).isLikely).toBe(false);
 });

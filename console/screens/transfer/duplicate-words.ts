@@ -1,5 +1,5 @@
 import type { TransferRecord } from '../../../sdk/client.ts';
-import { formatDuration } from '../../format/times.ts';
+import { formatDuration, formatMoment } from '../../format/times.ts';
 
 /** Two transfers of the same card, type and amount, and what that probably means. */
 export type Verdict = {
@@ -20,6 +20,7 @@ type Compared = Pick<
   | 'created_by'
   | 'created_at'
   | 'idempotency_key'
+  | 'scheduled_for'
 >;
 
 /** What happened to the card if the second transfer was not wanted. */
@@ -53,11 +54,17 @@ function differenceOf(earlier: Compared, later: Compared): string | undefined {
   if (earlier.reference !== null && later.reference !== null) {
     return `references differ, ${earlier.reference} and ${later.reference}`;
   }
+  if (earlier.scheduled_for !== later.scheduled_for) return `dates differ, ${dueText(earlier)} and ${dueText(later)}`;
   const name = Object.keys(earlier.metadata).find((one) => {
     const other = later.metadata[one];
     return other !== undefined && other !== earlier.metadata[one];
   });
   return name === undefined ? undefined : `metadata differs in ${name}`;
+}
+
+/** When a transfer was to be made. */
+function dueText({ scheduled_for: due }: Compared): string {
+  return due === null ? 'at once' : `on ${formatMoment(due)}`;
 }
 
 function apartOf(earlier: Compared, later: Compared): string {

@@ -9,6 +9,7 @@ import { Money } from '../../components/money.tsx';
 import { CardName, KeyName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { WhoMay } from '../../components/who-may.tsx';
+import { useName } from '../../data/names.ts';
 import type { Parameters } from '../../data/parameters.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { TransferStatus } from '../transfers/transfer-status.tsx';
@@ -16,7 +17,7 @@ import { Duplicates } from './duplicates.tsx';
 import { Timeline } from './timeline.tsx';
 import './transfer.css';
 import { TransferActions } from './transfer-actions.tsx';
-import { actionsFor, mayChangeSoon } from './transfer-words.ts';
+import { actionsFor, mayChangeSoon, titleOf } from './transfer-words.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
@@ -35,13 +36,14 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
   );
   const isOther = data !== undefined && data.transfer.transfer_id !== id;
   const shown = isOther ? undefined : data;
+  const title = useTitle(shown?.transfer);
   const onDone = (text: string): void => {
     setDone(text);
     reload();
   };
   return (
     <Page
-      title="Transfer"
+      title={shown === undefined ? 'Transfer' : title}
       lead={<Id id={id} kind="transfer" whole />}
       actions={shown !== undefined && <TransferActions transfer={shown.transfer} onDone={onDone} />}
     >
@@ -56,6 +58,12 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
       )}
     </Page>
   );
+}
+
+/** What the transfer is, with its amount and the name of its card: `Load of 50.00 USD to Priya Raman ··4242`. */
+function useTitle(transfer: TransferRecord | undefined): string {
+  const { name } = useName('card', transfer?.card_id, transfer?.program_id);
+  return transfer === undefined ? '' : titleOf(transfer, name);
 }
 
 function TransferContent({

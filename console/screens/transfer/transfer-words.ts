@@ -1,4 +1,6 @@
 import type { TransferRecord } from '../../../sdk/client.ts';
+import { formatAmount } from '../../format/amounts.ts';
+import { sentenceCase } from '../../format/names.ts';
 
 /** What can be done with a transfer, and the text of its button. */
 export const ACTIONS = { capture: 'Capture', cancel: 'Cancel', reverse: 'Reverse' } as const;
@@ -31,6 +33,15 @@ const TYPES = { load: 'load', unload: 'unload', card_to_card: 'transfer' } as co
 /** What people call a transfer of a type: `load`, `unload`, `transfer`. */
 export function nameOfType(type: TransferRecord['type']): string {
   return TYPES[type];
+}
+
+/** What a transfer is, as a title: `Load of 50.00 USD to Priya Raman ··4242`; without a name only its amount. */
+export function titleOf(
+  { type, amount, currency }: Pick<TransferRecord, 'type' | 'amount' | 'currency'>,
+  nameOfCard: string | undefined,
+): string {
+  const what = `${sentenceCase(nameOfType(type))} of ${formatAmount(amount, currency)}`;
+  return nameOfCard === undefined ? what : `${what} ${type === 'load' ? 'to' : 'from'} ${nameOfCard}`;
 }
 
 /** The two ends of a transfer in words. */

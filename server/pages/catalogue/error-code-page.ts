@@ -50,7 +50,8 @@ function facts(code: ErrorCode): Html {
     ['Status', `${status} ${STATUS_CODES[status] ?? ''}`],
     ['Type', html`<span class="kind">${SIGNS[type]} ${type}</span>`],
     ['Resolved by', resolverOf(code)],
-    ['Money moved', moneyMoved],
+    // `yes` where the money has moved and only the response could not be made.
+    ['Money moved', moneyMoved === 'no' ? 'no' : 'no, unknown or yes'],
     ['Retryable', retryable ? 'yes' : 'no'],
     ['Since', `version ${since}`],
   ]);

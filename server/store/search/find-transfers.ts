@@ -58,7 +58,14 @@ const AMOUNT = columns({ amount: NUMBER, currency: TEXT });
 
 const FIND_BY_AMOUNT = statement(
   'find_transfers_by_amount',
-  { ...IN_PROGRAMS, amounts: rows(AMOUNT), from: nullable(DATE), to: nullable(DATE), maxExamined: NUMBER },
+  {
+    ...IN_PROGRAMS,
+    amounts: rows(AMOUNT),
+    from: nullable(DATE),
+    to: nullable(DATE),
+    cardIds: many(UUID),
+    maxExamined: NUMBER,
+  },
   `with bounds as materialized (
       select uuid_at(greatest(coalesce(:from::timestamptz, 'epoch') - furthest - interval '1 hour', 'epoch')) as low,
         case when :to::timestamptz is null then 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid
@@ -70,7 +77,7 @@ const FIND_BY_AMOUNT = statement(
     ${showTransfers(`select wanted.program_id, of_amount.transfer_id
       from bounds cross join unnest(:programIds) as wanted(program_id) cross join sought cross join lateral (
         select transfer_id from (
-          select transfer_id, currency, created_at from transfer
+          select transfer_id, currency, created_at, card_id, destination_card_id from transfer
           where transfer.program_id = wanted.program_id and transfer.amount = sought.amount
             and (transfer.amount, transfer.transfer_id) >= (sought.amount, bounds.low)
             and (transfer.amount, transfer.transfer_id) < (sought.amount, bounds.high)
@@ -78,6 +85,7 @@ const FIND_BY_AMOUNT = statement(
         ) as looked_at
         where currency = any (sought.currencies)
           and (:from::timestamptz is null or created_at >= :from) and (:to::timestamptz is null or created_at < :to)
+          and (cardinality(:cardIds::uuid[]) = 0 or card_id = any (:cardIds) or destination_card_id = any (:cardIds))
         order by transfer_id desc limit :count
       ) as of_amount`)}`,
 );
@@ -87,18 +95,20 @@ export type SoughtAmount = {
   readonly amounts: readonly { readonly amount: number; readonly currencies: readonly string[] }[];
   readonly from: Date | null;
   readonly to: Date | null;
+  /** Inner UUIDs of cards, if only their transfers are sought; empty for all. */
+  readonly cardIds: readonly string[];
 };
 
 /**
  * Finds the newest transfers of an amount. In each program, at most `maxExamined` transfers of that amount are compared
- * with the currencies and the period; an id contains the time of `created_at`, approximately (see `transfer-list.ts`).
+ * with the currencies, the period and the cards; an id contains the time of `created_at`, approximately (see `transfer-list.ts`).
  */
 export function findTransfersByAmount(
   programIds: readonly string[],
-  { amounts, from, to }: SoughtAmount,
+  { amounts, from, to, cardIds }: SoughtAmount,
   maxExamined: number,
   count: number,
 ): Statement {
   const flat = amounts.flatMap(({ amount, currencies }) => currencies.map((currency) => ({ amount, currency })));
-  return FIND_BY_AMOUNT({ programIds, amounts: flat, from, to, maxExamined, count });
+  return FIND_BY_AMOUNT({ programIds, amounts: flat, from, to, cardIds, maxExamined, count });
 }

@@ -45,16 +45,54 @@ describe('readTerm', () => {
     ['12.34 usd', 1234, undefined, undefined],
     ['USD 12.34', 1234, undefined, undefined],
     ['12 JPY', undefined, 12, undefined],
+    ['1,234.56', 123_456, undefined, 1_234_560],
+    ['1,234,567', 123_456_700, 1_234_567, 1_234_567_000],
+    ['$75', 7500, undefined, undefined],
+    ['75 $', 7500, undefined, undefined],
+    ['¥ 1,200', undefined, 1200, undefined],
     ['9999999999.99', 999_999_999_999, undefined, undefined],
     ['10000000000', undefined, 10_000_000_000, undefined],
   ])('%s as an amount', (text, usd, jpy, kwd) => {
     expect([amountIn(text, 'USD'), amountIn(text, 'JPY'), amountIn(text, 'KWD')]).toEqual([usd, jpy, kwd]);
   });
 
-  test.each(['0', '0.00', '-1', '1e3', '1.', '.5', '12.34 XX', 'USD 1 USD', '12,34', '', 'XXX 1', '1234567890123'])(
-    '%s is not an amount',
+  test.each([
+    ['Priya 75', 'Priya', 7500],
+    ['Priya Raman $1,200.50', 'Priya Raman', 120_050],
+    ['75 USD  Priya', 'Priya', 7500],
+    ['Priya 75 USD', 'Priya', 7500],
+    ['employee 7', 'employee', 700],
+  ])('%s as a name with an amount', (text, part, usd) => {
+    const { ofHolder, amounts } = readTerm(text);
+    expect(amounts).toEqual([]);
+    expect(ofHolder?.part).toBe(part);
+    expect(ofHolder?.amounts.find(({ currencies }) => currencies.includes('USD'))?.amount).toBe(usd);
+  });
+
+  test.each(['Priya', '75', '75 USD', 'ab 75', 'Priya Raman', 'Priya 1e3', `tr_${HEX}`])(
+    '%s is no name with an amount',
     (text) => {
-      expect(readTerm(text).amounts).toEqual([]);
+      expect(readTerm(text).ofHolder).toBeUndefined();
     },
   );
+
+  test.each([
+    '0',
+    '0.00',
+    '-1',
+    '1e3',
+    '1.',
+    '.5',
+    '12.34 XX',
+    'USD 1 USD',
+    '12,34',
+    '1,23,456',
+    '€1€',
+    '$USD 1',
+    '',
+    'XXX 1',
+    '1234567890123',
+  ])('%s is not an amount', (text) => {
+    expect(readTerm(text).amounts).toEqual([]);
+  });
 });

@@ -16,12 +16,26 @@ export type Term = {
   readonly lastFour: string | undefined;
   /** One for each number of decimals that currencies have. */
   readonly amounts: readonly TermAmount[];
+  /** A part of the name of a holder with an amount: `Priya 75`. */
+  readonly ofHolder: { readonly part: string; readonly amounts: readonly TermAmount[] } | undefined;
 };
 
 /** The prefixes of the ids by which `search` finds records. */
 const PREFIXES: readonly IdentifierPrefix[] = ['tr', 'rev', 'req', 'prog', 'evt', 'key', 'wh', 'dep', 'wd', 'aud'];
 
-const AMOUNT = /^([A-Za-z]{3}\s+)?([0-9]{1,12})(?:\.([0-9]{1,4}))?(\s+[A-Za-z]{3})?$/;
+const AMOUNT =
+  /^([A-Za-z]{3}\s+|[$€£¥]\s*)?([0-9]{1,12}|[0-9]{1,3}(?:,[0-9]{3}){1,3})(?:\.([0-9]{1,4}))?(\s+[A-Za-z]{3}|\s*[$€£¥])?$/;
+
+/** The currencies that people write with a sign. */
+const SIGNS: Readonly<Record<string, readonly string[]>> = {
+  $: ['USD', 'AUD', 'CAD', 'HKD', 'MXN', 'NZD', 'SGD'],
+  '€': ['EUR'],
+  '£': ['GBP'],
+  '¥': ['JPY', 'CNY'],
+};
+
+/** Shorter parts are in too many names. */
+export const MIN_NAME_LENGTH = 3;
 
 /** Finds the possible meanings of a search text. */
 export function readTerm(sent: string): Term {
@@ -33,24 +47,41 @@ export function readTerm(sent: string): Term {
     cardName: id === undefined && /^[\x21-\x7e]+$/.test(text) ? text : undefined,
     lastFour: /^[0-9]{4}$/.test(text) ? text : undefined,
     amounts: readAmounts(text),
+    ofHolder: readOfHolder(text),
   };
+}
+
+/** An amount of one or two words, after or before a part of a name: `Priya 75`, `75 USD Priya`. */
+function readOfHolder(text: string): Term['ofHolder'] {
+  if (readAmounts(text).length > 0) return undefined;
+  const words = text.split(/\s+/);
+  for (const count of [2, 1]) {
+    for (const at of [words.length - count, 0]) {
+      const part = words.toSpliced(at, count).join(' ');
+      const amounts = readAmounts(words.slice(at, at + count).join(' '));
+      if (amounts.length > 0 && part.length >= MIN_NAME_LENGTH) return { part, amounts };
+    }
+  }
+  return undefined;
 }
 
 function hasInner<Id extends { readonly inner: string | undefined }>(id: Id): id is Id & { readonly inner: string } {
   return id.inner !== undefined;
 }
 
-/** `12.34` is 1234 in most currencies, 12340 in those with three decimals, and not an amount in those with none. */
+/** `12.34`, `$12.34` or `12.34 USD`, with commas between thousands if people write them: `12.34` is 1234 in most currencies, 12340 in those with three decimals, and not an amount in those with none. */
 function readAmounts(text: string): readonly TermAmount[] {
   const [found, before, whole = '', decimals = '', after] = AMOUNT.exec(text) ?? [];
   if (found === undefined || (before !== undefined && after !== undefined)) return [];
-  const currency = (before ?? after)?.trim().toUpperCase();
+  const unit = (before ?? after)?.trim().toUpperCase();
+  const own = unit === undefined ? undefined : (SIGNS[unit] ?? [unit]);
+  const units = whole.replaceAll(',', '');
   const byExponent = Map.groupBy(Object.entries(CURRENCY_EXPONENTS), ([, exponent]) => exponent);
   return [...byExponent].flatMap(([exponent, entries]) => {
-    const currencies = entries.map(([code]) => code).filter((code) => currency === undefined || code === currency);
+    const currencies = entries.map(([code]) => code).filter((code) => own === undefined || own.includes(code));
     // More decimals than those of the currency are allowed only if they are zeros.
     if (currencies.length === 0 || /[1-9]/.test(decimals.slice(exponent))) return [];
-    const amount = BigInt(whole + decimals.slice(0, exponent).padEnd(exponent, '0'));
+    const amount = BigInt(units + decimals.slice(0, exponent).padEnd(exponent, '0'));
     return amount < 1n || amount > MAXIMUM_AMOUNT ? [] : [{ amount: Number(amount), currencies }];
   });
 }

@@ -40,7 +40,7 @@ import {
 } from '../../store/search/find-transfers.ts';
 import { toTransfer } from '../../store/transfers/transfer.ts';
 import { findById } from './find-by-id.ts';
-import { readTerm } from './read-term.ts';
+import { MIN_NAME_LENGTH, readTerm, type Term } from './read-term.ts';
 import type { FindRequest, SearchContext } from './search-context.ts';
 import {
   type Found,
@@ -66,6 +66,12 @@ const COUNT = MAX_RESULTS + 1;
 
 /** Maximum number of transfers that a search by amount compares with the currencies and the period, over all programs. */
 const MAX_AMOUNTS_EXAMINED = 20_000;
+
+/** Maximum number of holders that are compared with a part of a name: some hundredths of a second. */
+const MAX_HOLDERS_EXAMINED = 20_000;
+
+/** Maximum number of cards whose transfers are sought by a part of a name and an amount, the newest ones. */
+const MAX_CARDS_OF_HOLDER = 50;
 
 /**
  * search: the records that a text may name, in all card programs or in one. The statements run one after the other and take
@@ -108,7 +114,7 @@ function groupsOf(found: readonly Found[]): SearchResults['data'] {
 }
 
 async function findByText(context: SearchContext): Promise<readonly Found[]> {
-  const finders = [findCards, findReferences, findKey, findAmounts, findCode, findNames];
+  const finders = [findCards, findReferences, findKey, findAmounts, findAmountsOfHolder, findCode, findNames];
   const found: Found[] = [];
   for (const find of finders) found.push(...(await find(context)));
   return found;
@@ -171,11 +177,28 @@ async function findKey({ term, programId, programIds, read }: SearchContext): Pr
   ];
 }
 
-async function findAmounts({ term, programIds, period, read }: SearchContext): Promise<readonly Found[]> {
-  const { amounts } = term;
+function findAmounts(context: SearchContext): Promise<readonly Found[]> {
+  return findTransfersOf(context, context.term.amounts, []);
+}
+
+/** Transfers of an amount from or to the cards of a holder, of whose name a part was given. */
+async function findAmountsOfHolder(context: SearchContext): Promise<readonly Found[]> {
+  const { term, programIds, read } = context;
+  if (term.ofHolder === undefined) return [];
+  const { part, amounts } = term.ofHolder;
+  const cards = await read(findCardsByPartOfHolder(programIds, part, MAX_HOLDERS_EXAMINED, MAX_CARDS_OF_HOLDER));
+  const cardIds = cards.map((row) => toCardDetails(row).card.cardId);
+  return cardIds.length === 0 ? [] : findTransfersOf(context, amounts, cardIds);
+}
+
+async function findTransfersOf(
+  { programIds, period, read }: SearchContext,
+  amounts: Term['amounts'],
+  cardIds: readonly string[],
+): Promise<readonly Found[]> {
   if (amounts.length === 0 || programIds.length === 0) return [];
   const maxExamined = Math.max(COUNT, Math.floor(MAX_AMOUNTS_EXAMINED / (programIds.length * amounts.length)));
-  const rows = await read(findTransfersByAmount(programIds, { amounts, ...period }, maxExamined, COUNT));
+  const rows = await read(findTransfersByAmount(programIds, { amounts, cardIds, ...period }, maxExamined, COUNT));
   return rows.map((row) => foundTransfer(toTransfer(row), 'amount'));
 }
 
@@ -187,12 +210,6 @@ async function findCode({ term, programId, period, read }: SearchContext): Promi
   const rows = await read(listErrors(filter));
   return [foundCode(code, ERRORS[code].meaning), ...rows.map((row) => foundRequest(toLoggedError(row), 'error_code'))];
 }
-
-/** Shorter texts are part of too many names. */
-const MIN_NAME_LENGTH = 3;
-
-/** Maximum number of holders that are compared with a part of a name: some hundredths of a second. */
-const MAX_HOLDERS_EXAMINED = 20_000;
 
 async function findNames({ term, programId, programIds, read }: SearchContext): Promise<readonly Found[]> {
   const { text } = term;
