@@ -40,6 +40,7 @@ export const ReversalRecord = Type.Object({
   currency,
   status: literals(['completed'], 'A reversal is completed when it is created'),
   description: textOrNull('Reason for the reversal; null without one'),
+  created_by: textOrNull('`key_id` of the API key that created it; `sandbox` without a key; null for older reversals'),
   created_at: moment('When it was created'),
 });
 

@@ -18,12 +18,14 @@ export type Reversal = {
   readonly currency: string;
   readonly description: string | null;
   readonly requestId: string;
+  /** Inner UUID of the caller's API key, or `NO_API_KEY`; null for reversals of earlier versions. */
+  readonly createdBy: string | null;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
 };
 
 /** The request: a null `amount` reverses all that is left. */
-export type ReversalInput = Pick<Reversal, 'reversalId' | 'requestId' | 'description'> & {
+export type ReversalInput = Pick<Reversal, 'reversalId' | 'requestId' | 'createdBy' | 'description'> & {
   readonly amount: bigint | null;
 };
 
@@ -46,7 +48,7 @@ export function decideReversal(transfer: Transfer, request: ReversalInput, view:
   const problem = refuseReceiver(transfer, view) ?? refuseFunds(ends, transfer, amount, view);
   if (problem !== undefined) return problem;
   const { posting, source, destination } = post({ index: 0, purpose: 'reversal', ...ends, amount });
-  const { reversalId, requestId, description } = request;
+  const { reversalId, requestId, createdBy, description } = request;
   const { programId, transferId, currency } = transfer;
   return {
     transfer: { ...transfer, reversedAmount: transfer.reversedAmount + amount, updatedAt: view.now },
@@ -55,7 +57,17 @@ export function decideReversal(transfer: Transfer, request: ReversalInput, view:
     accounts: [source, destination],
     hold: null,
     counts: [],
-    reversal: { programId, reversalId, transferId, amount, currency, description, requestId, createdAt: view.now },
+    reversal: {
+      programId,
+      reversalId,
+      transferId,
+      amount,
+      currency,
+      description,
+      requestId,
+      createdBy,
+      createdAt: view.now,
+    },
   };
 }
 

@@ -1882,6 +1882,8 @@ export type ReversalRecord = {
   readonly status: 'completed';
   /** Reason for the reversal; null without one. */
   readonly description: string | null;
+  /** `key_id` of the API key that created it; `sandbox` without a key; null for older reversals. */
+  readonly created_by: string | null;
   /** When it was created. */
   readonly created_at: string;
 };

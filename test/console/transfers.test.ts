@@ -363,16 +363,13 @@ describe('who may only read', () => {
     expect(await page.getByRole('button', { name: 'Reverse', exact: true }).count()).toBe(0);
   });
 
-  test('a timeline says which operator reversed the transfer, to those who may read the audit log', async () => {
+  test('a timeline says who reversed the transfer', async () => {
     const id = await newTransfer(300);
     const operator = new TransferService({ baseUrl: service().url, key: await keyOf('operator') });
     await operator.transfers.reverse(id, { amount: 100 }, { programId: world.program_id });
     const step = (page: Page) => page.locator('.timeline > li').filter({ hasText: '1.00 USD was reversed' });
     const page = await openConsole(at(`transfer/${id}`), { role: 'operator' });
-    await step(page).getByText('By The operator of the tests').waitFor();
+    await step(page).getByText('1.00 USD was reversed by The operator of the tests.').waitFor();
     await screenshot(page, 'transfer-reversed');
-    const asViewer = await openConsole(at(`transfer/${id}`), { role: 'viewer' });
-    await step(asViewer).waitFor();
-    expect(await step(asViewer).getByText('By ').count()).toBe(0);
   });
 });

@@ -158,7 +158,15 @@ export class LaneLedger {
       case 'capture':
         return { ...origin, command: 'capture', transferId, sentId, amount: step.amount };
       case 'reverse':
-        return { ...origin, command: 'reverse', transferId, sentId, amount: step.amount, description: null };
+        return {
+          ...origin,
+          command: 'reverse',
+          transferId,
+          sentId,
+          createdBy: NO_API_KEY,
+          amount: step.amount,
+          description: null,
+        };
       case 'cancel':
         return { ...origin, command: 'cancel', transferId, sentId };
       default:

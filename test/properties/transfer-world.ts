@@ -149,7 +149,13 @@ export class World implements Side {
       case 'execute':
         return this.#decisions.execute(transfer, view);
       case 'reverse': {
-        const asked = { reversalId: 'reversal', requestId: 'request', description: null, amount: step.amount };
+        const asked = {
+          reversalId: 'reversal',
+          requestId: 'request',
+          createdBy: null,
+          description: null,
+          amount: step.amount,
+        };
         return refuseDisabled(transfer, view) ?? this.#decisions.reverse(transfer, asked, view);
       }
     }

@@ -48,7 +48,7 @@ function viewOf(accounts: readonly Account[], days: number) {
 function reversalOf(amount: bigint | null) {
   const requestId = '00000000-0000-7000-8000-000000000002';
   return ({ transfer }: Existing, seen: ReturnType<typeof viewOf>) =>
-    decideReversal(transfer, { reversalId: requestId, requestId, description: null, amount }, seen);
+    decideReversal(transfer, { reversalId: requestId, requestId, createdBy: null, description: null, amount }, seen);
 }
 
 const PHASES: readonly Phase[] = [

@@ -3,10 +3,7 @@ import { Badge, type Tone } from '../../components/badge.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
-import { CardName, KeyName, WebhookName } from '../../components/name.tsx';
-import { useSession } from '../../data/session.ts';
-import { useOperation } from '../../data/use-operation.ts';
-import { timeOfRequest } from '../../format/ids.ts';
+import { CardName, WebhookName } from '../../components/name.tsx';
 
 const KINDS: Readonly<Record<TimelineStep['kind'], readonly [text: string, tone: Tone]>> = {
   request: ['Request', 'plain'],
@@ -59,37 +56,10 @@ function Step({ step, transfer }: StepParts) {
         <p>
           <LinkedText text={step.text} programId={transfer.program_id} />
         </p>
-        {step.kind === 'reversal' && step.request_id !== null && <ReversedBy requestId={step.request_id} />}
         <Balances step={step} transfer={transfer} />
         <Links step={step} />
       </div>
     </>
-  );
-}
-
-/** The audit log has an entry within this time after the request was received. */
-const LONGEST_REQUEST_MILLISECONDS = 30_000;
-
-/** Who reversed it, if that was an operator: the audit log says so, to those who may read it. */
-function ReversedBy({ requestId }: { readonly requestId: string }) {
-  const { can } = useSession();
-  const at = timeOfRequest(requestId);
-  const bounds = {
-    created_from: new Date(at - 1_000).toISOString(),
-    created_to: new Date(at + LONGEST_REQUEST_MILLISECONDS).toISOString(),
-  };
-  const { data } = useOperation(
-    can('list_audit_entries')
-      ? (api, options) => api.audit.list({ action: 'reverse_transfer', limit: 100, ...bounds }, options)
-      : undefined,
-    { deps: [requestId] },
-  );
-  const entry = data?.data.find(({ request_id: id }) => id === requestId);
-  if (entry === undefined) return null;
-  return (
-    <p>
-      By <KeyName id={entry.actor} plain />
-    </p>
   );
 }
 

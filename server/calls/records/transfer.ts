@@ -37,7 +37,7 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
   };
 }
 
-/** Who created a transfer, with the names that the audit log uses for callers. */
+/** Who created a transfer or a reversal, with the names that the audit log uses for callers. */
 function toCreator(createdBy: string | null): string | null {
   if (createdBy === null) return null;
   return createdBy === NO_API_KEY ? 'sandbox' : toWireId('key', createdBy);
@@ -63,6 +63,7 @@ export function toReversalRecord(reversal: Reversal): ReversalRecord {
     currency: reversal.currency,
     status: 'completed',
     description: reversal.description,
+    created_by: toCreator(reversal.createdBy),
     created_at: formatTime(reversal.createdAt),
   };
 }

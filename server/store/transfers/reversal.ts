@@ -24,6 +24,7 @@ const REVERSAL = columns({
   currency: CURRENCY,
   description: nullable(TEXT),
   requestId: UUID,
+  createdBy: nullable(UUID),
   createdAt: TIME,
 });
 

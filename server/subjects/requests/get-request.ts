@@ -232,10 +232,11 @@ function callerOf(trace: RequestTrace): string | null {
   return error === null || error.keyId === null ? (error?.caller ?? null) : toWireId('key', error.keyId);
 }
 
-/** The creator of the request's transfers; undefined if it created none. */
-function creatorOf({ transfers, created }: RequestTrace): string | null | undefined {
+/** The creator of the request's transfers or reversals; undefined if it created none. */
+function creatorOf({ transfers, created, reversals: [reversal] }: RequestTrace): string | null | undefined {
   const own = transfers.find(({ transferId }) => created.has(transferId));
-  return own === undefined ? undefined : toTransferRecord(own).created_by;
+  if (own !== undefined) return toTransferRecord(own).created_by;
+  return reversal === undefined ? undefined : toReversalRecord(reversal).created_by;
 }
 
 function keyOf({ error, transfers, created }: RequestTrace, operation: OperationId | null): string | null {

@@ -4,6 +4,7 @@ import { formatMoney, toWire } from '../../../domain/ledger/money.ts';
 import { endsInWords } from '../../../domain/transfers/money-sentence.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { statusAt, type Transfer } from '../../../domain/transfers/transfer.ts';
+import { toReversalRecord } from '../../calls/records/transfer.ts';
 import { type LoggedError, timeOfId } from '../../store/error.ts';
 import type { SubjectEvent } from '../../store/events/events-of-subjects.ts';
 import type { CausedPosting } from '../../store/ledger/postings-of-causes.ts';
@@ -152,12 +153,14 @@ function reversalSteps(reversal: Reversal, { transfer, postings }: TimelineFacts
   const { source, destination } = endsInWords(transfer);
   const amount = toWire(reversal.amount);
   const money = formatMoney(reversal.amount, reversal.currency);
+  const { created_by: creator } = toReversalRecord(reversal);
+  const by = creator?.startsWith('key_') === true ? ` by ${creator}` : '';
   const reason = reversal.description === null ? '.' : `: ${reversal.description}`;
   const ids = { reversal_id: toWireId('rev', reversal.reversalId), request_id: toWireId('req', reversal.requestId) };
   const posting = postings.find(({ causeId }) => causeId === reversal.reversalId);
   const { createdAt } = reversal;
   return [
-    place(order, createdAt, 'reversal', `${money} was reversed${reason}`, { amount, ...ids }),
+    place(order, createdAt, 'reversal', `${money} was reversed${by}${reason}`, { amount, ...ids }),
     place(order, createdAt, 'posting', `${money} reversed: it moved from ${destination} to ${source}.`, {
       amount,
       balances: balancesOf(posting, transfer),

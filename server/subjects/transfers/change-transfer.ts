@@ -1,4 +1,5 @@
 import type { Call, Reply } from '../../calls/call.ts';
+import { creatorOf } from '../../calls/records/transfer.ts';
 import type { TransferService } from './lane.ts';
 import { readOptionalAmount, toChange } from './request.ts';
 import { toReversalReply, toTransferReply } from './respond.ts';
@@ -40,6 +41,7 @@ export async function reverseTransfer(
   call: Call<'reverse_transfer'>,
 ): Promise<Reply<'reverse_transfer'>> {
   const { amount, description = null } = call.body;
-  const request = { ...toChange(call), command: 'reverse' as const, amount: readOptionalAmount(amount), description };
+  const asked = { amount: readOptionalAmount(amount), description, createdBy: creatorOf(call.caller) };
+  const request = { ...toChange(call), command: 'reverse' as const, ...asked };
   return toReversalReply(service, call, await service.transfers.submit(request, call.deadline));
 }

@@ -262,7 +262,7 @@ export class Books {
     const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : this.#recordOf(transfer);
     const json = JSON.stringify(record);
     const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
-    const payload = this.#compactsPayloads && 'created_by' in record ? compactPayload(record) : json;
+    const payload = this.#compactsPayloads && 'card_id' in record ? compactPayload(record) : json;
     const done = { type: event, programId, subjectId, payload, requestId: named, traceparent };
     const eventIndex = this.#changes.events.push(done) - 1;
     if (low !== undefined) this.#changes.events.push({ ...low, requestId, traceparent });

@@ -25,14 +25,12 @@ type Origin = {
   readonly operator: string | null;
 };
 
+/** Who creates a transfer or a reversal: the inner UUID of the caller's API key, or `NO_API_KEY`. */
+type Creator = { readonly createdBy: string };
+
 /** A request for a new transfer. The transfer gets its id, which contains the time, when the request is decided. */
-export type CreateRequest = Origin & {
-  readonly command: 'create';
-  /** Inner UUID of the caller's API key, or `NO_API_KEY`. */
-  readonly createdBy: string;
-  readonly terms: TransferTerms;
-  readonly notes: TransferNotes;
-};
+export type CreateRequest = Origin &
+  Creator & { readonly command: 'create'; readonly terms: TransferTerms; readonly notes: TransferNotes };
 
 /** A request about an existing transfer; `transferId` is its inner UUID. */
 type OfTransfer = Origin & { readonly transferId: string };
@@ -42,7 +40,7 @@ export type ChangeRequest = OfTransfer & { readonly sentId: string } & (
     | { readonly command: 'capture'; readonly amount: bigint | null }
     | { readonly command: 'cancel' }
     | { readonly command: 'update'; readonly metadata: MetadataChange | null }
-    | { readonly command: 'reverse'; readonly amount: bigint | null; readonly description: string | null }
+    | ({ readonly command: 'reverse'; readonly amount: bigint | null; readonly description: string | null } & Creator)
   );
 
 /** A hold past its end, or a scheduled transfer that is due. It comes from a job, not from a caller. */

@@ -35,6 +35,12 @@ describe('a transfer names', () => {
     const now = await own.transfers.create({ amount: 5, card_id });
     const later = await own.transfers.create({ amount: 5, card_id, scheduled_for: inSeconds(86_400) });
     expect([now.created_by, later.created_by]).toEqual([key_id, key_id]);
+    const reversal = await own.transfers.reverse(now.transfer_id, { amount: 2, description: 'Mistake' });
+    expect(reversal.created_by).toBe(key_id);
+    expect(await own.transfers.reversal(reversal.reversal_id)).toMatchObject({ created_by: key_id });
+    expect(await own.requests.get(reversal.response.requestId ?? '')).toMatchObject({ caller: key_id });
+    const { steps } = await own.transfers.timeline(now.transfer_id);
+    expect(steps.map(({ text }) => text)).toContain(`0.02 USD was reversed by ${key_id}: Mistake`);
     await client().keys.revoke(key_id);
     const [first] = (await client().transfers.list({ card_id }, { programId: program_id })).data;
     expect(first?.created_by).toBe(key_id);

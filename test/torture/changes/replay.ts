@@ -105,7 +105,13 @@ export class Replay {
     const disabled = refuseDisabled(existing.transfer, view);
     if (disabled !== undefined) return disabled;
     if (asked.does === 'capture') return refusalOf(decideCapture(existing, BigInt(asked.amount), view));
-    const request = { reversalId: programId, requestId: programId, description: null, amount: BigInt(asked.amount) };
+    const request = {
+      reversalId: programId,
+      requestId: programId,
+      createdBy: null,
+      description: null,
+      amount: BigInt(asked.amount),
+    };
     return refusalOf(decideReversal(existing.transfer, request, view));
   }
 
@@ -171,6 +177,7 @@ export class Replay {
     const request = {
       reversalId: inner('rev', String(fields.reversal_id)),
       requestId: programId,
+      createdBy: NO_KEY,
       description: textOrNull(fields.description),
       amount: BigInt(Number(fields.amount)),
     };
