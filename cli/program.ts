@@ -14,6 +14,8 @@ import { addRunbook } from './commands/runbook.ts';
 import { addSandbox } from './commands/sandbox.ts';
 import { addSessions } from './commands/sessions.ts';
 import { addStatus } from './commands/status.ts';
+import { addCases } from './commands/support/cases.ts';
+import { addIncidents } from './commands/support/incidents.ts';
 import { addRequests } from './commands/support/requests.ts';
 import { addSearch } from './commands/support/search.ts';
 import { addSwitch } from './commands/switch.ts';
@@ -46,7 +48,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
   },
   {
     heading: 'Troubleshooting and testing:',
-    resources: [addSearch, addRequests, addErrors, addRunbook, addSandbox, addCompletion],
+    resources: [addSearch, addRequests, addErrors, addCases, addIncidents, addRunbook, addSandbox, addCompletion],
   },
   { heading: 'On the host of the service:', resources: [addHost] },
 ];

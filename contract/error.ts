@@ -24,7 +24,8 @@ export type Condition =
   | 'a shutdown'
   | 'events that are older than the retention period'
   | 'a card program with 20 webhooks'
-  | 'a replay that does not end';
+  | 'a replay that does not end'
+  | 'a case with 200 messages';
 
 /**
  * How to get the code from a sandbox. The catalogue pages, the OpenAPI document and `test/codes` print or run it, so
@@ -35,7 +36,8 @@ export type Sample = {
   readonly reproduce: string;
   /** Requests to send first, each with a 2xx response, or a condition. */
   readonly given?: readonly SampleRequest[] | Condition;
-  /** The request that gets the code. `{transfer_id}` or `{webhook_id}` in a path is what `given` has created before. */
+  /** The request that gets the code. `{transfer_id}`, `{webhook_id}`, `{case_id}` or `{incident_id}` in a path is what `given` has created
+   * before. */
   readonly request: SampleRequest;
   /** Requests that undo `given`. */
   readonly after?: readonly SampleRequest[];

@@ -21,6 +21,8 @@ export type Operation = {
   readonly maxBodyBytes: number | undefined;
   readonly reply: TSchema;
   readonly status: 200 | 201;
+  /** Whether the reply can be what already exists; its status is then 200 in the place of 201. */
+  readonly existing: boolean;
   /** Whether the response is a stream of comma-separated values; `reply` is then the schema of one line. */
   readonly csv: boolean;
   /** The schema of one item, if the list can also be read as a stream of Server-Sent Events. */
@@ -55,13 +57,14 @@ export type Operation = {
   };
 };
 
-/** Properties with a default: no query, no body, 200, no money, no idempotency key, no audit, no errors of its own. */
+/** Properties with a default: no query, no body, 200 and always new, no money, no idempotency key, no audit, no errors of its own. */
 type Defaulted =
   | 'params'
   | 'query'
   | 'body'
   | 'maxBodyBytes'
   | 'status'
+  | 'existing'
   | 'csv'
   | 'stream'
   | 'location'
@@ -106,6 +109,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     body: undefined,
     maxBodyBytes: undefined,
     status: 200,
+    existing: false,
     csv: false,
     stream: undefined,
     location: undefined,
@@ -148,4 +152,6 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   program_id: 'Id of the card program: prog_ and 32 hex digits',
   key_id: 'Id of the API key: key_ and 32 hex digits; not the key itself',
   session_id: 'Id of the session: ses_ and 32 hex digits',
+  case_id: 'Id of the case: case_ and 32 hex digits',
+  incident_id: 'Id of the incident: inc_ and 32 hex digits',
 };

@@ -15,6 +15,8 @@ import { REQUESTS } from './service/requests.ts';
 import { STATUS } from './service/status.ts';
 import { SWITCH } from './service/switch.ts';
 import { SESSIONS } from './sessions.ts';
+import { CASES } from './support/cases.ts';
+import { INCIDENTS } from './support/incidents.ts';
 import { TRANSFER_ACTIONS } from './transfer-actions.ts';
 import { TRANSFERS } from './transfers.ts';
 import { WEBHOOKS } from './webhooks/operations.ts';
@@ -28,6 +30,8 @@ const DEFINITIONS = [
   ...WEBHOOKS,
   ...ERROR_LOG,
   ...REQUESTS,
+  ...CASES,
+  ...INCIDENTS,
   ...SEARCH,
   ...PROGRAMS,
   ...KEYS,
@@ -83,6 +87,11 @@ export const SECTIONS: readonly Section[] = [
     WEBHOOKS,
   ),
   section('Errors', 'Look up error responses, and what a request did.', [...ERROR_LOG, ...REQUESTS]),
+  section(
+    'Cases and incidents',
+    'Contact support about a request with one call, and learn when it is over. Answer cases, and end many with their one cause.',
+    [...CASES, ...INCIDENTS],
+  ),
   section('Search everything', "Find anything in all card programs. Requires an operator's key.", SEARCH),
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),

@@ -12,6 +12,12 @@ export const EXAMPLE_TRANSFER_ID = 'tr_0196f5c2d9a17b40a5d2c08e6f1b3a97';
 /** The event id in examples. */
 export const EXAMPLE_EVENT_ID = 'evt_0196f5c2d9a57e08b3c7f21d6a490001';
 
+/** The case id in examples. */
+export const EXAMPLE_CASE_ID = 'case_0196f5c2d9a67d50b1e8a7043c95f2d6';
+
+/** The incident id in examples. */
+export const EXAMPLE_INCIDENT_ID = 'inc_0196f5c2d9a67d52840fd6a92c7be135';
+
 /** The time of most records in examples. */
 export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
 
@@ -43,6 +49,9 @@ const VALUES: Readonly<Record<string, unknown>> = {
   secret_id: 'sec_0196f5c2d9a67c42a19d5be7043f8c10',
   replay_id: 'rpl_0196f5c2d9a67c43964be2d7180fa35c',
   attempt_id: 'att_0196f5c2d9a67c44bd7083a1e95f24c6',
+  case_id: EXAMPLE_CASE_ID,
+  message_id: 'msg_0196f5c2d9a67d51a3b0c7e18f42d965',
+  incident_id: EXAMPLE_INCIDENT_ID,
   position: 42,
   number: 1042,
   previous_hash: '5f0c7d8e21b9463af1d05e92c8a74b36e9d2f1087c5ab3640d9e8f71b2c6a354',

@@ -9,6 +9,8 @@ export const PROGRAM_SCOPES = [
   'events:read',
   'webhooks:read',
   'webhooks:write',
+  'cases:read',
+  'cases:write',
 ] as const;
 
 /**
@@ -21,6 +23,7 @@ export const OPERATOR_SCOPES = [
   'switch:write',
   'programs:write',
   'keys:write',
+  'operator:cases',
   'operator',
 ] as const;
 
@@ -45,17 +48,26 @@ export function includesScope(scopes: readonly string[], needed: KeyScope): bool
   return scopes.includes(needed) || (isOfOperators(needed) && scopes.includes('operator'));
 }
 
-const READS = ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'webhooks:read'] as const;
+const READS = ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'webhooks:read', 'cases:read'] as const;
 
 /**
- * The scopes of each role: viewers and support change nothing, treasurers change the funding, operators run the service,
- * administrators can do everything.
+ * The scopes of each role: viewers change nothing, support answers cases and tells of incidents, treasurers change the funding,
+ * operators run the service, administrators can do everything.
  */
 export const ROLES = {
   viewer: READS,
-  support: [...READS, 'operator:read'],
+  support: [...READS, 'operator:read', 'operator:cases'],
   treasurer: [...READS, 'operator:read', 'funding:write'],
-  operator: [...READS, 'operator:read', 'transfers:write', 'cards:write', 'webhooks:write', 'switch:write'],
+  operator: [
+    ...READS,
+    'operator:read',
+    'transfers:write',
+    'cards:write',
+    'webhooks:write',
+    'cases:write',
+    'switch:write',
+    'operator:cases',
+  ],
   administrator: KEY_SCOPES,
 } as const satisfies Readonly<Record<string, readonly KeyScope[]>>;
 

@@ -24,6 +24,12 @@ export const EVENT_TYPES = [
   'webhook.tested',
   'webhook.failing',
   'webhook.disabled',
+  'case.opened',
+  'case.replied',
+  'case.resolved',
+  'incident.opened',
+  'incident.updated',
+  'incident.resolved',
 ] as const;
 
 /** One of {@link EVENT_TYPES}. */

@@ -3,7 +3,8 @@ const HEX = /^[0-9a-f]{32}$/;
 /** What an identifier names: its prefix on the wire. */
 export type IdentifierPrefix =
   | ('tr' | 'rev' | 'pst' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key' | 'aud')
-  | ('wh' | 'sec' | 'rpl' | 'att' | 'ses');
+  | ('wh' | 'sec' | 'rpl' | 'att' | 'ses')
+  | ('case' | 'msg' | 'inc');
 
 /** An identifier as the caller sees it: the prefix and the 32 hex digits of its UUID, such as `tr_0192…`. */
 export function toWireId(prefix: IdentifierPrefix, uuid: string): string {

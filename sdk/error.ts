@@ -1,5 +1,5 @@
-import type { MoneyMoved } from './call.ts';
-import type { ErrorCode, ErrorRecord, ErrorType } from './generated/operations.ts';
+import type { MoneyMoved, WithResponse } from './call.ts';
+import type { CaseRecord, CreateCaseBody, ErrorCode, ErrorRecord, ErrorType } from './generated/operations.ts';
 import { ERRORS } from './tables.ts';
 
 /** Any string, without hiding the known literals from completion in editors. */
@@ -125,10 +125,31 @@ export class TransferServiceError extends Error implements ReceivedRecord, Faile
     return this.Status;
   }
 
+  /**
+   * Opens a case with support about this error, or returns the one that is open already. The key needs the scope
+   * `cases:write`. `text` says what the error record does not, such as who waits. Rejects as every call does.
+   */
+  async openCase(text?: string): Promise<WithResponse<CaseRecord>> {
+    const open = OPENERS.get(this);
+    if (open === undefined || this.requestId === undefined) throw new InvalidArgument('The error has no request id.');
+    return open({ request_id: this.requestId, ...(text !== undefined && { text }) });
+  }
+
   /** The error record with what is known about the call, for your log. */
   toJSON(): object {
     return Object.assign({ Message: this.Message }, this);
   }
+}
+
+type OpenCase = (body: CreateCaseBody) => Promise<WithResponse<CaseRecord>>;
+
+/** How to open a case about each error: not a property, so that an error prints and compares as its record. */
+const OPENERS = new WeakMap<object, OpenCase>();
+
+/** Lets an error open a case with the client that got it. */
+export function withOpener(error: Error, open: OpenCase): Error {
+  OPENERS.set(error, open);
+  return error;
 }
 
 /** `Request Error`: the caller resolves it by correcting what the message describes. */

@@ -1,7 +1,7 @@
 import { AttemptTimer, beginText, incompleteMessage, type NoResponse } from './attempt.ts';
 import { backoffMilliseconds, pause } from './backoff.ts';
 import type { MoneyMoved, ResponseDetails, WithResponse } from './call.ts';
-import { type FailedCall, IncompleteResponse, moneyMovedBy } from './error.ts';
+import { type FailedCall, IncompleteResponse, moneyMovedBy, withOpener } from './error.ts';
 import type { OperationId, Operations } from './generated/operations.ts';
 import {
   type Failure,
@@ -30,7 +30,7 @@ export type Send = <Id extends OperationId>(
  * for any other response, and an InvalidArgument for what cannot be sent.
  */
 export function sender(settings: ClientSettings): Send {
-  return async <Id extends OperationId>(operation: Id, call: Operations[Id]['call']) => {
+  const send: Send = async <Id extends OperationId>(operation: Id, call: Operations[Id]['call']) => {
     const request = prepareRequest(settings, operation, call);
     let moneyMoved: MoneyMoved = 'no';
     for (let attempts = 1; ; attempts += 1) {
@@ -41,10 +41,16 @@ export function sender(settings: ClientSettings): Send {
       moneyMoved = moneyMovedSoFar(moneyMoved, outcome, request);
       const failed: FailedCall = { moneyMoved, idempotencyKey: request.idempotencyKey, attempts };
       const wait = attempts > request.maxRetries ? undefined : backoffMilliseconds(outcome, request, attempts);
-      if (wait === undefined) throw failureOf(outcome, request, settings, failed);
+      if (wait === undefined) {
+        const options = { programId: call.options?.programId };
+        throw withOpener(failureOf(outcome, request, settings, failed), (body) =>
+          send('create_case', { body, options }),
+        );
+      }
       await pause(wait, request.signal);
     }
   };
+  return send;
 }
 
 async function attempt(settings: ClientSettings, request: PreparedRequest, attempts: number): Promise<Outcome> {

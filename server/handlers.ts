@@ -26,7 +26,7 @@ import { listFundingMovements } from './subjects/programs/list-funding-movements
 import { createDeposit, createWithdrawal } from './subjects/programs/move-funding.ts';
 import { getProgram, listPrograms } from './subjects/programs/read-programs.ts';
 import { updateProgram } from './subjects/programs/update-program.ts';
-import { findRequest, getRequest, inspectRequest } from './subjects/requests/get-request.ts';
+import { findRequest, findRequestOfProgram, getRequest, inspectRequest } from './subjects/requests/get-request.ts';
 import { moveClock } from './subjects/sandbox/move-clock.ts';
 import { type SandboxDatabase, startDatabase, stopDatabase } from './subjects/sandbox/sandbox-database.ts';
 import { search } from './subjects/search/search.ts';
@@ -36,6 +36,12 @@ import { getSession } from './subjects/sessions/get-session.ts';
 import { listSessions } from './subjects/sessions/read-sessions.ts';
 import { getStatus } from './subjects/status/get-status.ts';
 import type { StatusSources } from './subjects/status/sources.ts';
+import { createCase, type FindRequest } from './subjects/support/create-case.ts';
+import { closeCase, resolveCase } from './subjects/support/end-case.ts';
+import { attachCases, createIncident, resolveIncident, updateIncident } from './subjects/support/incidents.ts';
+import { answerCase, answerSandboxCase, replyToCase } from './subjects/support/messages.ts';
+import { getCase, inspectCase, listCases, searchCases } from './subjects/support/read-cases.ts';
+import { inspectIncident, listIncidents } from './subjects/support/read-incidents.ts';
 import { previewSwitch } from './subjects/switch/preview-switch.ts';
 import { changeSwitch, getSwitch } from './subjects/switch/switch.ts';
 import { getTransferTimeline } from './subjects/timeline/get-transfer-timeline.ts';
@@ -165,6 +171,21 @@ const HANDLERS = {
   list_audit_entries: listAuditEntries,
   verify_audit: verifyAuditPortion,
   move_clock: moveClock,
+  list_cases: listCases,
+  get_case: getCase,
+  reply_to_case: replyToCase,
+  close_case: closeCase,
+  search_cases: searchCases,
+  inspect_case: inspectCase,
+  answer_case: answerCase,
+  resolve_case: resolveCase,
+  answer_sandbox_case: answerSandboxCase,
+  list_incidents: listIncidents,
+  create_incident: createIncident,
+  inspect_incident: inspectIncident,
+  update_incident: updateIncident,
+  attach_cases: attachCases,
+  resolve_incident: resolveIncident,
 } as const satisfies Partial<OperationHandlers>;
 
 function operationHandlers(
@@ -175,9 +196,11 @@ function operationHandlers(
 ): OperationHandlers {
   // The moves of a sandbox's clock are in the audit log, which a card program cannot access.
   const clock = status.mode === 'sandbox' ? background : undefined;
+  const findOwnRequest: FindRequest = (service, call, sentId) => findRequestOfProgram(clock, service, call, sentId);
   return {
     ...HANDLERS,
     get_request: (service, call) => getRequest(clock, service, call),
+    create_case: (service, call) => createCase(findOwnRequest, service, call),
     search: (service, call) => search(findRequest, service, call),
     get_status: (service) => getStatus(status, service),
     create_session: (service, call) => createSession(status.mode, service, call),

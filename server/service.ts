@@ -6,6 +6,7 @@ import { type Delivery, prepareDelivery } from './background/delivery/start-deli
 import { followDatabaseClock } from './background/jobs/database-clock.ts';
 import { startDeletingExpired } from './background/jobs/delete-expired.ts';
 import { startErasingCardHolders } from './background/jobs/erase-card-holders.ts';
+import { startFollowingIncidents } from './background/jobs/follow-incidents.ts';
 import { startPartitionMaintenance } from './background/jobs/maintain-partitions.ts';
 import { startRelayingEvents } from './background/jobs/relay-events.ts';
 import { startReportingErrors } from './background/jobs/report-errors.ts';
@@ -47,6 +48,7 @@ import { openProgramSearch } from './subjects/programs/read-programs.ts';
 import { openSessionAuthentication } from './subjects/sessions/authenticate-session.ts';
 import { openSessionUses } from './subjects/sessions/note-session-uses.ts';
 import { readStatus } from './subjects/status/get-status.ts';
+import { OpenIncidents } from './subjects/support/follow-incidents.ts';
 import { openTransferLane, type TransferLane } from './subjects/transfers/lane.ts';
 import { openWebhookTools } from './subjects/webhooks/tools.ts';
 import type { WebhookKeys } from './subjects/webhooks/webhook-keys.ts';
@@ -132,6 +134,7 @@ async function startParts(
   const webhooks = openWebhookTools(background, webhookKeys, addresses, () => delivery.changed());
   const delivery = openDelivery(configuration, databases, webhookKeys, { log, metrics });
   const credentials = openCredentials(databases);
+  const incidents = new OpenIncidents();
   const readiness = watchReadiness(opened, log);
   ending.add(readiness.stop);
   const backups = openBackupJob(configuration, embedded, log);
@@ -151,6 +154,7 @@ async function startParts(
     mode: configuration.mode,
     keyless: sandbox && configuration.loopbackOnly,
     supportContact,
+    findSupport: incidents.find,
     handlers: handlersOf(shared, sandbox ? embedded : undefined, status, overview),
     ...credentials.gateway,
     findProgram: openProgramSearch(databases.authentication),
@@ -163,8 +167,7 @@ async function startParts(
   ending.add(reports.stop);
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
   ending.add(errors.stop);
-  const counting = startCounting(background, overview, reporterOf(log, metrics)('transfer_counts', UNSTORED_COUNTS));
-  ending.add(counting.stop);
+  ending.add(startCounting(background, overview, reporterOf(log, metrics)('transfer_counts', UNSTORED_COUNTS)).stop);
   const credentialUses = credentials.startWriting(failureOf(log, 'credential_uses_not_written', UNWRITTEN_USES));
   ending.add(credentialUses.stop);
   let unpublish: (() => Promise<void>) | undefined;
@@ -182,7 +185,7 @@ async function startParts(
   onListening({ mode: configuration.mode, port, migration });
   unpublish = await publishSettings(configuration, port, log);
   backups?.start();
-  jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery });
+  jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery, incidents });
   warnOfClearText(configuration, log);
   return { port, metricsUrl };
 }
@@ -282,13 +285,14 @@ type JobParts = {
   readonly transfers: TransferLane;
   readonly news: EventNews;
   readonly delivery: Delivery;
+  readonly incidents: OpenIncidents;
 };
 
 /** Starts the work that the service does without a request. */
 function startJobs(
   configuration: Configuration,
   { databases }: OpenDatabase,
-  { log, metrics, transfers, news, delivery }: JobParts,
+  { log, metrics, transfers, news, delivery, incidents }: JobParts,
 ): { readonly stop: () => Promise<unknown> } {
   const { background } = databases;
   const report = reporterOf(log, metrics);
@@ -304,6 +308,7 @@ function startJobs(
       { database: background, transfers },
       report('due_transfers', 'cannot settle due transfers; retrying'),
     ),
+    startFollowingIncidents(background, incidents, report('incidents', 'cannot follow the incidents; retrying')),
     startVerifyingBooks(background, {
       onMismatch: (verification) => log.error({ event: 'books', ...verification }, BOOKS_DIFFER),
       onFailure: report('books', 'cannot verify the books; retrying'),

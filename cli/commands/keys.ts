@@ -25,9 +25,10 @@ const KEY_ID = 'key id, key_...';
 const SCOPE_NOTES = `
 Roles: ${ROLES.join(', ')}.
 Scopes: ${KEY_SCOPES.slice(0, 4).join(', ')},
-${KEY_SCOPES.slice(4, 9).join(', ')}.
-With --all-programs also: ${KEY_SCOPES.slice(9, 12).join(', ')},
-${KEY_SCOPES.slice(12).join(', ')}. The command ignores
+${KEY_SCOPES.slice(4, 9).join(', ')},
+${KEY_SCOPES.slice(9, 11).join(', ')}.
+With --all-programs also: ${KEY_SCOPES.slice(11, 14).join(', ')},
+${KEY_SCOPES.slice(14).join(', ')}. The command ignores
 TRANSFER_SERVICE_PROGRAM.`;
 
 /** Adds `keys create | list | roll | revoke`. */

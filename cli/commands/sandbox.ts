@@ -3,14 +3,15 @@ import { InvalidArgument } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, KEY_OPTION, type KeyOption } from '../command.ts';
 import { runAdministration } from '../host/commands.ts';
 import type { CommandContext } from '../session.ts';
+import { addSandboxAnswer } from './support/cases.ts';
 
 const SECONDS_IN: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Adds `sandbox reset`, `sandbox database stop | start` and `sandbox clock`. */
+/** Adds `sandbox reset`, `sandbox database stop | start`, `sandbox clock` and `sandbox answer`. */
 export const addSandbox: AddCommands = (program, context) => {
   const sandbox = program
     .command('sandbox')
-    .description('reset the sandbox, simulate a database failure, or move the clock');
+    .description('reset the sandbox, simulate a database failure, move the clock, or play support');
   addCommand<KeyOption>(sandbox, context, {
     name: 'clock <ahead>',
     argument: 'offset from the current time: seconds, or a value such as 90m, 36h or 8d',
@@ -19,6 +20,7 @@ export const addSandbox: AddCommands = (program, context) => {
     run: async ({ service, show }, { idempotencyKey }, ahead) =>
       show(await service.sandbox.moveClock({ seconds_ahead: readDuration(ahead) }, { idempotencyKey })),
   });
+  addSandboxAnswer(sandbox, context);
   addReset(sandbox, context);
   const database = sandbox.command('database').description("the sandbox's database server");
   addCommand(database, context, {

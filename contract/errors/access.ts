@@ -8,7 +8,7 @@ export const ACCESS_ERRORS = {
     meaning: 'An operator has disabled the whole service, the card program, or one type of transfer.',
     causes: ['An operator has disabled transfers, for example during maintenance or an incident.'],
     resolution:
-      'Contact support and quote the request id. If the end is known, the Retry-After header says when it is.',
+      'Contact support: open a case with the request id. If the end is known, the Retry-After header says when it is.',
     headers: [
       {
         name: 'Retry-After',

@@ -15,6 +15,7 @@ import { HTTP_ERRORS } from './http.ts';
 import { schemaError, unknownError } from './operations.ts';
 import { ERROR_TYPES, type ErrorRecord, type ErrorType } from './record.ts';
 import { REQUEST_ERRORS } from './requests.ts';
+import { SUPPORT_ERRORS } from './support.ts';
 import { TRANSFER_ERRORS } from './transfers.ts';
 import { WEBHOOK_ERRORS } from './webhooks.ts';
 
@@ -25,6 +26,7 @@ const SHARED: Readonly<Record<SharedCode, ErrorDefinition>> = {
   ...CARD_ERRORS,
   ...TRANSFER_ERRORS,
   ...WEBHOOK_ERRORS,
+  ...SUPPORT_ERRORS,
 };
 
 /** Every error code, in the order of the catalogue. */
@@ -86,12 +88,14 @@ export const TYPE_GUIDES: Readonly<Record<ErrorType, TypeGuide>> = {
   },
   'Server Error': {
     cause: 'The service has an internal problem.',
-    resolution: 'Contact support immediately and quote the request id: such an error can affect many customers.',
+    resolution:
+      'Contact support immediately: open a case with the request id. Such an error can affect many customers.',
     resolvedBy: 'Support',
   },
   'Process Error': {
     cause: 'An operator has paused transfers.',
-    resolution: 'Contact support immediately and quote the request id: such an error can take longer to resolve.',
+    resolution:
+      'Contact support immediately: open a case with the request id. Such an error can take longer to resolve.',
     resolvedBy: 'Support',
   },
 };

@@ -1,3 +1,4 @@
+import type { IdentifierPrefix } from '../../domain/identifier.ts';
 import type { SampleRequest } from '../error.ts';
 import { curlOf, type ExampleRequest, exampleOf } from '../examples.ts';
 import type { ErrorCode } from '../operations.ts';
@@ -6,11 +7,19 @@ import { EXAMPLE_REQUEST_ID } from '../samples.ts';
 import { ERRORS, errorRecord } from './catalogue.ts';
 import { type ErrorRecord, withSupport } from './record.ts';
 
-/** The placeholder in the path of a sample's request for the id of the transfer or webhook that `given` creates. */
-const CREATED_ID = /\{(?:transfer|webhook)_id\}/;
+/** The placeholder in the path of a sample's request for the id of what `given` creates. */
+const CREATED_ID = /\{(transfer|webhook|case|incident)_id\}/;
 
-/** Operations that create a transfer or a webhook. */
-const CREATING: ReadonlySet<string> = new Set(['create_transfer', 'create_webhook']);
+/** Operations that create what a sample is about. */
+const CREATING: ReadonlySet<string> = new Set(['create_transfer', 'create_webhook', 'create_case', 'create_incident']);
+
+/** The prefixes of their ids, by the names of the placeholders. */
+const PREFIXES: Readonly<Record<string, IdentifierPrefix>> = {
+  transfer: 'tr',
+  webhook: 'wh',
+  case: 'case',
+  incident: 'inc',
+};
 
 /** Commands for a POSIX shell that reproduce the code; empty if commands cannot cause it. */
 export function reproductionCommands(code: ErrorCode, base: string): readonly string[] {
@@ -36,7 +45,8 @@ function withId({ path }: SampleRequest, command: string, base: string): string 
 
 /** A command that stores the id that it creates, for a request with this path. Uses only tools of every POSIX system. */
 function savingId(path: string, command: string): string {
-  return `id=$(${command} | grep -o '${path.includes('{webhook_id}') ? 'wh' : 'tr'}_[0-9a-f]*')`;
+  const [, thing = ''] = CREATED_ID.exec(path) ?? [];
+  return `id=$(${command} | grep -o '${PREFIXES[thing]}_[0-9a-f]*')`;
 }
 
 /** A sandbox request that gets the code by its `Sandbox-Provoke` header; undefined if no operation returns the code. */

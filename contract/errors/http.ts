@@ -202,7 +202,7 @@ export const HTTP_ERRORS = {
     type: 'Server Error',
     meaning: 'A page could not be shown because of an internal error. The request was not for an operation.',
     causes: ['A file of the service is missing or unreadable.', 'The service has a bug.'],
-    resolution: 'Contact support and quote the request id.',
+    resolution: 'Contact support: open a case and quote the request id in its text.',
     alsoCalled: 'page broken, page does not load, page error, docs page fails',
     sample: {
       reproduce: 'Send GET / with the header Sandbox-Provoke: unknown_request.',

@@ -77,11 +77,11 @@ function schemaSample(operation: OperationId): Sample {
 }
 
 const CONTACT_SUPPORT =
-  'Contact support and quote the request id. With an idempotency key, the request can safely be sent again.';
+  'Contact support: open a case with the request id. With an idempotency key, the request can safely be sent again.';
 
 const AGAIN_WITH_KEY =
   'With an idempotency key, send exactly the same request again: no money moves twice. Without one, look up first whether ' +
-  'the transfer was made. Contact support and quote the request id.';
+  'the transfer was made. Contact support: open a case with the request id.';
 
 /** `unknown_<operation>`: the operation failed because of an internal error. */
 export function unknownError(operation: OperationId): ErrorDefinition {

@@ -7,6 +7,7 @@ import { CARD_EVENTS } from './cards.ts';
 import type { EventDefinition } from './definition.ts';
 import { ERROR_EVENTS } from './errors.ts';
 import { PROGRAM_EVENTS } from './programs.ts';
+import { SUPPORT_EVENTS } from './support.ts';
 import { TRANSFER_EVENTS } from './transfers.ts';
 import { WEBHOOK_EVENTS } from './webhooks.ts';
 
@@ -17,6 +18,7 @@ const DEFINITIONS = {
   ...ACCESS_EVENTS,
   ...ERROR_EVENTS,
   ...WEBHOOK_EVENTS,
+  ...SUPPORT_EVENTS,
 };
 
 type Definitions = typeof DEFINITIONS;

@@ -5,7 +5,7 @@ import { EVENT_CATALOGUE } from './catalogue.ts';
 
 /** The values for the placeholders in the requests of a sample. */
 export type SampleValues = {
-  /** The id in the previous response: of a transfer, a card, a key or a webhook. */
+  /** The id in the previous response: of a transfer, a card, a key, a webhook, a case or an incident. */
   readonly id: string;
   /** The date in UTC, YYYY-MM-DD. */
   readonly today: string;
@@ -13,7 +13,7 @@ export type SampleValues = {
   readonly unique: string;
 };
 
-const ID = /\{(transfer|card|key|webhook)_id\}/g;
+const ID = /\{(transfer|card|key|webhook|case|incident)_id\}/g;
 
 /** A request of a sample with its values. */
 export function filledRequest(request: SampleRequest, { id, today, unique }: SampleValues): SampleRequest {
@@ -39,6 +39,8 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['create_card', 'card'],
   ['create_key', 'key'],
   ['create_webhook', 'wh'],
+  ['create_case', 'case'],
+  ['create_incident', 'inc'],
 ]);
 
 /** Commands for a POSIX shell that cause an event of the type. */

@@ -33,6 +33,8 @@ import * as requests from '../service/requests.ts';
 import * as status from '../service/status.ts';
 import * as settings from '../service/switch.ts';
 import * as sessions from '../sessions.ts';
+import * as cases from '../support/cases.ts';
+import * as incidents from '../support/incidents.ts';
 import * as actions from '../transfer-actions.ts';
 import * as transfers from '../transfers.ts';
 import * as webhookRecords from '../webhooks/records.ts';
@@ -69,6 +71,8 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...timeline,
   ...overview,
   ...requests,
+  ...cases,
+  ...incidents,
   ...status,
   ...parts,
   CatalogueRecord,
@@ -316,8 +320,11 @@ function sharedSuccesses(): ReadonlyMap<string, string> {
 function responses(id: OperationId): JsonObject {
   const success = successOf(id);
   const name = SHARED_SUCCESSES.get(JSON.stringify(success));
+  const shown = name === undefined ? success : reference('responses', name);
+  const { status, existing } = OPERATIONS[id];
   return {
-    [OPERATIONS[id].status]: name === undefined ? success : reference('responses', name),
+    ...(existing ? { 200: { ...success, description: 'It exists already.' } } : {}),
+    [status]: shown,
     ...errorResponsesOf(id),
   };
 }

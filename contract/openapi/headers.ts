@@ -1,6 +1,7 @@
 import { ERROR_CODES, ERRORS, isReplayed, reportsMoney } from '../errors/catalogue.ts';
 import type { ErrorCode } from '../operations.ts';
-import { DEMO_PROGRAM, EXAMPLE_REQUEST_ID } from '../samples.ts';
+import { DEMO_PROGRAM, EXAMPLE_INCIDENT_ID, EXAMPLE_REQUEST_ID } from '../samples.ts';
+import { CASE_PATH } from '../support/cases.ts';
 
 type Header = {
   readonly description: string;
@@ -94,6 +95,18 @@ const COMMON = {
     schema: { type: 'string' },
     example: '/amount',
   },
+  'Support-Case': {
+    description:
+      'On Server Errors and Process Errors, the path to which a POST with the `request_id` opens a case with support. Missing ' +
+      'while that is not possible.',
+    schema: { type: 'string' },
+    example: CASE_PATH,
+  },
+  Incident: {
+    description: 'On Server Errors and Process Errors, the known incident that covers the error; missing without one.',
+    schema: { type: 'string' },
+    example: EXAMPLE_INCIDENT_ID,
+  },
 } as const;
 
 const SPECIFIC = ERROR_CODES.flatMap((code) => ERRORS[code].headers);
@@ -117,6 +130,11 @@ export type ErrorHeader = {
   /** Whether some responses with the code do not have it. The example response omits it. */
   readonly optional?: true;
 };
+
+/** Whether only support can resolve the code, so that its responses point to a case and an incident. */
+function pointsToSupport(code: ErrorCode): boolean {
+  return ERRORS[code].resolver === 'support';
+}
 
 /** Whether responses with the code can name the request that used their idempotency key first. */
 function namesOriginal(code: ErrorCode): boolean {
@@ -146,6 +164,12 @@ export function headersOf(code: ErrorCode): readonly ErrorHeader[] {
       ? [{ name: 'Original-Request-Id', value: EXAMPLE_REQUEST_ID, description: original, optional: true as const }]
       : []),
     ...headers,
+    ...(pointsToSupport(code)
+      ? [
+          { ...common('Support-Case', CASE_PATH), optional: true as const },
+          { ...common('Incident', 'inc_…'), optional: true as const },
+        ]
+      : []),
     ...(sample.field === undefined ? [] : [common('Error-Field', sample.field)]),
   ];
 }
@@ -172,6 +196,7 @@ export function errorHeadersOf(
     ...(takesKey && codes.some(namesOriginal) ? ['Original-Request-Id'] : []),
     ...(codes.includes('rate_limited') ? ['RateLimit-Policy', 'RateLimit'] : []),
     ...(codes.some((code) => ERRORS[code].sample.field !== undefined) ? ['Error-Field'] : []),
+    ...(codes.some(pointsToSupport) ? ['Support-Case', 'Incident'] : []),
     ...new Set(own),
   ];
 }

@@ -96,6 +96,18 @@ export const Overview = Type.Object({
       { description: 'The current hour and the 24 before, oldest first; null while the database does not respond' },
     ),
   ),
+  proposed_incidents: Type.Array(
+    Type.Object({
+      code: Type.String({ description: 'Error code' }),
+      in_last_minute: count('Responses of this process with the code in the last minute'),
+      in_hour_before: count('Responses of this process with the code in the hour before that'),
+    }),
+    {
+      description:
+        'Codes of Server and Process Errors with at least five responses in the last minute, and ten times the rate of the ' +
+        'hour before, which may have one cause. Nothing is opened by itself',
+    },
+  ),
   status: described(ServiceStatus, 'The state of this process, as get_status returns it'),
 });
 
@@ -132,6 +144,7 @@ export const OVERVIEW = [
         now: FIGURES,
         lane_waiting: 0,
         hours: [{ start: '2026-01-31T09:00:00.000Z', type: 'load', transfers: 51_300 }],
+        proposed_incidents: [{ code: 'unknown_create_transfer', in_last_minute: 240, in_hour_before: 3 }],
         status: { ...Object(sampleOf(ServiceStatus, false)), ...STATUS[0].example.reply },
       },
     },

@@ -9,6 +9,7 @@ import {
 } from '../call.ts';
 import type { Send } from '../send.ts';
 import type {
+  AnswerSandboxCaseBody,
   AttemptQuery,
   AttemptRecord,
   AuditEntryRecord,
@@ -17,10 +18,14 @@ import type {
   CardErasureRecord,
   CardLimitsRecord,
   CardRecord,
+  CaseDetails,
+  CaseRecord,
   ChangeSwitchBody,
   ClockRecord,
   CountErrorsQuery,
   CreateCardBody,
+  CreateCaseBody,
+  CreateIncidentBody,
   CreateKeyBody,
   CreateOperatorWebhookBody,
   CreateProgramBody,
@@ -40,15 +45,20 @@ import type {
   FundingMovementRecord,
   HoldPage,
   HoldRecord,
+  IncidentRecord,
+  InspectedCase,
   InspectedErrorRecord,
   InspectedEventRecord,
+  InspectedIncident,
   KeyRecord,
   LikelyDuplicate,
   ListAuditEntriesQuery,
   ListCardsQuery,
+  ListCasesQuery,
   ListErrorsQuery,
   ListEventsQuery,
   ListFundingMovementsQuery,
+  ListIncidentsQuery,
   ListLikelyDuplicatesQuery,
   ListPostingsQuery,
   ListProgramsQuery,
@@ -60,6 +70,7 @@ import type {
   OperatorErrorRecord,
   OperatorEventRecord,
   OperatorFailedAttemptQuery,
+  OperatorIncidentRecord,
   OperatorWebhookQuery,
   Overview,
   PageQuery,
@@ -67,15 +78,20 @@ import type {
   PreviewSwitchQuery,
   ProgramRecord,
   ProgramRequestRecord,
+  QueuedCase,
   QueuedDelivery,
   ReplayRecord,
   ReplayWebhookBody,
+  ReplyToCaseBody,
   RequestRecord,
   ResendEventBody,
+  ResolveCaseBody,
+  ResolveIncidentBody,
   ReversalRecord,
   ReverseTransferBody,
   RollKeyBody,
   RollWebhookSecretBody,
+  SearchCasesQuery,
   SearchErrorsQuery,
   SearchEventsQuery,
   SearchQuery,
@@ -94,6 +110,7 @@ import type {
   TransferTimeline,
   TrialBalance,
   UpdateCardBody,
+  UpdateIncidentBody,
   UpdateProgramBody,
   UpdateTransferBody,
   UpdateWebhookBody,
@@ -1091,6 +1108,179 @@ export class RequestsResource {
   }
 }
 
+/** Cases: questions to support, and their answers. */
+export class CasesResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * create_case: Open a case with support, about a request, a transfer or a text; the same request has one open
+   * case. Error codes: `create_case_schema`, `idempotency_key_exists`, `request_not_found`, `transfer_not_found`,
+   * `unknown_create_case`.
+   */
+  create(body: CreateCaseBody = {}, options?: KeyedCallOptions): Promise<WithResponse<CaseRecord>> {
+    return this.#send('create_case', { body, options });
+  }
+
+  /**
+   * list_cases: List the cases of the card program, newest first. Error codes: `list_cases_schema`,
+   * `unknown_list_cases`.
+   */
+  list(query: ListCasesQuery = {}, options?: CallOptions): Promise<WithResponse<Page<CaseRecord>>> {
+    return this.#send('list_cases', { query, options });
+  }
+
+  /** Every item of list_cases, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  listAll(query: ListCasesQuery = {}, options?: CallOptions): AsyncGenerator<CaseRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * get_case: Get a case with its messages, and what was known about its request. Error codes: `case_not_found`,
+   * `unknown_get_case`.
+   */
+  get(caseId: string, options?: CallOptions): Promise<WithResponse<CaseDetails>> {
+    return this.#send('get_case', { params: { case_id: caseId }, options });
+  }
+
+  /**
+   * reply_to_case: Add a message to a case; it opens a case that was resolved within 30 days. Error codes:
+   * `reply_to_case_schema`, `idempotency_key_exists`, `case_not_found`, `invalid_case_status`,
+   * `duplicate_external_id`, `case_message_limit`, `unknown_reply_to_case`.
+   */
+  reply(caseId: string, body: ReplyToCaseBody, options?: KeyedCallOptions): Promise<WithResponse<CaseRecord>> {
+    return this.#send('reply_to_case', { params: { case_id: caseId }, body, options });
+  }
+
+  /**
+   * close_case: Close a case for good. Error codes: `idempotency_key_exists`, `case_not_found`,
+   * `invalid_case_status`, `unknown_close_case`.
+   */
+  close(caseId: string, options?: KeyedCallOptions): Promise<WithResponse<CaseRecord>> {
+    return this.#send('close_case', { params: { case_id: caseId }, options });
+  }
+
+  /**
+   * search_cases: List the cases of all card programs, the most urgent first: the queue of support. Requires an
+   * operator key. Error codes: `search_cases_schema`, `unknown_search_cases`.
+   */
+  search(query: SearchCasesQuery = {}, options?: CallOptions): Promise<WithResponse<Page<QueuedCase>>> {
+    return this.#send('search_cases', { query, options });
+  }
+
+  /** Every item of search_cases, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  searchAll(query: SearchCasesQuery = {}, options?: CallOptions): AsyncGenerator<QueuedCase, void, undefined> {
+    return everyItem((cursor) => this.search({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * inspect_case: Get any case with everything that is stored about it, the incidents that cover it, and similar
+   * cases. Requires an operator key. Error codes: `case_not_found`, `unknown_inspect_case`.
+   */
+  inspect(caseId: string, options?: CallOptions): Promise<WithResponse<InspectedCase>> {
+    return this.#send('inspect_case', { params: { case_id: caseId }, options });
+  }
+
+  /**
+   * answer_case: Add a message of support to a case, which then waits for the caller. Requires an operator key.
+   * Error codes: `answer_case_schema`, `idempotency_key_exists`, `case_not_found`, `invalid_case_status`,
+   * `duplicate_external_id`, `case_message_limit`, `unknown_answer_case`.
+   */
+  answer(caseId: string, body: ReplyToCaseBody, options?: KeyedCallOptions): Promise<WithResponse<CaseRecord>> {
+    return this.#send('answer_case', { params: { case_id: caseId }, body, options });
+  }
+
+  /**
+   * resolve_case: Resolve a case: say what was found and what it led to. Requires an operator key. Error codes:
+   * `resolve_case_schema`, `idempotency_key_exists`, `case_not_found`, `invalid_case_status`,
+   * `unknown_resolve_case`.
+   */
+  resolve(caseId: string, body: ResolveCaseBody, options?: KeyedCallOptions): Promise<WithResponse<CaseRecord>> {
+    return this.#send('resolve_case', { params: { case_id: caseId }, body, options });
+  }
+}
+
+/** Incidents: the one cause of many errors. */
+export class IncidentsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * list_incidents: List the incidents within the reach of the key, newest first. Error codes:
+   * `list_incidents_schema`, `unknown_list_incidents`.
+   */
+  list(query: ListIncidentsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<IncidentRecord>>> {
+    return this.#send('list_incidents', { query, options });
+  }
+
+  /** Every item of list_incidents, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  listAll(query: ListIncidentsQuery = {}, options?: CallOptions): AsyncGenerator<IncidentRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * create_incident: Open an incident: one cause of many errors, which its card programs are told about. Requires
+   * an operator key. Error codes: `create_incident_schema`, `program_not_found`, `idempotency_key_exists`,
+   * `unknown_create_incident`.
+   */
+  create(body: CreateIncidentBody, options?: KeyedCallOptions): Promise<WithResponse<OperatorIncidentRecord>> {
+    return this.#send('create_incident', { body, options });
+  }
+
+  /**
+   * inspect_incident: Get an incident with its internal text, and the cases that may belong to it. Requires an
+   * operator key. Error codes: `incident_not_found`, `unknown_inspect_incident`.
+   */
+  inspect(incidentId: string, options?: CallOptions): Promise<WithResponse<InspectedIncident>> {
+    return this.#send('inspect_incident', { params: { incident_id: incidentId }, options });
+  }
+
+  /**
+   * update_incident: Change the texts or the error codes of an incident, and tell its card programs. Not retried
+   * automatically. Requires an operator key. Error codes: `update_incident_schema`, `incident_not_found`,
+   * `invalid_incident_status`, `unknown_update_incident`.
+   */
+  update(
+    incidentId: string,
+    body: UpdateIncidentBody,
+    options?: CallOptions,
+  ): Promise<WithResponse<OperatorIncidentRecord>> {
+    return this.#send('update_incident', { params: { incident_id: incidentId }, body, options });
+  }
+
+  /**
+   * attach_cases: Attach cases to an incident, with which they are resolved. Requires an operator key. Error
+   * codes: `attach_cases_schema`, `idempotency_key_exists`, `incident_not_found`, `invalid_incident_status`,
+   * `case_not_found`, `invalid_case_status`, `unknown_attach_cases`.
+   */
+  attach(
+    incidentId: string,
+    case_ids: readonly string[],
+    options?: KeyedCallOptions,
+  ): Promise<WithResponse<OperatorIncidentRecord>> {
+    return this.#send('attach_cases', { params: { incident_id: incidentId }, body: { case_ids }, options });
+  }
+
+  /**
+   * resolve_incident: End an incident; its cases are resolved with it, each with an event. Requires an operator
+   * key. Error codes: `resolve_incident_schema`, `idempotency_key_exists`, `incident_not_found`,
+   * `invalid_incident_status`, `unknown_resolve_incident`.
+   */
+  resolve(
+    incidentId: string,
+    body: ResolveIncidentBody,
+    options?: KeyedCallOptions,
+  ): Promise<WithResponse<OperatorIncidentRecord>> {
+    return this.#send('resolve_incident', { params: { incident_id: incidentId }, body, options });
+  }
+}
+
 /** The search in all card programs; for operators. */
 export class SearchResource {
   readonly #send: Send;
@@ -1114,6 +1304,19 @@ export class SandboxResource {
 
   constructor(send: Send) {
     this.#send = send;
+  }
+
+  /**
+   * answer_sandbox_case: Play support: answer a case, or resolve it. Error codes: `answer_sandbox_case_schema`,
+   * `idempotency_key_exists`, `case_not_found`, `invalid_case_status`, `case_message_limit`,
+   * `unknown_answer_sandbox_case`.
+   */
+  answerCase(
+    caseId: string,
+    body: AnswerSandboxCaseBody = {},
+    options?: KeyedCallOptions,
+  ): Promise<WithResponse<CaseRecord>> {
+    return this.#send('answer_sandbox_case', { params: { case_id: caseId }, body, options });
   }
 
   /**
@@ -1156,6 +1359,8 @@ export class Resources {
   readonly operatorWebhooks: OperatorWebhooksResource;
   readonly errors: ErrorsResource;
   readonly requests: RequestsResource;
+  readonly cases: CasesResource;
+  readonly incidents: IncidentsResource;
   readonly search: SearchResource;
   readonly sandbox: SandboxResource;
 
@@ -1176,6 +1381,8 @@ export class Resources {
     this.operatorWebhooks = new OperatorWebhooksResource(send);
     this.errors = new ErrorsResource(send);
     this.requests = new RequestsResource(send);
+    this.cases = new CasesResource(send);
+    this.incidents = new IncidentsResource(send);
     this.search = new SearchResource(send);
     this.sandbox = new SandboxResource(send);
   }

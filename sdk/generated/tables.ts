@@ -61,6 +61,22 @@ search_errors GET operator/error operator:read
 count_errors GET operator/error-count operator:read
 get_request GET core/request/{request_id} errors:read program
 inspect_request GET operator/request/{request_id} operator:read
+create_case POST core/case cases:write program optional
+list_cases GET core/case cases:read program
+get_case GET core/case/{case_id} cases:read program
+reply_to_case POST core/case/{case_id}/reply cases:write program optional
+close_case POST core/case/{case_id}/close cases:write program optional
+search_cases GET operator/case operator:cases
+inspect_case GET operator/case/{case_id} operator:cases
+answer_case POST operator/case/{case_id}/reply operator:cases optional
+resolve_case POST operator/case/{case_id}/resolve operator:cases optional
+answer_sandbox_case POST sandbox/case/{case_id}/answer operator sandbox optional
+list_incidents GET core/incident - caller
+create_incident POST operator/incident operator:cases optional
+inspect_incident GET operator/incident/{incident_id} operator:cases
+update_incident PATCH operator/incident/{incident_id} operator:cases
+attach_cases POST operator/incident/{incident_id}/cases operator:cases optional
+resolve_incident POST operator/incident/{incident_id}/resolve operator:cases optional
 search GET operator/search operator:read
 create_program POST operator/program programs:write optional
 list_programs GET operator/program operator:read
@@ -113,7 +129,11 @@ export const ERROR_LINES: string = `
 410 Request - events_expired
 404 Request - webhook_not_found
 400 Request - webhook_url_refused
-409 Request - webhook_limit invalid_webhook_status replay_running card_not_activated card_suspended card_closed card_expired card_lost card_suspected_fraud invalid_card_status card_not_empty card_not_closed card_erased duplicate_card
+409 Request - webhook_limit invalid_webhook_status replay_running
+404 Request - case_not_found
+409 Request - invalid_case_status case_message_limit duplicate_external_id
+404 Request - incident_not_found
+409 Request - invalid_incident_status card_not_activated card_suspended card_closed card_expired card_lost card_suspected_fraud invalid_card_status card_not_empty card_not_closed card_erased duplicate_card
 400 Request - invalid_amount card_number_refused amount_too_small amount_too_large
 409 Request - limit_exceeded
 400 Request - currency_mismatch
@@ -144,6 +164,12 @@ export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, str
     after: 'to send only new events',
   },
   roll_operator_webhook_secret: { previous_until: 'to let earlier secrets sign for 24 hours' },
+  create_incident: {
+    program_id: 'for every card program',
+    operation: 'for every operation',
+    codes: 'for all error codes',
+    started_at: 'for an incident that begins now',
+  },
   create_key: {
     program_id: "and send 'all_programs': true for a key that can act in all card programs",
     all_programs: "and send 'program_id'",

@@ -2,6 +2,7 @@ import type { BodyOf, MoneyOperationId, OperationId, ParamsOf, QueryOf, ReplyOf 
 import type { JsonValue } from '../../contract/reading/json.ts';
 import type { ReadinessReason } from '../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
+import type { Covered } from '../../domain/support/incident.ts';
 import type { RequestTrace } from './trace.ts';
 
 /**
@@ -89,10 +90,13 @@ export type Moved = { readonly moneyMoved: MoneyMoved };
 export type AnyReply = (JsonReply<unknown> & Partial<Moved>) | CsvReply | LiveReply;
 
 /** A success with a JSON body. */
-export type JsonReply<Record> = RecordReply<Record> | SessionReply<Record> | TextReply;
+export type JsonReply<Record> = RecordReply<Record> | ExistingReply<Record> | SessionReply<Record> | TextReply;
 
 /** A record, with its JSON text if that was already written in order to be stored. */
 export type RecordReply<Record> = { readonly record: Record; readonly json?: string };
+
+/** A record that existed before: the status is 200, also where new ones have 201. */
+export type ExistingReply<Record> = RecordReply<Record> & { readonly existing: true };
 
 /** A record, and the cookie of a session: its token, or null to remove it. */
 export type SessionReply<Record> = RecordReply<Record> & { readonly sessionToken: string | null };
@@ -100,6 +104,8 @@ export type SessionReply<Record> = RecordReply<Record> & { readonly sessionToken
 /** JSON text that was stored before, or contains such text: parsing and rewriting it could change it. */
 export type TextReply = {
   readonly json: string;
+  /** Set for a replay of an {@link ExistingReply}. */
+  readonly existing?: true;
   /** Set for the first response to an idempotency key, sent again. */
   readonly replayed?: boolean;
   /** For a replay: the request that used the key first, as its id on the wire. */
@@ -223,6 +229,11 @@ export type Gateway = {
   readonly keyless: boolean;
   /** How customers reach support, quoted in messages; such as an e-mail address. */
   readonly supportContact: string;
+  /**
+   * What points from an error that only support can resolve to a case and to the incident that covers it (id on the wire);
+   * undefined while that is not known. From memory; never throws.
+   */
+  readonly findSupport: (error: Covered) => { readonly incidentId: string | undefined } | undefined;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   /**
    * The caller of a Bearer key; throws a Refusal `unauthenticated` if the key is invalid. While the database fails, an

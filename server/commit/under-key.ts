@@ -56,6 +56,8 @@ export type Done<Record> = {
    * event, and from `recall` once the event is deleted.
    */
   readonly eventIndex?: number;
+  /** Whether the record existed before, see `ExistingReply`. */
+  readonly existing?: true;
   /** Inner UUID of what was created or changed. */
   readonly subjectId: string;
   readonly writes: readonly Statement[];
@@ -124,19 +126,20 @@ function decide<Record, Name extends string>(
     const first = replay(found, fingerprint);
     // That the key is taken says nothing about this request; a replay says that something was done.
     if (first instanceof Refusal) return { result: first, writes: [], readsOnly: true };
-    return { result: storedRefusal(first) ?? replayOf(first), writes: [] };
+    return { result: storedRefusal(first) ?? replayOf(first, call.operation), writes: [] };
   }
   const { now } = toSwitchReading(loaded.switch);
   const first = { fingerprint, requestId: call.requestId };
   try {
     const done = work.decide(loaded, { batchId, now });
     const { record, json = JSON.stringify(record), stored, eventIndex = null, subjectId, writes } = done;
-    if (scope === undefined) return { result: { record, json }, writes };
-    const { status } = OPERATIONS[call.operation];
+    const result = { record, json, ...(done.existing && { existing: true as const }) };
+    if (scope === undefined) return { result, writes };
+    const status = done.existing === true ? 200 : OPERATIONS[call.operation].status;
     const kept = stored === undefined ? json : JSON.stringify(stored);
     const response = { ...scope, ...successToStore(first, status, subjectId, kept), eventIndex };
     // First, because the row of the audit log must come last.
-    return { result: { record, json }, writes: [insertStoredResponses([response], batchId, now), ...writes] };
+    return { result, writes: [insertStoredResponses([response], batchId, now), ...writes] };
   } catch (thrown) {
     const response = thrown instanceof Refusal && scope !== undefined ? refusalToStore(first, thrown) : undefined;
     if (!(thrown instanceof Refusal) || scope === undefined || response === undefined) throw thrown;
@@ -145,11 +148,12 @@ function decide<Record, Name extends string>(
   }
 }
 
-function replayOf(stored: StoredResponse): Exclude<Outcome<never>, Refusal> {
-  const { body, subjectId } = stored;
+function replayOf(stored: StoredResponse, operation: OperationId): Exclude<Outcome<never>, Refusal> {
+  const { body, subjectId, status } = stored;
   const originalRequestId = originalOf(stored);
   if (body === null) return { forgotten: subjectId ?? '', originalRequestId };
-  return { json: body, replayed: true, originalRequestId };
+  const existing = OPERATIONS[operation].existing && status === 200;
+  return { json: body, replayed: true, originalRequestId, ...(existing && { existing: true as const }) };
 }
 
 /** Part of every fingerprint, so that a later way of computing them never takes an old key for a different request. */

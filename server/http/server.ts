@@ -158,6 +158,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     gateway,
     settings,
     supportContact: gateway.supportContact,
+    findSupport: gateway.findSupport,
     onError: options.onError,
     onResponse: options.onResponse,
     beginTrace: options.beginTrace,

@@ -8,6 +8,7 @@ import {
   saysIfMoneyMoved,
 } from '../../contract/operations.ts';
 import { searchErrors } from '../../contract/search/error-search.ts';
+import { CASE_PATH } from '../../contract/support/cases.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { send } from './send.ts';
 
@@ -32,7 +33,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
-  ...['sandbox', 'ignored-headers', 'readiness', 'runbook', 'original-request-id'],
+  ...['sandbox', 'ignored-headers', 'readiness', 'runbook', 'original-request-id', 'support-case', 'incident'],
   // Where a browser gets a page instead.
   'vary',
   ...['ratelimit-policy', 'ratelimit'],
@@ -97,6 +98,9 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
     expect(seconds).toBeLessThanOrEqual(opensWithin);
   }
   expect(header('error-field') ?? '/').toMatch(/^\//);
+  // Missing while the database is down.
+  if (ERRORS[code].type === 'Request Error') expect(header('support-case') ?? header('incident')).toBeUndefined();
+  else expect(header('support-case') ?? CASE_PATH).toBe(CASE_PATH);
   if ('field' in expected) expect(header('error-field')).toBe(expected.field);
 }
 

@@ -18,6 +18,7 @@ import {
 } from './real-cause.ts';
 import { send, toRequest } from './send.ts';
 import { SHARED_CAUSES } from './shared-causes.ts';
+import { SUPPORT_BODIES } from './support-causes.ts';
 import { WEBHOOK_BODIES } from './webhook-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
@@ -79,6 +80,7 @@ const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
     ...BAD_LIMITS.map((limits) => ({ limits })),
   ],
   ...WEBHOOK_BODIES,
+  ...SUPPORT_BODIES,
   create_program: [{ currency: 'XXY' }, { time_zone: 'Mars/Base' }, { metadata: [] }],
   update_program: [
     { name: 1 },
@@ -131,6 +133,7 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   list_funding_movements: ['cursor=wd_1'],
   preview_switch: ['type=load', 'program_id=x&type=x', 'program_id=x&program_id=y'],
   search_errors: ['program_id=x'],
+  search_cases: ['program_id=x', 'code=x', 'incident_id=x'],
   search: ['q=%20', 'program_id=prog_1', 'q=x&program_id=x'],
   count_errors: ['code=x'],
   list_audit_entries: ['action=get_transfer', 'program_id=prog_1'],

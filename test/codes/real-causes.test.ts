@@ -55,6 +55,7 @@ const OTHERS = ERROR_CODES.filter((code) => !DATABASE_STOPPED.includes(code) && 
 
 test('requests are enough for every sample but these', () => {
   expect([...UNDER_CONDITION].sort()).toEqual([
+    'case_message_limit',
     'events_expired',
     'rate_limited',
     'replay_running',

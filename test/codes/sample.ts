@@ -36,10 +36,12 @@ export async function runSample(url: string, code: ErrorCode): Promise<RawRespon
   return response;
 }
 
-/** The request with the id of the transfer or the webhook that was created before it. */
+/** The request with the id of what was created before it. */
 function about(request: SampleRequest, created: RawResponse | undefined): SampleRequest {
   const ids: Readonly<Record<string, string>> = JSON.parse(created?.body ?? '{}');
-  const path = request.path.replace(/\{(transfer_id|webhook_id)\}/, (_, name: string) => String(ids[name]));
+  const path = request.path.replace(/\{((?:transfer|webhook|case|incident)_id)\}/, (_, name: string) =>
+    String(ids[name]),
+  );
   return { ...request, path };
 }
 
@@ -60,6 +62,6 @@ export function expectSample(code: ErrorCode, response: RawResponse): void {
 /** Ids, and times of this year, differ from run to run. Everything else of a sample is exactly what is sent. */
 function withoutIds(text: string): string {
   return text
-    .replaceAll(/\b(req|tr|rpl)_[0-9a-f]{32}\b/g, '$1_…')
+    .replaceAll(/\b(req|tr|rpl|inc)_[0-9a-f]{32}\b/g, '$1_…')
     .replaceAll(/\b20\d\d-\d\d-\d\dT[0-9:]{8}(\.\d{3})?Z/g, (_time, fraction) => (fraction ? 'a time' : 'a midnight'));
 }

@@ -27,6 +27,7 @@ import {
 } from './real-cause.ts';
 import { sampleRequest } from './sample.ts';
 import { bytesOf, type RequestSpec, send } from './send.ts';
+import { CASE_ABOUT_NO_REQUEST, SUPPORT_CAUSES } from './support-causes.ts';
 import { runSwitch, TRANSFER_CAUSES } from './transfer-causes.ts';
 import { RESENT_WITHOUT_EVENT, WEBHOOK_CAUSES } from './webhook-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
@@ -113,6 +114,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   },
   ...TRANSFER_CAUSES,
   ...WEBHOOK_CAUSES,
+  ...SUPPORT_CAUSES,
   program_not_found: { run: runNoProgram },
   key_not_found: aboutNone('key_not_found', 'key_id', `key_${NO_ID}`, 'key_missing'),
   session_not_found: together(
@@ -122,7 +124,10 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     ]),
   ),
   error_not_found: aboutNone('error_not_found', 'request_id', `req_${NO_ID}`, 'req_missing'),
-  request_not_found: aboutNone('request_not_found', 'request_id', `req_${NO_ID}`, 'req_missing'),
+  request_not_found: together(
+    aboutNone('request_not_found', 'request_id', `req_${NO_ID}`, 'req_missing'),
+    CASE_ABOUT_NO_REQUEST,
+  ),
   event_not_found: together(
     aboutNone('event_not_found', 'event_id', `evt_${NO_ID}`, 'evt_missing'),
     RESENT_WITHOUT_EVENT,
@@ -281,6 +286,7 @@ async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<read
       withQuery('preview_switch', `program_id=${NO_PROGRAM}`),
       withMembers('create_key', { program_id: NO_PROGRAM }),
       withMembers('create_operator_webhook', { program_id: NO_PROGRAM }),
+      withMembers('create_incident', { scope: 'program', program_id: NO_PROGRAM }),
     ])),
   ];
 }

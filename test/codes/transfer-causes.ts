@@ -24,6 +24,7 @@ import {
   withMembers,
 } from './real-cause.ts';
 import { toRequest } from './send.ts';
+import { CASE_ABOUT_NO_TRANSFER } from './support-causes.ts';
 import type { World } from './world.ts';
 
 /** A transfer of one cent that differs in what matters, under a new key each time. */
@@ -55,7 +56,10 @@ export const TRANSFER_CAUSES = {
     byRequests('card_not_found', [to('card_missing')]),
     aboutNone('card_not_found', 'card_id', 'card_missing'),
   ),
-  transfer_not_found: aboutNone('transfer_not_found', 'transfer_id', 'tr_missing', `tr_${NO_ID}`),
+  transfer_not_found: together(
+    aboutNone('transfer_not_found', 'transfer_id', 'tr_missing', `tr_${NO_ID}`),
+    CASE_ABOUT_NO_TRANSFER,
+  ),
   reversal_not_found: aboutNone('reversal_not_found', 'reversal_id', `rev_${NO_ID}`),
   invalid_transfer_status: byPrepared('invalid_transfer_status', async (client) => {
     const card = await newCard(client);

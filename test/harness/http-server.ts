@@ -31,6 +31,7 @@ export function fakeGateway(
     mode: 'sandbox',
     keyless: true,
     supportContact: 'support@example.com',
+    findSupport: () => undefined,
     handlers: Object.fromEntries(OPERATION_IDS.map((id) => [id, handlerOf(id)])) as Gateway['handlers'],
     authenticate: async (key) => {
       if (key === 'operator') return { kind: 'operator_key', keyId: 'k1', scopes: KEY_SCOPES };
@@ -60,6 +61,7 @@ export function ledgerGateway({ databases, handlers }: Ledger, more: Partial<Gat
     mode: 'sandbox',
     keyless: true,
     supportContact: 'support@example.com',
+    findSupport: () => undefined,
     handlers,
     authenticate: openAuthentication(databases.authentication),
     authenticateSession: openSessionAuthentication(databases.authentication, {

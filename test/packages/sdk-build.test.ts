@@ -11,8 +11,11 @@ import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
 /** What is promised: all of the SDK, minified and compressed, as a page loads it. */
 const MAX_BUNDLE_BYTES = 15_000;
-/** As they are in the tarball, the modules are not minified. Without a limit the generated ones would grow unnoticed. */
-const MAX_MODULES_BYTES = 16_500;
+/**
+ * As they are in the tarball, the modules are not minified. Without a limit the generated ones would grow unnoticed. Cases and
+ * incidents, 16 operations and `openCase`, took it from 16,500 to 17,500.
+ */
+const MAX_MODULES_BYTES = 17_500;
 
 let sdk: string;
 beforeAll(async () => {

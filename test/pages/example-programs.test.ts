@@ -8,7 +8,7 @@ import { type CodePlace, pythonOf, typescriptOf } from '../../contract/clients/e
 import { curlOf, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { parametersOf } from '../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { EXAMPLE_EVENT_ID, sampleOfParameter } from '../../contract/samples.ts';
+import { EXAMPLE_CASE_ID, EXAMPLE_EVENT_ID, sampleOfParameter } from '../../contract/samples.ts';
 import { partsOf, rowOf } from '../fixtures/operations.ts';
 import { thingsOf } from '../fixtures/service-things.ts';
 import { operatorKey, withSecret } from '../harness/keys.ts';
@@ -45,8 +45,12 @@ async function runExample(
     (name) => [sampleOfParameter(name), params[name] ?? ''] as const,
   );
   const ofBody = example.includes(EXAMPLE_EVENT_ID) ? [[EXAMPLE_EVENT_ID, await things.event()] as const] : [];
+  const ofCases = id === 'attach_cases' ? [[EXAMPLE_CASE_ID, await things.case()] as const] : [];
   const own = [[`example-${id.replaceAll('_', '-')}`, randomUUID()] as const];
-  const text = [...ofPath, ...ofBody, ...own].reduce((left, [from, to]) => left.replaceAll(from, to), example);
+  const text = [...ofPath, ...ofBody, ...ofCases, ...own].reduce(
+    (left, [from, to]) => left.replaceAll(from, to),
+    example,
+  );
   try {
     return await runner(text, { ...process.env, TRANSFER_SERVICE_KEY: key }, context);
   } finally {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ExampleRequest, exampleOf } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
-import { DEMO_PROGRAM, EXAMPLE_EVENT_ID } from '../../contract/samples.ts';
+import { DEMO_PROGRAM, EXAMPLE_CASE_ID, EXAMPLE_EVENT_ID } from '../../contract/samples.ts';
 import { DEMO_CARDS, shownStatus } from '../../contract/sandbox/demo-cards.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
@@ -33,7 +33,11 @@ describe('the examples of requests', () => {
       ...example,
       path,
       headers: { ...example.headers, ...(await callerOf(id, client)) },
-      ...(example.body && { body: example.body.replace(EXAMPLE_EVENT_ID, await things.event()) }),
+      ...(example.body && {
+        body: example.body
+          .replace(EXAMPLE_EVENT_ID, await things.event())
+          .replace(EXAMPLE_CASE_ID, await things.case()),
+      }),
     });
     expect(`${status} ${body}`).toMatch(new RegExp(`^${OPERATIONS[id].status} `));
     if (id === 'stop_database') await client.sandbox.startDatabase();

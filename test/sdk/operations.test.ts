@@ -42,7 +42,9 @@ async function callWithExample(operation: OperationId): Promise<void> {
   const { path, body } = OPERATIONS[operation];
   const { body: text = '{}' } = exampleOf(operation);
   const fields: object = JSON.parse(text);
-  const input = operation === 'create_transfer_batch' ? Reflect.get(fields, 'transfers') : fields;
+  // A body that is only an array is the argument itself.
+  const isArray = operation === 'create_transfer_batch' || operation === 'attach_cases';
+  const input = isArray ? Object.values(fields)[0] : fields;
   const methods: object = Reflect.get(client(), resource);
   const ids = parametersOf(path).map(sampleOfParameter);
   const query = exampleOf(operation).path.split('?')[1];

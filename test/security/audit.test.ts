@@ -29,6 +29,7 @@ const problems = async (expected?: string) => (await verifyAudit(ledger.database
 const ENDS_SUBJECT: ReadonlySet<OperationId> = new Set([
   'capture_transfer',
   'cancel_transfer',
+  'close_case',
   'delete_webhook',
   'replay_webhook',
 ]);
@@ -41,7 +42,11 @@ describe('what is recorded', () => {
     );
     // The sandbox can stop its own database, which then records nothing.
     expect([...AUDITED_OPERATIONS].sort()).toEqual(
-      [...changing, 'inspect_error', 'inspect_request', 'move_clock', 'create_session', 'delete_session'].sort(),
+      [
+        ...changing,
+        ...['inspect_error', 'inspect_request', 'inspect_case', 'answer_sandbox_case'],
+        ...['move_clock', 'create_session', 'delete_session'],
+      ].sort(),
     );
   });
 

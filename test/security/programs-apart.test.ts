@@ -140,6 +140,14 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ webhook }, own) => write('resend_event', webhook, { event_id: own.event }),
     ({ event }, own) => write('resend_event', own.webhook, { event_id: event }),
   ],
+  create_case: [
+    ({ error }) => write('create_case', '', { request_id: error }),
+    ({ transferRequest }) => write('create_case', '', { request_id: transferRequest }),
+    ({ transfer }) => write('create_case', '', { transfer_id: transfer }),
+    ({ hold, idempotencyKey }) => write('create_case', '', { transfer_id: hold }, idempotencyKey),
+  ],
+  // A cursor is an id that need not exist.
+  list_cases: [({ case: ofOther }) => query('list_cases', '', ['cursor', ofOther])],
   list_errors: [
     ({ card }) => query('list_errors', '', ['card_id', card]),
     ({ cursors }) => query('list_errors', '', ['cursor', cursors.errors]),
@@ -187,7 +195,7 @@ function tellingOf({ status, headers, text }: RawResponse, asked: ProgramData) {
   const without = (value: string): string =>
     sent
       .reduce((left, id) => left.replaceAll(id, '*'), value)
-      .replaceAll(/\b(tr|rev|card|req|wh|sec)_[0-9a-f]{32}\b/g, '$1_…')
+      .replaceAll(/\b(tr|rev|card|req|wh|sec|case|msg)_[0-9a-f]{32}\b/g, '$1_…')
       .replaceAll(/whsec_[\w+/=]{44}/g, 'whsec_…')
       .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time');
   const told = Object.entries(headers).filter(([name]) => name !== 'date' && name !== 'request-id');

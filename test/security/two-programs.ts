@@ -33,6 +33,9 @@ export type ProgramData = {
   readonly key: string;
   readonly webhook: string;
   readonly session: string;
+  readonly case: string;
+  /** An incident of the program. */
+  readonly incident: string;
   readonly reference: string;
   /** The key under which every kind of request was sent that takes one. */
   readonly idempotencyKey: string;
@@ -202,17 +205,7 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   );
   await ask({ path: pathOf('reverse_transfer', transfer), body: { amount: 50 } });
   const errors = [await logError(ledger, program), await logError(ledger, program)];
-  const next = async (path: string) => {
-    const { fields } = await ask({ method: 'GET', path: `${path}?limit=1` });
-    if (typeof fields.next_cursor !== 'string') throw new Error(`${path} has no second page`);
-    return fields.next_cursor;
-  };
-  const cursors = {
-    transfers: await next(OPERATIONS.list_transfers.path),
-    cards: await next(OPERATIONS.list_cards.path),
-    reversals: await next(pathOf('list_reversals', transfer)),
-    errors: await next(OPERATIONS.list_errors.path),
-  };
+  const cursors = await cursorsOf(ask, transfer);
   const error = errors[0] ?? '';
   await relayOnce(ledger.database);
   const { fields: events } = await ask({
@@ -222,9 +215,41 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   const [{ event_id: event }] = events.data as [{ event_id: string }];
   const { webhook_id: webhook = '' } = await make('create_webhook', { url: `${WEBHOOK_URL}/${MARK}` });
   await ask({ path: pathOf('resend_event', webhook), body: { event_id: event } });
+  const support = await contactSupport(make, (operation, members) => operate(operation, members), program, error);
   const made = { program, card, namedCard, transfer, hold, scheduled, reversal, error, event, key, webhook, reference };
   const requests = { transferRequest, reversalRequest, cardRequest };
-  return { secret, ask, owns: { ...made, ...requests, session: await newSession(ask), idempotencyKey, cursors } };
+  return {
+    secret,
+    ask,
+    owns: { ...made, ...support, ...requests, session: await newSession(ask), idempotencyKey, cursors },
+  };
+}
+
+/** What leads to the second page of each list. */
+async function cursorsOf(ask: Ask, transfer: string): Promise<ProgramData['cursors']> {
+  const next = async (path: string) => {
+    const { fields } = await ask({ method: 'GET', path: `${path}?limit=1` });
+    if (typeof fields.next_cursor !== 'string') throw new Error(`${path} has no second page`);
+    return fields.next_cursor;
+  };
+  return {
+    transfers: await next(OPERATIONS.list_transfers.path),
+    cards: await next(OPERATIONS.list_cards.path),
+    reversals: await next(pathOf('list_reversals', transfer)),
+    errors: await next(OPERATIONS.list_errors.path),
+  };
+}
+
+type Make = (operation: OperationId, members: object, path?: string) => Promise<Readonly<Record<string, string>>>;
+
+/** A case of the program about an error, and an incident of it. */
+async function contactSupport(make: Make, operate: Make, program: string, error: string) {
+  const opened = await make('create_case', { request_id: error, text: MARK, contact: MARK });
+  const { case_id: ownCase = '' } = opened;
+  await make('reply_to_case', { text: MARK, external_id: '17' }, pathOf('reply_to_case', ownCase));
+  const outage = { title: MARK, public_text: MARK, scope: 'program', program_id: program };
+  const { incident_id: incident = '' } = await operate('create_incident', outage);
+  return { case: ownCase, incident };
 }
 
 async function newSession(ask: Ask): Promise<string> {

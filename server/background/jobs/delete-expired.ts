@@ -1,10 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { REOPENING_DAYS } from '../../../domain/support/case.ts';
 import type { Database, Statement } from '../../store/connection/database.ts';
 import { forgetErrorReports } from '../../store/error-report.ts';
 import { forgetBodies, forgetRefusedKeys, KEPT_DAYS } from '../../store/idempotency.ts';
 import { forgetCounters } from '../../store/ledger/limits.ts';
 import { forgetSessions } from '../../store/session.ts';
+import { closeResolvedCases, forgetTextsOfCases } from '../../store/support/case.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
 /** Often enough that the rows of a day are deleted in small batches. */
@@ -25,15 +27,20 @@ export function startDeletingExpired(
   onFailure: OnFailure,
   {
     refusedKeyRetentionDays = KEPT_DAYS,
+    errorRetentionDays = KEPT_DAYS,
     firstDelayMilliseconds = FIRST_DELAY_MILLISECONDS,
-  }: { readonly refusedKeyRetentionDays?: number; readonly firstDelayMilliseconds?: number } = {},
+  }: {
+    readonly refusedKeyRetentionDays?: number;
+    readonly errorRetentionDays?: number;
+    readonly firstDelayMilliseconds?: number;
+  } = {},
 ): RunningJob {
   return startRounds({
     firstPauseMilliseconds: firstDelayMilliseconds,
     retryMilliseconds: INTERVAL_MILLISECONDS,
     onFailure,
     run: async (signal) => {
-      await deleteExpired(database, signal, refusedKeyRetentionDays);
+      await deleteExpired(database, signal, refusedKeyRetentionDays, errorRetentionDays);
       return INTERVAL_MILLISECONDS;
     },
   });
@@ -41,17 +48,21 @@ export function startDeletingExpired(
 
 /**
  * Deletes refused idempotency keys, bodies of stored responses, limit counters, reports of errors and sessions that are no
- * longer needed. Each small batch is a transaction, so that no request waits for it; several processes may do
+ * longer needed, closes cases that were resolved long ago, and removes the texts of cases closed `errorRetentionDays` ago. Each small batch is a transaction, so that no request waits for it; several processes may do
  * this at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
  */
 export async function deleteExpired(
   database: Database,
   signal?: AbortSignal,
   refusedKeyRetentionDays: number = KEPT_DAYS,
+  errorRetentionDays: number = KEPT_DAYS,
 ): Promise<number> {
   let total = 0;
   const forgetKeys = (count: number): Statement => forgetRefusedKeys(count, refusedKeyRetentionDays);
-  const statements = [forgetKeys, forgetBodies, forgetCounters, forgetErrorReports, forgetSessions];
+  const closeCases = (count: number): Statement => closeResolvedCases(REOPENING_DAYS, count);
+  const forgetTexts = (count: number): Statement => forgetTextsOfCases(errorRetentionDays, count);
+  const cases = [closeCases, forgetTexts];
+  const statements = [forgetKeys, forgetBodies, forgetCounters, forgetErrorReports, forgetSessions, ...cases];
   const steps = statements.map((statement) => async (): Promise<void> => {
     total += await deleteInBatches(database, statement, signal);
   });

@@ -1,8 +1,9 @@
 import { type ErrorRecord, withSupport } from '../../../contract/errors/record.ts';
+import { CASE_PATH } from '../../../contract/support/cases.ts';
 import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { RefusalDetails } from '../../../domain/refusal.ts';
-import type { RefusedRow } from '../../calls/call.ts';
+import type { Gateway, RefusedRow } from '../../calls/call.ts';
 import { maskLongNumbers, maskPath } from '../../foundation/redaction.ts';
 import { rateHeaders } from '../admission/rate-limits.ts';
 import type { ErrorReport } from '../error-report.ts';
@@ -28,6 +29,7 @@ export type ErrorResponse = {
 /** The parts of the service that error responses need: the support contact, the error log and the listener of responses. */
 export type ErrorReporter = {
   readonly supportContact: string;
+  readonly findSupport: Gateway['findSupport'];
   readonly onError: ((report: ErrorReport) => void) | undefined;
   readonly onResponse: ((entry: ResponseEntry) => void) | undefined;
 };
@@ -154,8 +156,23 @@ function compose(
     field: details.field,
     cause: fault.cause ?? undefined,
   };
+  const { operation, programId } = sent;
+  const support = type === 'Request Error' ? undefined : reporter.findSupport({ code, operation, programId });
   const common: HeaderList = [['Content-Type', JSON_TYPE], ['Request-Id', wireId], ...COMMON_HEADERS];
-  return { status, record, body: JSON.stringify(record), headers: [...common, ...headers], report };
+  return {
+    status,
+    record,
+    body: JSON.stringify(record),
+    headers: [...common, ...headers, ...supportHeaders(support)],
+    report,
+  };
+}
+
+/** The way to support, on errors that the caller cannot resolve. */
+function supportHeaders(support: ReturnType<Gateway['findSupport']>): HeaderList {
+  if (support === undefined) return [];
+  const { incidentId } = support;
+  return [['Support-Case', CASE_PATH], ...(incidentId === undefined ? [] : [['Incident', incidentId] as const])];
 }
 
 const COMMON_HEADERS: HeaderList = [

@@ -66,7 +66,7 @@ export type WrittenReply = {
 
 /** Takes status and `Location` from the definition, and writes the record as JSON unless the reply has its text. */
 export function writeReply(id: OperationId, reply: JsonReply<unknown>): WrittenReply {
-  const { status } = OPERATIONS[id];
+  const status = 'existing' in reply && reply.existing === true ? 200 : OPERATIONS[id].status;
   const locationOf = LOCATIONS.get(id);
   const body = reply.json ?? JSON.stringify('record' in reply ? reply.record : undefined);
   if (typeof body !== 'string') throw new TypeError('The operation did not return a reply.');

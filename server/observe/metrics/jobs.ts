@@ -14,6 +14,7 @@ export const JOBS = [
   'books',
   'figures',
   'transfer_counts',
+  'incidents',
 ] as const;
 
 /** One of {@link JOBS}. */

@@ -50,6 +50,11 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
         'docs/runbook/README.md',
       ),
       guide(
+        'cases',
+        'Cases and incidents',
+        'Contact support about a request, and end many cases with their one cause.',
+      ),
+      guide(
         'support-playbook',
         'Support playbook',
         'From an error code and a request id to the cause, within a minute.',

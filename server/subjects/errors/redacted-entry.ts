@@ -105,14 +105,21 @@ function withoutHeaderValues(fields: ReportedError['fields']): ReportedError['fi
 
 const PAIR = ['metadata_name', 'metadata_value'];
 
-/** The query parameters, by operation, that may contain data about the holder of a card; `''` for all other operations. */
+const TEXTS = ['text', 'contact', 'external_author'];
+
+/** The fields, by operation, that may contain data about the holder of a card; `''` for all other operations. */
 const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   search: ['q'],
   list_cards: ['holder_reference', 'last_four', ...PAIR],
+  create_case: TEXTS,
+  reply_to_case: TEXTS,
+  answer_case: TEXTS,
+  answer_sandbox_case: TEXTS,
+  resolve_case: TEXTS,
   '': PAIR,
 };
 
-/** Redacts the terms of a search. It names no card, so the erasure of a card holder could not find them. */
+/** Redacts the terms of a search, and what people write in a case. It names no card, so the erasure of a card holder could not find them. */
 function withoutSearchedTexts(operation = '', fields: ReportedError['fields']): ReportedError['fields'] {
   if (fields === undefined) return undefined;
   const searched = (SEARCHED[operation] ?? SEARCHED[''] ?? []).filter((name) => Object.hasOwn(fields, name));

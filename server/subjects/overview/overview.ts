@@ -7,6 +7,7 @@ import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
 import type { ListedProcess } from '../../store/overview/service-process.ts';
 import { readTransferCounts, toHourlyCount } from '../../store/overview/transfer-count.ts';
+import { Bursts } from './bursts.ts';
 import { Processes } from './processes.ts';
 import { RecentRequests } from './recent-requests.ts';
 import { TransferCounts } from './transfer-counts.ts';
@@ -43,6 +44,7 @@ export class OverviewMaker {
   /** Counts the transfers that this process creates. */
   readonly counts = new TransferCounts();
   readonly #requests: RecentRequests;
+  readonly #bursts: Bursts;
   readonly #processes: Processes;
   readonly #readStatus: ReadStatus;
   readonly #lane: { readonly waiting: () => number };
@@ -60,6 +62,7 @@ export class OverviewMaker {
   ) {
     this.#processes = new Processes(version);
     this.#requests = new RecentRequests(responses);
+    this.#bursts = new Bursts(responses);
     this.#readStatus = readStatus;
     this.#lane = lane;
   }
@@ -89,6 +92,7 @@ export class OverviewMaker {
   tick(): void {
     this.counts.tick();
     this.#requests.tick({ transfers: this.counts.total, laneWaiting: this.#lane.waiting() });
+    this.#bursts.tick();
     this.#tickedAt = new Date(databaseTime());
   }
 
@@ -113,6 +117,7 @@ export class OverviewMaker {
       lane_waiting: this.#lane.waiting(),
       recent: this.#requests.recent(this.#tickedAt),
       hours,
+      proposed_incidents: this.#bursts.find(),
       status,
     };
     const json = JSON.stringify(overview);

@@ -78,6 +78,22 @@ export async function findRequest(
   return isEmpty(trace) ? undefined : toRequestRecord(toWireId('req', requestId), trace, databaseTime());
 }
 
+/**
+ * What a request (id as it was sent) did in the card program of a call, with the checks and causes that only operators see.
+ * Throws `request_not_found`, also if it was a request of another program.
+ */
+export async function findRequestOfProgram(
+  clock: Database | undefined,
+  { database }: Service,
+  call: CallContext,
+  sentId: string,
+): Promise<RequestRecord> {
+  const { programId } = call;
+  const trace = await traceRequest({ database, programId, clock }, requestIdOf(sentId), call);
+  if (!hasEffectOfProgram(trace)) throw missing(sentId, trace, programId);
+  return toRequestRecord(sentId, trace, databaseTime());
+}
+
 /** The reach of operators: everything. */
 function everywhere({ database }: Service): Reach {
   return { database, programId: null, clock: database };
@@ -101,7 +117,7 @@ function requireFurtherScopes(caller: Caller): void {
 }
 
 /** The events that requests of a card program cause. What only operators can do, such as a deposit, has other types. */
-const OWN_EVENTS = /^(?:transfer|reversal|card|webhook)\./;
+const OWN_EVENTS = /^(?:transfer|reversal|card|webhook|case)\./;
 
 /** Whether a request failed in the card program, or did something in it that the program's own keys can do. */
 function hasEffectOfProgram({ error, transferCount, reversals, events }: RequestTrace): boolean {

@@ -170,6 +170,8 @@ async function readSubjects(read: Read, records: readonly CreatedRecord[], event
 
 /** The operations of card programs that the type of an event identifies. */
 const OPERATION_OF_EVENT: Readonly<Record<string, OperationId>> = {
+  'case.opened': 'create_case',
+  'case.replied': 'reply_to_case',
   'card.erased': 'erase_card_holder',
   'card.updated': 'update_card',
   'card.created': 'create_card',

@@ -36,8 +36,10 @@ function guardedIn(id: OperationId): Readonly<Record<string, string>> {
 const LENIENT: readonly string[] = [
   ...['card_id', 'destination_card_id', 'currency', 'description', 'reference', 'metadata', 'holder_reference'],
   ...['last_four', 'time_zone', 'funding_low_threshold', 'reason', 'headers'],
+  ...['severity', 'contact', 'external_author', 'external_id', 'outcome', 'internal_text'],
   // One of them is required: what counts as missing grants nothing.
   ...['role', 'scopes'],
+  ...['request_id', 'transfer_id', 'text'],
 ];
 
 const OF_BODIES = OPERATION_IDS.filter((id) => tableOf(id).body !== undefined && tableOf(id).method === 'POST');

@@ -35,6 +35,7 @@ describe('operations that refuse every unknown field', () => {
     expect(closed.sort()).toEqual([
       'capture_transfer',
       'change_switch',
+      'create_incident',
       'create_key',
       'create_operator_webhook',
       'create_webhook',

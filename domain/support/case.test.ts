@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { isUrgent, MAX_CASE_MESSAGES, refusalOf, urgencyOf } from './case.ts';
+import { covers } from './incident.ts';
+
+const DAY = 86_400_000;
+const OPEN = { status: 'open', resolvedAt: null, messageCount: 0 } as const;
+const RESOLVED = { status: 'resolved', resolvedAt: 0, messageCount: 0 } as const;
+
+test('what a case allows', () => {
+  for (const action of ['write', 'resolve', 'close'] as const) {
+    expect(refusalOf(action, OPEN, 0)).toBeUndefined();
+    expect(refusalOf(action, { ...OPEN, status: 'closed' }, 0)).toBe('closed');
+  }
+  expect(refusalOf('resolve', RESOLVED, 0)).toBe('resolved');
+  expect(refusalOf('write', RESOLVED, 30 * DAY - 1)).toBeUndefined();
+  expect(refusalOf('write', RESOLVED, 30 * DAY)).toBe('resolved_long_ago');
+  expect(refusalOf('close', RESOLVED, 31 * DAY)).toBeUndefined();
+  expect(refusalOf('write', { ...OPEN, messageCount: MAX_CASE_MESSAGES }, 0)).toBe('full');
+});
+
+test('urgency goes by the error first, then by the severity; alerts by the error only', () => {
+  const order = [
+    urgencyOf({ type: 'Server Error', moneyMoved: 'no', severity: 'high' }),
+    urgencyOf({ type: 'Request Error', moneyMoved: 'unknown', severity: 'low' }),
+    urgencyOf({ type: 'Process Error', moneyMoved: 'no', severity: 'critical' }),
+    urgencyOf({ type: 'Request Error', moneyMoved: 'no', severity: 'critical' }),
+    urgencyOf({ type: null, moneyMoved: null, severity: 'critical' }),
+  ];
+  expect(order).toEqual(order.toSorted((one, other) => one - other));
+  expect(new Set(order).size).toBe(order.length);
+  expect(order.map(isUrgent)).toEqual([true, true, false, false, false]);
+});
+
+test('what an incident covers', () => {
+  const error = { programId: 'p', operation: 'get_card', code: 'unknown_get_card' };
+  const all = { scope: 'all', programId: null, operation: null, codes: [] } as const;
+  expect(covers(all, error)).toBe(true);
+  expect(covers(all, { ...error, code: null })).toBe(false);
+  expect(covers({ ...all, codes: ['service_disabled'] }, error)).toBe(false);
+  const ofProgram = { ...all, scope: 'program', programId: 'p' } as const;
+  expect(covers(ofProgram, error)).toBe(true);
+  expect(covers(ofProgram, { ...error, programId: undefined })).toBe(false);
+  const ofOperation = { ...all, scope: 'operation', operation: 'get_card' } as const;
+  expect(covers(ofOperation, error)).toBe(true);
+  expect(covers(ofOperation, { ...error, operation: undefined })).toBe(false);
+});

@@ -1,0 +1,99 @@
+import type { MoneyMoved } from '../refusal.ts';
+
+/** The statuses of a case: `open` is support's turn, `waiting` the caller's. */
+export const CASE_STATUSES = ['open', 'waiting', 'resolved', 'closed'] as const;
+
+/** One of {@link CASE_STATUSES}. */
+export type CaseStatus = (typeof CASE_STATUSES)[number];
+
+/** The statuses of a case that nobody has resolved or closed. */
+export const UNRESOLVED = ['open', 'waiting'] as const satisfies readonly CaseStatus[];
+
+/** How much the problem matters to the caller, the most first. */
+export const SEVERITIES = ['critical', 'high', 'normal', 'low'] as const;
+
+/** One of {@link SEVERITIES}. */
+export type Severity = (typeof SEVERITIES)[number];
+
+/** What a case or an incident led to. */
+export const OUTCOMES = ['reversal', 'retry', 'corrected_data', 'nothing'] as const;
+
+/** One of {@link OUTCOMES}. */
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** The two sides of a case. */
+export const SIDES = ['caller', 'support'] as const;
+
+/** One of {@link SIDES}. */
+export type Side = (typeof SIDES)[number];
+
+/** Maximum number of messages of a case, so that it stays one page for people and one statement for the database. */
+export const MAX_CASE_MESSAGES = 200;
+
+/** Maximum characters of a text of a case, a message or an incident. */
+export const MAX_TEXT_CHARACTERS = 4000;
+
+/** For how many days after its resolution a message opens a case again. It is closed after that. */
+export const REOPENING_DAYS = 30;
+
+const DAY_MILLISECONDS = 86_400_000;
+
+/** What the rules of a case depend on. Times are in milliseconds since 1970. */
+export type CaseState = {
+  readonly status: CaseStatus;
+  readonly resolvedAt: number | null;
+  readonly messageCount: number;
+};
+
+/** What one can do with a case. */
+export type CaseAction = 'write' | 'resolve' | 'close';
+
+/** Why an action is refused, by the name of its rule. */
+export type CaseRefusal = 'closed' | 'resolved' | 'resolved_long_ago' | 'full';
+
+/**
+ * Why a case does not allow an action at the moment `now`; undefined if it does. A message opens a resolved case again for
+ * 30 days. A case that is closed stays closed.
+ */
+export function refusalOf(action: CaseAction, state: CaseState, now: number): CaseRefusal | undefined {
+  const { status, resolvedAt, messageCount } = state;
+  if (status === 'closed') return 'closed';
+  if (status === 'resolved' && action === 'resolve') return 'resolved';
+  if (action !== 'write') return undefined;
+  if (status === 'resolved' && now >= (resolvedAt ?? 0) + REOPENING_DAYS * DAY_MILLISECONDS) return 'resolved_long_ago';
+  return messageCount >= MAX_CASE_MESSAGES ? 'full' : undefined;
+}
+
+/** The status of a case after a message: the turn is the other side's. */
+export function statusAfter(message: Side): CaseStatus {
+  return message === 'caller' ? 'open' : 'waiting';
+}
+
+/** What the urgency of a case depends on. Null where the case is about no error, or about no request. */
+export type Urgent = {
+  readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
+  readonly moneyMoved: MoneyMoved | null;
+  readonly severity: Severity;
+};
+
+/** The number of severities fits between two kinds of error. */
+const PLACES = 10;
+
+/**
+ * The place of a case in the queue, lower first: Server Errors and unknown money, then Process Errors, then Request Errors,
+ * then cases without an error; within each by the severity that the caller gave. The age decides between equal ones.
+ */
+export function urgencyOf({ type, moneyMoved, severity }: Urgent): number {
+  return PLACES * kindOf(type, moneyMoved) + SEVERITIES.indexOf(severity);
+}
+
+/** Whether pages and alerts are due for a case: by its error only, whatever severity the caller gave. */
+export function isUrgent(urgency: number): boolean {
+  return urgency < PLACES;
+}
+
+function kindOf(type: Urgent['type'], moneyMoved: MoneyMoved | null): number {
+  if (type === 'Server Error' || moneyMoved === 'unknown') return 0;
+  if (type === 'Process Error') return 1;
+  return type === 'Request Error' ? 2 : 3;
+}

@@ -1,0 +1,344 @@
+import type { MoneyMoved } from '../../../domain/refusal.ts';
+import type { CaseStatus, Outcome, Severity, Side } from '../../../domain/support/case.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import {
+  columns,
+  DATE,
+  INTEGER,
+  insertRow,
+  json,
+  many,
+  nullable,
+  type RowOf,
+  SMALLINT,
+  statement,
+  statementOfRows,
+  statementVariants,
+  TEXT,
+  UUID,
+  word,
+} from '../sql.ts';
+
+const CASE = columns({
+  caseId: UUID,
+  programId: UUID,
+  status: word<CaseStatus>(),
+  severity: word<Severity>(),
+  /** Its place in the queue, see `urgencyOf`. */
+  urgency: SMALLINT,
+  requestId: nullable(UUID),
+  transferId: nullable(UUID),
+  operation: nullable(TEXT),
+  code: nullable(TEXT),
+  /** Type of the error. */
+  type: nullable(TEXT),
+  moneyMoved: nullable(word<MoneyMoved>()),
+  incidentId: nullable(UUID),
+  messageCount: SMALLINT,
+  lastMessageId: nullable(UUID),
+  lastMessageSide: nullable(word<Side>()),
+  lastExternalId: nullable(TEXT),
+  outcome: nullable(word<Outcome>()),
+  createdBy: TEXT,
+  createdAt: DATE,
+  updatedAt: DATE,
+  firstResponseAt: nullable(DATE),
+  resolvedAt: nullable(DATE),
+  closedAt: nullable(DATE),
+});
+
+/** A case without its texts. */
+export type SupportCase = RowOf<typeof CASE.columns>;
+
+const QUEUED = columns({ ...CASE.columns, summary: nullable(TEXT) });
+
+/** A case in the queue. */
+export type QueuedCase = RowOf<typeof QUEUED.columns>;
+
+const WHOLE = columns({
+  ...QUEUED.columns,
+  text: nullable(TEXT),
+  contact: nullable(TEXT),
+  resolution: nullable(TEXT),
+  /** What was known about its request or transfer, as support sees it; null once it is erased. */
+  snapshot: nullable(json<object>('json')),
+});
+
+/** A case with its texts, but without its messages. */
+export type WholeCase = RowOf<typeof WHOLE.columns>;
+
+const NEW = columns({
+  ...WHOLE.columns,
+  /** The cards that the request or the transfer names: with the holder of one of them, the texts are erased. */
+  cardNames: many(TEXT),
+});
+
+/** Inserts a case. */
+export const insertCase = insertRow('insert_case', 'support_case', NEW);
+
+const ONE = { caseId: UUID, programId: nullable(UUID) } as const;
+const IS_ONE = 'case_id = :caseId and (:programId::uuid is null or program_id = :programId)';
+
+const LOCK_CASE = statement('lock_case', ONE, `select from support_case where ${IS_ONE} for no key update`);
+
+/** Locks a case against other changes, with a program only if it belongs to it; its values are read by a later statement. */
+export function lockCase(caseId: string, programId: string | null): Statement {
+  return LOCK_CASE({ caseId, programId });
+}
+
+const READ_CASE = statement('read_case', ONE, `select ${WHOLE.names} from support_case where ${IS_ONE}`);
+
+/** Reads a case; with a program only if it belongs to it. */
+export function readCase(caseId: string, programId: string | null): Statement {
+  return READ_CASE({ caseId, programId });
+}
+
+/** A case from a row of {@link readCase}. */
+export const toWholeCase: (row: Row) => WholeCase = WHOLE.read;
+
+/** A case from a row of {@link searchCases}. */
+export const toQueuedCase: (row: Row) => QueuedCase = QUEUED.read;
+
+/** A case from a row of any other statement. */
+export const toCase: (row: Row) => SupportCase = CASE.read;
+
+/** Reads the open or waiting case of a request. */
+export const readCaseOfRequest = statement(
+  'read_case_of_request',
+  { programId: UUID, requestId: UUID },
+  `select ${CASE.names} from support_case
+    where program_id = :programId and request_id = :requestId and status in ('open', 'waiting')
+    order by case_id desc limit 1`,
+);
+
+/** Holds off the erasure of the holders of these cards until the transaction has ended. */
+export const shareCards = statement(
+  'share_cards',
+  { programId: UUID, names: many(TEXT) },
+  'select from card where program_id = :programId and name = any (:names) order by card_id for share',
+);
+
+const CHANGED = CASE.pick(
+  'caseId',
+  'status',
+  'incidentId',
+  'messageCount',
+  'lastMessageId',
+  'lastMessageSide',
+  'lastExternalId',
+  'outcome',
+  'updatedAt',
+  'firstResponseAt',
+  'resolvedAt',
+  'closedAt',
+);
+
+/** Updates everything of locked cases that changes, except their texts. */
+export const updateCases: (changed: readonly SupportCase[]) => Statement = statementOfRows(
+  'update_cases',
+  CHANGED,
+  `update support_case set status = sent.status, incident_id = sent.incident_id, message_count = sent.message_count,
+      last_message_id = sent.last_message_id, last_message_side = sent.last_message_side,
+      last_external_id = sent.last_external_id, outcome = sent.outcome, updated_at = sent.updated_at,
+      first_response_at = sent.first_response_at, resolved_at = sent.resolved_at, closed_at = sent.closed_at
+    from :sent where support_case.case_id = sent.case_id`,
+);
+
+/** Stores what was found and done about locked cases. */
+export const writeResolution = statement(
+  'write_case_resolution',
+  { caseIds: many(UUID), resolution: nullable(TEXT) },
+  `update support_case set resolution = :resolution, has_texts = has_texts or :resolution::text is not null
+    where case_id = any (:caseIds)`,
+);
+
+const MESSAGE = columns({
+  caseId: UUID,
+  /** 1, 2, 3 and so on. */
+  place: SMALLINT,
+  messageId: UUID,
+  programId: UUID,
+  side: word<Side>(),
+  author: nullable(TEXT),
+  text: nullable(TEXT),
+  externalAuthor: nullable(TEXT),
+  externalId: nullable(TEXT),
+  createdAt: DATE,
+});
+
+/** A message of a case. */
+export type CaseMessage = RowOf<typeof MESSAGE.columns>;
+
+/** Inserts a message; its case must be locked. */
+export const insertMessage = insertRow('insert_case_message', 'case_message', MESSAGE);
+
+const HAS_TEXTS = statement(
+  'note_texts_of_case',
+  { caseId: UUID },
+  'update support_case set has_texts = true where case_id = :caseId and not has_texts',
+);
+
+/** Notes that a locked case has texts again, so that they are removed when they are old. */
+export function noteTexts(caseId: string): Statement {
+  return HAS_TEXTS({ caseId });
+}
+
+/** Reads the messages of a case, oldest first. */
+export const readMessages = statement(
+  'read_case_messages',
+  { caseId: UUID },
+  `select ${MESSAGE.names} from case_message where case_id = :caseId order by place`,
+);
+
+/** Reads the message of a case that has an id in another system. */
+export const readExternalMessage = statement(
+  'read_external_message',
+  { caseId: UUID, externalId: TEXT },
+  `select ${MESSAGE.names} from case_message where case_id = :caseId and external_id = :externalId`,
+);
+
+/** A message from a row of {@link readMessages} or {@link readExternalMessage}. */
+export const toMessage: (row: Row) => CaseMessage = MESSAGE.read;
+
+const LIST_CASES = statementVariants({
+  programId: nullable(UUID),
+  status: nullable(word<CaseStatus>()),
+  code: nullable(TEXT),
+  incidentId: nullable(UUID),
+  after: nullable(UUID),
+  count: INTEGER,
+});
+
+/** Which cases are listed; null for no condition. */
+export type CaseFilter = {
+  readonly programId: string | null;
+  readonly status: CaseStatus | null;
+  readonly code: string | null;
+  readonly incidentId: string | null;
+};
+
+const CONDITIONS: readonly (readonly [name: keyof CaseFilter, condition: string])[] = [
+  ['programId', 'program_id = :programId'],
+  ['status', 'status = :status'],
+  ['code', 'code = :code'],
+  ['incidentId', 'incident_id = :incidentId'],
+];
+
+/** Reads a page of the cases of a program, newest first, after the case `after`. */
+export function listCases(
+  programId: string,
+  status: CaseStatus | null,
+  after: string | null,
+  count: number,
+): Statement {
+  return listStatement('list_cases', { programId, status, code: null, incidentId: null }, after, count);
+}
+
+/** Reads a page of cases, the most urgent first, then the oldest, after the case `after`. */
+export function searchCases(filter: CaseFilter, after: string | null, count: number): Statement {
+  return listStatement('search_cases', filter, after, count);
+}
+
+function listStatement(
+  verb: 'list_cases' | 'search_cases',
+  filter: CaseFilter,
+  after: string | null,
+  count: number,
+): Statement {
+  const used = CONDITIONS.filter(([name]) => filter[name] !== null);
+  const isQueue = verb === 'search_cases';
+  const name = [verb, ...used.map(([one]) => one), ...(after === null ? [] : ['after'])].join('_by_');
+  const text = (): string => {
+    const from = isQueue
+      ? '(urgency, case_id) > (select urgency, case_id from support_case where case_id = :after)'
+      : 'case_id < :after';
+    const conditions = [...used.map(([, condition]) => condition), ...(after === null ? [] : [from])];
+    const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
+    return `select ${isQueue ? QUEUED.names : CASE.names} from support_case ${where}
+      order by ${isQueue ? 'urgency, case_id' : 'case_id desc'} limit :count`;
+  };
+  return LIST_CASES(name, text, { ...filter, after, count });
+}
+
+/** Finds a case by its id, whatever program it belongs to. */
+export const findCase = statement('find_case', { caseId: UUID }, 'select from support_case where case_id = :caseId');
+
+/** Reads other cases with an error code, newest first. */
+export const readSimilarCases = statement(
+  'read_similar_cases',
+  { code: TEXT, caseId: UUID, count: INTEGER },
+  `select ${CASE.names} from support_case where code = :code and case_id <> :caseId order by case_id desc limit :count`,
+);
+
+/** Locks cases in the order of their ids; their values are read by a later statement. */
+export const lockCases = statement(
+  'lock_cases',
+  { caseIds: many(UUID) },
+  'select from support_case where case_id = any (:caseIds) order by case_id for no key update',
+);
+
+/** Reads cases by their ids. */
+export const readCases = statement(
+  'read_cases',
+  { caseIds: many(UUID) },
+  `select ${CASE.names} from support_case where case_id = any (:caseIds) order by case_id`,
+);
+
+/** SQL: the last case that was resolved with the incident. */
+const SETTLED = `coalesce(
+    (select settled_up_to from incident where incident.incident_id = :incidentId),
+    '00000000-0000-0000-0000-000000000000'
+  )`;
+
+/** Locks and reads the next unresolved cases of an incident that is settled, in the order of their ids. */
+export const lockUnresolvedCases = statement(
+  'lock_unresolved_cases',
+  { incidentId: UUID, count: INTEGER },
+  `select ${CASE.names} from support_case
+    where incident_id = :incidentId and status in ('open', 'waiting') and case_id > ${SETTLED}
+    order by case_id limit :count for no key update`,
+);
+
+const CLOSE_RESOLVED_CASES = statement(
+  'close_resolved_cases',
+  { days: INTEGER, count: INTEGER },
+  `with old as (
+      select case_id from support_case
+      where status = 'resolved' and resolved_at < service_now() - make_interval(days => :days)
+      order by resolved_at limit :count
+      for update skip locked
+    ), done as (
+      update support_case set status = 'closed', closed_at = service_now(), updated_at = service_now()
+      where case_id in (select case_id from old) returning 1
+    )
+    select count(*) as forgotten from done`,
+);
+
+/** Closes cases that were resolved so many days ago, at most `count` at a time; their number is `forgotten`. */
+export function closeResolvedCases(days: number, count: number): Statement {
+  return CLOSE_RESOLVED_CASES({ days, count });
+}
+
+const FORGET_TEXTS = statement(
+  'forget_texts_of_cases',
+  { days: INTEGER, count: INTEGER },
+  `with old as (
+      select case_id from support_case
+      where status = 'closed' and has_texts and closed_at < service_now() - make_interval(days => :days)
+      order by closed_at limit :count
+      for update skip locked
+    ), texts as (
+      update case_message set text = null, author = null, external_author = null
+      where case_id in (select case_id from old)
+    ), done as (
+      update support_case
+      set text = null, contact = null, resolution = null, summary = null, snapshot = null, has_texts = false
+      where case_id in (select case_id from old) returning 1
+    )
+    select count(*) as forgotten from done`,
+);
+
+/** Removes the texts of cases that were closed so many days ago, at most `count` at a time; their number is `forgotten`. */
+export function forgetTextsOfCases(days: number, count: number): Statement {
+  return FORGET_TEXTS({ days, count });
+}

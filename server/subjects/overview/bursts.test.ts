@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import type { ErrorCode } from '../../../contract/operations.ts';
+import { ResponseCounter } from '../../calls/responses/response-counter.ts';
+import { Bursts } from './bursts.ts';
+
+const counter = new ResponseCounter();
+const bursts = new Bursts(counter);
+
+function note(count: number, code: ErrorCode = 'unknown_create_transfer', status = 500): void {
+  const response = { operation: 'create_transfer', path: '/', isStray: false, milliseconds: 1 } as const;
+  for (let at = 0; at < count; at += 1) counter.note({ ...response, status, code, moneyMoved: 'no' });
+}
+
+function pass(seconds: number): void {
+  for (let at = 0; at < seconds; at += 1) bursts.tick();
+}
+
+test('a code of Server or Process Errors is proposed from five in a minute, and ten times the rate of the hour before', () => {
+  note(4);
+  note(50, 'insufficient_funds', 409);
+  expect(bursts.find()).toEqual([]);
+  note(1);
+  expect(bursts.find()).toEqual([{ code: 'unknown_create_transfer', in_last_minute: 5, in_hour_before: 0 }]);
+  // A minute later they belong to the hour before, of which six in a minute are more than ten times the rate.
+  pass(61);
+  expect(bursts.find()).toEqual([]);
+  note(6);
+  expect(bursts.find()).toEqual([{ code: 'unknown_create_transfer', in_last_minute: 6, in_hour_before: 5 }]);
+  pass(61);
+  note(60);
+  pass(61);
+  // 71 in the hour before: eleven in a minute are not ten times as many, twelve are.
+  note(11);
+  expect(bursts.find()).toEqual([]);
+  note(1);
+  expect(bursts.find()).toMatchObject([{ in_last_minute: 12, in_hour_before: 71 }]);
+  // After more than an hour they are forgotten.
+  pass(2 * 3600);
+  note(5);
+  expect(bursts.find()).toEqual([{ code: 'unknown_create_transfer', in_last_minute: 5, in_hour_before: 0 }]);
+});

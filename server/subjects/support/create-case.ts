@@ -1,0 +1,214 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { InspectedErrorRecord } from '../../../contract/error-log.ts';
+import type { RequestRecord } from '../../../contract/service/requests.ts';
+import type { OperatorCaseSnapshot } from '../../../contract/support/cases.ts';
+import type { TransferRecord } from '../../../contract/transfers.ts';
+import { fromWireId } from '../../../domain/identifier.ts';
+import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
+import { MAX_TEXT_CHARACTERS, urgencyOf } from '../../../domain/support/case.ts';
+import { moneySentence } from '../../../domain/transfers/money-sentence.ts';
+import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { transferMissing } from '../../calls/missing.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { toTransferRecord } from '../../calls/records/transfer.ts';
+import type { Service } from '../../calls/service.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import { databaseTime } from '../../foundation/database-clock.ts';
+import { idAt } from '../../foundation/ids.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import { timeOfId } from '../../store/error.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { insertCase, readCaseOfRequest, type SupportCase, shareCards, toCase } from '../../store/support/case.ts';
+import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
+import { actorOf, auditOf } from '../audit/audit.ts';
+import { toCaseRecord } from './record.ts';
+
+/** What a request (id as it was sent) did in the card program of the call. Throws `request_not_found`. */
+export type FindRequest = (service: Service, call: Call<'create_case'>, sentId: string) => Promise<RequestRecord>;
+
+/** What a case is about. */
+type Subject = Pick<SupportCase, 'requestId' | 'transferId' | 'operation' | 'code' | 'type' | 'moneyMoved'> & {
+  readonly summary: string | null;
+  readonly snapshot: OperatorCaseSnapshot | null;
+  /** Names of the cards that its texts are about. */
+  readonly cardNames: readonly string[];
+};
+
+/** Maximum characters of the beginning of a text that the queue shows. */
+const MAX_SUMMARY = 200;
+
+/** Errors are stored within a second of their response, so a request that is not found is looked up again until this age. */
+const STORED_AFTER_MILLISECONDS = 3000;
+const AGAIN_MILLISECONDS = 200;
+
+/**
+ * create_case: a new case, or the open one that the request already has. Of a request or a transfer, what is known now is
+ * kept with it: later neither the error log nor the transfer says what support has to know.
+ */
+export async function createCase(
+  find: FindRequest,
+  service: Service,
+  call: Call<'create_case'>,
+): Promise<Reply<'create_case'>> {
+  const { programId, body } = call;
+  const subject = await subjectOf(find, service, call);
+  const { requestId, cardNames, summary, snapshot, ...about } = subject;
+  return transactUnderKey(service, call, {
+    programId,
+    names: requestId === null ? [] : [{ programId, kind: 'case', name: requestId }],
+    load: {
+      cards: cardNames.length === 0 ? null : shareCards({ programId, names: cardNames }),
+      known: requestId === null ? null : readCaseOfRequest({ programId, requestId }),
+    },
+    decide: ({ known: [row] }, { batchId, now }) => {
+      if (row !== undefined) {
+        const known = toCase(row);
+        return { record: toCaseRecord(known), subjectId: known.caseId, existing: true, writes: [] };
+      }
+      const createdAt = new Date(now);
+      const { severity = 'normal' } = body;
+      const opened: SupportCase = {
+        ...NEW,
+        ...about,
+        caseId: idAt(now),
+        programId,
+        severity,
+        urgency: urgencyOf({ ...about, type: typeOf(snapshot), severity }),
+        requestId,
+        createdBy: actorOf(call.caller),
+        createdAt,
+        updatedAt: createdAt,
+      };
+      const texts = {
+        text: body.text === undefined ? null : withoutSecrets(body.text, MAX_TEXT_CHARACTERS),
+        contact: body.contact === undefined ? null : withoutSecrets(body.contact),
+        resolution: null,
+        summary,
+        snapshot,
+        cardNames,
+      };
+      const record = toCaseRecord(opened);
+      const json = JSON.stringify(record);
+      const event = { type: 'case.opened' as const, programId, subjectId: record.case_id, payload: json };
+      const writes = [
+        insertCase({ ...opened, ...texts }),
+        insertEvents(batchId, [event], now, call),
+        ...auditOf(call, { programId, subjectId: record.case_id, details: json }),
+      ];
+      return { record, json, subjectId: opened.caseId, writes };
+    },
+  });
+}
+
+const NEW = {
+  status: 'open',
+  incidentId: null,
+  messageCount: 0,
+  lastMessageId: null,
+  lastMessageSide: null,
+  lastExternalId: null,
+  outcome: null,
+  firstResponseAt: null,
+  resolvedAt: null,
+  closedAt: null,
+} as const;
+
+const typeOf = (snapshot: OperatorCaseSnapshot | null) => snapshot?.error?.type ?? null;
+
+async function subjectOf(find: FindRequest, service: Service, call: Call<'create_case'>): Promise<Subject> {
+  const { request_id: requestId, transfer_id: transferId, text } = call.body;
+  if (requestId !== undefined && transferId !== undefined) {
+    const message = "A case is about a request or a transfer: send 'request_id' or 'transfer_id', not both.";
+    throw schemaRefusal(call, message, '/transfer_id');
+  }
+  if (requestId !== undefined) return subjectOfRequest(await findSoon(find, service, call, requestId));
+  if (transferId !== undefined) return subjectOfTransfer(service, call, transferId);
+  if (text === undefined) {
+    const message =
+      "The required field 'text' is missing. A case is about a 'request_id', a 'transfer_id' or a 'text'.";
+    throw schemaRefusal(call, message, '/text');
+  }
+  const start = withoutSecrets(text, MAX_TEXT_CHARACTERS).trimStart().split('\n', 1)[0] ?? '';
+  const summary = start.length > MAX_SUMMARY ? `${start.slice(0, MAX_SUMMARY).toWellFormed()}…` : start;
+  return { ...NOTHING, requestId: null, transferId: null, summary, snapshot: null, cardNames: [] };
+}
+
+const NOTHING = { operation: null, code: null, type: null, moneyMoved: null } as const;
+
+/** What a request did. One that is only just over is looked up again for a moment, until its error is stored. */
+async function findSoon(
+  find: FindRequest,
+  service: Service,
+  call: Call<'create_case'>,
+  sentId: string,
+): Promise<RequestRecord> {
+  const requestId = fromWireId('req', sentId);
+  const until = requestId === undefined ? 0 : timeOfId(requestId).getTime() + STORED_AFTER_MILLISECONDS;
+  for (;;) {
+    try {
+      return await find(service, call, sentId);
+    } catch (thrown) {
+      const left = until - databaseTime();
+      const mayCome = thrown instanceof Refusal && left > 0 && left <= STORED_AFTER_MILLISECONDS;
+      if (!mayCome || call.isGone?.(false) === true) throw thrown;
+    }
+    await sleep(AGAIN_MILLISECONDS, undefined, { ref: false });
+  }
+}
+
+function subjectOfRequest(found: RequestRecord): Subject {
+  const { error, summary, received_at, transfers } = found;
+  const [transfer = null] = transfers;
+  const sentId = error?.transfer_id ?? transfer?.transfer_id ?? null;
+  return {
+    requestId: fromWireId('req', found.request_id) ?? null,
+    transferId: sentId === null ? null : (fromWireId('tr', sentId) ?? null),
+    operation: found.operation,
+    code: error?.code ?? null,
+    type: error?.type ?? null,
+    moneyMoved: found.money_moved,
+    summary,
+    snapshot: { taken_at: takenAt(), summary, received_at, error, transfer },
+    cardNames: cardNamesOf(error, transfers),
+  };
+}
+
+async function subjectOfTransfer(service: Service, call: Call<'create_case'>, sentId: string): Promise<Subject> {
+  const transferId = fromWireId('tr', sentId);
+  const [row] =
+    transferId === undefined ? [] : await readRows(service.database, readTransfer(call.programId, transferId));
+  if (row === undefined || transferId === undefined) throw transferMissing(sentId);
+  const found = toTransfer(row);
+  const transfer = toTransferRecord(found);
+  const code = transfer.error?.Code ?? null;
+  const { sentence, moved } = moneySentence({ ...found, errorCode: code }, databaseTime());
+  const moneyMoved: MoneyMoved = moved === 'no' || moved === 'held' ? 'no' : 'yes';
+  return {
+    requestId: null,
+    transferId,
+    operation: 'create_transfer',
+    code,
+    type: transfer.error?.Type ?? null,
+    moneyMoved,
+    summary: sentence,
+    snapshot: { taken_at: takenAt(), summary: sentence, received_at: null, error: null, transfer },
+    cardNames: cardNamesOf(null, [transfer]),
+  };
+}
+
+const takenAt = (): string => new Date(databaseTime()).toISOString();
+
+/** The cards of the transfers, and all that the request of the error names, as in the rows of a batch. */
+function cardNamesOf(error: InspectedErrorRecord | null, transfers: readonly TransferRecord[]): readonly string[] {
+  const names = new Set<string>();
+  const collect = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [name, member] of Object.entries(value)) {
+      if (typeof member === 'string' && /(?:^|_)card_id$/.test(name)) names.add(member);
+      else collect(member);
+    }
+  };
+  collect(error);
+  collect(transfers.map(({ card_id, destination_card_id }) => ({ card_id, destination_card_id })));
+  return [...names].sort();
+}

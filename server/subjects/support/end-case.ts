@@ -1,0 +1,75 @@
+import { MAX_TEXT_CHARACTERS, type Outcome } from '../../../domain/support/case.ts';
+import type { Call, Reply } from '../../calls/call.ts';
+import type { Service } from '../../calls/service.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { lockCase, readCase, type SupportCase, updateCases, writeResolution } from '../../store/support/case.ts';
+import { auditOf } from '../audit/audit.ts';
+import { caseIdOf, foundCase, keysOf, programOf, requireAllowed } from './find-case.ts';
+import { toCaseRecord } from './record.ts';
+
+type ResolveId = 'resolve_case' | 'answer_sandbox_case';
+
+/** What was found and done, and what it led to. */
+type Resolution = { readonly text: string; readonly outcome: Outcome };
+
+/** resolve_case: the resolved case. */
+export function resolveCase(service: Service, call: Call<'resolve_case'>): Promise<Reply<ResolveId>> {
+  return resolve(service, call, call.body);
+}
+
+/** Resolves the case in the path. Throws `invalid_case_status` if it is resolved or closed. */
+export function resolve(
+  service: Service,
+  call: Call<ResolveId>,
+  { text, outcome }: Resolution,
+): Promise<Reply<ResolveId>> {
+  const caseId = caseIdOf(call);
+  return transactUnderKey(service, call, {
+    load: { lock: lockCase(caseId, null), found: readCase(caseId, null) },
+    decide: ({ found }, { batchId, now }) => {
+      const before = foundCase(call, found);
+      requireAllowed('resolve', before, now);
+      const after = afterResolution(before, outcome, now);
+      const { programId } = after;
+      const record = toCaseRecord(after);
+      const json = JSON.stringify(record);
+      const event = { type: 'case.resolved' as const, programId, subjectId: record.case_id, payload: json };
+      const writes = [
+        updateCases([after]),
+        writeResolution({ caseIds: [caseId], resolution: withoutSecrets(text, MAX_TEXT_CHARACTERS) }),
+        insertEvents(batchId, [event], now, call),
+        ...auditOf(call, { programId, subjectId: record.case_id, details: json }),
+      ];
+      return { record, json, subjectId: caseId, writes };
+    },
+  });
+}
+
+/** A case as it is once it is resolved; a resolution is also an answer. */
+export function afterResolution(before: SupportCase, outcome: Outcome, now: number): SupportCase {
+  const at = new Date(now);
+  const firstResponseAt = before.firstResponseAt ?? at;
+  return { ...before, status: 'resolved', outcome, firstResponseAt, resolvedAt: at, updatedAt: at };
+}
+
+/** close_case: the closed case. Nothing opens it again, and its texts are removed when they are old. */
+export function closeCase(service: Service, call: Call<'close_case'>): Promise<Reply<'close_case'>> {
+  const caseId = caseIdOf(call);
+  const programId = programOf(call);
+  return transactUnderKey(service, call, {
+    ...keysOf(call),
+    load: { lock: lockCase(caseId, programId), found: readCase(caseId, programId) },
+    decide: ({ found }, { now }) => {
+      const before = foundCase(call, found);
+      requireAllowed('close', before, now);
+      const at = new Date(now);
+      const after: SupportCase = { ...before, status: 'closed', closedAt: at, updatedAt: at };
+      const record = toCaseRecord(after);
+      const json = JSON.stringify(record);
+      const audited = { programId: after.programId, subjectId: record.case_id, details: json };
+      return { record, json, subjectId: caseId, writes: [updateCases([after]), ...auditOf(call, audited)] };
+    },
+  });
+}

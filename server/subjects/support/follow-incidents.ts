@@ -1,0 +1,104 @@
+import { performance } from 'node:perf_hooks';
+import { toWireId } from '../../../domain/identifier.ts';
+import { type Covered, covers } from '../../../domain/support/incident.ts';
+import { transact } from '../../commit/transaction.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { lockUnresolvedCases, toCase, updateCases, writeResolution } from '../../store/support/case.ts';
+import {
+  type Incident,
+  lockIncident,
+  moveSettling,
+  READ_CURRENT_INCIDENTS,
+  readSettling,
+  toIncident,
+  toSettlingIncident,
+} from '../../store/support/incident.ts';
+import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
+import { afterResolution } from './end-case.ts';
+import { toCaseRecord } from './record.ts';
+
+// Invariant: Each case of a resolved incident gets one case.resolved, whatever process is killed meanwhile
+// Kept by: each batch of cases, its events and the place after it are one transaction, under the lock of the incident
+// Tested by: `test/store/support`
+
+/** Cases that one transaction resolves: few enough to end well within the statement timeout. */
+const BATCH_SIZE = 100;
+
+/** Time of one transaction, in milliseconds. */
+const DEADLINE_MILLISECONDS = 5000;
+
+/** After this time without a reading, in milliseconds, it is not known which incidents are open. */
+const FORGOTTEN_MILLISECONDS = 5000;
+
+/**
+ * The incidents that were open when they were last read. Error responses name them, so they cost no statement; while the
+ * database cannot be read they are not known, and nothing is named.
+ */
+export class OpenIncidents {
+  #open: readonly Incident[] | undefined;
+  #readAt = 0;
+
+  /** Whether cases can be opened, and the incident (id on the wire) that covers an error, the newest of several. */
+  readonly find = (error: Covered): { readonly incidentId: string | undefined } | undefined => {
+    if (this.#open === undefined || performance.now() - this.#readAt > FORGOTTEN_MILLISECONDS) return undefined;
+    const incident = this.#open.find((one) => covers(one, error));
+    return { incidentId: incident === undefined ? undefined : toWireId('inc', incident.incidentId) };
+  };
+
+  /**
+   * Reads the incidents again, and resolves the cases of those that were resolved. Throws what fails; nothing is known then.
+   */
+  async follow(database: Database, signal: AbortSignal): Promise<void> {
+    try {
+      const current = (await database.read(READ_CURRENT_INCIDENTS)).map(toIncident);
+      this.#open = current.filter(({ resolvedAt }) => resolvedAt === null);
+      this.#readAt = performance.now();
+      for (const { incidentId, resolvedAt } of current) {
+        if (resolvedAt !== null) await settle(database, incidentId, signal);
+      }
+    } catch (error) {
+      this.#open = undefined;
+      throw error;
+    }
+  }
+}
+
+async function settle(database: Database, incidentId: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await settleBatch(database, incidentId))) {
+    // The next batch is a transaction of its own.
+  }
+}
+
+/** Resolves the next cases of a resolved incident; returns whether there may be more. */
+export function settleBatch(database: Database, incidentId: string, count = BATCH_SIZE): Promise<boolean> {
+  const load = {
+    lock: lockIncident({ incidentId }),
+    incident: readSettling({ incidentId }),
+    cases: lockUnresolvedCases({ incidentId, count }),
+    clock: READ_SWITCH,
+  };
+  return transact(database, performance.now() + DEADLINE_MILLISECONDS, load, (loaded, batchId) => {
+    const [row] = loaded.incident;
+    // Another process was faster.
+    if (row === undefined) return { result: false, writes: [] };
+    const { outcome, resolution, settledUpTo } = toSettlingIncident(row);
+    const { now } = toSwitchReading(loaded.clock);
+    const cases = loaded.cases.map(toCase).map((one) => afterResolution(one, outcome ?? 'nothing', now));
+    const last = cases.at(-1)?.caseId ?? settledUpTo;
+    const isSettled = cases.length < count;
+    const writes = [moveSettling({ incidentId, settledUpTo: last, isSettled })];
+    if (cases.length === 0) return { result: false, writes };
+    const events = cases.map((one) => {
+      const record = toCaseRecord(one);
+      const payload = JSON.stringify(record);
+      return { type: 'case.resolved' as const, programId: one.programId, subjectId: record.case_id, payload };
+    });
+    writes.push(
+      updateCases(cases),
+      writeResolution({ caseIds: cases.map(({ caseId }) => caseId), resolution }),
+      insertEvents(batchId, events, now),
+    );
+    return { result: !isSettled, writes };
+  });
+}

@@ -1,0 +1,140 @@
+import { Refusal } from '../../../domain/refusal.ts';
+import { MAX_TEXT_CHARACTERS, type Side, statusAfter } from '../../../domain/support/case.ts';
+import type { Call, Reply } from '../../calls/call.ts';
+import type { Service } from '../../calls/service.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import { idAt } from '../../foundation/ids.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import {
+  insertMessage,
+  lockCase,
+  noteTexts,
+  readCase,
+  readExternalMessage,
+  type SupportCase,
+  toMessage,
+  updateCases,
+  writeResolution,
+} from '../../store/support/case.ts';
+import { actorOf, auditOf } from '../audit/audit.ts';
+import { resolve } from './end-case.ts';
+import { caseIdOf, foundCase, keysOf, nameOf, programOf, readNameOf, requireAllowed } from './find-case.ts';
+import { toCaseRecord } from './record.ts';
+
+type MessageId = 'reply_to_case' | 'answer_case' | 'answer_sandbox_case';
+
+/** A message as it was sent. */
+type Message = {
+  readonly side: Side;
+  readonly text: string;
+  readonly externalAuthor: string | null;
+  readonly externalId: string | null;
+};
+
+/** reply_to_case: the case with a message of its caller, which makes it support's turn. */
+export function replyToCase(service: Service, call: Call<'reply_to_case'>): Promise<Reply<MessageId>> {
+  return addMessage(service, call, { ...messageOf(call), side: 'caller' });
+}
+
+/** answer_case: the case with a message of support, which makes it the caller's turn. */
+export function answerCase(service: Service, call: Call<'answer_case'>): Promise<Reply<MessageId>> {
+  return addMessage(service, call, { ...messageOf(call), side: 'support' });
+}
+
+const STANDARD_ANSWER = 'This is an answer of the sandbox, in the place of support.';
+
+/** answer_sandbox_case: what support would do in live mode: a message, or the end of the case. */
+export function answerSandboxCase(service: Service, call: Call<'answer_sandbox_case'>): Promise<Reply<MessageId>> {
+  const { text = STANDARD_ANSWER, outcome } = call.body;
+  if (outcome !== undefined) return resolve(service, call, { text, outcome });
+  return addMessage(service, call, { side: 'support', text, externalAuthor: null, externalId: null });
+}
+
+function messageOf({ body }: Call<'reply_to_case' | 'answer_case'>): Omit<Message, 'side'> {
+  const { text, external_author: author, external_id: externalId } = body;
+  return { text, externalAuthor: author ?? null, externalId: externalId ?? null };
+}
+
+/**
+ * Adds a message under the lock of its case. A message that another system sends again, with the same id and text, is there
+ * already: the case is returned unchanged.
+ */
+function addMessage(service: Service, call: Call<MessageId>, message: Message): Promise<Reply<MessageId>> {
+  const caseId = caseIdOf(call);
+  const programId = programOf(call);
+  const { side, externalAuthor } = message;
+  const text = withoutSecrets(message.text, MAX_TEXT_CHARACTERS);
+  const externalId = message.externalId === null ? null : withoutSecrets(message.externalId);
+  return transactUnderKey(service, call, {
+    ...keysOf(call),
+    load: {
+      lock: lockCase(caseId, programId),
+      found: readCase(caseId, programId),
+      earlier: externalId === null ? null : readExternalMessage({ caseId, externalId }),
+      // A program's key cannot read the names of keys, and its messages have the id.
+      name: side === 'support' ? readNameOf(call.caller) : null,
+    },
+    decide: ({ found, earlier: [row], name }, { batchId, now }) => {
+      const before = foundCase(call, found);
+      if (row !== undefined) {
+        const earlier = toMessage(row);
+        if (earlier.side !== side || (earlier.text !== null && earlier.text !== text))
+          throw duplicate(externalId ?? '');
+        return { record: toCaseRecord(before), subjectId: caseId, writes: [] };
+      }
+      requireAllowed('write', before, now);
+      const after = afterMessage(before, { messageId: idAt(now), side, externalId, now });
+      const { messageCount: place, lastMessageId, programId: ofProgram } = after;
+      const record = toCaseRecord(after);
+      const json = JSON.stringify(record);
+      const event = { type: 'case.replied' as const, programId: ofProgram, subjectId: record.case_id, payload: json };
+      const added = {
+        caseId,
+        place,
+        messageId: lastMessageId ?? '',
+        programId: ofProgram,
+        side,
+        author: side === 'support' ? nameOf(call.caller, name) : actorOf(call.caller),
+        text,
+        externalAuthor: externalAuthor === null ? null : withoutSecrets(externalAuthor),
+        externalId,
+        createdAt: new Date(now),
+      };
+      const writes = [
+        updateCases([after]),
+        noteTexts(caseId),
+        ...(before.status === 'resolved' ? [writeResolution({ caseIds: [caseId], resolution: null })] : []),
+        insertMessage(added),
+        insertEvents(batchId, [event], now, call),
+        ...auditOf(call, { programId: ofProgram, subjectId: record.case_id, details: json }),
+      ];
+      return { record, json, subjectId: caseId, writes };
+    },
+  });
+}
+
+/** The case after a message; one that was resolved is open, or waiting, again. */
+function afterMessage(
+  before: SupportCase,
+  { messageId, side, externalId, now }: Pick<Message, 'side' | 'externalId'> & { messageId: string; now: number },
+): SupportCase {
+  const at = new Date(now);
+  return {
+    ...before,
+    status: statusAfter(side),
+    messageCount: before.messageCount + 1,
+    lastMessageId: messageId,
+    lastMessageSide: side,
+    lastExternalId: externalId,
+    outcome: null,
+    updatedAt: at,
+    firstResponseAt: before.firstResponseAt ?? (side === 'support' ? at : null),
+    resolvedAt: null,
+  };
+}
+
+function duplicate(externalId: string): Refusal {
+  const message = `The case already has another message with the external_id '${externalId}'.`;
+  return new Refusal('duplicate_external_id', message, { field: '/external_id' });
+}

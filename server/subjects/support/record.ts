@@ -1,0 +1,128 @@
+import { LoggedErrorRecord } from '../../../contract/error-log.ts';
+import { ERROR_TYPES } from '../../../contract/errors/record.ts';
+import { includesScope } from '../../../contract/scope.ts';
+import type {
+  CaseDetails,
+  CaseMessage as CaseMessageRecord,
+  CaseRecord,
+  CaseSnapshot,
+  OperatorCaseSnapshot,
+  QueuedCase as QueuedCaseRecord,
+} from '../../../contract/support/cases.ts';
+import type { IncidentRecord, OperatorIncidentRecord } from '../../../contract/support/incidents.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import type { Caller } from '../../calls/call.ts';
+import type { CaseMessage, QueuedCase, SupportCase, WholeCase } from '../../store/support/case.ts';
+import type { CountedIncident, Incident } from '../../store/support/incident.ts';
+import { wireOrNull } from './find-case.ts';
+
+const shown = (moment: Date | null): string | null => moment?.toISOString() ?? null;
+
+/** A case as the contract shows it, without its texts. */
+export function toCaseRecord(one: SupportCase): CaseRecord {
+  const { lastMessageId, lastMessageSide: from } = one;
+  return {
+    case_id: toWireId('case', one.caseId),
+    program_id: toWireId('prog', one.programId),
+    status: one.status,
+    severity: one.severity,
+    request_id: wireOrNull('req', one.requestId),
+    transfer_id: wireOrNull('tr', one.transferId),
+    operation: one.operation,
+    code: one.code,
+    type: ERROR_TYPES.find((type) => type === one.type) ?? null,
+    money_moved: one.moneyMoved,
+    incident_id: wireOrNull('inc', one.incidentId),
+    message_count: one.messageCount,
+    last_message:
+      lastMessageId === null || from === null
+        ? null
+        : { message_id: toWireId('msg', lastMessageId), from, external_id: one.lastExternalId },
+    outcome: one.outcome,
+    created_at: one.createdAt.toISOString(),
+    updated_at: one.updatedAt.toISOString(),
+    first_response_at: shown(one.firstResponseAt),
+    resolved_at: shown(one.resolvedAt),
+    closed_at: shown(one.closedAt),
+  };
+}
+
+/** A case in the queue. */
+export function toQueuedRecord(one: QueuedCase): QueuedCaseRecord {
+  return { ...toCaseRecord(one), summary: one.summary };
+}
+
+/** A case with its texts, and the snapshot as support sees it. */
+export function withTexts(one: WholeCase, messages: readonly CaseMessage[]) {
+  return {
+    ...toCaseRecord(one),
+    text: one.text,
+    contact: one.contact,
+    resolution: one.resolution,
+    messages: messages.map(toMessageRecord),
+    created_by: one.createdBy,
+    // As it was stored: the record of the contract at that time.
+    snapshot: one.snapshot as OperatorCaseSnapshot | null,
+  };
+}
+
+/** A case as its card program sees it. */
+export function toCaseDetails(one: WholeCase, messages: readonly CaseMessage[], caller: Caller): CaseDetails {
+  const { snapshot, ...rest } = withTexts(one, messages);
+  return { ...rest, snapshot: snapshot === null ? null : toProgramSnapshot(snapshot, caller) };
+}
+
+/** Without what only operators see, and without what the key could not read by other operations. */
+function toProgramSnapshot({ error, transfer, ...rest }: OperatorCaseSnapshot, caller: Caller): CaseSnapshot {
+  const may = (scope: 'errors:read' | 'transfers:read'): boolean =>
+    !('keyId' in caller) || includesScope(caller.scopes, scope);
+  const names = Object.keys(LoggedErrorRecord.properties);
+  const own = Object.entries(error ?? {}).filter(([name]) => names.includes(name));
+  return {
+    ...rest,
+    error: error === null || !may('errors:read') ? null : (Object.fromEntries(own) as LoggedErrorRecord),
+    transfer: may('transfers:read') ? transfer : null,
+  };
+}
+
+function toMessageRecord(one: CaseMessage): CaseMessageRecord {
+  return {
+    message_id: toWireId('msg', one.messageId),
+    from: one.side,
+    author: one.author,
+    text: one.text,
+    external_author: one.externalAuthor,
+    external_id: one.externalId,
+    created_at: one.createdAt.toISOString(),
+  };
+}
+
+/** An incident as every key within its reach sees it. */
+export function toIncidentRecord(one: Incident): IncidentRecord {
+  return {
+    incident_id: toWireId('inc', one.incidentId),
+    title: one.title,
+    public_text: one.publicText,
+    status: one.resolvedAt === null ? 'open' : 'resolved',
+    scope: one.scope,
+    program_id: wireOrNull('prog', one.programId),
+    operation: one.operation,
+    codes: [...one.codes],
+    outcome: one.outcome,
+    resolution: one.resolution,
+    started_at: one.startedAt.toISOString(),
+    updated_at: one.updatedAt.toISOString(),
+    resolved_at: shown(one.resolvedAt),
+  };
+}
+
+/** An incident as operators see it. */
+export function toOperatorIncidentRecord(one: CountedIncident): OperatorIncidentRecord {
+  return {
+    ...toIncidentRecord(one),
+    internal_text: one.internalText,
+    created_by: one.createdBy,
+    case_count: one.caseCount,
+    unresolved_case_count: one.unresolvedCaseCount,
+  };
+}
