@@ -269,6 +269,7 @@ describe('a reversal', () => {
       currency: 'USD',
       status: 'completed',
       description: 'wrong card',
+      created_by: 'sandbox',
       created_at: expect.stringMatching(/Z$/),
     });
     expect(reversal.response.status).toBe(201);
