@@ -1,6 +1,6 @@
 import { isErrorCode } from '../../../contract/errors/catalogue.ts';
 import { isEventType } from '../../../contract/events/catalogue.ts';
-import { OPERATIONS } from '../../../contract/operations.ts';
+import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import type { EventType } from '../../../domain/event.ts';
 import { type Html, html } from '../page-html.ts';
 
@@ -32,6 +32,12 @@ export function withNames(text: string, hasLinks = true): readonly Html[] {
     const code = html`<code>${part.replaceAll('`', '')}</code>`;
     if (hasLinks && isEventType(part)) return html`<a href="/events/${part}">${code}</a>`;
     if (hasLinks && isErrorCode(part)) return html`<a href="/errors/${part}">${code}</a>`;
-    return hasLinks && Object.hasOwn(OPERATIONS, part) ? html`<a href="/docs/${part}">${code}</a>` : code;
+    // A service in live mode has no pages about the operations of a sandbox.
+    const isLink = hasLinks && isOperation(part) && OPERATIONS[part].reach !== 'sandbox';
+    return isLink ? html`<a href="/docs/${part}">${code}</a>` : code;
   });
+}
+
+function isOperation(name: string): name is OperationId {
+  return Object.hasOwn(OPERATIONS, name);
 }

@@ -50,6 +50,7 @@ export const PROBLEM_GROUPS: readonly ProblemGroup[] = [
         saw: 'A request, an error or an event',
         codes: ['request_not_found', 'error_not_found', 'event_not_found', 'events_expired'],
       },
+      { saw: 'A case or an incident', codes: ['case_not_found', 'incident_not_found'] },
       { saw: 'The URL', codes: ['route_not_found', 'method_not_allowed'] },
     ],
   },
@@ -70,6 +71,10 @@ export const PROBLEM_GROUPS: readonly ProblemGroup[] = [
           'invalid_webhook_status',
           'replay_running',
         ],
+      },
+      {
+        saw: 'Reply to or resolve a case or an incident',
+        codes: ['invalid_case_status', 'case_message_limit', 'duplicate_external_id', 'invalid_incident_status'],
       },
     ],
   },
