@@ -52,8 +52,11 @@ test('a ticket has everything that support is asked for, and a link', () => {
 });
 
 test('a request has a title that says what it was and how it ended', () => {
-  const request = { operation: 'create_transfer', outcome: 'failed', error: { code: 'insufficient_funds' } } as const;
+  const request = toShownRequest(ERROR);
   expect(titleOf(request)).toBe('Create transfer: insufficient funds');
   expect(titleOf({ ...request, outcome: 'succeeded', error: null })).toBe('Create transfer: succeeded');
   expect(titleOf({ ...request, operation: null })).toBe('Request: insufficient funds');
+  const unknown = toShownRequest({ ...ERROR, code: 'unknown_create_transfer', status: 500, money_moved: 'unknown' });
+  expect(titleOf(unknown)).toBe('Create transfer: outcome unknown');
+  expect(titleOf({ ...unknown, money_moved: 'no' })).toBe('Create transfer: failed');
 });

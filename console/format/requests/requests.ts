@@ -56,14 +56,22 @@ export function verdictOf({
   return `${movesMoney ? 'Declined' : 'Refused'}: ${why}.`;
 }
 
-/** What a request was and how it ended, as a title: `Create transfer: insufficient funds`. */
+/**
+ * What a request was and how it ended, as a title: `Create transfer: insufficient funds`. The code of an unknown cause
+ * only repeats the operation.
+ */
 export function titleOf({
   operation,
   outcome,
+  money_moved: moved,
   error,
-}: Pick<RequestRecord, 'operation' | 'outcome'> & { readonly error: Pick<LoggedErrorRecord, 'code'> | null }): string {
+}: Pick<RequestRecord, 'operation' | 'outcome' | 'money_moved'> & {
+  readonly error: Pick<LoggedErrorRecord, 'code'> | null;
+}): string {
   const what = operation === null ? 'Request' : sentenceCase(operation.replaceAll('_', ' '));
-  return `${what}: ${(error?.code ?? outcome).replaceAll('_', ' ')}`;
+  const isNamed = error !== null && error.code !== `unknown_${operation}`;
+  const result = moved === 'unknown' ? 'outcome unknown' : outcome;
+  return `${what}: ${(isNamed ? error.code : result).replaceAll('_', ' ')}`;
 }
 
 /** What a ticket needs of a request, as text. `origin` is the address of the service, for the link. */
