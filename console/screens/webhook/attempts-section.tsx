@@ -140,7 +140,7 @@ export const COLUMNS: readonly Column<AttemptRecord>[] = [
       </span>
     ),
   },
-  { title: 'Why', onPhone: 'note', cell: kindText },
+  { title: 'Attempt', onPhone: 'note', cell: kindText },
   { title: 'Result', onPhone: 'value', cell: (attempt) => <Result attempt={attempt} /> },
   {
     title: 'Took',

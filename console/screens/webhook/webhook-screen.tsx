@@ -108,7 +108,7 @@ function highlightsOf(record: WebhookRecord): ComponentProps<typeof Highlights>[
     backlog > 0 && {
       name: 'Waiting',
       value: `${formatCount(backlog)} ${backlog === 1 ? 'event' : 'events'}`,
-      note: 'All types are counted, also those that it does not receive.',
+      note: 'Includes events of types that this webhook does not receive.',
     },
     dead > 0 && {
       name: 'Undelivered',
