@@ -46,7 +46,9 @@ export function goToProgram(programId: string): void {
     navigate(`/console/programs/${encodeURIComponent(programId)}?program=${encodeURIComponent(programId)}`);
     return;
   }
-  const list = route?.ofProgram === true && isAboutOne(route) ? listOf(route) : undefined;
+  // A case is of one program too, although support can open it without knowing which.
+  const isOfOne = route?.ofProgram === true || parameters?.case_id !== undefined;
+  const list = route !== undefined && isOfOne && isAboutOne(route) ? listOf(route) : undefined;
   if (list === undefined) chooseProgram(programId);
   else {
     remember(programId);

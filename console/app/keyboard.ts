@@ -8,6 +8,8 @@ export const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['j k', 'Next and previous row'],
   ['Enter', 'Open the row'],
   ['[ ]', 'Newer and older page'],
+  ['r', 'Reply to a case'],
+  ['a', 'Attach the proposed cases to an incident'],
   ['?', 'Show keyboard shortcuts'],
   ['Esc', 'Close a dialog'],
 ];
@@ -44,7 +46,7 @@ export function useKeyboard(
       else if (event.key === 'k') moveRow(-1);
       else if (event.key === 'Enter') openRow(event.target);
       else if (event.key === '[' || event.key === ']') turnPage(event.key === ']');
-      else return;
+      else if (!pressShortcut(event.key)) return;
       if (event.key !== 'Enter' && event.key !== 'g') event.preventDefault();
     };
     document.addEventListener('keydown', listen);
@@ -73,6 +75,14 @@ function moveRow(step: 1 | -1): void {
 function openRow(target: EventTarget | null): void {
   const path = target instanceof HTMLElement ? target.dataset.row : undefined;
   if (path !== undefined && path !== '') navigate(path);
+}
+
+/** Presses the button of the screen that names the key, or goes to the field; whether there is one. */
+function pressShortcut(key: string): boolean {
+  const found = document.querySelector<HTMLElement>(`main [aria-keyshortcuts="${CSS.escape(key)}"]`);
+  if (found instanceof HTMLButtonElement) found.click();
+  else found?.focus();
+  return found !== null;
 }
 
 function turnPage(isOlder: boolean): void {

@@ -9,6 +9,7 @@ export function Button({
   disabled = false,
   pending = false,
   title,
+  shortcut,
 }: {
   readonly children: ComponentChildren;
   readonly onClick?: (() => void) | undefined;
@@ -18,6 +19,8 @@ export function Button({
   readonly disabled?: boolean | undefined;
   readonly pending?: boolean | undefined;
   readonly title?: string | undefined;
+  /** A key that presses it, unless somebody types: one letter. */
+  readonly shortcut?: string | undefined;
 }) {
   return (
     <button
@@ -26,9 +29,15 @@ export function Button({
       disabled={disabled || pending}
       aria-busy={pending}
       title={title}
+      aria-keyshortcuts={shortcut}
       onClick={onClick}
     >
       {children}
+      {shortcut !== undefined && (
+        <span class="key" aria-hidden="true">
+          {shortcut}
+        </span>
+      )}
     </button>
   );
 }

@@ -130,15 +130,33 @@ export function AreaField({
   value,
   onInput,
   rows = 4,
+  isProse = false,
+  shortcut,
+  onSubmit,
   ...field
-}: FieldParts & { readonly value: string; readonly onInput: (value: string) => void; readonly rows?: number }) {
+}: FieldParts & {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly rows?: number;
+  /** Whether it is text for people, and not data. */
+  readonly isProse?: boolean;
+  /** A key that goes to it, unless somebody types: one letter. */
+  readonly shortcut?: string | undefined;
+  /** Called by Ctrl-Enter. */
+  readonly onSubmit?: (() => void) | undefined;
+}) {
   return (
     <Field {...field}>
       {({ id, describedBy }) => (
         <textarea
           id={id}
+          class={isProse ? 'prose' : undefined}
           rows={rows}
           value={value}
+          aria-keyshortcuts={shortcut}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onSubmit?.();
+          }}
           aria-describedby={describedBy}
           aria-invalid={field.problem !== undefined}
           onInput={(event) => onInput(event.currentTarget.value)}

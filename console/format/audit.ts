@@ -1,6 +1,7 @@
 import { type AuditEntryRecord, OPERATIONS } from '../../sdk/client.ts';
 import { formatAmount } from './amounts.ts';
 import type { IdKind } from './ids.ts';
+import { formatNumber } from './operators/switch.ts';
 
 /** A part of a sentence: words, something that has an id, or a moment. */
 export type Part =
@@ -111,6 +112,19 @@ function describeRefusal({ details, subject_id: shown }: Entry): readonly (Part 
   ];
 }
 
+function describeIncident(words: string): Describe {
+  return (entry) => {
+    const title = text(entry.details.title);
+    return [...subject(words, 'incident')(entry), title === undefined ? null : `: ${title}`];
+  };
+}
+
+function describeAttached(entry: Entry): readonly (Part | null)[] {
+  const { case_ids: ids } = entry.details;
+  const count = Array.isArray(ids) ? ids.length : 0;
+  return subject(`attached ${formatNumber(count, 'case')} to the incident`, 'incident')(entry);
+}
+
 /** The label of each action in the filter, and its description after the actor: "Maria …". */
 const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: Describe]>> = {
   change_switch: ['Stop or restart transfers', describeSwitch],
@@ -144,6 +158,17 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   test_webhook: ['Test a webhook', subject('sent a test event to', 'webhook')],
   replay_webhook: ['Replay events', subject('replayed events to', 'webhook')],
   resend_event: ['Resend an event', subject('resent an event to', 'webhook')],
+  create_case: ['Open a case', subject('opened the case', 'case')],
+  reply_to_case: ['Write to support', subject('wrote in the case', 'case')],
+  close_case: ['Close a case', subject('closed the case', 'case')],
+  inspect_case: ['Look up a case', subject('looked up the case', 'case')],
+  answer_case: ['Answer a case', subject('answered the case', 'case')],
+  resolve_case: ['Resolve a case', subject('resolved the case', 'case')],
+  answer_sandbox_case: ['Play support', subject('played support in the case', 'case')],
+  create_incident: ['Open an incident', describeIncident('opened the incident')],
+  update_incident: ['Change an incident', describeIncident('changed the incident')],
+  attach_cases: ['Attach cases', describeAttached],
+  resolve_incident: ['End an incident', describeIncident('ended the incident')],
 };
 
 /** The operators' operations for webhooks of all programs have the same texts. */

@@ -11,6 +11,8 @@ export type IdKind =
   | 'deposit'
   | 'withdrawal'
   | 'audit entry'
+  | 'case'
+  | 'incident'
   | 'other';
 
 const PREFIXES: Readonly<Record<string, IdKind>> = {
@@ -25,6 +27,8 @@ const PREFIXES: Readonly<Record<string, IdKind>> = {
   dep: 'deposit',
   wd: 'withdrawal',
   aud: 'audit entry',
+  case: 'case',
+  inc: 'incident',
 };
 
 /** What an id names, by its prefix. */
@@ -54,6 +58,10 @@ export function pathOf(id: string, kind: IdKind = kindOf(id)): string | undefine
       return `/console/programs/${name}`;
     case 'webhook':
       return `/console/webhooks/${name}`;
+    case 'case':
+      return `/console/case/${name}`;
+    case 'incident':
+      return `/console/incident/${name}`;
     case 'reversal':
     case 'event':
     case 'key':

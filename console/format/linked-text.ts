@@ -6,7 +6,7 @@ export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 
  * them in sentences: card 'employee-7'; and moments as the API writes them.
  */
 const PIECE =
-  /(\b(?:tr|rev|req|prog|evt|wh|key|dep|wd|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+  /(\b(?:tr|rev|req|prog|evt|wh|key|dep|wd|case|inc|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
 /** The pieces of a text, so that each id in it can be a name or a link, and each moment in the time zone of the reader. */
 export function piecesOf(text: string): readonly TextPiece[] {

@@ -5,6 +5,8 @@ const HOLDERS: Readonly<Partial<Record<KeyScope, string>>> = {
   'transfers:write': 'an operator',
   'cards:write': 'an operator',
   'webhooks:write': 'an operator',
+  'cases:write': 'an operator',
+  'operator:cases': 'support',
   'switch:write': 'an operator',
   'funding:write': 'a treasurer',
 };

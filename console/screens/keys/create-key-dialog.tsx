@@ -19,10 +19,10 @@ import { useOperation } from '../../data/use-operation.ts';
 import { toIso } from '../../format/times.ts';
 
 const MEANINGS: Readonly<Record<Role, string>> = {
-  viewer: 'viewer: reads transfers, cards, errors, events and webhooks',
-  support: 'support: reads everything, changes nothing',
-  treasurer: 'treasurer: support, and deposits and withdrawals',
-  operator: 'operator: support, and transfers, cards, webhooks, the switch',
+  viewer: 'viewer: reads transfers, cards, errors, events, webhooks and cases',
+  support: 'support: reads everything, answers cases, tells of incidents',
+  treasurer: 'treasurer: reads everything, and deposits and withdrawals',
+  operator: 'operator: support, and transfers, cards, webhooks, cases, the switch',
   administrator: 'administrator: everything',
 };
 

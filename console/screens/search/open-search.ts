@@ -35,9 +35,12 @@ export function hrefOfHit(kind: Group['kind'], hit: Hit): string | undefined {
   return hrefTo(path, hit.program_id === null ? {} : { program: hit.program_id });
 }
 
-/** Searches for a text that can be sent: a request opens at once, anything else if it is the only hit. */
+/** Ids that the search of the service does not find: they have a screen of their own. */
+const OF_SUPPORT = /^(?:case|inc)_[0-9a-f]{32}$/;
+
+/** Searches for a text that can be sent: a request, a case or an incident opens at once, anything else if it is the only hit. */
 export function openSearch(text: string): void {
   const q = text.trim();
-  const path = isRequestId(q) ? pathOf(q) : undefined;
+  const path = isRequestId(q) || OF_SUPPORT.test(q) ? pathOf(q) : undefined;
   navigate(path === undefined ? hrefTo('/console/search', { q, open: '1' }) : hrefTo(path));
 }

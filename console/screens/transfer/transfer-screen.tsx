@@ -8,6 +8,7 @@ import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { CardName, KeyName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { ContactSupport } from '../../components/support/contact-support.tsx';
 import { WhoMay } from '../../components/who-may.tsx';
 import { useName } from '../../data/names.ts';
 import type { Parameters } from '../../data/parameters.ts';
@@ -45,7 +46,14 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
     <Page
       title={shown === undefined ? 'Transfer' : title}
       lead={<Id id={id} kind="transfer" whole />}
-      actions={shown !== undefined && <TransferActions transfer={shown.transfer} onDone={onDone} />}
+      actions={
+        shown !== undefined && (
+          <>
+            <TransferActions transfer={shown.transfer} onDone={onDone} />
+            {shown.transfer.status === 'failed' && <ContactSupport about={{ transfer_id: id }} />}
+          </>
+        )
+      }
     >
       <p class={done === '' ? 'hidden' : 'notice'} role="status">
         {done}
@@ -66,7 +74,8 @@ function useTitle(transfer: TransferRecord | undefined): string {
   return transfer === undefined ? '' : titleOf(transfer, name);
 }
 
-function TransferContent({
+/** What happened to a transfer: one sentence first, its details, likely duplicates and timeline. */
+export function TransferContent({
   timeline,
   stale,
   onDone,

@@ -78,6 +78,8 @@ test('what does not exist says so on its screen', async () => {
     '/console/card/nobody',
     '/console/webhooks/wh_0196f5c2d9a67c41b8e93d05f7a1c264',
     '/console/programs/prog_0196f5c2d9a67c41b8e93d05f7a1c264',
+    '/console/case/case_0196f5c2d9a67c41b8e93d05f7a1c264',
+    '/console/incident/inc_0196f5c2d9a67c41b8e93d05f7a1c264',
     '/console/transfer/nonsense',
     '/console/nothing-here',
   ]) {

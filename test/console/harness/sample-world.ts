@@ -1,4 +1,4 @@
-import { TransferServiceError } from '../../../sdk/client.ts';
+import { type TransferService, TransferServiceError } from '../../../sdk/client.ts';
 import type { ServiceProcess } from '../../harness/process.ts';
 
 /** Runs if anything shows it as HTML: then `window.planted` is set. */
@@ -19,6 +19,10 @@ export type World = {
   /** A request that was refused for lack of funds. */
   readonly request_id: string;
   readonly webhook_id: string;
+  /** A case about that request, with a script in each of its texts, to which support has replied. */
+  readonly case_id: string;
+  /** An incident of the program that goes on, with a script in each of its texts. */
+  readonly incident_id: string;
 };
 
 /**
@@ -64,7 +68,31 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
     client.transfers.create({ amount: 99_999_999, card_id: 'card_one', type: 'unload', ...texts }, options),
   );
   const ids = { transfer_id: transfer.transfer_id, held_id: held.transfer_id, webhook_id: webhook.webhook_id };
-  return { program_id, card_id: 'card_one', request_id, ...ids };
+  return {
+    program_id,
+    card_id: 'card_one',
+    request_id,
+    ...ids,
+    ...(await makeSupport(client, program_id, request_id)),
+  };
+}
+
+/** A case about a request, with messages of both sides, and an incident of its card program. */
+async function makeSupport({ cases, incidents }: TransferService, program_id: string, request_id: string) {
+  const options = { programId: program_id };
+  const text = `Line one\nLine two ${SCRIPT}`;
+  const { case_id } = await cases.create({ request_id, text, contact: `Jo ${SCRIPT}`, severity: 'high' }, options);
+  await cases.reply(case_id, { text, external_author: `Zoe ${SCRIPT}`, external_id: 'chat-1' }, options);
+  await cases.answer(case_id, { text });
+  const { incident_id } = await incidents.create({
+    title: `Unloads fail ${SCRIPT}`,
+    public_text: text,
+    internal_text: text,
+    scope: 'program',
+    program_id,
+    codes: ['insufficient_funds'],
+  });
+  return { case_id, incident_id };
 }
 
 /** The id of a request that the service refuses. */

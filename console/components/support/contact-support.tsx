@@ -1,0 +1,127 @@
+import { useState } from 'preact/hooks';
+import type { CaseRecord, CreateCaseBody } from '../../../sdk/client.ts';
+import { hrefTo, navigate } from '../../data/location.ts';
+import { openCase } from '../../data/open-case.ts';
+import { ProgramContext, useProgram } from '../../data/program.ts';
+import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { pathOf } from '../../format/ids.ts';
+import { SEVERITIES } from '../../format/support/cases.ts';
+import { Button, ButtonLink } from '../button.tsx';
+import { ConfirmDialog } from '../dialogs/dialog.tsx';
+import { AreaField, SelectField, TextField } from '../field.tsx';
+import { WhoMay } from '../who-may.tsx';
+
+/** What a case is about; neither for a question. */
+type About = Pick<CreateCaseBody, 'request_id' | 'transfer_id'>;
+
+/** As many of the newest cases of the program are searched for one about the same; opening one finds any. */
+const MAX_CASES = 100;
+
+/** The page of a case, in its own card program. */
+export function hrefOfCase({ case_id: id, program_id: program }: Pick<CaseRecord, 'case_id' | 'program_id'>): string {
+  return hrefTo(pathOf(id) ?? '', { program });
+}
+
+/**
+ * A button that opens a case about a request or a transfer, or the link to the one that exists. Who may not open one is told
+ * who may.
+ */
+export function ContactSupport({
+  about = {},
+  programId,
+}: {
+  readonly about?: About;
+  /** The card program of it, if it may be another one than the chosen one. */
+  readonly programId?: string | null | undefined;
+}) {
+  const chosen = useProgram();
+  const program = typeof programId === 'string' ? { programId, isKnown: true } : chosen;
+  return (
+    <ProgramContext.Provider value={program}>
+      <Way about={about} />
+    </ProgramContext.Provider>
+  );
+}
+
+function Way({ about }: { readonly about: About }) {
+  const { can } = useSession();
+  const { isKnown } = useProgram();
+  const [isOpen, setOpen] = useState(false);
+  const { request_id: requestId, transfer_id: transferId } = about;
+  const isAbout = requestId !== undefined || transferId !== undefined;
+  const cases = useOperation(
+    isAbout && isKnown && can('list_cases')
+      ? (api, options) => api.cases.list({ limit: MAX_CASES }, options)
+      : undefined,
+    { deps: [requestId, transferId] },
+  );
+  const known = cases.data?.data.find(
+    (one) =>
+      one.status !== 'closed' &&
+      (requestId === undefined ? one.transfer_id === transferId : one.request_id === requestId),
+  );
+  if (known !== undefined) return <ButtonLink href={hrefOfCase(known)}>See its case</ButtonLink>;
+  if (!can('create_case')) return isAbout ? <WhoMay operation="create_case" to="contact support about it" /> : null;
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Contact support</Button>
+      {isOpen && <OpenCaseDialog about={about} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function OpenCaseDialog({ about, onClose }: { readonly about: About; readonly onClose: () => void }) {
+  const [text, setText] = useState('');
+  const [severity, setSeverity] = useState<CaseRecord['severity']>('normal');
+  const [contact, setContact] = useState('');
+  const open = useAction((body: CreateCaseBody, api, options) => openCase(api, body, options), {
+    operation: 'create_case',
+  });
+  const isAbout = about.request_id !== undefined || about.transfer_id !== undefined;
+  const submit = async () => {
+    const made = await open.run({
+      ...about,
+      severity,
+      ...(text.trim() !== '' && { text: text.trim() }),
+      ...(contact.trim() !== '' && { contact: contact.trim() }),
+    });
+    if (made !== undefined) navigate(hrefOfCase(made));
+  };
+  return (
+    <ConfirmDialog
+      title="Contact support"
+      confirm="Open a case"
+      pending={open.pending}
+      disabled={!isAbout && text.trim() === ''}
+      error={open.error}
+      onConfirm={() => void submit()}
+      onClose={onClose}
+    >
+      <AreaField
+        label={isAbout ? 'What happened (optional)' : 'Question'}
+        value={text}
+        onInput={setText}
+        isProse
+        hint={
+          isAbout
+            ? 'Without card numbers. Support sees the error, what was sent and what it did.'
+            : 'Plain text, without card numbers.'
+        }
+      />
+      <SelectField
+        label="How much it matters"
+        value={severity}
+        onChange={(chosen) => setSeverity(chosen as CaseRecord['severity'])}
+        options={Object.entries(SEVERITIES)}
+      />
+      <TextField
+        label="Contact (optional)"
+        value={contact}
+        onInput={setContact}
+        hint="How to reach you besides this case. The answer comes here."
+      />
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,89 @@
+import type { CaseRecord } from '../../../sdk/client.ts';
+import { formatNumber } from '../operators/switch.ts';
+import { formatDuration } from '../times.ts';
+
+/** What a case or an incident led to, as options of a field. */
+export const OUTCOMES: Readonly<Record<NonNullable<CaseRecord['outcome']>, string>> = {
+  retry: 'The request can be sent again',
+  reversal: 'Money was moved back',
+  corrected_data: 'Data was corrected',
+  nothing: 'Nothing had to be changed',
+};
+
+/** How much the problem matters to the caller, as options of a field. */
+export const SEVERITIES: Readonly<Record<CaseRecord['severity'], string>> = {
+  normal: 'Normal',
+  low: 'Low: whenever there is time',
+  high: 'High: customers notice it',
+  critical: 'Critical: nothing works',
+};
+
+/** What a kind of case is called in the queue, with the tone of its badge. */
+export type Urgency = { readonly word: string; readonly tone: 'bad' | 'waiting' | 'plain' | 'quiet' };
+
+/** Why a case has its place in the queue: by its error first, as the service orders them. */
+export function urgencyOf({ type, money_moved: moved }: Pick<CaseRecord, 'type' | 'money_moved'>): Urgency {
+  if (moved === 'unknown') return { word: 'money unknown', tone: 'bad' };
+  if (type === 'Server Error') return { word: 'server error', tone: 'bad' };
+  if (type === 'Process Error') return { word: 'process error', tone: 'waiting' };
+  return type === 'Request Error' ? { word: 'request error', tone: 'plain' } : { word: 'question', tone: 'quiet' };
+}
+
+/** Whether a case is one of those that the alert is about. */
+export function isUrgent(record: Pick<CaseRecord, 'type' | 'money_moved'>): boolean {
+  return urgencyOf(record).tone === 'bad';
+}
+
+/** The status in words: whose turn it is, for support or for the caller. */
+export function statusOf(status: CaseRecord['status'], side: 'support' | 'caller'): string {
+  const own = { support: 'open', caller: 'waiting' }[side];
+  if (status === 'resolved' || status === 'closed') return status;
+  if (status === own) return side === 'support' ? 'open' : 'waiting for you';
+  return side === 'support' ? 'waiting for the caller' : 'with support';
+}
+
+/** The tone of a status. */
+export const STATUS_TONES: Readonly<Record<CaseRecord['status'], 'waiting' | 'plain' | 'good' | 'quiet'>> = {
+  open: 'waiting',
+  waiting: 'plain',
+  resolved: 'good',
+  closed: 'quiet',
+};
+
+/** Nobody counts in less. */
+const SECOND_MILLISECONDS = 1_000;
+
+/** How long the caller has waited for the first response, at a time in milliseconds: `answered after 4 min`. */
+export function responseText(
+  {
+    created_at: at,
+    first_response_at: answered,
+    status,
+  }: Pick<CaseRecord, 'created_at' | 'first_response_at' | 'status'>,
+  now: number,
+): string {
+  const since = (end: number) => formatDuration(Math.max(end - Date.parse(at), SECOND_MILLISECONDS));
+  if (answered !== null) return `answered after ${since(Date.parse(answered))}`;
+  return status === 'open' || status === 'waiting' ? `no response for ${since(now)}` : 'not answered';
+}
+
+/** What a case is about, in a few words and without its texts: `create_transfer failed: card lost`. */
+export function subjectOf({
+  operation,
+  code,
+  request_id: requestId,
+  transfer_id: transferId,
+}: Pick<CaseRecord, 'operation' | 'code' | 'request_id' | 'transfer_id'>): string {
+  if (code !== null) return `${operation ?? 'A request'} failed: ${code.replaceAll('_', ' ')}`;
+  if (requestId !== null) return `A question about ${operation ?? 'a request'}`;
+  return transferId === null ? 'A question' : 'A question about a transfer';
+}
+
+/** Open urgent cases in a sentence. `max` is how many were read: there may be more. */
+export function urgentText(cases: readonly Pick<CaseRecord, 'first_response_at'>[], max: number): string {
+  const { length } = cases;
+  const waiting = cases.filter(({ first_response_at: at }) => at === null).length;
+  const count = `${length >= max ? 'At least ' : ''}${formatNumber(length, 'urgent case')} ${length === 1 ? 'is' : 'are'} open`;
+  if (waiting === 0) return `${count}, with a response.`;
+  return `${count}, ${waiting === length ? '' : `${waiting.toLocaleString('en-US')} of them `}without a response.`;
+}

@@ -1,0 +1,136 @@
+import type { CaseRecord, CreateIncidentBody, IncidentRecord, Overview, SwitchRecord } from '../../../sdk/client.ts';
+import { sentenceCase } from '../names.ts';
+import { formatNumber, scopeText } from '../operators/switch.ts';
+
+/** What tells whether an incident covers an error. */
+export type CoveredError = {
+  readonly program_id: string | null;
+  readonly operation: string | null;
+  readonly code: string;
+};
+
+/** Whether an incident that goes on covers an error, as the service decides it for the header `Incident`. */
+export function covers(incident: IncidentRecord, { program_id: programId, operation, code }: CoveredError): boolean {
+  const { status, scope, codes } = incident;
+  if (status !== 'open' || (codes.length > 0 && !codes.includes(code))) return false;
+  if (scope === 'program') return programId !== null && incident.program_id === programId;
+  return scope === 'all' || incident.operation === operation;
+}
+
+/** The error code of what the switch refuses. */
+const SWITCHED_OFF = 'service_disabled';
+
+/** The incidents that go on because of a setting of the switch: they end when it is enabled. */
+export function incidentsOfSwitch(
+  incidents: readonly IncidentRecord[],
+  { program_id: programId }: Pick<SwitchRecord, 'program_id'>,
+): readonly IncidentRecord[] {
+  return incidents.filter(
+    ({ status, scope, program_id: own, codes }) =>
+      status === 'open' && codes.includes(SWITCHED_OFF) && (scope === 'program' ? own : null) === programId,
+  );
+}
+
+/** The fields of a new incident, as texts of a form. */
+export type IncidentDraft = {
+  readonly title: string;
+  readonly public_text: string;
+  readonly internal_text: string;
+  readonly scope: CreateIncidentBody['scope'];
+  readonly program_id: string;
+  readonly operation: string;
+  /** Separated by spaces. */
+  readonly codes: string;
+  /** ISO moment; empty for now. Cases that were opened since then are proposed. */
+  readonly started_at: string;
+};
+
+/** A new incident about which nothing is known. */
+export const EMPTY_DRAFT: IncidentDraft = {
+  title: '',
+  public_text: '',
+  internal_text: '',
+  scope: 'all',
+  program_id: '',
+  operation: '',
+  codes: '',
+  started_at: '',
+};
+
+type Burst = Overview['proposed_incidents'][number];
+
+/** How often a code occurs: `240 times in the last minute, and 3 times in the hour before`. */
+export function burstText({ in_last_minute: now, in_hour_before: before }: Omit<Burst, 'code'>): string {
+  return `${formatNumber(now, 'time')} in the last minute, and ${before === 0 ? 'never' : formatNumber(before, 'time')} in the hour before`;
+}
+
+/** A burst is one of the last minute. */
+const BURST_MILLISECONDS = 60_000;
+
+/** An incident for a code that suddenly occurs often, at a time in milliseconds. */
+export function draftOfBurst({ code, ...counts }: Burst, now: number): IncidentDraft {
+  return {
+    ...EMPTY_DRAFT,
+    title: `Many requests fail with ${code}`,
+    public_text: `Requests fail with ${code}. We are looking for the cause.`,
+    internal_text: `${code} occurred ${burstText(counts)}.`,
+    codes: code,
+    started_at: new Date(now - BURST_MILLISECONDS).toISOString(),
+  };
+}
+
+/** An incident for the error of some cases; the first one says which. It began with the oldest that nobody has resolved. */
+export function draftOfCases(cases: readonly CaseRecord[]): IncidentDraft {
+  const code = cases[0]?.code ?? '';
+  const operation = cases[0]?.operation ?? null;
+  const open = cases.filter(({ status }) => status === 'open' || status === 'waiting');
+  return {
+    ...EMPTY_DRAFT,
+    title: operation === null ? `Requests fail with ${code}` : `${operation} fails with ${code}`,
+    public_text: `Requests fail with ${code}. We are looking for the cause.`,
+    codes: code,
+    started_at: open.map(({ created_at: at }) => at).toSorted()[0] ?? '',
+  };
+}
+
+/** An incident for what the switch has stopped. The reason was written for operators: people decide what of it is public. */
+export function draftOfStop(
+  setting: Pick<SwitchRecord, 'scope' | 'type' | 'program_id' | 'since'>,
+  programName: string,
+  reason: string,
+): IncidentDraft {
+  const what = sentenceCase(scopeText(setting, programName));
+  const isAll = setting.program_id === null;
+  return {
+    ...EMPTY_DRAFT,
+    title: isAll ? 'All transfers are stopped' : `${what} are stopped`,
+    public_text: `We have stopped ${isAll ? 'all transfers' : scopeText(setting, programName)} for the time being. No money is lost.`,
+    internal_text: reason,
+    scope: isAll ? 'all' : 'program',
+    program_id: setting.program_id ?? '',
+    codes: SWITCHED_OFF,
+    started_at: setting.since,
+  };
+}
+
+/** The codes in a text, separated by spaces or commas. */
+export function codesIn(text: string): readonly string[] {
+  return [...new Set(text.split(/[\s,]+/).filter((code) => code !== ''))];
+}
+
+/** The body of create_incident for a draft. */
+export function bodyOf(draft: IncidentDraft): CreateIncidentBody {
+  const { title, public_text, scope } = draft;
+  const internal = draft.internal_text.trim();
+  const codes = codesIn(draft.codes);
+  return {
+    title: title.trim(),
+    public_text: public_text.trim(),
+    scope,
+    ...(internal !== '' && { internal_text: internal }),
+    ...(scope === 'program' && { program_id: draft.program_id }),
+    ...(scope === 'operation' && { operation: draft.operation.trim() }),
+    ...(codes.length > 0 && { codes }),
+    ...(draft.started_at !== '' && { started_at: draft.started_at }),
+  };
+}

@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest';
+import type { IncidentRecord } from '../../../sdk/client.ts';
+import { isUrgent, responseText, statusOf, subjectOf, urgencyOf, urgentText } from './cases.ts';
+import { bodyOf, burstText, covers, draftOfStop, EMPTY_DRAFT, incidentsOfSwitch } from './incidents.ts';
+
+const CREATED = '2026-11-23T12:00:00.000Z';
+const NOW = Date.parse(CREATED) + 12 * 60_000;
+
+describe('a case', () => {
+  test.each([
+    ['Server Error', 'no', 'server error', true],
+    ['Request Error', 'unknown', 'money unknown', true],
+    ['Process Error', 'no', 'process error', false],
+    ['Request Error', 'no', 'request error', false],
+    [null, null, 'question', false],
+  ] as const)('about a %s with money moved %s is a %s', (type, money_moved, word, urgent) => {
+    expect(urgencyOf({ type, money_moved }).word).toBe(word);
+    expect(isUrgent({ type, money_moved })).toBe(urgent);
+  });
+
+  test.each([
+    [null, 'open', 'no response for 12 min'],
+    ['2026-11-23T12:04:00.000Z', 'waiting', 'answered after 4 min'],
+    [null, 'closed', 'not answered'],
+  ] as const)('first answered at %s and %s: %s', (first_response_at, status, text) => {
+    expect(responseText({ created_at: CREATED, first_response_at, status }, NOW)).toBe(text);
+  });
+
+  test('says whose turn it is, to each side', () => {
+    expect([statusOf('open', 'support'), statusOf('open', 'caller')]).toEqual(['open', 'with support']);
+    expect([statusOf('waiting', 'support'), statusOf('waiting', 'caller')]).toEqual([
+      'waiting for the caller',
+      'waiting for you',
+    ]);
+    expect(statusOf('resolved', 'caller')).toBe('resolved');
+  });
+
+  test('that is urgent is counted, with those that wait for a response', () => {
+    const [answered, waiting] = [{ first_response_at: CREATED }, { first_response_at: null }];
+    expect(urgentText([answered], 100)).toBe('1 urgent case is open, with a response.');
+    expect(urgentText([waiting, waiting], 100)).toBe('2 urgent cases are open, without a response.');
+    expect(urgentText([answered, waiting], 2)).toBe('At least 2 urgent cases are open, 1 of them without a response.');
+  });
+
+  test('without its texts is named by what it is about', () => {
+    const none = { operation: null, code: null, request_id: null, transfer_id: null };
+    expect(subjectOf({ ...none, operation: 'create_transfer', code: 'card_lost' })).toBe(
+      'create_transfer failed: card lost',
+    );
+    expect(subjectOf({ ...none, request_id: 'req_1', operation: 'create_card' })).toBe('A question about create_card');
+    expect(subjectOf({ ...none, transfer_id: 'tr_1', operation: 'create_transfer' })).toBe(
+      'A question about a transfer',
+    );
+    expect(subjectOf(none)).toBe('A question');
+  });
+});
+
+const INCIDENT: IncidentRecord = {
+  incident_id: 'inc_1',
+  title: 'x',
+  public_text: 'x',
+  status: 'open',
+  scope: 'all',
+  program_id: null,
+  operation: null,
+  codes: [],
+  outcome: null,
+  resolution: null,
+  started_at: CREATED,
+  updated_at: CREATED,
+  resolved_at: null,
+};
+const ERROR = { program_id: 'prog_1', operation: 'create_transfer', code: 'unknown_create_transfer' };
+
+describe('an incident', () => {
+  test.each([
+    [{}, true],
+    [{ status: 'resolved' }, false],
+    [{ codes: ['card_lost'] }, false],
+    [{ codes: ['card_lost', ERROR.code] }, true],
+    [{ scope: 'program', program_id: 'prog_1' }, true],
+    [{ scope: 'program', program_id: 'prog_2' }, false],
+    [{ scope: 'operation', operation: 'create_transfer' }, true],
+    [{ scope: 'operation', operation: 'create_card' }, false],
+  ] as const)('of %j covers the error: %s', (changes, is) => {
+    expect(covers({ ...INCIDENT, ...changes } as IncidentRecord, ERROR)).toBe(is);
+  });
+
+  test('of a program covers no error without one', () => {
+    expect(covers({ ...INCIDENT, scope: 'program' }, { ...ERROR, program_id: null })).toBe(false);
+  });
+
+  test('that a stop has caused is found when the same is restarted', () => {
+    const all = { ...INCIDENT, codes: ['service_disabled'] };
+    const one = { ...all, scope: 'program', program_id: 'prog_1' } as const;
+    const found = (program_id: string | null) => incidentsOfSwitch([all, one, INCIDENT], { program_id });
+    expect(found(null)).toEqual([all]);
+    expect(found('prog_1')).toEqual([one]);
+    expect(found('prog_2')).toEqual([]);
+  });
+
+  test('takes over the reason of a stop, for operators only', () => {
+    const body = bodyOf(
+      draftOfStop({ scope: 'transfer_type', type: 'load', program_id: 'prog_1', since: CREATED }, 'Shop', 'OPS-311'),
+    );
+    expect(body).toMatchObject({
+      title: 'Loads for Shop are stopped',
+      internal_text: 'OPS-311',
+      scope: 'program',
+      started_at: CREATED,
+    });
+    expect(body.public_text).not.toContain('OPS-311');
+    expect(bodyOf(draftOfStop({ scope: 'service', type: null, program_id: null, since: CREATED }, '', ''))).toEqual({
+      title: 'All transfers are stopped',
+      public_text: 'We have stopped all transfers for the time being. No money is lost.',
+      scope: 'all',
+      codes: ['service_disabled'],
+      started_at: CREATED,
+    });
+  });
+
+  test('says of a burst how often, and takes each code once', () => {
+    expect(burstText({ in_last_minute: 240, in_hour_before: 1 })).toBe(
+      '240 times in the last minute, and 1 time in the hour before',
+    );
+    expect(burstText({ in_last_minute: 5, in_hour_before: 0 })).toContain('never in the hour before');
+    expect(bodyOf({ ...EMPTY_DRAFT, codes: ' a, b a ' }).codes).toEqual(['a', 'b']);
+  });
+});

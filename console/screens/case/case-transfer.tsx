@@ -1,0 +1,38 @@
+import { TransferServiceError } from '../../../sdk/client.ts';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { Section } from '../../components/page.tsx';
+import { useSession } from '../../data/session.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { TransferActions } from '../transfer/transfer-actions.tsx';
+import { TransferContent } from '../transfer/transfer-screen.tsx';
+
+/** The transfer of a case as it is now: its timeline, likely duplicates, and what can be done about it. */
+export function CaseTransfer({
+  transferId,
+  onDone,
+}: {
+  readonly transferId: string;
+  readonly onDone: (text: string) => void;
+}) {
+  const { can } = useSession();
+  const { data, error, stale, reload } = useOperation(
+    can('get_transfer_timeline') ? (api, options) => api.transfers.timeline(transferId, options) : undefined,
+    { deps: [transferId] },
+  );
+  const done = (text: string) => {
+    reload();
+    onDone(text);
+  };
+  if (data === undefined && error === undefined) return null;
+  const isMissing = error instanceof TransferServiceError && error.Status === 404;
+  return (
+    <Section
+      title="The transfer now"
+      actions={data !== undefined && <TransferActions transfer={data.transfer} onDone={done} />}
+    >
+      {isMissing && <p>No transfer with this id is stored so far.</p>}
+      {error !== undefined && !isMissing && <ErrorRecord error={error} stale={data !== undefined} />}
+      {data !== undefined && <TransferContent timeline={data} stale={stale && error !== undefined} onDone={done} />}
+    </Section>
+  );
+}

@@ -1,0 +1,184 @@
+import { useState } from 'preact/hooks';
+import type { CaseMessage } from '../../../sdk/client.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { AreaField } from '../../components/field.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { KeyName } from '../../components/name.tsx';
+import { Section } from '../../components/page.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
+import { useNow } from '../../data/clock.ts';
+import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
+import { OUTCOMES, STATUS_TONES, statusOf } from '../../format/support/cases.ts';
+import { CloseDialog, ResolveDialog } from './end-dialogs.tsx';
+import type { ShownCase } from './use-case.ts';
+
+type Parts = {
+  readonly record: ShownCase;
+  /** Receives what was done, in words. */
+  readonly onDone: (text: string) => void;
+};
+
+/** What was written in a case, oldest first, and what can be done: reply, resolve, close. All texts are plain text. */
+export function Conversation({ record, onDone }: Parts) {
+  const { can } = useSession();
+  const [open, setOpen] = useState<'resolve' | 'close' | undefined>(undefined);
+  const { status } = record;
+  const side = can('answer_case') ? 'support' : 'caller';
+  const close = () => setOpen(undefined);
+  const done = (text: string) => {
+    close();
+    onDone(text);
+  };
+  const mayResolve = can('resolve_case') && (status === 'open' || status === 'waiting');
+  return (
+    <Section
+      title="Conversation"
+      actions={
+        <>
+          <Badge tone={STATUS_TONES[status]}>{statusOf(status, side)}</Badge>
+          {mayResolve && <Button onClick={() => setOpen('resolve')}>Resolve…</Button>}
+          {can('close_case') && status !== 'closed' && <Button onClick={() => setOpen('close')}>Close…</Button>}
+        </>
+      }
+    >
+      <ol class="messages">
+        <Opening record={record} />
+        {record.messages.map((message) => (
+          <li key={message.message_id} class={`of-${message.from}`}>
+            <p class="message-head">
+              <Author message={message} /> <Moment at={message.created_at} distance />
+            </p>
+            <Text text={message.text} />
+          </li>
+        ))}
+        <Ending record={record} />
+      </ol>
+      <ReplyForm record={record} side={side} onDone={onDone} />
+      {open === 'resolve' && <ResolveDialog record={record} onDone={done} onClose={close} />}
+      {open === 'close' && <CloseDialog record={record} onDone={done} onClose={close} />}
+    </Section>
+  );
+}
+
+/** Lines of a text stay lines; it is never markup. */
+export function Text({
+  text,
+  none = 'This text was erased.',
+}: {
+  readonly text: string | null;
+  readonly none?: string;
+}) {
+  return text === null ? <p class="quiet">{none}</p> : <p class="message-text">{text}</p>;
+}
+
+function Opening({ record }: { readonly record: ShownCase }) {
+  const { created_by: creator, created_at: at, text, contact, request_id: requestId, transfer_id: transferId } = record;
+  const isAbout = requestId !== null || transferId !== null;
+  return (
+    <li class="of-caller">
+      <p class="message-head">
+        <b>
+          Opened by <KeyName id={creator} plain />
+        </b>{' '}
+        <Moment at={at} distance />
+      </p>
+      <Text text={text} none={isAbout ? 'Without a text: the error says what happened.' : 'This text was erased.'} />
+      {contact !== null && <p class="message-head">Contact: {contact}</p>}
+    </li>
+  );
+}
+
+function Author({ message }: { readonly message: CaseMessage }) {
+  const { from, author, external_author: external } = message;
+  const who = external ?? author;
+  return (
+    <b>
+      {from === 'support' ? 'Support' : 'Caller'}
+      {who !== null && ', '}
+      {external ?? (from === 'caller' || author === 'sandbox' ? <KeyName id={author} plain /> : author)}
+    </b>
+  );
+}
+
+function Ending({
+  record: { status, outcome, resolution, resolved_at: at, closed_at: closedAt },
+}: {
+  readonly record: ShownCase;
+}) {
+  return (
+    <>
+      {outcome !== null && at !== null && (status === 'resolved' || status === 'closed') && (
+        <li class="of-support resolution">
+          <p class="message-head">
+            <b>Resolved: {OUTCOMES[outcome].toLowerCase()}</b> <Moment at={at} distance />
+          </p>
+          <Text text={resolution} />
+        </li>
+      )}
+      {closedAt !== null && (
+        <li class="quiet">
+          Closed <Moment at={closedAt} distance />
+        </li>
+      )}
+    </>
+  );
+}
+
+/** A message opens a resolved case again for so long. */
+const REOPENING_MILLISECONDS = 30 * 86_400_000;
+
+function ReplyForm({ record, side, onDone }: Parts & { readonly side: 'support' | 'caller' }) {
+  const { can } = useSession();
+  const now = useNow();
+  const { case_id: id, status, resolved_at: resolvedAt } = record;
+  const [text, setText] = useState('');
+  const operation = side === 'support' ? 'answer_case' : 'reply_to_case';
+  const reply = useAction(
+    ({ text: sent }: { readonly text: string }, api, options) =>
+      side === 'support' ? api.cases.answer(id, { text: sent }, options) : api.cases.reply(id, { text: sent }, options),
+    { operation: `${operation} ${id}` },
+  );
+  const isOver = resolvedAt !== null && now - Date.parse(resolvedAt) >= REOPENING_MILLISECONDS;
+  if (status === 'closed' || (status === 'resolved' && isOver)) {
+    return <p class="quiet">This case is over. Open a new one to ask again.</p>;
+  }
+  if (!can(operation)) return <WhoMay operation="reply_to_case" to="write in this case" />;
+  const send = async () => {
+    const sent = text.trim();
+    if (sent === '' || (await reply.run({ text: sent })) === undefined) return;
+    setText('');
+    onDone(side === 'support' ? 'Sent to the caller.' : 'Sent to support.');
+  };
+  return (
+    <form
+      class="form reply"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      <AreaField
+        label={side === 'support' ? 'Reply to the caller' : 'Write to support'}
+        value={text}
+        onInput={setText}
+        isProse
+        shortcut="r"
+        onSubmit={() => void send()}
+        hint={
+          status === 'resolved'
+            ? 'A message opens the case again.'
+            : 'Without card numbers. Press r to write, Ctrl-Enter to send.'
+        }
+      />
+      {reply.error !== undefined && <ErrorRecord error={reply.error} />}
+      <p>
+        <Button type="submit" kind="main" pending={reply.pending} disabled={text.trim() === ''}>
+          Send
+        </Button>
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,53 @@
+import { useEffect } from 'preact/hooks';
+import type { CaseDetails, InspectedCase } from '../../../sdk/client.ts';
+import { navigate } from '../../data/location.ts';
+import { useProgramId } from '../../data/program.ts';
+import { useSession } from '../../data/session.ts';
+import { type OperationState, useOperation } from '../../data/use-operation.ts';
+
+const POLL_MILLISECONDS = 5_000;
+
+/** A case with what only operators see; null for its own card program. */
+export type ShownCase = CaseDetails & {
+  readonly inspected: Pick<InspectedCase, 'snapshot' | 'incidents' | 'similar'> | null;
+};
+
+/**
+ * A case. Support inspects it once, since each look is an entry in the audit log; what changes is then polled as its card
+ * program sees it.
+ */
+export function useCase(caseId: string): OperationState<ShownCase> {
+  const { can, allPrograms } = useSession();
+  const chosen = useProgramId();
+  const isSupport = can('inspect_case');
+  const inspected = useOperation(isSupport ? (api, options) => api.cases.inspect(caseId, options) : undefined, {
+    deps: [caseId],
+  });
+  const found = inspected.data;
+  const programId = isSupport ? found?.program_id : chosen;
+  const polled = useOperation(
+    can('get_case') && (!isSupport || found !== undefined)
+      ? (api, options) => api.cases.get(caseId, { ...options, ...(programId !== undefined && { programId }) })
+      : undefined,
+    { deps: [caseId, programId], pollMilliseconds: POLL_MILLISECONDS },
+  );
+  useProgramInUrl(allPrograms ? found?.program_id : undefined, chosen);
+  if (!isSupport) return { ...polled, data: polled.data && { ...polled.data, inspected: null } };
+  return {
+    ...inspected,
+    error: inspected.error ?? polled.error,
+    stale: inspected.stale || polled.stale,
+    data: found && { ...found, ...polled.data, inspected: found },
+    reload: () => (polled.data === undefined ? inspected : polled).reload(),
+  };
+}
+
+/** A link to a case may lack its card program: what it leads to, such as the transfer, is of that program. */
+function useProgramInUrl(programId: string | undefined, chosen: string | undefined): void {
+  useEffect(() => {
+    if (programId === undefined || programId === chosen) return;
+    const query = new URLSearchParams(window.location.search);
+    query.set('program', programId);
+    navigate(`${window.location.pathname}?${query}`, { replace: true });
+  }, [programId, chosen]);
+}

@@ -1,0 +1,102 @@
+import { useState } from 'preact/hooks';
+import type { IncidentRecord } from '../../../sdk/client.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Empty } from '../../components/empty.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { SelectField } from '../../components/field.tsx';
+import { Filters } from '../../components/filters.tsx';
+import { Loading } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Page } from '../../components/page.tsx';
+import { Pager } from '../../components/pager.tsx';
+import { Coverage } from '../../components/support/coverage.tsx';
+import { IncidentDialog } from '../../components/support/incident-dialog.tsx';
+import { hrefTo } from '../../data/location.ts';
+import { useSession } from '../../data/session.ts';
+import { usePages } from '../../data/use-pages.ts';
+import { useUrlState } from '../../data/use-url-state.ts';
+import { pathOf } from '../../format/ids.ts';
+import { EMPTY_DRAFT } from '../../format/support/incidents.ts';
+
+const PAGE_ROWS = 50;
+const POLL_MILLISECONDS = 5_000;
+const NO_FILTER = { status: '' };
+
+/** The causes of many errors, newest first: those within the reach of the caller. */
+export function IncidentsScreen() {
+  const { can } = useSession();
+  const [filter, setFilter] = useUrlState(NO_FILTER);
+  const [isOpening, setOpening] = useState(false);
+  const status = (['open', 'resolved'] as const).find((known) => known === filter.status);
+  const { rows, isLoaded, error, stale, reload, pager } = usePages<IncidentRecord>(
+    (api, options, cursor) =>
+      api.incidents.list(
+        { limit: PAGE_ROWS, ...(status !== undefined && { status }), ...(cursor !== undefined && { cursor }) },
+        options,
+      ),
+    { deps: [status], pollMilliseconds: POLL_MILLISECONDS },
+  );
+  return (
+    <Page
+      title="Incidents"
+      lead="One cause of many errors: everybody whom it concerns is told, and its cases end with it."
+      actions={can('create_incident') && <Button onClick={() => setOpening(true)}>Open an incident</Button>}
+    >
+      <Filters>
+        <SelectField
+          label="Status"
+          value={filter.status}
+          onChange={(chosen) => setFilter({ status: chosen })}
+          options={[
+            ['', 'Any'],
+            ['open', 'Goes on'],
+            ['resolved', 'Ended'],
+          ]}
+        />
+      </Filters>
+      {error !== undefined && (
+        <ErrorRecord error={error} stale={isLoaded}>
+          <Button onClick={reload}>Try again</Button>
+        </ErrorRecord>
+      )}
+      {!isLoaded && error === undefined && <Loading />}
+      {isLoaded && (
+        <DataTable
+          label="Incidents"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={({ incident_id }) => incident_id}
+          href={hrefOf}
+          stale={stale}
+          empty={
+            <Empty title="No incidents">
+              {status === undefined ? 'Support opens one when many errors have one cause.' : 'Choose another status.'}
+            </Empty>
+          }
+        />
+      )}
+      <Pager {...pager} />
+      {isOpening && <IncidentDialog draft={EMPTY_DRAFT} onClose={() => setOpening(false)} />}
+    </Page>
+  );
+}
+
+function hrefOf({ incident_id: id }: IncidentRecord): string {
+  return hrefTo(pathOf(id) ?? '');
+}
+
+const COLUMNS: readonly Column<IncidentRecord>[] = [
+  { title: 'Incident', onPhone: 'title', cell: (row) => <a href={hrefOf(row)}>{row.title}</a> },
+  {
+    title: 'Status',
+    onPhone: 'value',
+    cell: ({ status }) => (
+      <Badge tone={status === 'open' ? 'waiting' : 'good'}>{status === 'open' ? 'goes on' : 'ended'}</Badge>
+    ),
+  },
+  { title: 'Covers', onPhone: 'note', cell: (row) => <Coverage incident={row} /> },
+  { title: 'Began', onPhone: 'note', cell: ({ started_at: at }) => <Moment at={at} distance /> },
+  { title: 'Ended', cell: ({ resolved_at: at }) => <Moment at={at} short /> },
+];
