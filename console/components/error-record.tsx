@@ -9,10 +9,11 @@ import {
 import { moneySentence } from '../format/money-moved.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Id, LinkedText } from './id.tsx';
+import { CaseButton } from './support/case-button.tsx';
 
 /**
  * A failed call: what happened, its code with a link to the catalogue, the request with a link to its screen, whether
- * money moved, and a button that copies all of it for a ticket.
+ * money moved, and buttons that open a case about it, or copy all of it for a ticket.
  */
 export function ErrorRecord({
   error,
@@ -46,6 +47,9 @@ export function ErrorRecord({
         )}
         {moneyMoved !== undefined && <span>{moneySentence(moneyMoved)}</span>}
         <CopyButton visible label="Copy for a ticket" text={ticketOf(error)} />
+        {requestId !== undefined && (
+          <CaseButton requestId={requestId} needsSupport={!isCalm || typeOf(error) === 'Process Error'} />
+        )}
         {children}
       </p>
       {stale && <p class="quiet">The data below was loaded before this error.</p>}
@@ -69,6 +73,10 @@ function factsOf(error: Error): ErrorFacts {
   }
   if (error instanceof ConnectionFailure) return { moneyMoved: error.moneyMoved };
   return error instanceof InvalidArgument ? { moneyMoved: 'no' } : {};
+}
+
+function typeOf(error: Error): string | undefined {
+  return error instanceof TransferServiceError ? error.type : undefined;
 }
 
 /** What a ticket needs, as text. */

@@ -11,6 +11,8 @@ import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { CardName, KeyName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { ContactSupport } from '../../components/support/contact-support.tsx';
+import { KnownIncident } from '../../components/support/known-incident.tsx';
 import { hrefTo } from '../../data/location.ts';
 import type { Parameters } from '../../data/parameters.ts';
 import { useSession } from '../../data/session.ts';
@@ -74,11 +76,17 @@ function isRecent(requestId: string): boolean {
 
 function Actions({ of: record }: { readonly of: RequestRecord }) {
   const { error, operation } = record;
+  const { can } = useSession();
+  // Card programs do not see whose the error is: it is theirs. A case belongs to a program.
+  const isOfProgram = record.program_id !== null || !can('inspect_request');
   const isTransfer = error !== null && operation === 'create_transfer' && error.request !== null;
   return (
     <>
       {isTransfer && <ButtonLink href={explainHref(error, record.program_id)}>Re-check now</ButtonLink>}
       <CopyButton visible label="Copy for a ticket" text={ticketOf(record, window.location.origin)} />
+      {error !== null && isOfProgram && (
+        <ContactSupport about={{ request_id: record.request_id }} programId={record.program_id} />
+      )}
     </>
   );
 }
@@ -109,6 +117,9 @@ function RequestContent({ record }: { readonly record: RequestRecord }) {
       <p class={`answer ${toneOf(record)}`}>
         <LinkedText text={summary} programId={record.program_id} />
       </p>
+      {error !== null && error.type !== 'Request Error' && (
+        <KnownIncident error={{ ...error, program_id: record.program_id }} />
+      )}
       <RequestFacts record={record} />
       {error !== null && (
         <div class="beside">
