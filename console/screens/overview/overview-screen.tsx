@@ -13,6 +13,7 @@ import { formatLatency, formatShare, healthOf, UNAVAILABLE } from '../../format/
 import './overview.css';
 import { DayCharts, RecentCharts } from './overview-charts.tsx';
 import { State } from './overview-state.tsx';
+import { Support } from './overview-support.tsx';
 
 /** The service updates it every second; people need less. */
 const POLL_MILLISECONDS = 2_000;
@@ -28,6 +29,7 @@ export function OverviewScreen() {
         {(found) => (
           <>
             <Health overview={found} />
+            <Support proposed={found.proposed_incidents} />
             <Section title="The last minute">
               <Figures figures={found.all ?? found.now} queued={found.lane_waiting} />
             </Section>

@@ -3,16 +3,17 @@ import {
   type ChangeSwitchBody,
   type PreviewSwitchQuery,
   type SwitchPreview,
+  type SwitchRecord,
   TRANSFER_TYPES,
 } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
+import { ProgramField } from '../../components/program-field.tsx';
 import { useName } from '../../data/names.ts';
 import { useProgramId } from '../../data/program.ts';
 import { useAction } from '../../data/use-action.ts';
-import { useOperation } from '../../data/use-operation.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { formatNumber, kindText, scopeText } from '../../format/operators/switch.ts';
@@ -28,8 +29,6 @@ const SCOPES = [
 /** Without a scope it is the chosen program, if there is one. */
 const CHOICE = { scope: '', of: '', type: 'load' };
 
-const MAX_PROGRAMS = 100;
-
 /** The fields of the form besides the scope. */
 type StopDetails = { readonly reason: string; readonly until: string };
 
@@ -39,8 +38,11 @@ const NO_DETAILS: StopDetails = { reason: '', until: '' };
 export function StopForm({
   mayChange,
   restarts,
+  onStopped,
 }: {
   readonly mayChange: boolean;
+  /** Receives what was stopped, and what people call its card program. */
+  readonly onStopped: (setting: SwitchRecord, programName: string) => void;
   /** How often something was restarted on this screen: what is in force has changed then. */
   readonly restarts: number;
 }) {
@@ -63,10 +65,12 @@ export function StopForm({
     setProblem(isMissing ? 'Enter a reason: people whose transfers are refused will ask.' : undefined);
     if (!isMissing && current !== undefined) setAsking(true);
   };
-  const onStopped = () => {
+  const { name } = useName('program', scope?.program_id);
+  const stopped = (setting: SwitchRecord) => {
     setAsking(false);
     setWish(NO_DETAILS);
     preview.reload();
+    onStopped(setting, name ?? setting.program_id ?? '');
   };
   return (
     <div class="two-parts">
@@ -109,7 +113,7 @@ export function StopForm({
           what={what}
           wish={wish}
           preview={current}
-          onStopped={onStopped}
+          onStopped={stopped}
           onClose={() => setAsking(false)}
         />
       )}
@@ -159,7 +163,7 @@ function ConfirmStop({
   readonly what: string;
   readonly wish: StopDetails;
   readonly preview: SwitchPreview;
-  readonly onStopped: () => void;
+  readonly onStopped: (setting: SwitchRecord) => void;
   readonly onClose: () => void;
 }) {
   const change = useAction((body: ChangeSwitchBody, api, options) => api.switch.change(body, options));
@@ -173,7 +177,8 @@ function ConfirmStop({
       ...(type !== undefined && { type }),
       ...(end !== undefined && { until: end }),
     };
-    if ((await change.run(body)) !== undefined) onStopped();
+    const setting = await change.run(body);
+    if (setting !== undefined) onStopped(setting);
   };
   return (
     <ConfirmDialog
@@ -221,29 +226,4 @@ function isOf(scope: PreviewSwitchQuery | undefined, preview: SwitchPreview | un
   const { program_id: programId = null, type = null } = scope;
   const name = programId === null ? 'service' : type === null ? 'program' : 'transfer_type';
   return preview.scope === name && preview.program_id === programId && preview.type === type;
-}
-
-/** A card program by its name; of more than a hundred, the others by their id. */
-function ProgramField({ value, onChange }: { readonly value: string; readonly onChange: (programId: string) => void }) {
-  const { data } = useOperation((api, options) => api.programs.list({ limit: MAX_PROGRAMS }, options));
-  const programs = data?.data ?? [];
-  const isListed = programs.some(({ program_id: id }) => id === value);
-  const options: (readonly [string, string])[] = [
-    ['', 'Choose a program'],
-    ...programs.map(({ program_id: id, name }) => [id, name] as const),
-    ...(value === '' || isListed ? [] : [[value, value] as const]),
-  ];
-  return (
-    <>
-      <SelectField label="Card program" value={value} options={options} onChange={onChange} />
-      {data !== undefined && data.next_cursor !== null && (
-        <TextField
-          label="Or its id"
-          value={value}
-          onInput={(id) => onChange(id.trim())}
-          hint={`The newest ${MAX_PROGRAMS} programs are listed.`}
-        />
-      )}
-    </>
-  );
 }

@@ -17,6 +17,7 @@ import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { kindText, scopeText } from '../../format/operators/switch.ts';
+import { type Changed, IncidentOffer } from './incident-offer.tsx';
 import { Preview, usePreview } from './preview.tsx';
 import { StopForm } from './stop-form.tsx';
 
@@ -29,12 +30,14 @@ export function SwitchScreen() {
   const [restarting, setRestarting] = useState<SwitchRecord | undefined>(undefined);
   const mayChange = can('change_switch');
   const [restarts, setRestarts] = useState(0);
+  const [changed, setChanged] = useState<Changed | undefined>(undefined);
   const close = () => setRestarting(undefined);
   return (
     <Page
       title="Switch"
       lead="Stops everything, the transfers of a card program, or those of one type. Takes effect immediately."
     >
+      {changed !== undefined && <IncidentOffer changed={changed} onDone={() => setChanged(undefined)} />}
       <Section title="Settings">
         <Loaded state={state}>
           {({ data }) => (
@@ -50,7 +53,11 @@ export function SwitchScreen() {
       </Section>
       <Section title={mayChange ? 'Stop transfers' : 'Preview of a stop'}>
         <WhoMay operation="change_switch" to="stop or restart transfers" />
-        <StopForm mayChange={mayChange} restarts={restarts} />
+        <StopForm
+          mayChange={mayChange}
+          restarts={restarts}
+          onStopped={(setting, programName) => setChanged({ setting, programName })}
+        />
       </Section>
       {restarting !== undefined && (
         <RestartDialog
@@ -58,6 +65,7 @@ export function SwitchScreen() {
           onRestarted={() => {
             close();
             setRestarts((count) => count + 1);
+            setChanged({ setting: { ...restarting, disabled: false }, programName: '' });
           }}
           onClose={close}
         />

@@ -1,0 +1,65 @@
+import { useState } from 'preact/hooks';
+import type { Overview } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { IncidentDialog } from '../../components/support/incident-dialog.tsx';
+import { hrefTo } from '../../data/location.ts';
+import { useSession } from '../../data/session.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { isUrgent, urgentText } from '../../format/support/cases.ts';
+import { burstText, draftOfBurst } from '../../format/support/incidents.ts';
+
+/** An alert tells of an urgent case that waits; here a minute is soon enough. */
+const POLL_MILLISECONDS = 60_000;
+
+/** The most urgent cases come first, so that no page has others before them. */
+const MAX_CASES = 100;
+
+type Burst = Overview['proposed_incidents'][number];
+
+/** What support has to do, in words: urgent cases, and errors that may have one cause. Nothing where there is neither. */
+export function Support({ proposed }: { readonly proposed: readonly Burst[] }) {
+  const { can } = useSession();
+  const [draft, setDraft] = useState<Burst | undefined>(undefined);
+  const urgent = useUrgentCases();
+  const isBurst = proposed.length > 0;
+  // A code that an incident covers already is no news.
+  const open = useOperation(
+    isBurst ? (api, options) => api.incidents.list({ status: 'open', limit: 100 }, options) : undefined,
+    { deps: [proposed.map(({ code }) => code).join(' ')], pollMilliseconds: POLL_MILLISECONDS },
+  );
+  const known = open.data?.data ?? [];
+  const news = proposed.filter(({ code }) => !known.some(({ codes }) => codes.includes(code)));
+  if (urgent === undefined && news.length === 0) return null;
+  return (
+    <>
+      <ul class="concerns" aria-label="What support has to do">
+        {urgent !== undefined && (
+          <li>
+            {urgent} <a href={hrefTo('/console/cases')}>Open the queue</a>
+          </li>
+        )}
+        {news.map((burst) => (
+          <li key={burst.code}>
+            <a href={hrefTo('/console/errors', { code: burst.code })}>{burst.code}</a> occurred {burstText(burst)}:
+            there may be one cause.{' '}
+            {can('create_incident') && <Button onClick={() => setDraft(burst)}>Open an incident…</Button>}
+          </li>
+        ))}
+      </ul>
+      {draft !== undefined && (
+        <IncidentDialog draft={draftOfBurst(draft, Date.now())} onClose={() => setDraft(undefined)} />
+      )}
+    </>
+  );
+}
+
+/** The open urgent cases in a sentence; undefined without any. */
+function useUrgentCases(): string | undefined {
+  const { can } = useSession();
+  const { data } = useOperation(
+    can('search_cases') ? (api, options) => api.cases.search({ limit: MAX_CASES }, options) : undefined,
+    { pollMilliseconds: POLL_MILLISECONDS },
+  );
+  const urgent = (data?.data ?? []).filter(isUrgent);
+  return urgent.length === 0 ? undefined : urgentText(urgent, MAX_CASES);
+}
