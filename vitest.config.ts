@@ -126,6 +126,7 @@ export const SLOW: readonly string[] = [
   'test/console/sdk-package.test.ts',
   'test/console/search.test.ts',
   'test/console/shell.test.ts',
+  'test/console/support',
   'test/console/switch.test.ts',
   'test/console/transfers.test.ts',
   'test/console/webhooks.test.ts',
