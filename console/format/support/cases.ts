@@ -74,7 +74,12 @@ export function subjectOf({
   request_id: requestId,
   transfer_id: transferId,
 }: Pick<CaseRecord, 'operation' | 'code' | 'request_id' | 'transfer_id'>): string {
-  if (code !== null) return `${operation ?? 'A request'} failed: ${code.replaceAll('_', ' ')}`;
+  if (code !== null) {
+    const failed = `${operation ?? 'A request'} failed`;
+    // The code of every fault of an operation says no more than that.
+    if (code === `unknown_${operation}`) return failed;
+    return `${failed}: ${code.endsWith('_schema') ? 'invalid request' : code.replaceAll('_', ' ')}`;
+  }
   if (requestId !== null) return `A question about ${operation ?? 'a request'}`;
   return transferId === null ? 'A question' : 'A question about a transfer';
 }

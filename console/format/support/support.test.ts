@@ -47,6 +47,10 @@ describe('a case', () => {
     expect(subjectOf({ ...none, operation: 'create_transfer', code: 'card_lost' })).toBe(
       'create_transfer failed: card lost',
     );
+    expect(subjectOf({ ...none, operation: 'get_card', code: 'unknown_get_card' })).toBe('get_card failed');
+    expect(subjectOf({ ...none, operation: 'create_card', code: 'create_card_schema' })).toBe(
+      'create_card failed: invalid request',
+    );
     expect(subjectOf({ ...none, request_id: 'req_1', operation: 'create_card' })).toBe('A question about create_card');
     expect(subjectOf({ ...none, transfer_id: 'tr_1', operation: 'create_transfer' })).toBe(
       'A question about a transfer',
