@@ -46,9 +46,9 @@ export function goToProgram(programId: string): void {
     navigate(`/console/programs/${encodeURIComponent(programId)}?program=${encodeURIComponent(programId)}`);
     return;
   }
-  // A case is of one program too, although support can open it without knowing which.
-  const isOfOne = route?.ofProgram === true || parameters?.case_id !== undefined;
-  const list = route !== undefined && isOfOne && isAboutOne(route) ? listOf(route) : undefined;
+  // What chooses its program is of one too.
+  const isOfOne = route !== undefined && (route.ofProgram || route.choosesProgram === true) && isAboutOne(route);
+  const list = isOfOne ? (listOf(route) ?? (route.ofProgram ? undefined : ROUTES[0])) : undefined;
   if (list === undefined) chooseProgram(programId);
   else {
     remember(programId);
@@ -99,8 +99,11 @@ export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean 
   }, [chosen, last, ofScreen, inUrl, isThere, isGuess, isForgotten, path]);
   const isNone = isMissing && (isForgotten || ofScreen !== undefined);
   const programId = (isNone ? (isForgotten ? undefined : (inUrl ?? last)) : chosen) ?? own ?? undefined;
-  return { programId, isKnown: programId !== undefined, isGuess };
+  return { programId, isKnown: programId !== undefined, choose: allPrograms ? chooseInPlace : stay, isGuess };
 }
+
+const chooseInPlace = (programId: string): void => chooseProgram(programId, { replace: true });
+const stay = (): void => undefined;
 
 /** Sets or removes the program in the URL without navigating. */
 export function putIntoUrl(programId: string | undefined): void {

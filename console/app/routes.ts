@@ -14,6 +14,8 @@ export type Route = {
   readonly scope: KeyScope | undefined;
   /** Whether it shows one card program, and so needs one to be chosen. */
   readonly ofProgram: boolean;
+  /** Whether it finds what it shows in any program, and then chooses the program of that. */
+  readonly choosesProgram?: true;
   readonly sandboxOnly?: boolean;
   /** Whether it shows actual time even when the clock of the sandbox was moved. */
   readonly hasActualTimes?: boolean;
@@ -76,6 +78,7 @@ export const ROUTES: readonly Route[] = [
     load: async () => (await import('../screens/request/request-screen.tsx')).RequestScreen,
     scope: 'errors:read',
     ofProgram: false,
+    choosesProgram: true,
     hasActualTimes: true,
   },
   {
@@ -93,6 +96,7 @@ export const ROUTES: readonly Route[] = [
     load: async () => (await import('../screens/case/case-screen.tsx')).CaseScreen,
     scope: 'cases:read',
     ofProgram: false,
+    choosesProgram: true,
   },
   {
     path: '/console/incidents',

@@ -66,7 +66,7 @@ function Frame() {
           <ClockBanner />
           <SwitchBanner />
           {/* The same id can exist in two programs: nothing of one may stay on the screen of the other. */}
-          <ErrorBoundary key={`${path} ${program.programId}`}>
+          <ErrorBoundary key={findRoute(path)?.route.choosesProgram ? path : `${path} ${program.programId}`}>
             <Content path={path} allowed={allowed} isGuess={program.isGuess} />
           </ErrorBoundary>
         </main>

@@ -23,6 +23,8 @@ export type OperationState<Result> = {
 export type OperationSettings<Result = unknown> = {
   /** The call is repeated when one of these changes; the chosen program is always one of them. */
   readonly deps?: readonly unknown[];
+  /** Whether the result is the same whichever program is chosen, so that the call is not repeated for another one. */
+  readonly ofAnyProgram?: boolean;
   /**
    * Repeats the call while the page is visible, in the background: it does not keep the session alive. After a change by
    * this console it is repeated immediately, and again a second later to show the effects of the change.
@@ -38,9 +40,10 @@ export type OperationSettings<Result = unknown> = {
  */
 export function useOperation<Result>(
   call: OperationCall<Result> | undefined,
-  { deps = [], pollMilliseconds, changesAt }: OperationSettings<Result> = {},
+  { deps = [], ofAnyProgram = false, pollMilliseconds, changesAt }: OperationSettings<Result> = {},
 ): OperationState<Result> {
-  const programId = useProgramId();
+  const chosen = useProgramId();
+  const programId = ofAnyProgram ? undefined : chosen;
   const isIdle = call === undefined;
   const [state, setState] = useState<Omit<OperationState<Result>, 'reload'>>({
     data: undefined,

@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
 import type { AttemptRecord } from '../../sdk/client.ts';
-import { beginningOf, isStatusFilter, kindText, reasonOf, resultText, statusOf, typesIn } from './webhooks.ts';
+import {
+  beginningOf,
+  failuresText,
+  isStatusFilter,
+  kindText,
+  reasonOf,
+  resultText,
+  statusOf,
+  typesIn,
+} from './webhooks.ts';
 
 const NOW = Date.parse('2026-01-31T09:30:00.000Z');
 const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
@@ -72,4 +81,12 @@ test('types in a field, and what is a status to filter by', () => {
 test('the beginning of a response, on one line', () => {
   expect(beginningOf('{"error":\n  "busy"}\n')).toBe('{"error": "busy"}');
   expect(beginningOf('x'.repeat(41))).toBe(`${'x'.repeat(40)}…`);
+});
+
+test('a page of failed attempts says how many failed, to how many webhooks, and what happens next', () => {
+  const to = (...ids: string[]) => ids.map((webhook_id) => ({ webhook_id }));
+  const next = 'Failed events are sent again automatically; Resend sends one now.';
+  expect(failuresText(to('a'), true)).toBe(`1 attempt to 1 webhook failed. ${next}`);
+  expect(failuresText(to('a', 'b', 'a'), true)).toBe(`3 attempts to 2 webhooks failed. ${next}`);
+  expect(failuresText(to('a', 'b'), false)).toBe(`These 2 attempts to 2 webhooks failed; there are more. ${next}`);
 });

@@ -43,6 +43,14 @@ export function statusOf({ status, failures }: Pick<WebhookRecord, 'status' | 'f
   return status === 'enabled' && failures > 0 ? 'failing' : status;
 }
 
+/** What a page of failed attempts says as a whole; `isAll` if no further page follows and none is before it. */
+export function failuresText(attempts: readonly Pick<AttemptRecord, 'webhook_id'>[], isAll: boolean): string {
+  const webhooks = counted(new Set(attempts.map(({ webhook_id: id }) => id)).size, 'webhook');
+  const failed = `${counted(attempts.length, 'attempt')} to ${webhooks} failed`;
+  const what = isAll ? `${failed}.` : `These ${failed}; there are more.`;
+  return `${what} Failed events are sent again automatically; Resend sends one now.`;
+}
+
 /** Why an event was sent, in words. */
 export function kindText({ kind, try: count }: Pick<AttemptRecord, 'kind' | 'try'>): string {
   switch (kind) {

@@ -49,6 +49,7 @@ export const SANDBOX = [
     summary: "Stop the sandbox's database server, to see the error responses of the service",
     reach: 'sandbox',
     reply: DatabaseState,
+    repeatable: true,
     failure: 'The database could not be stopped',
     example: { reply: { state: 'stopped' } },
   }),
@@ -59,6 +60,7 @@ export const SANDBOX = [
     summary: "Start the sandbox's database server",
     reach: 'sandbox',
     reply: DatabaseState,
+    repeatable: true,
     failure: 'The database could not be started',
   }),
 ] as const;

@@ -126,6 +126,22 @@ describe('the screen of a request', () => {
     await page.waitForURL(`**/console/transfer/${made.transfer_id}*`);
   });
 
+  test('chooses the program of the request, and looks it up once', async () => {
+    const { program_id } = await client().programs.create({ name: 'Lumen', currency: 'USD' });
+    const requestId = await refused(() => client().cards.get(`of ${program_id}`, { programId: program_id }));
+    const page = await openConsole('/console/errors');
+    const lookUps: string[] = [];
+    page.on('request', (sent) => {
+      if (new URL(sent.url()).pathname.endsWith(`/request/${requestId}`)) lookUps.push(sent.url());
+    });
+    await page.goto(new URL(`/console/request/${requestId}`, page.url()).href);
+    await page.getByText('Refused: card not found.').waitFor();
+    await page.locator('.top').getByRole('button', { name: 'Lumen' }).waitFor();
+    await page.waitForURL(`**/console/request/${requestId}?program=${program_id}`);
+    await untilShown(page);
+    expect(lookUps.filter((url) => url.includes('/api/'))).toHaveLength(1);
+  });
+
   test('shows texts of callers as texts, and what operators did with its entry in the audit log', async () => {
     const world = await makeWorld(service());
     const { request_id } = await client().transfers.get(world.transfer_id, { programId: world.program_id });

@@ -148,6 +148,7 @@ test('what failed over all webhooks is one list, to which the overview leads, wi
   await page.getByRole('heading', { name: 'Failed webhooks' }).waitFor();
   await untilShown(page);
   const row = page.getByRole('row', { name: /Ledger export/ }).first();
+  await page.getByText(/attempts? to \d+ webhooks? failed/).waitFor();
   expect(await row.innerText()).toMatch(/connection refused/);
   expect(await row.getByRole('link', { name: 'Lumen' }).count()).toBe(1);
   await screenshot(page, 'failed-webhooks');

@@ -37,7 +37,7 @@ export function ContactSupport({
   readonly programId?: string | null | undefined;
 }) {
   const chosen = useProgram();
-  const program = typeof programId === 'string' ? { programId, isKnown: true } : chosen;
+  const program = typeof programId === 'string' ? { ...chosen, programId, isKnown: true } : chosen;
   return (
     <ProgramContext.Provider value={program}>
       <Way about={about} />

@@ -1,7 +1,5 @@
-import { useEffect } from 'preact/hooks';
 import type { CaseDetails, InspectedCase } from '../../../sdk/client.ts';
-import { navigate } from '../../data/location.ts';
-import { useProgramId } from '../../data/program.ts';
+import { useProgramId, useProgramOf } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { type OperationState, useOperation } from '../../data/use-operation.ts';
 
@@ -17,11 +15,12 @@ export type ShownCase = CaseDetails & {
  * program sees it.
  */
 export function useCase(caseId: string): OperationState<ShownCase> {
-  const { can, allPrograms } = useSession();
+  const { can } = useSession();
   const chosen = useProgramId();
   const isSupport = can('inspect_case');
   const inspected = useOperation(isSupport ? (api, options) => api.cases.inspect(caseId, options) : undefined, {
     deps: [caseId],
+    ofAnyProgram: true,
   });
   const found = inspected.data;
   const programId = isSupport ? found?.program_id : chosen;
@@ -31,7 +30,8 @@ export function useCase(caseId: string): OperationState<ShownCase> {
       : undefined,
     { deps: [caseId, programId], pollMilliseconds: POLL_MILLISECONDS },
   );
-  useProgramInUrl(allPrograms ? found?.program_id : undefined, chosen);
+  // What it leads to, such as the transfer, is of that program.
+  useProgramOf(found?.program_id);
   if (!isSupport) return { ...polled, data: polled.data && { ...polled.data, inspected: null } };
   return {
     ...inspected,
@@ -40,14 +40,4 @@ export function useCase(caseId: string): OperationState<ShownCase> {
     data: found && { ...found, ...polled.data, inspected: found },
     reload: () => (polled.data === undefined ? inspected : polled).reload(),
   };
-}
-
-/** A link to a case may lack its card program: what it leads to, such as the transfer, is of that program. */
-function useProgramInUrl(programId: string | undefined, chosen: string | undefined): void {
-  useEffect(() => {
-    if (programId === undefined || programId === chosen) return;
-    const query = new URLSearchParams(window.location.search);
-    query.set('program', programId);
-    navigate(`${window.location.pathname}?${query}`, { replace: true });
-  }, [programId, chosen]);
 }

@@ -17,7 +17,7 @@ import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { boundsOf } from '../../format/periods.ts';
-import { isStatusFilter } from '../../format/webhooks.ts';
+import { failuresText, isStatusFilter } from '../../format/webhooks.ts';
 import { COLUMNS, ResendDialog, SENT, StatusField } from '../webhook/attempts-section.tsx';
 
 const POLL_MILLISECONDS = 5_000;
@@ -83,6 +83,9 @@ export function FailedWebhooksScreen() {
       </Filters>
       {attempts.error !== undefined && <ErrorRecord error={attempts.error} stale={attempts.isLoaded} />}
       {!attempts.isLoaded && attempts.error === undefined && <Loading />}
+      {attempts.isLoaded && attempts.rows.length > 0 && (
+        <p class="answer">{failuresText(attempts.rows, attempts.pager.page === 1 && !attempts.pager.hasNext)}</p>
+      )}
       {attempts.isLoaded && (
         <DataTable
           label="Failed attempts, newest first"

@@ -15,6 +15,7 @@ import { ContactSupport } from '../../components/support/contact-support.tsx';
 import { KnownIncident } from '../../components/support/known-incident.tsx';
 import { hrefTo } from '../../data/location.ts';
 import type { Parameters } from '../../data/parameters.ts';
+import { useProgramOf } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatAmount, formatDigits } from '../../format/amounts.ts';
@@ -48,8 +49,9 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
         }
       }
     },
-    { deps: [requestId, seesAll, seesEffects] },
+    { deps: [requestId, seesAll, seesEffects], ofAnyProgram: seesAll },
   );
+  useProgramOf(state.data?.program_id);
   const isMissing = state.error instanceof TransferServiceError && state.error.Status === 404;
   return (
     <Page
