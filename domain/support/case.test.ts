@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isUrgent, MAX_CASE_MESSAGES, refusalOf, urgencyOf } from './case.ts';
+import { isUrgent, MAX_CASE_MESSAGES, partsOf, refusalOf, urgencyOf } from './case.ts';
 import { covers } from './incident.ts';
 
 const DAY = 86_400_000;
@@ -29,6 +29,14 @@ test('urgency goes by the error first, then by the severity; alerts by the error
   expect(order).toEqual(order.toSorted((one, other) => one - other));
   expect(new Set(order).size).toBe(order.length);
   expect(order.map(isUrgent)).toEqual([true, true, false, false, false]);
+  expect(order.map((urgency) => Object.values(partsOf(urgency)))).toEqual([
+    ['urgent', 'high'],
+    ['urgent', 'low'],
+    ['process_error', 'critical'],
+    ['request_error', 'critical'],
+    ['no_error', 'critical'],
+  ]);
+  expect(() => partsOf(40)).toThrow(RangeError);
 });
 
 test('what an incident covers', () => {

@@ -76,6 +76,15 @@ export type Urgent = {
   readonly severity: Severity;
 };
 
+/**
+ * The urgencies by the error alone, the highest first: `urgent` are Server Errors and unknown money, then Process Errors, Request
+ * Errors, and cases without an error.
+ */
+export const ERROR_URGENCIES = ['urgent', 'process_error', 'request_error', 'no_error'] as const;
+
+/** One of {@link ERROR_URGENCIES}. */
+export type ErrorUrgency = (typeof ERROR_URGENCIES)[number];
+
 /** The number of severities fits between two kinds of error. */
 const PLACES = 10;
 
@@ -90,6 +99,14 @@ export function urgencyOf({ type, moneyMoved, severity }: Urgent): number {
 /** Whether pages and alerts are due for a case: by its error only, whatever severity the caller gave. */
 export function isUrgent(urgency: number): boolean {
   return urgency < PLACES;
+}
+
+/** What {@link urgencyOf} has put together. Throws a RangeError for a number that it does not return. */
+export function partsOf(urgency: number): { readonly byError: ErrorUrgency; readonly severity: Severity } {
+  const place = urgency % PLACES;
+  const [byError, severity] = [ERROR_URGENCIES[(urgency - place) / PLACES], SEVERITIES[place]];
+  if (byError === undefined || severity === undefined) throw new RangeError(`${urgency} is no urgency.`);
+  return { byError, severity };
 }
 
 function kindOf(type: Urgent['type'], moneyMoved: MoneyMoved | null): number {

@@ -146,6 +146,63 @@ export async function readWebhookFigures(database: Database): Promise<WebhookFig
   return WEBHOOKS.read(onlyRow(await database.read(reading)));
 }
 
+const SUPPORT = columns({
+  /** Age of the oldest open incident, since its last update. */
+  incidentUpdateSeconds: nullable(NUMBER),
+  /** Of the latest resolved cases: the time to the first response and to the resolution, half and nine tenths within it. */
+  firstResponseSeconds: nullable(NUMBER),
+  slowFirstResponseSeconds: nullable(NUMBER),
+  resolutionSeconds: nullable(NUMBER),
+  slowResolutionSeconds: nullable(NUMBER),
+});
+
+const OPEN_CASES = columns({
+  /** The place in the queue: domain/support/case.ts. */
+  urgency: NUMBER,
+  count: NUMBER,
+  /** Age of the oldest that support has not answered yet. */
+  unansweredSeconds: nullable(NUMBER),
+});
+
+/** The figures from the tables of support: cases whose turn is support's, by urgency, and the others. */
+export type SupportFigures = RowOf<typeof SUPPORT.columns> & {
+  readonly openCases: readonly RowOf<typeof OPEN_CASES.columns>[];
+};
+
+/** Durations are those of so many cases: enough for a share of nine tenths, and a moment's reading along the index. */
+export const MAX_MEASURED_CASES = 100;
+
+const READ_SUPPORT_FIGURES = statement(
+  'read_support_figures',
+  { most: NUMBER },
+  `with clock as materialized (select service_now() as now),
+    queue as (
+      select urgency, count(*) as count,
+        ${since('min(created_at) filter (where first_response_at is null)', '(select now from clock)')} as unanswered_seconds
+      from support_case where status = 'open' group by urgency
+    ), latest as (
+      select extract(epoch from first_response_at - created_at)::double precision as response,
+        extract(epoch from resolved_at - created_at)::double precision as resolution
+      from support_case where status = 'resolved' order by resolved_at desc limit :most
+    ), others as (
+      select percentile_cont(0.5) within group (order by response) as first_response_seconds,
+        percentile_cont(0.9) within group (order by response) as slow_first_response_seconds,
+        percentile_cont(0.5) within group (order by resolution) as resolution_seconds,
+        percentile_cont(0.9) within group (order by resolution) as slow_resolution_seconds,
+        (select ${since('min(updated_at)', '(select now from clock)')} from incident
+          where not is_settled and resolved_at is null) as incident_update_seconds
+      from latest
+    )
+    select others.*, queue.* from others left join queue on true`,
+);
+
+/** Reads the figures from the tables of support. */
+export async function readSupportFigures(database: Database): Promise<SupportFigures> {
+  const rows = await database.read(READ_SUPPORT_FIGURES({ most: MAX_MEASURED_CASES }));
+  const open = rows.filter(({ urgency }) => urgency !== null);
+  return { ...SUPPORT.read(onlyRow(rows)), openCases: open.map((row) => OPEN_CASES.read(row)) };
+}
+
 const SERVER = columns({
   /** Version of PostgreSQL. */
   version: TEXT,
@@ -207,7 +264,7 @@ export async function readServerFigures(database: Database): Promise<ServerFigur
   return SERVER.read(onlyRow(rows));
 }
 
-/** Each statement has one row, whatever the ledger contains. */
+/** Each statement has at least one row, whatever the ledger contains. */
 function onlyRow(rows: readonly Row[] | undefined): Row {
   const [row] = rows ?? [];
   if (row === undefined) throw new Error('the statement returned no row');

@@ -119,6 +119,46 @@ test('what only the database knows is on the page within seconds', async () => {
   await client.programs.update(programId, { funding_low_threshold: null });
 });
 
+test('cases are counted by their urgency and severity, with the age of the oldest without an answer', async () => {
+  const { client } = service();
+  const url = `${service().url}/api/v0.1/core/transfer`;
+  const headers = { 'Sandbox-Provoke': 'unknown_create_transfer' };
+  const failed = await fetch(url, { method: 'POST', headers, body: '{"amount": 1, "card_id": "card_active"}' });
+  const request_id = failed.headers.get('request-id') ?? '';
+  const { case_id } = await client.cases.create({ request_id, severity: 'low' });
+  await client.cases.create({ text: 'Why is it blue?', severity: 'critical' });
+  const { incident_id } = await client.incidents.create({
+    scope: 'all',
+    codes: ['unknown_create_transfer'],
+    title: 'A test',
+    public_text: 'It is known.',
+  });
+  const ageOf = (page: readonly Series[], urgency: string) =>
+    sumOf(page, 'case_oldest_unanswered_seconds', { urgency });
+  await waitFor('the figures', async () => {
+    const page = readPage(await readText());
+    return ageOf(page, 'urgent') > 0 && sumOf(page, 'incident_oldest_update_seconds') > 0;
+  });
+  const page = readPage(await readText());
+  expect(sumOf(page, 'cases_open', { urgency: 'urgent', severity: 'low' })).toBe(1);
+  expect(sumOf(page, 'cases_open', { urgency: 'no_error', severity: 'critical' })).toBe(1);
+  expect(sumOf(page, 'cases_open')).toBe(2);
+  expect(ageOf(page, 'process_error')).toBe(0);
+  // Nothing was resolved yet: a duration of 0 would be wrong.
+  expect(page.filter(({ name }) => name.startsWith('transfer_service_case_resolution'))).toEqual([]);
+  await client.cases.resolve(case_id, { text: 'Done.', outcome: 'nothing' });
+  await client.incidents.resolve(incident_id, { text: 'Done.', outcome: 'nothing' });
+  await waitFor('the figures', async () => {
+    const after = readPage(await readText());
+    return (
+      sumOf(after, 'case_resolution_seconds', { share: '0.9' }) > 0 &&
+      sumOf(after, 'case_first_response_seconds', { share: '0.5' }) > 0 &&
+      ageOf(after, 'urgent') === 0 &&
+      sumOf(after, 'incident_oldest_update_seconds') === 0
+    );
+  });
+});
+
 test('attempts to deliver to webhooks are counted by how they end', async () => {
   const { client } = service();
   // Nobody listens there.
@@ -129,9 +169,9 @@ test('attempts to deliver to webhooks are counted by how they end', async () => 
   await client.webhooks.delete(webhook_id);
 });
 
-/** Absent where the right to see standbys is missing, and before the first copy: `npm run verify` has both. */
+/** Absent without the right to see standbys, and before the first copy or resolved case: `npm run verify` has them all. */
 const ELSEWHERE =
-  /^transfer_service_(?:standbys|replication_lag_bytes|last_backup_|backup_covered_|backup_copying|books_)/;
+  /^transfer_service_(?:case_first_response|case_resolution|standbys|replication_lag_bytes|last_backup_|backup_covered_|backup_copying|books_)/;
 
 test('everything that the alerts and the dashboard ask for is on the page, with these labels', async () => {
   const page = readPage(await readText());

@@ -95,6 +95,8 @@ async function startEmbedded(): Promise<string> {
   ends.push(async () => void receiver.close());
   const { port } = receiver.address() as AddressInfo;
   await service.client.webhooks.create({ url: `http://127.0.0.1:${port}/` });
+  const { case_id } = await service.client.cases.create({ text: 'A case for the panels about support.' });
+  await service.client.sandbox.answerCase(case_id, { text: 'Done.', outcome: 'nothing' });
   load(async () => {
     await service.client.transfers.create({ amount: 1, card_id: 'card_active' });
     await service.client.transfers.create({ amount: 1, card_id: 'card_closed' }).catch(() => undefined);

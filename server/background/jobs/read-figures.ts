@@ -3,8 +3,10 @@ import {
   type LedgerFigures,
   readLedgerFigures,
   readServerFigures,
+  readSupportFigures,
   readWebhookFigures,
   type ServerFigures,
+  type SupportFigures,
   type WebhookFigures,
 } from '../../store/figures.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
@@ -16,6 +18,7 @@ const INTERVAL_MILLISECONDS = 15_000;
 export type Figures = {
   readonly ledger: LedgerFigures;
   readonly webhooks: WebhookFigures;
+  readonly support: SupportFigures;
   readonly server: ServerFigures;
 };
 
@@ -38,6 +41,7 @@ export function startReadingFigures(
   const attempts: readonly (() => Promise<void>)[] = [
     async () => onFigures('ledger', await readLedgerFigures(database)),
     async () => onFigures('webhooks', await readWebhookFigures(database)),
+    async () => onFigures('support', await readSupportFigures(database)),
     async () => onFigures('server', await readServerFigures(database)),
     readOthers,
   ];

@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { Figures } from '../../background/jobs/read-figures.ts';
 import type { LedgerFigures, ServerFigures, WebhookFigures } from '../../store/figures.ts';
 import type { BoundGauge, Metrics } from './registry.ts';
+import { showSupport } from './support.ts';
 
 /** A missing value, such as the age of the oldest of none, is 0: a gap in a graph would look like a failure. */
 const orZero = (value: number | null): number => value ?? 0;
@@ -20,14 +21,20 @@ export function showFigures(metrics: Metrics, directories: Readonly<Record<strin
   const shown = {
     ledger: showLedger(metrics),
     webhooks: showWebhooks(metrics),
+    support: showSupport(metrics),
     server: showServer(metrics),
   };
   const readAt = metrics.gauge({
     name: 'figures_read_timestamp_seconds',
-    help: 'When the figures of a part (ledger, webhooks, server) were last read from the database.',
+    help: 'When the figures of a part (ledger, webhooks, support, server) were last read from the database.',
     labels: ['part'],
   });
-  const levels = { ledger: readAt('ledger'), webhooks: readAt('webhooks'), server: readAt('server') };
+  const levels = {
+    ledger: readAt('ledger'),
+    webhooks: readAt('webhooks'),
+    support: readAt('support'),
+    server: readAt('server'),
+  };
   // A part that was never read counts as overdue from the start.
   for (const level of Object.values(levels)) level.set(Math.round(performance.timeOrigin) / 1000);
   return {

@@ -8,8 +8,8 @@ const PREFIX = 'transfer_service_';
  */
 export type BoundCounter = { readonly inc: (by?: number) => void };
 
-/** A gauge for one combination of labels. */
-export type BoundGauge = { readonly set: (value: number) => void };
+/** A gauge for one combination of labels; once removed, it is absent until it is set again. */
+export type BoundGauge = { readonly set: (value: number) => void; readonly remove: () => void };
 
 /** A histogram for one combination of labels. */
 export type BoundHistogram = { readonly observe: (value: number) => void };
@@ -45,7 +45,13 @@ export class Metrics {
     const gauge = new Gauge({ name: PREFIX + name, help, labelNames: [...labels], registers: [this.#registry] });
     // A gauge without labels would be 0 until it is set, as if that had been measured.
     if (labels.length === 0) gauge.remove();
-    return (...values) => gauge.labels(...values);
+    return (...values) => {
+      const bound = gauge.labels(...values);
+      return {
+        set: (value) => bound.set(value),
+        remove: () => gauge.remove(...values),
+      };
+    };
   }
 
   histogram(

@@ -68,6 +68,14 @@ function fill(metrics: Metrics): void {
   showBackups(metrics, () => ({ lastCopyAt, coveredUntil: lastCopyAt, failures: 1, isCopying: true }));
   showProcess(metrics, { version: '1.0.0', mode: 'live' }).stop();
   const { onFigures } = showFigures(metrics, { data: '/', backup: '/' });
+  onFigures('support', {
+    openCases: [{ urgency: 0, count: 1, unansweredSeconds: 1 }],
+    incidentUpdateSeconds: 1,
+    firstResponseSeconds: 1,
+    slowFirstResponseSeconds: 1,
+    resolutionSeconds: 1,
+    slowResolutionSeconds: 1,
+  });
   onFigures('ledger', {
     relayLagSeconds: 1,
     dueLateSeconds: 1,

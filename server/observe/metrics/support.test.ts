@@ -1,0 +1,27 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { Metrics } from './registry.ts';
+import { showSupport } from './support.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+test('figures of support are absent before the first reading, and once they are old', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const metrics = new Metrics();
+  const show = showSupport(metrics);
+  const shown = async () => (await metrics.render()).split('\n').filter((line) => /^[a-z].* \d/.test(line));
+  expect(await shown()).toEqual([]);
+  vi.advanceTimersByTime(100_000);
+  const none = { firstResponseSeconds: null, slowFirstResponseSeconds: null };
+  const openCases = [
+    { urgency: 0, count: 2, unansweredSeconds: null },
+    { urgency: 3, count: 1, unansweredSeconds: 70 },
+  ];
+  show({ ...none, openCases, incidentUpdateSeconds: null, resolutionSeconds: null, slowResolutionSeconds: null });
+  const lines = await shown();
+  expect(lines).toContain('transfer_service_cases_open{urgency="urgent",severity="critical"} 2');
+  expect(lines).toContain('transfer_service_case_oldest_unanswered_seconds{urgency="urgent"} 70');
+  expect(lines).toContain('transfer_service_incident_oldest_update_seconds 0');
+  expect(lines).toHaveLength(16 + 4 + 1);
+  vi.advanceTimersByTime(61_000);
+  expect(await shown()).toEqual([]);
+});

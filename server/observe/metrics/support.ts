@@ -1,0 +1,68 @@
+import { ERROR_URGENCIES, partsOf, SEVERITIES } from '../../../domain/support/case.ts';
+import type { SupportFigures } from '../../store/figures.ts';
+import type { BoundGauge, Metrics } from './registry.ts';
+
+/** After four readings that failed, nobody knows any more how long a case has waited. */
+const MAX_AGE_MILLISECONDS = 60_000;
+
+/** Shows the latest figures of cases and incidents, and nothing once they are old: the age of a case would stand still. */
+export function showSupport(metrics: Metrics): (figures: SupportFigures) => void {
+  const open = metrics.gauge({
+    name: 'cases_open',
+    help: "Cases whose turn is support's, by the urgency of their error and the severity that the caller gave.",
+    labels: ['urgency', 'severity'],
+  });
+  const unanswered = metrics.gauge({
+    name: 'case_oldest_unanswered_seconds',
+    help: 'Age of the oldest open case that support has not answered yet, by the urgency of its error.',
+    labels: ['urgency'],
+  });
+  const incident = metrics.gauge({
+    name: 'incident_oldest_update_seconds',
+    help: 'Time since the last update of the open incident that was not updated for the longest.',
+  })();
+  const ofLatest = (name: string, help: string) => {
+    const gauge = metrics.gauge({ name, help: `${help}, of the latest 100 resolved cases.`, labels: ['share'] });
+    return [gauge('0.5'), gauge('0.9')] as const;
+  };
+  const response = ofLatest(
+    'case_first_response_seconds',
+    'Time within which half and nine tenths got a first response',
+  );
+  const resolution = ofLatest('case_resolution_seconds', 'Time within which half and nine tenths were resolved');
+  const byUrgency = ERROR_URGENCIES.map((byError) => ({
+    byError,
+    oldest: unanswered(byError),
+    bySeverity: SEVERITIES.map((severity) => ({ severity, count: open(byError, severity) })),
+  }));
+  const counts = byUrgency.flatMap(({ bySeverity }) => bySeverity.map(({ count }) => count));
+  const all = [...counts, ...byUrgency.map(({ oldest }) => oldest), incident, ...response, ...resolution];
+  for (const gauge of all) gauge.remove();
+  let readAt = 0;
+  metrics.beforePage(() => {
+    if (performance.now() - readAt > MAX_AGE_MILLISECONDS) for (const gauge of all) gauge.remove();
+  });
+  return (figures) => {
+    readAt = performance.now();
+    const cases = figures.openCases.map((found) => ({ ...found, ...partsOf(found.urgency) }));
+    for (const { byError, oldest, bySeverity } of byUrgency) {
+      const own = cases.filter((found) => found.byError === byError);
+      // Without a case that waits the age is 0: a gap in a graph would look like a failure.
+      oldest.set(Math.max(0, ...own.map(({ unansweredSeconds }) => unansweredSeconds ?? 0)));
+      for (const { severity, count } of bySeverity)
+        count.set(own.find((found) => found.severity === severity)?.count ?? 0);
+    }
+    incident.set(figures.incidentUpdateSeconds ?? 0);
+    show(response, [figures.firstResponseSeconds, figures.slowFirstResponseSeconds]);
+    show(resolution, [figures.resolutionSeconds, figures.slowResolutionSeconds]);
+  };
+}
+
+/** Durations of no case are absent: 0 would be a very good figure. */
+function show(gauges: readonly BoundGauge[], values: readonly (number | null)[]): void {
+  for (const [place, gauge] of gauges.entries()) {
+    const value = values[place] ?? null;
+    if (value === null) gauge.remove();
+    else gauge.set(value);
+  }
+}
