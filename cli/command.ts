@@ -114,7 +114,11 @@ function define<Values extends object>(
     });
     // OptionsFor ties each option to the type of its field, so what they read together is Values.
     const values = Object.fromEntries(typed) as Values;
-    await run(openSession(given, context), values, argumentName === undefined ? '' : String(first));
+    await run(
+      openSession(given, context),
+      values,
+      argumentName === undefined || first === undefined ? '' : String(first),
+    );
   });
 }
 
