@@ -49,7 +49,6 @@ export const SANDBOX = [
     summary: "Stop the sandbox's database server, to see the error responses of the service",
     reach: 'sandbox',
     reply: DatabaseState,
-    repeatable: true,
     failure: 'The database could not be stopped',
     example: { reply: { state: 'stopped' } },
   }),

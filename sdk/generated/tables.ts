@@ -103,7 +103,7 @@ get_overview GET operator/overview operator:read
 list_audit_entries GET operator/audit operator:read
 verify_audit GET operator/audit/verify operator:read
 move_clock POST sandbox/clock operator sandbox optional
-stop_database POST sandbox/database/stop operator sandbox repeatable
+stop_database POST sandbox/database/stop operator sandbox
 start_database POST sandbox/database/start operator sandbox repeatable`;
 
 /** For each kind of error: status, type, whether it can be retried, and the codes that do not belong to one operation. */
