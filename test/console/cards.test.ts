@@ -78,6 +78,8 @@ describe('One card', () => {
     await page.getByText('resets').first().waitFor();
     await screenshot(page, 'card');
     await expectAccessibleInEveryView(page);
+    const asViewer = await openConsole(at(`card/${world.card_id}`), { role: 'viewer' });
+    await asViewer.getByText('To reverse one of them, ask an operator.').waitFor();
   });
 
   test('shows in its statement what was reversed on its own screen', async () => {

@@ -3,6 +3,7 @@ import { Id } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { KeyName } from '../../components/name.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
 import { TransferStatus } from '../transfers/transfer-status.tsx';
 import './duplicates.css';
 import { verdictOf } from './duplicate-words.ts';
@@ -21,18 +22,21 @@ export function Duplicates({
   readonly onDone: (text: string) => void;
 }) {
   return (
-    <ul class="duplicates" aria-label="Likely duplicates">
-      {pairs.map(({ earlier, later }) => {
-        const { isLikely, sentence } = verdictOf(earlier, later);
-        return (
-          <li key={`${earlier.transfer_id} ${later.transfer_id}`} class={isLikely ? 'likely' : undefined}>
-            <p>{sentence}</p>
-            <DuplicateTransfer transfer={earlier} onDone={onDone} />
-            <DuplicateTransfer transfer={later} onDone={onDone} />
-          </li>
-        );
-      })}
-    </ul>
+    <>
+      <ul class="duplicates" aria-label="Likely duplicates">
+        {pairs.map(({ earlier, later }) => {
+          const { isLikely, sentence } = verdictOf(earlier, later);
+          return (
+            <li key={`${earlier.transfer_id} ${later.transfer_id}`} class={isLikely ? 'likely' : undefined}>
+              <p>{sentence}</p>
+              <DuplicateTransfer transfer={earlier} onDone={onDone} />
+              <DuplicateTransfer transfer={later} onDone={onDone} />
+            </li>
+          );
+        })}
+      </ul>
+      <WhoMay operation="reverse_transfer" to="reverse one of them" />
+    </>
   );
 }
 
