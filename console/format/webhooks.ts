@@ -48,7 +48,7 @@ export function failuresText(attempts: readonly Pick<AttemptRecord, 'webhook_id'
   const webhooks = counted(new Set(attempts.map(({ webhook_id: id }) => id)).size, 'webhook');
   const failed = `${counted(attempts.length, 'attempt')} to ${webhooks} failed`;
   const what = isAll ? `${failed}.` : `These ${failed}; there are more.`;
-  return `${what} Failed events are sent again automatically; Resend sends one now.`;
+  return `${what} Each event is retried for about three days; Resend sends it now.`;
 }
 
 /** Why an event was sent, in words. */

@@ -87,14 +87,16 @@ export function FailedWebhooksScreen() {
         <p class="answer">{failuresText(attempts.rows, attempts.pager.page === 1 && !attempts.pager.hasNext)}</p>
       )}
       {attempts.isLoaded && (
-        <DataTable
-          label="Failed attempts, newest first"
-          rows={attempts.rows}
-          rowKey={({ attempt_id: id }) => id}
-          stale={attempts.stale && attempts.error !== undefined}
-          columns={[SENT, WEBHOOK, ...WITHOUT_DURATION, ...(ofAll ? [PROGRAM] : []), ...actions]}
-          empty={<Empty title="Nothing failed">Choose a longer period, or remove a filter, to see more.</Empty>}
-        />
+        <div class="brief">
+          <DataTable
+            label="Failed attempts, newest first"
+            rows={attempts.rows}
+            rowKey={({ attempt_id: id }) => id}
+            stale={attempts.stale && attempts.error !== undefined}
+            columns={[SENT, WEBHOOK, ...WITHOUT_DURATION, ...(ofAll ? [PROGRAM] : []), ...actions]}
+            empty={<Empty title="Nothing failed">Choose a longer period, or remove a filter, to see more.</Empty>}
+          />
+        </div>
       )}
       <Pager {...attempts.pager} />
       {resending !== undefined && (

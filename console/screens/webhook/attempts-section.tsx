@@ -154,13 +154,15 @@ function Result({ attempt }: { readonly attempt: AttemptRecord }) {
   return (
     <div>
       <Badge tone={succeeded ? 'good' : 'bad'}>{resultText(attempt)}</Badge>
-      {message !== null && <div class="quiet">{message}</div>}
-      {start !== null && start !== '' && (
-        <details>
-          <summary>Response: {beginningOf(start)}</summary>
-          <pre class="answer">{start}</pre>
-        </details>
-      )}
+      <div class="attempt-more">
+        {message !== null && <div class="quiet">{message}</div>}
+        {start !== null && start !== '' && (
+          <details>
+            <summary>Response: {beginningOf(start)}</summary>
+            <pre class="answer">{start}</pre>
+          </details>
+        )}
+      </div>
     </div>
   );
 }
