@@ -19,5 +19,20 @@ export const VITE_OPTIONS: InlineConfig = {
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     emptyOutDir: true,
+    // What nearly every list needs is one file, and so are the screens of support: each file is a request.
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            {
+              name: 'lists',
+              test: /console\/(?:components\/(?:badge|data-table|filters|money|pager|period-filter|who-may)|data\/(?:given|use-pages|use-url-state))\./,
+            },
+            { name: 'support', test: /console\/screens\/(?:cases?|incidents?)\// },
+          ],
+        },
+      },
+    },
   },
 };

@@ -258,7 +258,8 @@ function queueColumns(now: number, incidents: readonly IncidentRecord[]): readon
         id === null ? (
           <span class="quiet">–</span>
         ) : (
-          (incidents.find(({ incident_id }) => incident_id === id)?.title ?? 'An older one')
+          (incidents.find(({ incident_id }) => incident_id === id)?.title ??
+          (incidents.length === 0 ? '' : 'An older one'))
         ),
     },
   ];

@@ -248,7 +248,7 @@ describe('a case', () => {
     // Its id is all that somebody has who is called about it.
     await visit(page, '/console/cards');
     await pressKeys(page, '/');
-    await page.keyboard.insertText(record.case_id);
+    await page.getByRole('dialog').getByLabel('Name, id, reference, card').fill(record.case_id);
     await pressKeys(page, 'Enter');
     await messages(page).getByText('Without a program.').waitFor();
   });
@@ -367,7 +367,8 @@ describe('an incident', () => {
     expect(await client().incidents.inspect(incident.incident_id)).toMatchObject({ case_count: 1 });
     await page.goto(`/console/cases?incident=${incident.incident_id}`);
     await expect.poll(() => rows(page).count()).toBe(1);
-    expect(await rows(page).innerText()).toContain('Balances are late');
+    // The titles of incidents are read beside the cases.
+    await rows(page).getByText('Balances are late').waitFor();
 
     // Only those within its reach see it.
     const own = await openConsole('/console/incidents', { key: other.key });
