@@ -6,6 +6,7 @@ import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { deleteExpired } from '../../../server/background/jobs/delete-expired.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
+import { idAt } from '../../../server/foundation/ids.ts';
 import { searchCases } from '../../../server/store/support/case.ts';
 import { OpenIncidents, settleBatch } from '../../../server/subjects/support/follow-incidents.ts';
 import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
@@ -41,9 +42,13 @@ async function insertCases(
   await client.query(
     `insert into support_case (case_id, program_id, status, severity, urgency, code, type, card_names, message_count,
         created_by, text, created_at, updated_at, incident_id)
-      select uuidv7(number * interval '1 millisecond'), '${DEMO_PROGRAM_ID}', 'open', 'normal', ${urgency}, $2, 'Server Error', '{}', 0,
-        'sandbox', 'x', now(), now(), $3 from generate_series(1, $1) as number`,
-    [count, code, incident === null ? null : fromWireId('inc', incident)],
+      select new_id, '${DEMO_PROGRAM_ID}', 'open', 'normal', ${urgency}, $2, 'Server Error', '{}', 0,
+        'sandbox', 'x', now(), now(), $3 from unnest($1::uuid[]) with ordinality as new (new_id, number)`,
+    [
+      Array.from({ length: count }, (_, at) => idAt(Date.now() + at)),
+      code,
+      incident === null ? null : fromWireId('inc', incident),
+    ],
   );
 }
 
