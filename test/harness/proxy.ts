@@ -54,7 +54,10 @@ export type DatabaseProxy = {
   readonly open: () => number;
   /** Counts from now on how often the service sends a prepared statement of this name. */
   readonly watch: (statement: string) => () => number;
-  /** The number of round trips on all connections: how often a client sent something after the server had. */
+  /**
+   * The number of round trips on all connections: how often a client sent something after the server had. The first of a
+   * connection, which applies its settings, is not counted: when connections are opened depends on the speed of the machine.
+   */
   readonly turns: () => number;
   /** Cuts every connection. */
   readonly cutAll: () => void;
@@ -108,6 +111,7 @@ class Wire {
   #toClient: Promise<void> = Promise.resolve();
   #fault: CommitFault | undefined;
   #serverSpoke = false;
+  #hasSettings = false;
   #isOrphan = false;
   #isSwallowed = false;
   #isOfLoop = false;
@@ -140,7 +144,8 @@ class Wire {
 
   async #fromClient(chunk: Buffer): Promise<void> {
     const { faults } = this.#setting;
-    if (this.#serverSpoke) this.#setting.turns += 1;
+    if (this.#serverSpoke && this.#hasSettings) this.#setting.turns += 1;
+    this.#hasSettings ||= this.#serverSpoke;
     for (const [statement, times] of this.#setting.watched) {
       if (chunk.includes(`${statement}\0`)) this.#setting.watched.set(statement, times + 1);
     }
