@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InspectedErrorRecord } from '../../../contract/error-log.ts';
 import type { RequestRecord } from '../../../contract/service/requests.ts';
@@ -37,9 +38,15 @@ type Subject = Pick<SupportCase, 'requestId' | 'transferId' | 'operation' | 'cod
 /** Maximum characters of the beginning of a text that the queue shows. */
 const MAX_SUMMARY = 200;
 
-/** Errors are stored within a second of their response, so a request that is not found is looked up again until this age. */
-const STORED_AFTER_MILLISECONDS = 3000;
+/**
+ * A request that is not found is looked up again until this age: it may have taken six seconds, and its error is stored within
+ * a second of its response, or a few on a slow machine.
+ */
+const STORED_AFTER_MILLISECONDS = 9000;
 const AGAIN_MILLISECONDS = 200;
+
+/** Left for the transaction of the case, in milliseconds. */
+const TRANSACTION_MILLISECONDS = 1000;
 
 /**
  * create_case: a new case, or the open one that the request already has. Of a request or a transfer, what is known now is
@@ -135,7 +142,7 @@ async function subjectOf(find: FindRequest, service: Service, call: Call<'create
 
 const NOTHING = { operation: null, code: null, type: null, moneyMoved: null } as const;
 
-/** What a request did. One that is only just over is looked up again for a moment, until its error is stored. */
+/** What a request did. One that is only just over is looked up again, as long as there is time, until its error is stored. */
 async function findSoon(
   find: FindRequest,
   service: Service,
@@ -150,7 +157,8 @@ async function findSoon(
     } catch (thrown) {
       const left = until - databaseTime();
       const mayCome = thrown instanceof Refusal && left > 0 && left <= STORED_AFTER_MILLISECONDS;
-      if (!mayCome || call.isGone?.(false) === true) throw thrown;
+      const isInTime = performance.now() + AGAIN_MILLISECONDS + TRANSACTION_MILLISECONDS < call.deadline;
+      if (!mayCome || !isInTime || call.isGone?.(false) === true) throw thrown;
     }
     await sleep(AGAIN_MILLISECONDS, undefined, { ref: false });
   }

@@ -38,10 +38,15 @@ const FORGOTTEN_MILLISECONDS = 5000;
 export class OpenIncidents {
   #open: readonly Incident[] | undefined;
   #readAt = 0;
+  readonly #forgottenMilliseconds: number;
+
+  constructor(forgottenMilliseconds = FORGOTTEN_MILLISECONDS) {
+    this.#forgottenMilliseconds = forgottenMilliseconds;
+  }
 
   /** Whether cases can be opened, and the incident (id on the wire) that covers an error, the newest of several. */
   readonly find = (error: Covered): { readonly incidentId: string | undefined } | undefined => {
-    if (this.#open === undefined || performance.now() - this.#readAt > FORGOTTEN_MILLISECONDS) return undefined;
+    if (this.#open === undefined || performance.now() - this.#readAt > this.#forgottenMilliseconds) return undefined;
     const incident = this.#open.find((one) => covers(one, error));
     return { incidentId: incident === undefined ? undefined : toWireId('inc', incident.incidentId) };
   };

@@ -25,8 +25,8 @@ async function database(): Promise<pg.Client> {
   return opened;
 }
 
-/** The request id of an error of the given code. */
-async function provoked(code: string, more = ''): Promise<string> {
+/** The request id of an error of the given code. It is stored a moment later. */
+async function provoke(code: string, more = ''): Promise<string> {
   const body = { amount: 1, card_id: await newCard(client()) };
   const headers = { 'Sandbox-Provoke': `${code}${more}` };
   const response = await sendRaw(client().baseUrl, { path: '/api/v0.1/core/transfer', headers, body });
@@ -34,12 +34,24 @@ async function provoked(code: string, more = ''): Promise<string> {
   return String(response.headers['request-id']);
 }
 
+/** The same, once it is stored: only one test is about that moment. */
+async function provoked(code: string): Promise<string> {
+  const requestId = await provoke(code);
+  await waitFor('the error to be stored', async () => (await errorOf(requestId)) !== undefined);
+  return requestId;
+}
+
+const errorOf = (requestId: string) =>
+  client()
+    .requests.get(requestId)
+    .catch(() => undefined);
+
 const openCase = (body: Parameters<TransferService['cases']['create']>[0] = { text: 'Where is it?' }) =>
   client().cases.create(body);
 
 describe('a case about an error', () => {
   test('is opened with the id alone, right after the response, and keeps what was known', async () => {
-    const request_id = await provoked('unknown_create_transfer', '; money_moved=unknown');
+    const request_id = await provoke('unknown_create_transfer', '; money_moved=unknown');
     const made = await openCase({ request_id });
     expect(made).toMatchObject({
       request_id,
@@ -136,8 +148,9 @@ describe('a conversation', () => {
     const reopened = await client().cases.reply(case_id, { text: 'Not yet.' });
     expect(reopened).toMatchObject({ status: 'open', outcome: null, resolved_at: null });
     expect(await client().cases.close(case_id)).toMatchObject({ status: 'closed' });
-    for (const refused of [client().cases.reply(case_id, { text: 'x' }), client().cases.close(case_id)]) {
-      expect(await refusalOf(refused)).toMatchObject({ code: 'invalid_case_status' });
+    const { cases } = client();
+    for (const send of [() => cases.reply(case_id, { text: 'x' }), () => cases.close(case_id)]) {
+      expect(await refusalOf(send())).toMatchObject({ code: 'invalid_case_status' });
     }
     const { messages } = await client().cases.get(case_id);
     expect(messages.map(({ from, text, author }) => [from, text, author])).toEqual([

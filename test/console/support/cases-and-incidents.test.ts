@@ -30,12 +30,20 @@ beforeAll(async () => {
   shop = await newShop('Lumen Gift Cards');
 });
 
-/** The id of a transfer that a rule refuses. */
+/** The id of a transfer that a rule refuses, once its error is stored. */
 const declined = async ({ caller }: Shop): Promise<string> =>
-  (await refusalOf(caller.transfers.create({ amount: 1250, card_id: 'card_shop', type: 'unload' }))).requestId;
+  stored(
+    caller,
+    (await refusalOf(caller.transfers.create({ amount: 1250, card_id: 'card_shop', type: 'unload' }))).requestId,
+  );
 
-/** The id of a transfer that fails as the sandbox is asked to. */
-async function provoked({ key }: Shop, provocation: string): Promise<string> {
+async function stored(caller: TransferService, requestId: string): Promise<string> {
+  await expect.poll(() => caller.requests.get(requestId).catch(() => undefined)).toBeDefined();
+  return requestId;
+}
+
+/** The id of a transfer that fails as the sandbox is asked to, once its error is stored. */
+async function provoked({ caller, key }: Shop, provocation: string): Promise<string> {
   const response = await fetch(`${service().url}/api/v0.1/core/transfer`, {
     method: 'POST',
     headers: {
@@ -47,7 +55,7 @@ async function provoked({ key }: Shop, provocation: string): Promise<string> {
     body: JSON.stringify({ amount: 1250, card_id: 'card_shop' }),
   });
   await response.text();
-  return response.headers.get('Request-Id') ?? '';
+  return stored(caller, response.headers.get('Request-Id') ?? '');
 }
 
 const rows = (page: Page) => page.getByRole('table', { name: 'Cases', exact: true }).locator('tbody tr');

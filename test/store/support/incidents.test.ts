@@ -1,20 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exampleOf } from '../../../contract/examples.ts';
+import { exampleOf, exampleReply } from '../../../contract/examples.ts';
 import type { OperationId } from '../../../contract/operations.ts';
+import type { RequestRecord } from '../../../contract/service/requests.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { deleteExpired } from '../../../server/background/jobs/delete-expired.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
-import { idAt } from '../../../server/foundation/ids.ts';
+import { databaseTime } from '../../../server/foundation/database-clock.ts';
+import { idAt, newId } from '../../../server/foundation/ids.ts';
 import { searchCases } from '../../../server/store/support/case.ts';
+import { createCase, type FindRequest } from '../../../server/subjects/support/create-case.ts';
 import { OpenIncidents, settleBatch } from '../../../server/subjects/support/follow-incidents.ts';
 import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
+import { UNLIMITED } from '../../harness/ledger.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
 const server = await useServer();
-const ledger = useLedger(server.connection);
+// Its transactions wait for each other, and for a lock that a test holds.
+const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const client = await useConnection(server.connection);
 const holder = await useConnection(server.connection);
 const never = new AbortController().signal;
@@ -63,6 +69,39 @@ const countsOf = async (incident: string) => {
   );
   return rows[0];
 };
+
+test('a case about a request that has taken six seconds waits until its error is stored', async () => {
+  const found = { ...Object(exampleReply('inspect_request')), error: null, transfers: [] } as RequestRecord;
+  let lookUps = 0;
+  const find: FindRequest = async () => {
+    lookUps += 1;
+    if (lookUps < 3) throw new Refusal('request_not_found', 'There is no such request.');
+    return found;
+  };
+  const body = { request_id: toWireId('req', idAt(databaseTime() - 6000)) };
+  const caller = { kind: 'sandbox' } as const;
+  const about = {
+    operation: 'create_case',
+    requestId: newId(),
+    caller,
+    programId: DEMO_PROGRAM_ID,
+    params: {},
+  } as const;
+  const openCase = (seconds: number) =>
+    createCase(find, ledger.service, {
+      ...about,
+      body,
+      query: undefined,
+      sent: {},
+      idempotencyKey: null,
+      deadline: performance.now() + seconds * 1000,
+    });
+  // Nor does it wait until it has no time left.
+  await expect(openCase(1)).rejects.toMatchObject({ code: 'request_not_found' });
+  expect(lookUps).toBe(1);
+  expect(await openCase(240)).toMatchObject({ record: { request_id: found.request_id } });
+  expect(lookUps).toBe(3);
+});
 
 describe('the end of an incident', () => {
   test('resolves 500 cases in transactions of 100, each with one event, also when it stops in the middle', async () => {
@@ -175,7 +214,7 @@ test('an incident is read by the keys in its reach, without its internal text, a
 });
 
 describe('the headers of errors', () => {
-  const incidents = new OpenIncidents();
+  const incidents = new OpenIncidents(Number.POSITIVE_INFINITY);
   let http: Awaited<ReturnType<typeof startHttpServer>>;
   beforeAll(async () => {
     http = await startHttpServer(ledgerGateway(ledger, { findSupport: incidents.find }));
