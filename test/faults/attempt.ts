@@ -37,12 +37,15 @@ const WAYS: readonly (readonly [MoneyOperation, withKey: boolean])[] = [
 
 /** A request of every way. */
 export function newAttempts(): readonly Attempt[] {
-  return WAYS.map(([operation, withKey]) => ({
-    operation,
-    key: withKey ? randomUUID() : null,
-    marker: randomUUID(),
-  }));
+  return WAYS.map(([operation, withKey]) => newAttempt(operation, withKey));
 }
+
+function newAttempt(operation: MoneyOperation, withKey: boolean): Attempt {
+  return { operation, key: withKey ? randomUUID() : null, marker: randomUUID() };
+}
+
+/** Another request of the same way. */
+export const again = ({ operation, key }: Attempt): Attempt => newAttempt(operation, key !== null);
 
 const TRANSFER = OPERATIONS.create_transfer.path;
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import type { TrapOutcome, TrapPlace } from '../harness/proxy.ts';
-import { type Attempt, type Heard, movementsOf, newAttempts, prepare, send } from './attempt.ts';
+import { type Attempt, again, type Heard, movementsOf, newAttempts, prepare, send } from './attempt.ts';
 import { type Laid, lay, openStage, type Stage, untilAtRest, untilReady } from './stage.ts';
 import { judge, type Line, type Outcome, outcomeOf, tableOf } from './verdict.ts';
 
@@ -52,7 +53,6 @@ export const during =
 export function runFaults(step: string, faults: readonly Fault[]): void {
   let stage: Stage;
   const lines: Line[] = [];
-  let expected = 0;
   const judged: { readonly attempt: Attempt; readonly moved: number; readonly fault: string }[] = [];
   beforeAll(async () => {
     stage = await openStage();
@@ -64,21 +64,25 @@ export function runFaults(step: string, faults: readonly Fault[]): void {
 
   test.each(faults)(`${step}: $name`, async (fault) => {
     const attempts = attemptsFor(fault, faults.indexOf(fault));
-    expected += attempts.length;
     const turns = fault.together === true ? [attempts] : attempts.map((attempt) => [attempt]);
     for (const turn of turns) {
-      const heard = await undergo(stage, fault, turn);
-      for (const [at, attempt] of turn.entries()) {
-        const line = await judge(stage, { step, fault: fault.name }, attempt, heard[at] ?? NOTHING);
-        lines.push(line);
-        judged.push({ attempt, fault: fault.name, moved: await movementsOf(stage, attempt) });
+      for (let tries = 1, now = turn; ; tries += 1, now = now.map(again)) {
+        const { heard, problem } = await undergo(stage, fault, now);
+        for (const [at, attempt] of now.entries()) {
+          const line = await judge(stage, { step, fault: fault.name }, attempt, heard[at] ?? NOTHING);
+          lines.push(line);
+          judged.push({ attempt, fault: fault.name, moved: await movementsOf(stage, attempt) });
+        }
+        if (problem === undefined) break;
+        const isSlow = heard.some(({ milliseconds }) => milliseconds >= SHORTEST_LIMIT);
+        if (!isSlow || tries === MAX_TRIES) throw new Error(problem);
       }
     }
   });
 
   test(`${step}: nothing moved after the outcome was judged`, async () => {
     await untilAtRest(stage);
-    expect(judged.length).toBe(expected);
+    expect(judged.length).toBeGreaterThanOrEqual(faults.length);
     for (const { attempt, moved, fault } of judged) expect(await movementsOf(stage, attempt), fault).toBe(moved);
   });
 }
@@ -98,13 +102,25 @@ const DEADLINE_MILLISECONDS = 5000;
 
 const NOTHING: Heard = { response: undefined, milliseconds: 0 };
 
-/** Sends requests during a fault, repairs it, and checks that the requests met that fault and no other. */
-async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[]): Promise<readonly Heard[]> {
+/**
+ * A request that took so long, in milliseconds, may have met a time limit of the service besides the fault, or instead of it,
+ * as on a slow machine. What it says must be true all the same, but the fault is tried again to hear what that leads to.
+ */
+const SHORTEST_LIMIT = LIMITS.lock;
+
+/** So often, at most. */
+const MAX_TRIES = 10;
+
+/** What was heard during a fault, and what shows that it was not this fault, or not only this one. */
+type Undergone = { readonly heard: readonly Heard[]; readonly problem: string | undefined };
+
+/** Sends requests during a fault, and repairs it. */
+async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[]): Promise<Undergone> {
   await untilReady(stage);
   for (const attempt of attempts) await prepare(stage, attempt);
   await untilReady(stage);
   const [first] = attempts;
-  if (first === undefined) return [];
+  if (first === undefined) return { heard: [], problem: undefined };
   const { trap, mend, send: ownWay } = await fault.arrange(stage, first);
   let heard: readonly Heard[];
   try {
@@ -113,16 +129,19 @@ async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[])
     stage.proxy.traps.length = 0;
     await mend?.();
   }
-  expect(trap?.sprung ?? true, 'the fault has happened').toBe(true);
   for (const { milliseconds } of heard) expect(milliseconds, 'it takes its time').toBeGreaterThan(fault.least ?? 0);
-  for (const [at, one] of heard.entries()) {
-    const isGivenUp = fault.recovers === true && one.milliseconds >= DEADLINE_MILLISECONDS;
-    const outcomes = isGivenUp ? [...fault.outcomes, 'unknown'] : fault.outcomes;
-    expect(outcomes, one.response?.text).toContain(outcomeOf(one));
-    const { status = 201 } = one.response ?? {};
-    const own = `unknown_${attempts[at]?.operation}`;
-    const codes = [fault.code ?? own, ...(fault.orBusy === true ? ['service_unavailable'] : [])];
-    if (status >= 300) expect(codes).toContain(one.response?.fields.Code);
-  }
-  return heard;
+  if (trap?.sprung === false) return { heard, problem: 'the fault has not happened' };
+  const problems = attempts.map((attempt, at) => problemOf(fault, attempt, heard[at] ?? NOTHING));
+  return { heard, problem: problems.find((problem) => problem !== undefined) };
+}
+
+function problemOf(fault: Fault, { operation }: Attempt, one: Heard): string | undefined {
+  const { status = 201, text, fields } = one.response ?? {};
+  const isGivenUp = fault.recovers === true && one.milliseconds >= DEADLINE_MILLISECONDS;
+  const outcomes = isGivenUp ? [...fault.outcomes, 'unknown'] : fault.outcomes;
+  const outcome = outcomeOf(one);
+  if (!outcomes.includes(outcome)) return `${outcome} instead of ${outcomes.join(' or ')}: ${text}`;
+  const codes = [fault.code ?? `unknown_${operation}`, ...(fault.orBusy === true ? ['service_unavailable'] : [])];
+  if (status >= 300 && !codes.includes(String(fields?.Code))) return `not ${codes.join(' or ')}: ${text}`;
+  return undefined;
 }
