@@ -2,8 +2,7 @@ import { newBatchId } from '../foundation/ids.ts';
 import { notify } from '../foundation/notify.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown } from '../store/connection/failure.ts';
-import type { CommitObserver } from './commit-observer.ts';
-import { type ChainedWork, firstDeadline, type Pending } from './group-work.ts';
+import { type ChainedWork, type CommitObserver, firstDeadline, type Pending } from './group-work.ts';
 import { type TraceOf, tracedDecision, traceGroup } from './trace-group.ts';
 
 /** Groups in flight at the same time: one is being committed, one saved, one loaded. */

@@ -2,9 +2,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { RequestTrace } from '../calls/trace.ts';
 import type { ChainedSteps, Database, Work } from '../store/connection/database.ts';
 import type { ChainPlace } from '../store/connection/work.ts';
-import type { CommitObserver } from './commit-observer.ts';
 import { GroupCommit } from './group-commit.ts';
-import { Blocked } from './group-work.ts';
+import { Blocked, type CommitObserver } from './group-work.ts';
 
 /** A database that commits everything, and lists what it has committed. */
 function committing(): { readonly committed: number[]; readonly database: Database } {

@@ -1,9 +1,8 @@
 import { OperationFailure } from '../calls/call.ts';
 import { notify } from '../foundation/notify.ts';
 import { Chain } from './chain.ts';
-import type { CommitObserver } from './commit-observer.ts';
 import { Contention } from './contention.ts';
-import type { GroupWork, Pending } from './group-work.ts';
+import type { CommitObserver, GroupWork, Pending } from './group-work.ts';
 import { LockingPath, type Reachable } from './locking-path.ts';
 
 // Invariant: An idempotency key moves money once and has one response

@@ -1,4 +1,4 @@
-import type { ChainedSteps, Steps } from '../store/connection/database.ts';
+import type { ChainedSteps, Settlement, Steps } from '../store/connection/database.ts';
 import type { TraceOf } from './trace-group.ts';
 
 /** How a group treats locks that others hold: it waits for them, or skips the items that need them. */
@@ -44,6 +44,21 @@ export type ChainedWork<Item, Outcome, Name extends string> = {
   readonly changeOf: (item: Item) => string | undefined;
   /** Called with the reason why a chain broke: what it threw, or the error of PostgreSQL. */
   readonly onBreak?: (error: unknown) => void;
+};
+
+/** How a group was committed: in a chain, or with its accounts locked. */
+export type CommitPath = 'chained' | 'locking';
+
+/** Listens to a lane. Called for every group, so it must cost next to nothing. */
+export type CommitObserver = {
+  /** A group is committed; `milliseconds` since its load began. */
+  readonly onGroup: (path: CommitPath, size: number, milliseconds: number) => void;
+  /** A chain broke: its groups are committed again, with locks. */
+  readonly onBreak: () => void;
+  /** A commit of unknown outcome was looked up. */
+  readonly onSettled: (settlement: Settlement) => void;
+  /** For this many transfers it was not known, when their requests ended, whether they were made. */
+  readonly onUnknown: (transfers: number) => void;
 };
 
 /** An item with its caller. */

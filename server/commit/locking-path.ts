@@ -4,9 +4,15 @@ import { newBatchId } from '../foundation/ids.ts';
 import { notify } from '../foundation/notify.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
-import type { CommitObserver } from './commit-observer.ts';
 import type { Contention } from './contention.ts';
-import { Blocked, firstDeadline, type GroupWork, type LockMode, type Pending } from './group-work.ts';
+import {
+  Blocked,
+  type CommitObserver,
+  firstDeadline,
+  type GroupWork,
+  type LockMode,
+  type Pending,
+} from './group-work.ts';
 import { tracedDecision, traceGroup } from './trace-group.ts';
 
 /** Attempts of a whole group that conflicts with other transactions. */

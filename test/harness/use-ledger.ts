@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, afterEach, expect, onTestFinished } from 'vitest';
-import type { CommitObserver } from '../../server/commit/commit-observer.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
+import type { CommitObserver } from '../../server/commit/group-work.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import type { ConnectionSettings, TimeLimits } from '../../server/store/connection/connections.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from './ledger.ts';

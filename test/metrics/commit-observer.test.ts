@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { OperationFailure } from '../../server/calls/call.ts';
-import type { CommitObserver } from '../../server/commit/commit-observer.ts';
+import type { CommitObserver } from '../../server/commit/group-work.ts';
 import { holdWith } from '../faults/stage.ts';
 import { useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 

@@ -3,8 +3,8 @@ import { startRelayingEvents } from '../../server/background/jobs/relay-events.t
 import { startSettlingDueTransfers } from '../../server/background/jobs/settle-due-transfers.ts';
 import type { AnyReply } from '../../server/calls/call.ts';
 import type { RequestTrace } from '../../server/calls/trace.ts';
-import type { CommitObserver } from '../../server/commit/commit-observer.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
+import type { CommitObserver } from '../../server/commit/group-work.ts';
 import type { AnyService } from '../../server/handlers.ts';
 import type { Database } from '../../server/store/connection/database.ts';
 import { eraseCardHolder } from '../../server/subjects/cards/erase-card-holder.ts';

@@ -1,4 +1,4 @@
-import type { CommitObserver, CommitPath } from '../../commit/commit-observer.ts';
+import type { CommitObserver, CommitPath } from '../../commit/group-work.ts';
 import type { Settlement } from '../../store/connection/database.ts';
 import type { BoundHistogram, Metrics } from './registry.ts';
 

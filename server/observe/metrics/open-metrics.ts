@@ -2,7 +2,7 @@ import { VERSION } from '../../../installation.mjs';
 import type { Deliveries } from '../../background/delivery/worker-messages.ts';
 import { type FigureReports, startReadingFigures } from '../../background/jobs/read-figures.ts';
 import type { ResponseCounter } from '../../calls/responses/response-counter.ts';
-import type { CommitObserver } from '../../commit/commit-observer.ts';
+import type { CommitObserver } from '../../commit/group-work.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
 import type { Databases } from '../../store/connection/databases.ts';
 import type { ErrorRecorder } from '../../subjects/errors/error-recorder.ts';

@@ -6,8 +6,7 @@ import { HEALTH_PATHS, HEALTH_SECTION } from '../../../contract/openapi/health-p
 import { OPERATIONS, type Section } from '../../../contract/operations.ts';
 import { type Html, html } from '../page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageContext, withCode } from '../page-layout.ts';
-import { navigation } from './reference-navigation.ts';
-import { sectionsOf } from './reference-sections.ts';
+import { navigation, sectionsOf } from './reference-sections.ts';
 
 const { IdempotencyKey, ProgramId, ClientRequestId, SandboxProvoke } = REQUEST_HEADERS;
 
