@@ -4,7 +4,7 @@ import { afterAll } from 'vitest';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { TransferService } from '../../../sdk/client.ts';
 import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
-import type { Ledger } from '../../harness/ledger.ts';
+import { type Ledger, UNLIMITED } from '../../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { relayOnce } from '../../store/events/relayed.ts';
 
@@ -26,7 +26,8 @@ export type StillService = {
 /** Starts it for all tests of a file. */
 export async function useStillService(): Promise<StillService> {
   const { connection } = await useServer();
-  const ledger = useLedger(connection);
+  // Requests that are sent at once wait for each other's locks, for long on a slow machine.
+  const ledger = useLedger(connection, undefined, undefined, UNLIMITED);
   const admin = await useConnection(connection);
   const http = await startHttpServer(ledgerGateway(ledger));
   afterAll(() => http.server.close());
