@@ -8,6 +8,8 @@ test.each<[string, string, string | undefined]>([
   ['0.05 eur', '5', 'EUR'],
   ['1200 JPY', '1200', 'JPY'],
   ['1.250 KWD', '1250', 'KWD'],
+  ['1,250.00 USD', '125000', 'USD'],
+  ['12,345,678 JPY', '12345678', 'JPY'],
   // Beyond what a floating-point number holds exactly.
   ['90071992547409.93 USD', '9007199254740993', 'USD'],
   // The service validates minor units.
@@ -25,8 +27,10 @@ test.each([
   ['10.005 USD', 'USD has 2 decimals, and this has 3.'],
   ['10.00 JPY', 'JPY has no decimals: type "10 JPY".'],
   ['10.00 XXQ', 'XXQ is not a currency of the service.'],
-  ['1,250.00 USD', 'Type it without thousands separators and with a decimal point'],
-  ['10,00 EUR', 'Type it without thousands separators and with a decimal point'],
+  ['1,250 KWD', 'KWD has 3 decimals: type "1250.000 KWD", or 1250 without the currency for minor units.'],
+  ['12,50.00 USD', 'Type it with a decimal point, and with commas between thousands or none'],
+  ['1.250,00 EUR', 'Type it with a decimal point'],
+  ['10,00 EUR', 'Type it with a decimal point'],
   ['-5', 'It must be minor units such as 1000, or an amount with its currency'],
   ['1e3', 'It must be minor units such as 1000'],
   ['ten', 'It must be minor units such as 1000'],

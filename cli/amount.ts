@@ -8,7 +8,7 @@ export type TypedAmount = { readonly minorUnits: string; readonly currency: stri
 /** The help of an option that takes an amount. */
 export const AMOUNT_HELP = 'amount: "10.00 USD", or in minor units, 1000';
 
-const MONEY = /^(\d+)(?:\.(\d+))? ?([A-Za-z]{3})$/;
+const MONEY = /^(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))? ?([A-Za-z]{3})$/;
 
 /**
  * Reads an amount: minor units, which the service validates, or what a person writes, with the currency and all of its
@@ -16,8 +16,9 @@ const MONEY = /^(\d+)(?:\.(\d+))? ?([A-Za-z]{3})$/;
  */
 export function readAmount(text: string): TypedAmount {
   if (/^\d+$/.test(text)) return { minorUnits: text, currency: undefined };
-  const [, whole, decimals = '', letters = ''] = MONEY.exec(text) ?? [];
-  if (whole === undefined) throw new InvalidArgumentError(refusalOf(text));
+  const [, written, decimals = '', letters = ''] = MONEY.exec(text) ?? [];
+  if (written === undefined) throw new InvalidArgumentError(refusalOf(text));
+  const whole = written.replaceAll(',', '');
   const currency = letters.toUpperCase();
   const exponent = CURRENCY_EXPONENTS[currency];
   if (exponent === undefined) throw new InvalidArgumentError(`${currency} is not a currency of the service.`);
@@ -33,7 +34,7 @@ function refusalOf(text: string): string {
     return `It has decimals and no currency: type "${text} USD" with your currency${minor}.`;
   }
   if (/^[\d.,' ]+([A-Za-z]{3})?$/.test(text) && /\d[,' .]\d/.test(text)) {
-    return 'Type it without thousands separators and with a decimal point, such as "1250.00 USD", or 125000.';
+    return 'Type it with a decimal point, and with commas between thousands or none, such as "1,250.00 USD", or 125000.';
   }
   return 'It must be minor units such as 1000, or an amount with its currency such as "10.00 USD".';
 }

@@ -21,6 +21,7 @@ import {
   type Usage,
   usageOf,
 } from './limits.ts';
+import { formatMoney } from './money.ts';
 
 const NAMES = Object.keys(LIMIT_NAMES) as LimitName[];
 const DAY = 24 * 60 * 60 * 1000;
@@ -100,10 +101,11 @@ describe('limits', () => {
           if (keeps(state, requested)) return;
           const message = describeBreach(state, requested, { name: "The card 'ann'", currency: 'JPY', direction });
           expect(message).toContain(`'${set.name}' limit`);
-          expect(message).toContain(`${requested} JPY`);
+          expect(message).toContain(formatMoney(requested, 'JPY'));
           expect(message).toContain(direction === 'in' ? 'may receive' : 'may send');
           if (state.freesAt === null) return;
-          expect(message).toContain(`${state.left} ${LIMIT_NAMES[set.name].measure === 'count' ? 'transfer' : 'JPY'}`);
+          const isCount = LIMIT_NAMES[set.name].measure === 'count';
+          expect(message).toContain(isCount ? `${state.left} transfer` : formatMoney(state.left, 'JPY'));
           expect(message).toContain(new Date(state.freesAt).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length));
         },
       ),

@@ -37,21 +37,16 @@ export function readAmount(sent: AmountAsSent): AmountReading {
   return { amount };
 }
 
-/** The fewest digits in one piece that look like a card number. */
-const CARD_NUMBER_DIGITS = 13;
-
 /**
- * An amount of minor units for people, such as `85.50 USD` or `1200 JPY`. For messages only. An amount with as many
- * digits as a card number has commas between its thousands, `12,345,678,901.23 USD`: without them it could be taken for
- * a card number and be removed from its message.
+ * An amount of minor units for people, such as `85.50 USD` or `1,200 JPY`. For messages only. Without the commas between
+ * its thousands, one with as many digits as a card number could be taken for a card number and be removed from its message.
  */
 export function formatMoney(amount: bigint, currency: string): string {
   const exponent = CURRENCY_EXPONENTS[currency] ?? 0;
   const sign = amount < 0n ? '-' : '';
   const digits = (amount < 0n ? -amount : amount).toString().padStart(exponent + 1, '0');
-  const whole = digits.slice(0, digits.length - exponent);
-  const shown = digits.length < CARD_NUMBER_DIGITS ? whole : whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
-  return `${sign}${shown}${exponent === 0 ? '' : '.'}${digits.slice(digits.length - exponent)} ${currency}`;
+  const whole = digits.slice(0, digits.length - exponent).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
+  return `${sign}${whole}${exponent === 0 ? '' : '.'}${digits.slice(digits.length - exponent)} ${currency}`;
 }
 
 /** Whether `currency` is an ISO 4217 code that this service keeps accounts in. */

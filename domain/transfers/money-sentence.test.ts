@@ -78,7 +78,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     { ...DONE, ...BETWEEN, currency: 'JPY' },
     NOW,
     'yes',
-    "1000 JPY moved from the card 'card_1' to the card 'card_2' at 2026-01-31T09:00:00.000Z.",
+    "1,000 JPY moved from the card 'card_1' to the card 'card_2' at 2026-01-31T09:00:00.000Z.",
   ],
   [
     'captured in part',

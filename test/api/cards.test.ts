@@ -357,7 +357,7 @@ describe('closing a card', () => {
   test('a balance above the maximum of one transfer is refused', async () => {
     const refused = await refusalOf(update('card_full', { status: 'closed', balance_to: 'funding' }));
     expect(refused).toMatchObject({ Code: 'limit_exceeded', Status: 409, field: '/balance_to', moneyMoved: 'no' });
-    expect(refused.Message).toContain('the maximum of one transfer is 9999999999.99 GBP');
+    expect(refused.Message).toContain('the maximum of one transfer is 9,999,999,999.99 GBP');
     expect((await refusalOf(update('card_full', { status: 'closed' }))).Code).toBe('card_not_empty');
     expect((await client().cards.get('card_full')).status).toBe('active');
   });

@@ -117,7 +117,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
   update_card: {
     reply: { ...CARD, limits: { out: { daily_count: 5 }, maximum_balance: 200_000 } },
     sends: { status: 'closed', balance_to: 'funding', limits: { out: { daily_count: 5 }, maximum_balance: 200_000 } },
-    shows: 'limits.out.daily_count: 5\nlimits.maximum_balance: 2000.00 USD\n',
+    shows: 'limits.out.daily_count: 5\nlimits.maximum_balance: 2,000.00 USD\n',
   },
   erase_card_holder: { shows: 'status:       running\n' },
   get_card_limits: {
@@ -131,11 +131,11 @@ next transfer in:  0.01 USD to 450.00 USD
 next transfer out: 1.00 USD to 25.00 USD
 evaluated_at:      2030-01-31 12:00:00 UTC
 
-limit               set_by              value       used         left  frees_at
-in.daily_amount     program_card   500.00 USD  50.00 USD   450.00 USD  2030-02-01 00:00:00 UTC
-in.daily_count      card                    5          1            4  2030-02-01 00:00:00 UTC
-out.minimum_amount  card             1.00 USD          -            -  -
-maximum_balance     card          2000.00 USD          -  1974.00 USD  -
+limit               set_by               value       used          left  frees_at
+in.daily_amount     program_card    500.00 USD  50.00 USD    450.00 USD  2030-02-01 00:00:00 UTC
+in.daily_count      card                     5          1             4  2030-02-01 00:00:00 UTC
+out.minimum_amount  card              1.00 USD          -             -  -
+maximum_balance     card          2,000.00 USD          -  1,974.00 USD  -
 `,
   },
   list_holds: {
@@ -158,9 +158,9 @@ sequence  created_at               purpose  direction     amount    balance  sou
   create_program: {
     reply: YEN,
     sends: { name: 'Gifts', currency: 'JPY', time_zone: 'Asia/Tokyo', metadata: { region: 'east' } },
-    shows: 'funding.JPY.available: 1000 JPY\n',
+    shows: 'funding.JPY.available: 1,000 JPY\n',
   },
-  get_program: { reply: YEN, shows: 'funding.JPY.balance:   1200 JPY\n' },
+  get_program: { reply: YEN, shows: 'funding.JPY.balance:   1,200 JPY\n' },
   list_programs: { reply: { data: [], next_cursor: null }, shows: 'No card programs.\n' },
   update_program: {
     reply: { ...YEN, limits: { in: { daily_amount: 5 } }, card_limits: {} },
@@ -175,7 +175,7 @@ sequence  created_at               purpose  direction     amount    balance  sou
     sends: { amount: '500', description: 'wire' },
     shows: 'kind:            withdrawal\n',
   },
-  list_funding_movements: { shows: 'deposit  50000.00 USD' },
+  list_funding_movements: { shows: 'deposit  50,000.00 USD' },
   get_switch: { shows: 'Maintenance\n' },
   change_switch: {
     sends: {

@@ -1,8 +1,8 @@
 import { money } from '../../output.ts';
 import { plainTime } from '../../plain-time.ts';
 
-/** An amount with its currency in a message, such as `7.00 USD`. */
-const MONEY_IN_TEXT = /(?<![\d.])\d+(?:\.\d+)? ([A-Z]{3})\b/g;
+/** An amount with its currency in a message, such as `1,250.00 USD`. */
+const MONEY_IN_TEXT = /(?<![\d.,])\d[\d,]*(?:\.\d+)? ([A-Z]{3})\b/g;
 
 const QUOTED = /'[^']*'/g;
 

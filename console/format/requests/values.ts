@@ -15,8 +15,8 @@ const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
 
 const USED_OF_LIMIT = /^(\d+) of (\d+) used$/;
 
-/** An amount with its currency in a message, such as `7.00 USD`. */
-const MONEY_IN_TEXT = /(?<![\d.])\d+(?:\.\d+)? ([A-Z]{3})\b/g;
+/** An amount with its currency in a message, such as `1,250.00 USD`. */
+const MONEY_IN_TEXT = /(?<![\d.,])\d[\d,]*(?:\.\d+)? ([A-Z]{3})\b/g;
 
 /** The parts of an error that say in which currency its values are. */
 type Checked = {

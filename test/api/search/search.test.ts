@@ -142,7 +142,7 @@ describe('search', () => {
             id: made.load,
             program_id: programs.shop,
             matched: 'reference',
-            summary: "Load of 1234.56 USD to the card 'gift-1': completed",
+            summary: "Load of 1,234.56 USD to the card 'gift-1': completed",
             created_at: expect.any(String),
           },
         ],

@@ -73,7 +73,7 @@ describe('the checks of an error', () => {
   test('have the currency of the request where the message has none', async () => {
     const message = 'The reference is taken.';
     const named = { ...REFUSED, message, request: { amount: 98_765, currency: 'JPY' } };
-    expect(await outputOf('errors inspect req_1', named)).toContain('checks.amount: 98765 JPY\n');
+    expect(await outputOf('errors inspect req_1', named)).toContain('checks.amount: 98,765 JPY\n');
     const unknown = { ...REFUSED, message, request: null };
     expect(await outputOf('errors inspect req_1', unknown)).toContain('checks.amount: 98765\n');
     const ambiguous = { ...REFUSED, message: '1.00 USD is not 1.00 EUR.' };
