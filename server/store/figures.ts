@@ -1,10 +1,23 @@
 import { EVERY_PROGRAM } from '../../domain/event.ts';
+import type { TransferType } from '../../domain/transfers/transfer.ts';
 import type { Database, Row, Statement } from './connection/database.ts';
 import { LAST_VERIFICATION } from './ledger/books-verification.ts';
-import { BOOLEAN, columns, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID } from './sql.ts';
+import { BOOLEAN, columns, json, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID } from './sql.ts';
 
 // What an operator watches and only the database knows. Each statement is one snapshot; ages are in seconds by the
 // database's clock, and null if there is nothing that could be old.
+
+/** Types of transfers that are disabled; null stands for all of them. */
+type DisabledTypes = readonly (TransferType | null)[];
+
+/** What is disabled in card programs: the first {@link MAX_NAMED_PROGRAMS} by name, and the types in all of them. */
+export type DisabledInPrograms = {
+  readonly programs: readonly { readonly name: string; readonly types: DisabledTypes }[];
+  readonly types: DisabledTypes;
+};
+
+/** Card programs that a sentence names; of more, it gives the number. */
+export const MAX_NAMED_PROGRAMS = 3;
 
 const LEDGER = columns({
   /** Age of the oldest transaction whose events have no position. */
@@ -14,6 +27,7 @@ const LEDGER = columns({
   /** Settings of the switch that are in force: for the whole service, and for programs. */
   serviceDisabled: NUMBER,
   programsDisabled: NUMBER,
+  disabledInPrograms: json<DisabledInPrograms>('json'),
   /** Programs with a threshold, and those whose available funds are below it. */
   fundingWatched: NUMBER,
   fundingLow: NUMBER,
@@ -35,6 +49,9 @@ const READ_LEDGER_FIGURES: Statement = {
   text: `with clock as materialized (select service_now() as now),
     in_force as materialized (
       select program_id, transfer_type from switch where disabled and (until is null or until > (select now from clock))
+    ), disabled_in as (
+      select name, array_agg(transfer_type order by transfer_type) as types from in_force join program using (program_id)
+      group by program_id, name order by name, program_id limit ${MAX_NAMED_PROGRAMS}
     ), due as (
       (select expires_at as moment from hold where expires_at <= (select now from clock) order by expires_at limit 1)
       union all
@@ -60,6 +77,10 @@ const READ_LEDGER_FIGURES: Statement = {
       (select ${since('min(moment)', '(select now from clock)')} from due) as due_late_seconds,
       (select count(*) from in_force where program_id is null) as service_disabled,
       (select count(distinct program_id) from in_force where program_id is not null) as programs_disabled,
+      json_build_object(
+        'programs', (select coalesce(json_agg(json_build_object('name', name, 'types', types)), '[]') from disabled_in),
+        'types', (select json_agg(distinct transfer_type order by transfer_type) from in_force where program_id is not null)
+      ) as disabled_in_programs,
       (select count(*) from funding) as funding_watched,
       (select count(*) from funding where is_low) as funding_low,
       (select finished_at from books) as books_verified_at,

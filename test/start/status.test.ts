@@ -58,7 +58,13 @@ test('what it is short of, each with a page of the runbook', async () => {
   });
   await client.switch.change({ disabled: false });
   const program = await client.programs.create({ name: 'Poor', currency: 'USD' });
-  await client.programs.update(program.program_id, { funding_low_threshold: 1 });
+  const { program_id } = program;
+  await client.switch.change({ program_id, type: 'load', disabled: true, reason: 'a test' });
+  expect((await concern('service_disabled'))?.message).toBe(
+    "Loads of the card program 'Poor' are disabled by the switch.",
+  );
+  await client.switch.change({ program_id, type: 'load', disabled: false });
+  await client.programs.update(program_id, { funding_low_threshold: 1 });
   expect((await concern('funding_low'))?.message).toBe('The funding of 1 card program is below its threshold.');
   await client.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
   await waitFor('delivery', async () => (await status()).webhooks.delivery === 'off');

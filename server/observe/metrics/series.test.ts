@@ -81,6 +81,7 @@ function fill(metrics: Metrics): void {
     dueLateSeconds: 1,
     serviceDisabled: 1,
     programsDisabled: 1,
+    disabledInPrograms: { programs: [{ name: 'one', types: ['load'] }], types: ['load'] },
     fundingWatched: 1,
     fundingLow: 1,
     booksVerifiedAt: 1,

@@ -35,6 +35,7 @@ const HEALTHY: Facts = {
   unverifiedSeconds: 3_000,
   verificationSeconds: 1,
   isArchivingFailing: false,
+  disabledInPrograms: { programs: [], types: [] },
   uncopiedSeconds: 86_400,
 };
 
@@ -42,7 +43,10 @@ const HEALTHY: Facts = {
 const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegExp]>>> = {
   few_connections: [{ readiness: { ...HEALTHY.readiness, reason: 'few_connections' } }, /It may open 27, 1 are in use/],
   schema_newer: [{ schema: { state: 'newer_usable', newest_migration: '0002_x.sql' } }, /newer version/],
-  service_disabled: [{ switch: { service_disabled: false, programs_disabled: 1 } }, /^Transfers of 1 card program are/],
+  service_disabled: [
+    { switch: { service_disabled: true, programs_disabled: 0 } },
+    /^Transfers of the whole service are disabled by the switch\.$/,
+  ],
   delivery_off: [{ webhooks: { ...HEALTHY.webhooks, delivery: 'off' } }, /does not deliver/],
   webhooks_failing: [
     { webhooks: { ...HEALTHY.webhooks, failing: 2 } },
@@ -77,6 +81,47 @@ test('a paused webhook is no concern until it has failed for long', () => {
 
 test('a ledger whose verification takes long may be verified less often', () => {
   expect(findConcerns({ ...HEALTHY, unverifiedSeconds: 9 * 3_600, verificationSeconds: 3_600 })).toEqual([]);
+});
+
+test.each<[string, number, Facts['disabledInPrograms']]>([
+  ["Loads of the card program 'A' are", 1, { programs: [{ name: 'A', types: ['load'] }], types: ['load'] }],
+  [
+    "All transfers of the card program 'A' and unloads and transfers between cards of the card program 'B' are",
+    2,
+    {
+      programs: [
+        { name: 'A', types: ['load', null] },
+        { name: 'B', types: ['unload', 'card_to_card'] },
+      ],
+      types: ['card_to_card', 'load', 'unload', null],
+    },
+  ],
+  [
+    "Loads of the card programs 'A' and 'B' and all transfers of the card program 'C' are",
+    3,
+    {
+      programs: [
+        { name: 'A', types: ['load'] },
+        { name: 'B', types: ['load'] },
+        { name: 'C', types: ['card_to_card', 'load', 'unload'] },
+      ],
+      types: ['card_to_card', 'load', 'unload'],
+    },
+  ],
+  ['Transfers of 4 card programs are', 4, undefined],
+])('%s disabled', (beginning, count, disabledInPrograms) => {
+  const disabled = { service_disabled: false, programs_disabled: count };
+  expect(findConcerns({ ...HEALTHY, switch: disabled, disabledInPrograms })).toMatchObject([
+    { message: `${beginning} disabled by the switch.` },
+  ]);
+});
+
+test('of more than three card programs it says which transfers of theirs are disabled', () => {
+  const programs = ['A', 'B', 'C'].map((name) => ({ name, types: ['load'] as const }));
+  const disabledInPrograms = { programs, types: ['load', 'unload'] as const };
+  const disabled = { service_disabled: false, programs_disabled: 4 };
+  const [found] = findConcerns({ ...HEALTHY, switch: disabled, disabledInPrograms });
+  expect(found?.message).toBe('Transfers of 4 card programs are disabled by the switch: loads and unloads.');
 });
 
 test('unknown figures are no concern', () => {

@@ -1,7 +1,9 @@
 import type { ServiceStatus } from '../../../contract/service/status.ts';
 import { READINESS } from '../../../domain/readiness.ts';
 import type { Concern } from '../../../domain/service-status.ts';
+import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import { type RunbookPage, runbookPath } from '../../foundation/runbook.ts';
+import { type DisabledInPrograms, MAX_NAMED_PROGRAMS } from '../../store/figures.ts';
 
 /** The page of the runbook for each concern. */
 const PAGES: Readonly<Record<Concern, RunbookPage>> = {
@@ -45,8 +47,12 @@ const MAX_REPLICATION_LAG_BYTES = 64 * 1_048_576;
 /** The share of the spool that may be used without a concern. */
 const MAX_SPOOL_SHARE = 0.2;
 
-/** The facts that are checked: the status itself, and some ages. */
-export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> & Ages;
+/** The facts that are checked: the status itself, some ages, and what is disabled. */
+export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> &
+  Ages & {
+    /** Undefined if it is not known. */
+    readonly disabledInPrograms: DisabledInPrograms | undefined;
+  };
 
 export type Ages = {
   /** The time since the books were last verified; null if it is not known. */
@@ -75,12 +81,12 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
       `${READINESS.few_connections.sentence} It may open ${max}, ${inUse} are in use, and ${waiting} requests wait for one.`,
     ),
   schema_newer: ({ schema }) => when(schema.state === 'newer_usable', READINESS.schema_newer.sentence),
-  service_disabled: ({ switch: { service_disabled: service, programs_disabled: programs } }) =>
+  service_disabled: ({ switch: { service_disabled: service, programs_disabled: count }, disabledInPrograms }) =>
     when(
-      service === true || (programs ?? 0) > 0,
+      service === true || (count ?? 0) > 0,
       service === true
         ? 'Transfers of the whole service are disabled by the switch.'
-        : `Transfers of ${counted(programs, 'card program')} are disabled by the switch.`,
+        : disabledSentence(count ?? 0, disabledInPrograms),
     ),
   delivery_off: ({ webhooks }) => when(webhooks.delivery === 'off', 'This process does not deliver to webhooks.'),
   webhooks_failing: ({ webhooks: { failing, paused, oldest_undelivered_seconds: oldest } }) =>
@@ -128,6 +134,41 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
 
 function when(isSo: boolean, message: string): string | undefined {
   return isSo ? message : undefined;
+}
+
+/** The operators who read it may list the card programs. */
+function disabledSentence(
+  count: number,
+  { programs, types }: DisabledInPrograms = { programs: [], types: [] },
+): string {
+  if (count > MAX_NAMED_PROGRAMS || programs.length < count) {
+    const kinds = types.length === 0 ? '' : `: ${kindsOf(types)}`;
+    return `Transfers of ${counted(count, 'card program')} are disabled by the switch${kinds}.`;
+  }
+  const byKinds = Map.groupBy(programs, (program) => kindsOf(program.types));
+  const named = [...byKinds].map(([kinds, alike]) => {
+    const names = joined(alike.map(({ name }) => `'${name}'`));
+    return `${kinds} of the card program${alike.length === 1 ? '' : 's'} ${names}`;
+  });
+  const sentence = `${joined(named)} are disabled by the switch.`;
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
+}
+
+const KINDS: Readonly<Record<TransferType, string>> = {
+  load: 'loads',
+  unload: 'unloads',
+  card_to_card: 'transfers between cards',
+};
+
+function kindsOf(types: readonly (TransferType | null)[]): string {
+  if (types.includes(null) || Object.keys(KINDS).every((type) => types.includes(type as TransferType)))
+    return 'all transfers';
+  return joined(types.flatMap((type) => (type === null ? [] : KINDS[type])));
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+function joined(words: readonly string[]): string {
+  return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
 function counted(count: number | null, one: string): string {

@@ -121,7 +121,11 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
   };
   return {
     ...status,
-    degraded: findConcerns({ ...status, ...agesOf(sources, parts, uptimeSeconds) }),
+    degraded: findConcerns({
+      ...status,
+      ...agesOf(sources, parts, uptimeSeconds),
+      disabledInPrograms: ledger?.disabledInPrograms,
+    }),
     unknown: STATUS_PARTS.filter((part: StatusPart) => parts[part] === undefined),
   };
 }
