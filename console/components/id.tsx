@@ -23,7 +23,7 @@ export function Id({
   /** Whether the id itself is shown, and in full. */
   readonly whole?: boolean;
 }) {
-  if (id === null || id === undefined || id === '') return <span class="quiet">–</span>;
+  if (id === null || id === undefined || id === '') return <span class="quiet none">–</span>;
   const known = kind ?? kindOf(id);
   if (!whole && isNamedKind(known)) return <Name kind={known} id={id} programId={programId} />;
   const path = pathOf(id, known);

@@ -18,7 +18,7 @@ export function Moment({
   readonly actual?: boolean;
 }) {
   const ahead = useAhead();
-  if (at === null || at === undefined) return <span class="quiet">–</span>;
+  if (at === null || at === undefined) return <span class="quiet none">–</span>;
   const now = Date.now() + (actual ? 0 : ahead);
   const whole = `${formatMoment(at)} here, ${formatUtc(at)}`;
   const text = distance ? formatDistance(at, now) : short ? formatShort(at, now) : formatMoment(at);

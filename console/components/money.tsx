@@ -10,7 +10,7 @@ export function Money({
   readonly currency: string;
   readonly signed?: boolean;
 }) {
-  if (amount === null || amount === undefined) return <span class="quiet">–</span>;
+  if (amount === null || amount === undefined) return <span class="quiet none">–</span>;
   const plus = signed && !String(amount).startsWith('-') && String(amount) !== '0' ? '+' : '';
   return (
     <span class="money">

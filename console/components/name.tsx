@@ -21,7 +21,7 @@ type NameParts = {
  */
 export function Name({ kind, id, programId, ...shown }: NameParts & { readonly kind: NamedKind }) {
   const { name, isLoading } = useName(kind, id, programId);
-  if (id === null || id === undefined || id === '') return <span class="quiet">–</span>;
+  if (id === null || id === undefined || id === '') return <span class="quiet none">–</span>;
   return <NameLink kind={kind} id={id} name={name} programId={programId} isLoading={isLoading} {...shown} />;
 }
 

@@ -43,6 +43,17 @@ describe('the search', () => {
     await page.waitForURL(`**/console/transfer/${world.held_id}**`);
   });
 
+  test('has the focus before the next key is handled, however busy the page is', async () => {
+    const page = await openConsole('/console');
+    const focused = await page.evaluate(async () => {
+      document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true }));
+      // What follows a key is done by then; no frame is painted in between.
+      await Promise.resolve();
+      return document.activeElement?.closest('dialog') !== null && document.activeElement?.tagName;
+    });
+    expect(focused).toBe('INPUT');
+  });
+
   test('Ctrl-K opens it, too, and a request opens without a search', async () => {
     const page = await openConsole('/console/search');
     await page.keyboard.press('Control+k');

@@ -67,6 +67,11 @@ describe('the switch', () => {
     await row.getByText('running').waitFor();
     await page.getByText('Already stopped: ').waitFor({ state: 'detached' });
     expect((await load()).status).toBe('completed');
+    // On a phone no dash stands there without its title.
+    await page.setViewportSize({ width: 390, height: 800 });
+    const settings = page.getByRole('table', { name: 'Settings of the switch' });
+    expect(await settings.innerText()).toContain('running');
+    expect(await settings.innerText()).not.toContain('–');
   });
 
   test('cannot be confirmed with the preview of another scope', async () => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Button } from '../button.tsx';
 import { ErrorRecord } from '../error-record.tsx';
 
@@ -32,7 +32,8 @@ export function Dialog({
   const cancel = (event: Event) => {
     if (pending) event.preventDefault();
   };
-  useEffect(() => {
+  // Before the next key is handled: whoever types on after the key that opens it types into its field.
+  useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
     // Focus the first field, or else the button that changes nothing.

@@ -256,7 +256,7 @@ function queueColumns(now: number, incidents: readonly IncidentRecord[]): readon
       title: 'Incident',
       cell: ({ incident_id: id }) =>
         id === null ? (
-          <span class="quiet">–</span>
+          <span class="quiet none">–</span>
         ) : (
           (incidents.find(({ incident_id }) => incident_id === id)?.title ??
           (incidents.length === 0 ? '' : 'An older one'))

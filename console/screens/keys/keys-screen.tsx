@@ -152,7 +152,7 @@ function Scopes({ record: { role, scopes } }: { readonly record: KeyRecord }) {
 }
 
 function LastUsed({ record, now }: { readonly record: KeyRecord; readonly now: number }) {
-  if (record.last_used_at === null) return <span class="quiet">never</span>;
+  if (record.last_used_at === null) return <span class="quiet">never used</span>;
   return (
     <span>
       <Moment at={record.last_used_at} distance actual />

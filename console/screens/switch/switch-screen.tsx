@@ -82,7 +82,7 @@ function columnsOf(onRestart: ((setting: SwitchRecord) => void) | undefined): re
       onPhone: 'value',
       cell: ({ disabled }) => <Badge tone={disabled ? 'bad' : 'good'}>{disabled ? 'stopped' : 'running'}</Badge>,
     },
-    { title: 'Reason', onPhone: 'note', cell: ({ reason }) => reason ?? <span class="quiet">–</span> },
+    { title: 'Reason', onPhone: 'note', cell: ({ reason }) => reason ?? <span class="quiet none">–</span> },
     { title: 'Since', onPhone: 'note', cell: ({ since }) => <Moment at={since} short /> },
     { title: 'Until', cell: ({ until }) => <Moment at={until} short /> },
     { title: 'By', onPhone: 'note', cell: ({ actor }) => <KeyName id={actor} /> },
@@ -99,7 +99,7 @@ function columnsOf(onRestart: ((setting: SwitchRecord) => void) | undefined): re
             <Button onClick={() => onRestart(setting)}>Restart</Button>
           </span>
         ) : (
-          <span class="quiet">–</span>
+          <span class="quiet none">–</span>
         ),
     },
   ];
