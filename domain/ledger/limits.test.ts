@@ -105,7 +105,7 @@ describe('limits', () => {
           expect(message).toContain(direction === 'in' ? 'may receive' : 'may send');
           if (state.freesAt === null) return;
           const isCount = LIMIT_NAMES[set.name].measure === 'count';
-          expect(message).toContain(isCount ? `${state.left} transfer` : formatMoney(state.left, 'JPY'));
+          expect(message).toContain(isCount ? `${state.left} transfer` : formatMoney(state.left ?? 0n, 'JPY'));
           expect(message).toContain(new Date(state.freesAt).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length));
         },
       ),
