@@ -43,14 +43,6 @@ export const KEYS: readonly Mutant[] = [
     witnesses: [{ file: 'test/api/transfers/idempotency.test.ts' }],
   },
   {
-    name: 'key-of-other-operations-ignored',
-    mistake: 'what is no transfer is done again with every send of its key',
-    file: UNDER_KEY,
-    find: 'if (call.idempotencyKey === null) return',
-    replace: 'if (call !== null) return',
-    witnesses: [OTHER_OPERATIONS],
-  },
-  {
     name: 'secret-kept-for-replays',
     mistake: 'the response that is stored for a new key has its secret',
     file: UNDER_KEY,

@@ -17,14 +17,11 @@ const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
 const COMMIT: Witness = { file: 'test/store/commit.test.ts' };
 const TRANSFERS: Witness = { file: 'test/store/transfers.test.ts' };
 const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
-const FAULTS_AT_COMMIT: Witness = { file: 'test/faults/commit.test.ts' };
 const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
 const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 
 const DATABASE = 'server/store/connection/database.ts';
 const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
-const LOCKING = 'server/commit/locking-path.ts';
-const LOOKED = 'server/subjects/transfers/examined-accounts.ts';
 const ACCOUNT = 'server/store/ledger/account.ts';
 const BOOKS = 'server/subjects/transfers/decide.ts';
 
@@ -69,22 +66,6 @@ const COMMITS: readonly Mutant[] = [
       },
     ],
     witnesses: [COMMIT],
-  },
-  {
-    name: 'unknown-commit-taken-for-failed',
-    mistake: 'a lost COMMIT is answered as if nothing had moved',
-    file: LOCKING,
-    find: 'if (error instanceof CommitUnknown) void this.settle(group, batchId, error);',
-    replace: 'if (error instanceof CommitUnknown) this.#fail(group, new StoreFailure(error.cause));',
-    witnesses: [COMMIT],
-  },
-  {
-    name: 'unknown-commit-done-again',
-    mistake: 'what a lost COMMIT may have done is simply done once more',
-    file: LOCKING,
-    find: 'if (error instanceof CommitUnknown) void this.settle(group, batchId, error);',
-    replace: 'if (error instanceof CommitUnknown) await this.commit(group, mode, attempts);',
-    witnesses: [COMMIT, FAULTS_AT_COMMIT],
   },
   {
     name: 'warning-at-commit-ignored',
@@ -189,14 +170,6 @@ const STALE_READS: readonly Mutant[] = [
     witnesses: [LOCKS],
   },
   {
-    name: 'batch-decided-against-stale-balances',
-    mistake: 'the second request of a group is decided on the balances that the first one found',
-    file: LOOKED,
-    find: '    examined.account = account;\n',
-    replace: '    this.#memory.keep({ ...examined.before, ...account }, examined.days);\n',
-    witnesses: [GROUPS, TRANSFERS],
-  },
-  {
     name: 'group-forgets-its-references',
     mistake: 'a reference that is taken twice in one group is not a duplicate',
     file: BOOKS,
@@ -208,22 +181,6 @@ const STALE_READS: readonly Mutant[] = [
 
 /** Mistakes about money, holds and limits that the rules do not show: against those the model is run (`test/properties`). */
 const MONEY: readonly Mutant[] = [
-  {
-    name: 'float-money-as-read',
-    mistake: 'an amount goes through a floating-point number of dollars',
-    file: 'domain/ledger/money.ts',
-    find: 'const amount = BigInt(sent.source);',
-    replace: 'const amount = BigInt(Math.trunc((Number(sent.source) / 100) * 100));',
-    witnesses: [{ file: 'domain/ledger/money.test.ts' }],
-  },
-  {
-    name: 'limit-not-counted',
-    mistake: 'what a transfer adds to limits is not written down',
-    file: 'server/subjects/transfers/write.ts',
-    find: 'counts.filter((change) => !isBack(change)),',
-    replace: 'counts.filter(() => false),',
-    witnesses: [TRANSFERS, { file: 'test/api/transfers/limits.test.ts' }],
-  },
   {
     name: 'hold-kept-after-its-end',
     mistake: 'the row of a hold stays when the hold has been captured',
