@@ -12,6 +12,7 @@ import { useSession } from '../data/session.ts';
 import { SearchPalette } from '../screens/search/search-palette.tsx';
 import { CallerDialog } from './caller-dialog.tsx';
 import { useChosenProgram } from './chosen-program.ts';
+import { CaseBanner } from './case-banner.tsx';
 import { ClockBanner } from './clock-banner.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { useKeyboard } from './keyboard.ts';
@@ -65,6 +66,7 @@ function Frame() {
         <main id="content" tabIndex={-1}>
           <ClockBanner />
           <SwitchBanner />
+          <CaseBanner />
           {/* The same id can exist in two programs: nothing of one may stay on the screen of the other. */}
           <ErrorBoundary key={findRoute(path)?.route.choosesProgram ? path : `${path} ${program.programId}`}>
             <Content path={path} allowed={allowed} isGuess={program.isGuess} />

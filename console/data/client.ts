@@ -1,4 +1,5 @@
 import { TransferService } from '../../sdk/client.ts';
+import { workedCase } from './location.ts';
 
 const listeners = new Set<() => void>();
 
@@ -39,6 +40,8 @@ function fetchAs(kind: '1' | 'background') {
   return async (url: string, init: RequestInit): Promise<Response> => {
     const headers = new Headers(init.headers);
     headers.set('Console', kind);
+    const caseId = workedCase();
+    if (caseId !== undefined) headers.set('Case-Id', caseId);
     const response = await fetch(url, { ...init, headers, credentials: 'same-origin', cache: 'no-store' });
     // The sign-in form handles a refused key itself.
     if (response.status === 401 && !headers.has('Authorization')) for (const listener of listeners) listener();

@@ -44,7 +44,22 @@ export function useLocation(): Place {
   return place;
 }
 
-/** The link to a path of the console. The chosen program stays chosen. */
+/** The case in the query: the one that support works on, wherever its links lead. */
+export function workedCase(query = new URLSearchParams(window.location.search)): string | undefined {
+  const id = query.get('case') ?? '';
+  return /^case_[0-9a-f]{32}$/.test(id) ? id : undefined;
+}
+
+/** Notes in the URL that support works on a case, so that links keep it and the audit log has it. */
+export function workOn(caseId: string): void {
+  const query = new URLSearchParams(window.location.search);
+  query.set('case', caseId);
+  navigate(`${window.location.pathname}?${query}`, { replace: true });
+}
+
+const OF_CASES = /^\/console\/cases?(?:\/|$)/;
+
+/** The link to a path of the console. The chosen program stays chosen, and the case that support works on until another one. */
 export function hrefTo(path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
   const [plain = path, own = ''] = path.split('?');
   const parameters = new URLSearchParams(own);
@@ -52,5 +67,7 @@ export function hrefTo(path: string, query: Readonly<Record<string, string | und
     if (value !== undefined && value !== '') parameters.set(name, value);
   const program = new URLSearchParams(window.location.search).get('program');
   if (program !== null && !parameters.has('program')) parameters.set('program', program);
+  const caseId = workedCase();
+  if (caseId !== undefined && !OF_CASES.test(plain)) parameters.set('case', caseId);
   return parameters.size === 0 ? plain : `${plain}?${parameters}`;
 }

@@ -176,6 +176,7 @@ function operationObject(id: OperationId): JsonObject {
         ? []
         : [reference('parameters', idempotency === 'required' ? 'IdempotencyKeyRequired' : 'IdempotencyKey')]),
       ...(operation.reach === 'program' ? [reference('parameters', 'ProgramId')] : []),
+      ...(writesAuditLog(id) ? [reference('parameters', 'CaseId')] : []),
       ...(operation.stream === undefined ? [] : [reference('parameters', 'LastEventId')]),
       reference('parameters', 'ClientRequestId'),
       reference('parameters', 'SandboxProvoke'),
@@ -195,6 +196,11 @@ function operationObject(id: OperationId): JsonObject {
         }),
     responses: responses(id),
   };
+}
+
+/** Whether a call can write to the audit log; a batch writes an entry for each of its transfers. */
+function writesAuditLog(id: OperationId): boolean {
+  return OPERATIONS[id].audit !== 'none' || id === 'create_transfer_batch';
 }
 
 function describe(id: OperationId): string {

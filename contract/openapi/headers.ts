@@ -1,6 +1,6 @@
 import { ERROR_CODES, ERRORS, isReplayed, reportsMoney } from '../errors/catalogue.ts';
 import type { ErrorCode } from '../operations.ts';
-import { DEMO_PROGRAM, EXAMPLE_INCIDENT_ID, EXAMPLE_REQUEST_ID } from '../samples.ts';
+import { DEMO_PROGRAM, EXAMPLE_CASE_ID, EXAMPLE_INCIDENT_ID, EXAMPLE_REQUEST_ID } from '../samples.ts';
 import { CASE_PATH } from '../support/cases.ts';
 
 type Header = {
@@ -240,6 +240,16 @@ export const REQUEST_HEADERS = {
     required: false,
     description: 'Your id for the request. It is returned as `Client-Request-Id`.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
+  },
+  CaseId: {
+    name: 'Case-Id',
+    in: 'header',
+    required: false,
+    description:
+      'The case that an operator works on, noted in the entry of the audit log as `case_id`. It need not exist; a value that is ' +
+      'not the id of a case is ignored.',
+    schema: { type: 'string', pattern: '^case_[0-9a-f]{32}$' },
+    example: EXAMPLE_CASE_ID,
   },
   SandboxProvoke: {
     name: 'Sandbox-Provoke',

@@ -44,6 +44,8 @@ export type CallContext = {
   readonly caller: Caller;
   /** Inner UUID of the card program; empty for operations outside card programs. */
   readonly programId: string;
+  /** The case (id on the wire) that the caller says it works on, for the audit log. Whether it exists is not known. */
+  readonly caseId?: string | undefined;
   /** Path parameters as sent. */
   readonly params: Readonly<Record<string, string>>;
   /** The body as sent, for the fingerprint of an idempotency key. */

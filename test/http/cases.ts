@@ -105,6 +105,7 @@ const REPEATED: readonly RawCase[] = [
   twice('Content-Type', 'application/json', 'text/xml'),
   twice('Content-Encoding', 'identity', 'gzip'),
   twice('Program-Id', 'prog_a', 'prog_b'),
+  twice('Case-Id', 'case_a', 'case_b'),
   twice('Origin', 'http://localhost', 'http://example.com'),
   twice('Sec-Fetch-Site', 'none', 'cross-site'),
   twice('Host', 'localhost', 'example.com'),

@@ -33,6 +33,8 @@ const ENDS_SUBJECT: ReadonlySet<OperationId> = new Set([
   'delete_webhook',
   'replay_webhook',
 ]);
+/** The case that the operator works on. */
+const CASE = `case_${'1'.repeat(32)}`;
 const RECORDED = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS];
 
 describe('what is recorded', () => {
@@ -67,12 +69,15 @@ describe('what is recorded', () => {
   test.each(RECORDED)('%s: one row, by whom, about what', async (operation) => {
     const act = await prepareAction(ledger, operation);
     const before = await chain();
-    await act();
+    await act({ caseId: CASE });
     const [row, ...others] = (await chain()).slice(before.length);
     expect(others).toEqual([]);
     expect(row).toMatchObject({ actor: OPERATOR, action: operation, position: BigInt(before.length + 1) });
     expect(row?.requestId).not.toBeNull();
     expect(row?.details).not.toMatch(/ts_[0-9a-f]{16}_[0-9a-f]/);
+    // What is done to a case has that one.
+    const { case_id: about } = JSON.parse(row?.details ?? '') as { case_id?: string };
+    expect([CASE, row?.subjectId]).toContain(about);
     expect(await problems()).toEqual([]);
   });
 
@@ -110,11 +115,12 @@ describe('what is recorded', () => {
       card_id,
       idempotency_key: randomUUID(),
     }));
-    await ledger.call('create_transfer_batch', { transfers }, { caller: CALLER });
+    await ledger.call('create_transfer_batch', { transfers }, { caller: CALLER, caseId: CASE });
     const rows = (await chain()).slice(before.length);
     expect(rows.map(({ action, actor }) => ({ action, actor }))).toEqual(
       Array(2).fill({ action: 'create_transfer', actor: OPERATOR }),
     );
+    for (const { details } of rows) expect(JSON.parse(details)).toMatchObject({ case_id: CASE });
     expect(await problems()).toEqual([]);
   });
 

@@ -181,6 +181,7 @@ function SentencePart({ part }: { readonly part: Part }) {
 function EntryDetails({ entry }: { readonly entry: AuditEntryRecord }) {
   const { position, created_at, action, actor, program_id, subject_id, request_id, details, hash, previous_hash } =
     entry;
+  const { case_id } = details;
   return (
     <div class="audit-whole">
       <Details
@@ -195,6 +196,7 @@ function EntryDetails({ entry }: { readonly entry: AuditEntryRecord }) {
             <Id key="subject" id={subject_id} kind={kindOfSubject(action)} programId={program_id} />,
           ],
           request_id !== null && ['Request', <Id key="request" id={request_id} />],
+          typeof case_id === 'string' && case_id !== subject_id && ['From the case', <Id key="case" id={case_id} />],
         ]}
       />
       {Object.keys(details).length > 0 && <pre class="json">{JSON.stringify(details, null, 2)}</pre>}

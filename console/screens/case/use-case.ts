@@ -1,4 +1,6 @@
+import { useEffect } from 'preact/hooks';
 import type { CaseDetails, InspectedCase } from '../../../sdk/client.ts';
+import { workOn } from '../../data/location.ts';
 import { useProgramId, useProgramOf } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { type OperationState, useOperation } from '../../data/use-operation.ts';
@@ -30,6 +32,9 @@ export function useCase(caseId: string): OperationState<ShownCase> {
       : undefined,
     { deps: [caseId, programId], pollMilliseconds: POLL_MILLISECONDS },
   );
+  useEffect(() => {
+    if (found !== undefined) workOn(found.case_id);
+  }, [found?.case_id]);
   // What it leads to, such as the transfer, is of that program.
   useProgramOf(found?.program_id);
   if (!isSupport) return { ...polled, data: polled.data && { ...polled.data, inspected: null } };

@@ -8,6 +8,7 @@ import type { RequestContext } from '../request-context.ts';
 import { closingRefusal } from '../service.ts';
 import { EVENT_STREAM } from '../wire/event-stream.ts';
 import { sendError } from '../wire/reply.ts';
+import { readCaseId } from '../wire/request-head.ts';
 
 /** Runs the operation, unless the service is closing. At its time limit the caller gets an error; a later reply is dropped. */
 export async function carryOut(request: OperationRequest): Promise<void> {
@@ -27,7 +28,7 @@ export async function carryOut(request: OperationRequest): Promise<void> {
 
 /** The call that the handler receives. */
 function callOf(request: OperationRequest): AnyCall {
-  const { service, context, operation, body, sent, fields, idempotencyKey } = request;
+  const { service, context, head, operation, body, sent, fields, idempotencyKey } = request;
   return {
     operation: request.id,
     requestId: context.requestId,
@@ -35,6 +36,7 @@ function callOf(request: OperationRequest): AnyCall {
     trace: context.trace,
     caller: request.caller,
     programId: request.program ?? '',
+    caseId: readCaseId(head),
     params: request.parameters,
     query: operation.query === undefined ? undefined : fields,
     body: operation.body === undefined ? undefined : fields,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { JsonValue } from '../../../contract/reading/json.ts';
 import { containsCardNumber } from '../../../domain/cards/card-number.ts';
+import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { maskedText } from '../../foundation/redaction.ts';
 
@@ -17,6 +18,7 @@ export type RequestHead = {
   readonly fetchSite: string | undefined;
   readonly sandboxProvoke: string | undefined;
   readonly idempotencyKey: string | undefined;
+  readonly caseId: string | undefined;
   /** All cookies; several Cookie headers are joined. */
   readonly cookie: string | undefined;
   /** The Console header, which pages of the console send. Repeated values are joined, and so match no valid value. */
@@ -44,9 +46,11 @@ const SINGLE = [
   'Request-Id',
   'Cookie',
   'Console',
+  'Case-Id',
 ] as const;
 const COOKIE = SINGLE.indexOf('Cookie');
 const CONSOLE = SINGLE.indexOf('Console');
+const CASE_ID = SINGLE.indexOf('Case-Id');
 const IDEMPOTENCY_KEY = SINGLE.indexOf('Idempotency-Key');
 const POSITIONS: ReadonlyMap<string, number> = new Map(
   SINGLE.flatMap((name, position) => [
@@ -110,6 +114,7 @@ function toHead(values: readonly (string | undefined)[], idempotencyKeyTwice: bo
     fetchSite: values[8],
     sandboxProvoke: values[9],
     idempotencyKey: values[IDEMPOTENCY_KEY],
+    caseId: values[CASE_ID],
     cookie: values[COOKIE],
     console: values[CONSOLE],
     idempotencyKeyTwice,
@@ -157,6 +162,11 @@ export function clientRequestId(request: IncomingMessage): string | undefined {
   const id = request.headers['request-id'];
   if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(id) || /[0-9]{12}/.test(id)) return undefined;
   return containsCardNumber(id) ? undefined : id;
+}
+
+/** The case that the caller says it works on. Any other value is ignored: the request does not depend on it. */
+export function readCaseId({ caseId }: RequestHead): string | undefined {
+  return caseId !== undefined && fromWireId('case', caseId) !== undefined ? caseId : undefined;
 }
 
 const MAX_KEY_LENGTH = 255;

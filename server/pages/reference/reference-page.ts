@@ -8,7 +8,7 @@ import { type Html, html } from '../page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageContext, withCode } from '../page-layout.ts';
 import { navigation, sectionsOf } from './reference-sections.ts';
 
-const { IdempotencyKey, ProgramId, ClientRequestId, SandboxProvoke } = REQUEST_HEADERS;
+const { IdempotencyKey, ProgramId, CaseId, ClientRequestId, SandboxProvoke } = REQUEST_HEADERS;
 
 const CONTENT_TYPE =
   '`application/json`, or for a PATCH `application/merge-patch+json`. Not needed with curl, as in the examples. Some programs ' +
@@ -43,7 +43,7 @@ function conventions({ url, mode, needsKey }: PageContext): Html {
   const headers: readonly { readonly name: string; readonly description: string }[] = [
     { name: 'Authorization', description: authorization },
     { name: 'Content-Type', description: CONTENT_TYPE },
-    ...[IdempotencyKey, ProgramId, ClientRequestId],
+    ...[IdempotencyKey, ProgramId, CaseId, ClientRequestId],
     ...(mode === 'sandbox' ? [SandboxProvoke] : []),
   ];
   return html`<section class="group"><h2 id="conventions">Conventions</h2>

@@ -41,10 +41,18 @@ export function actorOf(caller: Caller): string {
  * The entry for an action, if its operation is audited: always, or only if an operator calls it. It must be the last of the
  * writes, because it locks the head of the chain, and that lock comes after all others.
  */
-export function auditOf({ operation, caller, requestId }: CallContext, audited: Audited): readonly Statement[] {
+export function auditOf(call: CallContext, audited: Audited): readonly Statement[] {
+  const { operation, caller, requestId, caseId } = call;
   const { audit } = OPERATIONS[operation];
   if (audit === 'none' || (audit === 'operator' && caller.kind !== 'operator_key')) return [];
-  return [insertAuditEntries([{ ...audited, actor: actorOf(caller), action: operation, requestId }])];
+  const details =
+    caseId === undefined ? audited.details : JSON.stringify(withCase(JSON.parse(audited.details) as object, caseId));
+  return [insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }])];
+}
+
+/** Details of an entry with the case (id on the wire) that the action was taken from; those of a case keep their own. */
+export function withCase(details: object, caseId: string | undefined): object {
+  return caseId === undefined ? details : { case_id: caseId, ...details };
 }
 
 /**

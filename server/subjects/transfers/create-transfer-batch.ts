@@ -137,6 +137,7 @@ class Row {
       trace: call.trace,
       caller: call.caller,
       programId: call.programId,
+      caseId: call.caseId,
       deadline: call.deadline,
       params: NO_PARAMETERS,
       body,

@@ -35,7 +35,7 @@ import { type KeyedResponse, toStoredResponses } from '../../store/idempotency.t
 import { type CausedPosting, toAccount } from '../../store/ledger/account.ts';
 import { type RulesNow, toRulesNow } from '../../store/program.ts';
 import { toTransferWithHold } from '../../store/transfers/transfer.ts';
-import { withoutHolderValues } from '../audit/audit.ts';
+import { withCase, withoutHolderValues } from '../audit/audit.ts';
 import { ExaminedAccounts } from './examined-accounts.ts';
 import { Memory } from './memory.ts';
 import type { ChangeRequest, CreateRequest, DueRequest, TransferRequest } from './request.ts';
@@ -266,11 +266,11 @@ export class Books {
     const done = { type: event, programId, subjectId, payload, requestId: named, traceparent };
     const eventIndex = this.#changes.events.push(done) - 1;
     if (low !== undefined) this.#changes.events.push({ ...low, requestId, traceparent });
-    const { operator: actor, key } = request;
+    const { operator: actor, caseId, key } = request;
     const action = `${request.command}_transfer`;
     if (actor !== null) {
       const change = request.command === 'update' && { change: withoutHolderValues({ metadata: request.metadata }) };
-      const details = JSON.stringify({ ...withoutHolderValues(record), ...change });
+      const details = JSON.stringify(withCase({ ...withoutHolderValues(record), ...change }, caseId));
       this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details });
     }
     if (key !== null) {

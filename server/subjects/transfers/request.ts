@@ -23,6 +23,8 @@ type Origin = {
   readonly key: (KeyInScope & { readonly fingerprint: string }) | null;
   /** The operator who sent it, as the audit log names them; null for a card program. */
   readonly operator: string | null;
+  /** The case that the operator works on, see `CallContext`. */
+  readonly caseId?: string | undefined;
 };
 
 /** Who creates a transfer or a reversal: the inner UUID of the caller's API key, or `NO_API_KEY`. */
@@ -88,7 +90,7 @@ export function toChange(
 }
 
 function originOf(call: CallContext): Origin {
-  const { programId, requestId, traceparent, trace, caller, operation, idempotencyKey } = call;
+  const { programId, requestId, traceparent, trace, caller, caseId, operation, idempotencyKey } = call;
   const key = idempotencyKey === null ? null : keyInScope(programId, operation, idempotencyKey);
   return {
     programId,
@@ -97,6 +99,7 @@ function originOf(call: CallContext): Origin {
     trace,
     key: key === null ? null : { ...key, fingerprint: fingerprintOf(call) },
     operator: caller.kind === 'operator_key' ? actorOf(caller) : null,
+    caseId,
   };
 }
 

@@ -255,6 +255,38 @@ describe('the queue', () => {
   });
 });
 
+test('what support does from a case is in the audit log with its id, and no value that is none', async () => {
+  const { transfer_id, program_id } = await loaded();
+  const { case_id } = await openCase({ transfer_id });
+  const { key } = await withSecret(client().keys.create({ ...operatorKey('Anna'), scopes: ['operator', 'transfers:write'] }));
+  const request_id = await provoked('unknown_create_transfer');
+  // Its error is stored once this responds.
+  await openCase({ request_id });
+  const send = (method: string, path: string, caseId: string, body?: object) =>
+    sendRaw(client().baseUrl, {
+      method,
+      path,
+      headers: {
+        Authorization: `Bearer ${key}`,
+        'Program-Id': program_id,
+        'Case-Id': caseId,
+        'Idempotency-Key': randomUUID(),
+      },
+      ...(body !== undefined && { body }),
+    });
+  const reverse = `/api/v0.1/core/transfer/${transfer_id}/reverse`;
+  expect((await send('POST', reverse, case_id, { amount: 1 })).status).toBe(201);
+  expect((await send('POST', reverse, '4111111111111111', { amount: 1 })).status).toBe(201);
+  expect((await send('GET', `/api/v0.1/operator/error/${request_id}`, case_id)).status).toBe(200);
+  const detailsOf = async (action: string) =>
+    (await client().audit.list({ action, limit: 2 })).data.map(({ details }) => details);
+  const [none, reversed] = await detailsOf('reverse_transfer');
+  expect(reversed).toMatchObject({ case_id, transfer_id });
+  expect(none).toMatchObject({ transfer_id });
+  expect(none).not.toHaveProperty('case_id');
+  expect((await detailsOf('inspect_error'))[0]).toMatchObject({ case_id });
+});
+
 test('the events of a case are its record after each change, without texts', async () => {
   const { case_id } = await openCase({ text: 'mark-of-this-test' });
   await client().cases.answer(case_id, { text: 'mark-of-this-test' });
