@@ -258,7 +258,9 @@ describe('the queue', () => {
 test('what support does from a case is in the audit log with its id, and no value that is none', async () => {
   const { transfer_id, program_id } = await loaded();
   const { case_id } = await openCase({ transfer_id });
-  const { key } = await withSecret(client().keys.create({ ...operatorKey('Anna'), scopes: ['operator', 'transfers:write'] }));
+  const { key } = await withSecret(
+    client().keys.create({ ...operatorKey('Anna'), scopes: ['operator', 'transfers:write'] }),
+  );
   const request_id = await provoked('unknown_create_transfer');
   // Its error is stored once this responds.
   await openCase({ request_id });

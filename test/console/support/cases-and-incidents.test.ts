@@ -262,15 +262,16 @@ describe('a case', () => {
   });
 
   test('is named by the audit log in what support does from it, wherever the links lead', async () => {
+    await client().deposits.create(shop.programId, { amount: 900 });
     const { transfer_id } = await shop.caller.transfers.create({ amount: 900, card_id: 'card_shop' });
     const record = await shop.caller.cases.create({ transfer_id });
-    const page = await openConsole(at(record), { role: 'administrator' });
-    await page.getByRole('button', { name: 'Reverse…' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Reverse', exact: false }).last().click();
-    await page.getByText('Reversed').first().waitFor();
+    const page = await openConsole(at(record), { role: 'operator' });
+    await page.getByRole('button', { name: 'Reverse' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Reverse 9.00 USD' }).click();
+    await page.getByText('Reversed 9.00 USD.').waitFor();
     const failed = await declined(shop);
-    await visit(page, '/console/errors');
-    await page.getByText(`You work on the case`).waitFor();
+    await pressKeys(page, 'g e');
+    await page.getByText('You work on the case').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'case-banner');
     await pressKeys(page, '/');
@@ -279,7 +280,9 @@ describe('a case', () => {
     await page.waitForURL((url) => url.pathname === `/console/request/${failed}`);
     await page.locator('.answer').first().waitFor();
     const casesOf = async (action: string) =>
-      (await client().audit.list({ action, program_id: shop.programId, limit: 1 })).data.map(({ details }) => details.case_id);
+      (await client().audit.list({ action, program_id: shop.programId, limit: 1 })).data.map(
+        ({ details }) => details.case_id,
+      );
     expect(await casesOf('reverse_transfer')).toEqual([record.case_id]);
     expect(await casesOf('inspect_request')).toEqual([record.case_id]);
     await page.getByRole('link', { name: 'Leave the case' }).click();
@@ -287,8 +290,14 @@ describe('a case', () => {
     expect(new URL(page.url()).searchParams.has('case')).toBe(false);
 
     await page.goto('/console/audit?action=reverse_transfer');
-    await page.getByRole('button', { name: /^Details of entry/ }).first().click();
-    await page.getByRole('link', { name: record.case_id.slice(0, 10) }).first().click();
+    await page
+      .getByRole('button', { name: /^Details of entry/ })
+      .first()
+      .click();
+    await page
+      .getByRole('link', { name: record.case_id.slice(0, 10) })
+      .first()
+      .click();
     await page.waitForURL(`**/console/case/${record.case_id}?*`);
     await page.getByRole('heading', { name: 'The transfer now' }).waitFor();
     expect(await page.getByText('You work on the case').count()).toBe(0);
