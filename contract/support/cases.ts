@@ -274,6 +274,7 @@ export const CASES = [
       limit,
       cursor,
       status: Type.Optional(literals(CASE_STATUSES, 'Only cases with this status')),
+      request_id: Type.Optional(text(255, 'Only cases about the request with this Request-Id')),
     }),
     reply: pageOf(CaseRecord),
     failure: 'The cases could not be listed',

@@ -1449,6 +1449,8 @@ export type ListCasesQuery = {
   readonly cursor?: string | undefined;
   /** Only cases with this status. */
   readonly status?: 'open' | 'waiting' | 'resolved' | 'closed' | undefined;
+  /** Only cases about the request with this Request-Id. */
+  readonly request_id?: string | undefined;
 };
 
 /** The query of list_errors. */
@@ -2542,10 +2544,10 @@ export type SearchEventsQuery = {
 /** The query of search. */
 export type SearchQuery = {
   /**
-   * What to look for: any id; a reference; an idempotency key; a card id or its beginning; the last four digits
-   * of a card; a holder reference or a part of it; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a
-   * part of a holder reference (Priya 75); an error code; a part of the name of a card program or key. At most
-   * 255 characters.
+   * What to look for: any id, of a case only if the key may read cases; a reference; an idempotency key; a card
+   * id or its beginning; the last four digits of a card; a holder reference or a part of it; an amount such as
+   * 12.34, $1,234.56 or 12.34 USD, also with a part of a holder reference (Priya 75); an error code; a part of
+   * the name of a card program or key. At most 255 characters.
    */
   readonly q: string;
   /** Only in this card program. */
@@ -2565,6 +2567,8 @@ export type SearchResults = {
       | 'transfer'
       | 'card'
       | 'request'
+      | 'case'
+      | 'incident'
       | 'reversal'
       | 'idempotency_key'
       | 'deposit'

@@ -125,6 +125,8 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ transfer }) => query('list_events', '', ['subject_id', transfer], ['after', '0'], ['type', 'transfer.*']),
     ({ namedCard }) => query('list_events', '', ['subject_id', namedCard], ['after', '0']),
     ({ program }) => query('list_events', '', ['subject_id', program], ['after', '0'], ['limit', '100']),
+    ({ case: ofOther }) => query('list_events', '', ['subject_id', ofOther], ['after', '0']),
+    ({ incident }) => query('list_events', '', ['subject_id', incident], ['after', '0'], ['type', 'incident.*']),
   ],
   create_webhook: [({ idempotencyKey }) => write('create_webhook', '', { url: WEBHOOK_URL }, idempotencyKey)],
   list_webhooks: [
@@ -147,7 +149,11 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ hold, idempotencyKey }) => write('create_case', '', { transfer_id: hold }, idempotencyKey),
   ],
   // A cursor is an id that need not exist.
-  list_cases: [({ case: ofOther }) => query('list_cases', '', ['cursor', ofOther])],
+  list_cases: [
+    ({ case: ofOther }) => query('list_cases', '', ['cursor', ofOther]),
+    ({ error }) => query('list_cases', '', ['request_id', error]),
+    ({ transferRequest }) => query('list_cases', '', ['request_id', transferRequest]),
+  ],
   list_errors: [
     ({ card }) => query('list_errors', '', ['card_id', card]),
     ({ cursors }) => query('list_errors', '', ['cursor', cursors.errors]),
@@ -235,6 +241,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
         read('list_reversals', owns.transfer),
         read('get_webhook', owns.webhook),
         read('list_webhook_attempts', owns.webhook),
+        read('get_case', owns.case),
       ];
       const responses = await Promise.all(reads.map((request) => ask(request)));
       expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
@@ -308,9 +315,21 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
     test('lists and exports contain only resources of the program', async () => {
       const { owns } = theirs;
       // Not the names that a program gives: two programs may give the same.
-      const { program, card, transfer, hold, scheduled, reversal, error, event, webhook } = owns;
-      const all = [program, card, transfer, hold, scheduled, reversal, error, event, webhook];
-      const { card: ownCard, error: ownError, webhook: ownWebhook } = mine.owns;
+      const {
+        program,
+        card,
+        transfer,
+        hold,
+        scheduled,
+        reversal,
+        error,
+        event,
+        webhook,
+        case: ofCase,
+        incident,
+      } = owns;
+      const all = [program, card, transfer, hold, scheduled, reversal, error, event, webhook, ofCase, incident];
+      const { card: ownCard, error: ownError, webhook: ownWebhook, case: ownCase, incident: ownIncident } = mine.owns;
       for (const [id, own] of [
         ['list_transfers', ownCard],
         ['export_transfers', ownCard],
@@ -318,6 +337,8 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
         ['list_errors', ownError],
         ['list_events', ownCard],
         ['list_webhooks', ownWebhook],
+        ['list_cases', ownCase],
+        ['list_incidents', ownIncident],
       ] as const) {
         const { text, status } = await mine.ask(read(id, ''));
         expect(status).toBe(200);

@@ -69,7 +69,10 @@ export const addCases: AddCommands = (program, context) => {
   addList<CaseRecord, Omit<ListCasesQuery, 'limit' | 'cursor'>>(cases, context, {
     name: 'list',
     description: 'list the cases of the card program, newest first',
-    options: { status: STATUS_OPTION },
+    options: {
+      status: STATUS_OPTION,
+      request_id: { flag: '--request <request_id>', help: 'filter by the request that they are about' },
+    },
     columns: COLUMNS,
     list: (service, query) => service.cases.list(query),
     empty: { text: 'No cases.', next: [['about a request', 'cases open <request_id>']] },

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CaseRecord, CreateCaseBody } from '../../../sdk/client.ts';
+import { given } from '../../data/given.ts';
 import { hrefTo, navigate } from '../../data/location.ts';
 import { openCase } from '../../data/open-case.ts';
 import { ProgramContext, useProgram } from '../../data/program.ts';
@@ -16,7 +17,7 @@ import { WhoMay } from '../who-may.tsx';
 /** What a case is about; neither for a question. */
 type About = Pick<CreateCaseBody, 'request_id' | 'transfer_id'>;
 
-/** As many of the newest cases of the program are searched for one about the same; opening one finds any. */
+/** As many of the newest cases of the program are searched for one about a transfer. */
 const MAX_CASES = 100;
 
 /** The page of a case, in its own card program. */
@@ -53,7 +54,7 @@ function Way({ about }: { readonly about: About }) {
   const isAbout = requestId !== undefined || transferId !== undefined;
   const cases = useOperation(
     isAbout && isKnown && can('list_cases')
-      ? (api, options) => api.cases.list({ limit: MAX_CASES }, options)
+      ? (api, options) => api.cases.list({ limit: MAX_CASES, ...given({ request_id: requestId }) }, options)
       : undefined,
     { deps: [requestId, transferId] },
   );

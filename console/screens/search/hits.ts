@@ -11,6 +11,8 @@ export const KIND_TITLES: Readonly<Record<Group['kind'], string>> = {
   transfer: 'Transfers',
   card: 'Cards',
   request: 'Requests',
+  case: 'Cases',
+  incident: 'Incidents',
   reversal: 'Reversals',
   idempotency_key: 'Idempotency keys',
   deposit: 'Deposits',
@@ -28,6 +30,8 @@ export const KIND_NAMES: Readonly<Record<Group['kind'], string>> = {
   transfer: 'Transfer',
   card: 'Card',
   request: 'Request',
+  case: 'Case',
+  incident: 'Incident',
   reversal: 'Reversal',
   idempotency_key: 'Idempotency key',
   deposit: 'Deposit',
@@ -41,7 +45,7 @@ export const KIND_NAMES: Readonly<Record<Group['kind'], string>> = {
 };
 
 const TRANSFER = /\btr_[0-9a-f]{32}\b/;
-const SUBJECT = /\b(?:tr|prog|wh|req)_[0-9a-f]{32}\b/;
+const SUBJECT = /\b(?:tr|prog|wh|req|case|inc)_[0-9a-f]{32}\b/;
 const CARD = / about the card '(.+)'$/;
 
 /** The link to a hit, without the program; undefined if nothing shows it. */
@@ -50,6 +54,8 @@ export function pathOfHit(kind: Group['kind'], { id, program_id, summary }: Hit)
     case 'transfer':
     case 'card':
     case 'request':
+    case 'case':
+    case 'incident':
     case 'program':
     case 'webhook':
       return pathOf(id, kind);

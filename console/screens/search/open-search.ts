@@ -35,7 +35,7 @@ export function hrefOfHit(kind: Group['kind'], hit: Hit): string | undefined {
   return hrefTo(path, hit.program_id === null ? {} : { program: hit.program_id });
 }
 
-/** Ids that the search of the service does not find: they have a screen of their own. */
+/** Their screens find them for those who may not search, too. */
 const OF_SUPPORT = /^(?:case|inc)_[0-9a-f]{32}$/;
 
 /** Searches for a text that can be sent: a request, a case or an incident opens at once, anything else if it is the only hit. */

@@ -17,6 +17,7 @@ import { hrefTo, navigate } from '../../data/location.ts';
 import { useProgramId } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
+import type { IdKind } from '../../format/ids.ts';
 import { boundsOf } from '../../format/periods.ts';
 import { type Group, type Hit, KIND_TITLES, onlyHit } from './hits.ts';
 import { hrefOfHit, isSearchable, LABEL, openSearch, problemOf } from './open-search.ts';
@@ -117,6 +118,11 @@ function SearchForm({
   );
 }
 
+/** The kinds whose screens are about one of them. */
+const OF_THEIR_KIND: ReadonlySet<string> = new Set<Group['kind'] & IdKind>([
+  ...(['card', 'program', 'webhook', 'transfer', 'request', 'case', 'incident'] as const),
+]);
+
 /** The kinds that have names. */
 const NAMED: ReadonlySet<Group['kind']> = new Set(['card', 'program', 'webhook', 'api_key']);
 
@@ -186,9 +192,7 @@ function MoreOf({ kind, hit, q }: { readonly kind: Group['kind']; readonly hit: 
 
 function HitLink({ kind, hit }: { readonly kind: Group['kind']; readonly hit: Hit }) {
   const href = hrefOfHit(kind, hit);
-  if (kind === 'card' || kind === 'program' || kind === 'webhook' || kind === 'transfer' || kind === 'request') {
-    return <Id id={hit.id} kind={kind} programId={hit.program_id} />;
-  }
+  if (OF_THEIR_KIND.has(kind)) return <Id id={hit.id} kind={kind as IdKind} programId={hit.program_id} />;
   if (kind === 'api_key') return <Id id={hit.id} kind="key" />;
   return href === undefined ? <code>{hit.id}</code> : <a href={href}>{hit.id}</a>;
 }

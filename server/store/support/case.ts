@@ -203,6 +203,7 @@ export const toMessage: (row: Row) => CaseMessage = MESSAGE.read;
 const LIST_CASES = statementVariants({
   programId: nullable(UUID),
   status: nullable(word<CaseStatus>()),
+  requestId: nullable(UUID),
   code: nullable(TEXT),
   incidentId: nullable(UUID),
   after: nullable(UUID),
@@ -213,6 +214,7 @@ const LIST_CASES = statementVariants({
 export type CaseFilter = {
   readonly programId: string | null;
   readonly status: CaseStatus | null;
+  readonly requestId: string | null;
   readonly code: string | null;
   readonly incidentId: string | null;
 };
@@ -220,23 +222,23 @@ export type CaseFilter = {
 const CONDITIONS: readonly (readonly [name: keyof CaseFilter, condition: string])[] = [
   ['programId', 'program_id = :programId'],
   ['status', 'status = :status'],
+  ['requestId', 'request_id = :requestId'],
   ['code', 'code = :code'],
   ['incidentId', 'incident_id = :incidentId'],
 ];
 
 /** Reads a page of the cases of a program, newest first, after the case `after`. */
 export function listCases(
-  programId: string,
-  status: CaseStatus | null,
+  filter: { readonly programId: string; readonly status: CaseStatus | null; readonly requestId: string | null },
   after: string | null,
   count: number,
 ): Statement {
-  return listStatement('list_cases', { programId, status, code: null, incidentId: null }, after, count);
+  return listStatement('list_cases', { ...filter, code: null, incidentId: null }, after, count);
 }
 
 /** Reads a page of cases, the most urgent first, then the oldest, after the case `after`. */
-export function searchCases(filter: CaseFilter, after: string | null, count: number): Statement {
-  return listStatement('search_cases', filter, after, count);
+export function searchCases(filter: Omit<CaseFilter, 'requestId'>, after: string | null, count: number): Statement {
+  return listStatement('search_cases', { ...filter, requestId: null }, after, count);
 }
 
 function listStatement(

@@ -1,3 +1,4 @@
+import { includesScope } from '../../../contract/scope.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
 import type { Row } from '../../store/connection/database.ts';
@@ -15,6 +16,8 @@ import {
   toFoundReversal,
 } from '../../store/search/find-others.ts';
 import { findTransfersById } from '../../store/search/find-transfers.ts';
+import { readCases, toCase } from '../../store/support/case.ts';
+import { type Incident, readIncident, toIncident } from '../../store/support/incident.ts';
 import { toTransfer } from '../../store/transfers/transfer.ts';
 import { readWebhook, toWebhookDetails } from '../../store/webhooks/webhook.ts';
 import type { Term } from './read-term.ts';
@@ -22,7 +25,9 @@ import type { SearchContext } from './search-context.ts';
 import {
   type Found,
   foundAuditEntry,
+  foundCase,
   foundEvent,
+  foundIncident,
   foundKey,
   foundMovement,
   foundProgram,
@@ -52,6 +57,10 @@ export async function findById(
       ).filter(({ kind }) => (kind === 'deposit') === (prefix === 'dep'));
     case 'req':
       return findOneRequest(context, inner);
+    case 'case':
+      return findOneCase(context, inner);
+    case 'inc':
+      return findOneIncident(context, inner);
     case 'prog': {
       const isSearched = programId === null || programId === inner;
       return show(read(findPrograms(isSearched ? [inner] : [], '', 1)), (row) =>
@@ -79,6 +88,24 @@ async function findOneRequest(
   const record = await findRequest(service, requestId, call);
   if (record === undefined) return [];
   return programId === null || record.program_id === toWireId('prog', programId) ? [foundRequestRecord(record)] : [];
+}
+
+/** Finds a case for who may read cases: of one program, or the queue of all. */
+async function findOneCase({ programId, call, read }: SearchContext, caseId: string): Promise<readonly Found[]> {
+  const { caller } = call;
+  const mayRead =
+    !('keyId' in caller) ||
+    includesScope(caller.scopes, 'cases:read') ||
+    includesScope(caller.scopes, 'operator:cases');
+  const found = mayRead ? (await read(readCases({ caseIds: [caseId] }))).map(toCase) : [];
+  return found.filter((one) => programId === null || one.programId === programId).map(foundCase);
+}
+
+/** Finds an incident, which every key within its reach may read. */
+async function findOneIncident({ programId, read }: SearchContext, incidentId: string): Promise<readonly Found[]> {
+  const found = (await read(readIncident({ incidentId }))).map(toIncident);
+  const isInReach = (one: Incident): boolean => programId === null || (one.programId ?? programId) === programId;
+  return found.filter(isInReach).map(foundIncident);
 }
 
 async function findOneEvent({ service, programId }: SearchContext, eventId: string): Promise<readonly Found[]> {

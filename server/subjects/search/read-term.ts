@@ -21,7 +21,20 @@ export type Term = {
 };
 
 /** The prefixes of the ids by which `search` finds records. */
-const PREFIXES: readonly IdentifierPrefix[] = ['tr', 'rev', 'req', 'prog', 'evt', 'key', 'wh', 'dep', 'wd', 'aud'];
+const PREFIXES: readonly IdentifierPrefix[] = [
+  'tr',
+  'rev',
+  'req',
+  'case',
+  'inc',
+  'prog',
+  'evt',
+  'key',
+  'wh',
+  'dep',
+  'wd',
+  'aud',
+];
 
 const AMOUNT =
   /^([A-Za-z]{3}\s+|[$€£¥]\s*)?([0-9]{1,12}|[0-9]{1,3}(?:,[0-9]{3}){1,3})(?:\.([0-9]{1,4}))?(\s+[A-Za-z]{3}|\s*[$€£¥])?$/;

@@ -16,6 +16,8 @@ import type {
   toFoundProgram,
   toFoundReversal,
 } from '../../store/search/find-others.ts';
+import type { SupportCase } from '../../store/support/case.ts';
+import type { Incident } from '../../store/support/incident.ts';
 import type { WebhookDetails } from '../../store/webhooks/webhook.ts';
 
 /** A record that was found, with its kind. */
@@ -67,6 +69,25 @@ export function foundRequest(error: LoggedError, matched: Match): Found {
 export function foundRequestRecord({ request_id, program_id, summary, received_at }: RequestRecord): Found {
   const record = { id: request_id, program_id, matched: 'id', summary, created_at: received_at } as const;
   return { kind: 'request', record };
+}
+
+/** The summary of a case has no text of a person. */
+export function foundCase(one: SupportCase): Found {
+  const { caseId, code, operation, status } = one;
+  const about = code ?? operation;
+  return found(
+    'case',
+    toWireId('case', caseId),
+    'id',
+    `Case${about === null ? '' : ` about ${about}`}: ${status}`,
+    one,
+  );
+}
+
+export function foundIncident(incident: Incident): Found {
+  const { incidentId, title, resolvedAt, programId, startedAt } = incident;
+  const summary = `Incident “${title}”: ${resolvedAt === null ? 'open' : 'resolved'}`;
+  return found('incident', toWireId('inc', incidentId), 'id', summary, { programId, createdAt: startedAt });
 }
 
 export function foundReversal(reversal: ReturnType<typeof toFoundReversal>, matched: Match): Found {

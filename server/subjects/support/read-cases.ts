@@ -42,10 +42,12 @@ export async function getCase(service: Service, call: Call<'get_case'>): Promise
 
 /** list_cases: the cases of the card program, newest first. */
 export async function listCases(service: Service, call: Call<'list_cases'>): Promise<Reply<'list_cases'>> {
-  const { status = null } = call.query;
+  const { status = null, request_id: sentId } = call.query;
+  const requestId = sentId === undefined ? null : readFilter(call, 'request_id', 'req', sentId);
+  const filter = { programId: call.programId, status, requestId };
   const record = await readPage(service, call, {
     prefix: 'case',
-    statement: (after, count) => listStatement(call.programId, status, after, count),
+    statement: (after, count) => listStatement(filter, after, count),
     read: toCase,
     idOf: ({ caseId }) => caseId,
     show: toCaseRecord,
@@ -63,7 +65,7 @@ export async function searchCases(service: Service, call: Call<'search_cases'>):
     programId: readProgramFilter(call, programId),
     status,
     code: code ?? null,
-    incidentId: sentIncident === undefined ? null : readIncidentFilter(call, sentIncident),
+    incidentId: sentIncident === undefined ? null : readFilter(call, 'incident_id', 'inc', sentIncident),
   };
   const record = await readPage(service, call, {
     prefix: 'case',
@@ -76,11 +78,16 @@ export async function searchCases(service: Service, call: Call<'search_cases'>):
   return { record };
 }
 
-function readIncidentFilter(call: Call<'search_cases'>, sentId: string): string {
-  const incidentId = fromWireId('inc', sentId);
-  if (incidentId !== undefined) return incidentId;
-  const message = `'incident_id' is '${sentId}', which is not an incident id (inc_ and 32 hex digits).`;
-  throw schemaRefusal(call, message, '/incident_id');
+function readFilter(
+  call: Call<'list_cases' | 'search_cases'>,
+  name: 'request_id' | 'incident_id',
+  prefix: 'req' | 'inc',
+  sentId: string,
+): string {
+  const id = fromWireId(prefix, sentId);
+  if (id !== undefined) return id;
+  const message = `'${name}' is '${sentId}', but such an id is ${prefix}_ and 32 hex digits.`;
+  throw schemaRefusal(call, message, `/${name}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type SearchResults, TransferService } from '../../../sdk/client.ts';
+import { type KeyScope, type SearchResults, TransferService } from '../../../sdk/client.ts';
 import { Conversation } from '../../fuzz/conversation.ts';
 import { waitFor } from '../../harness/process.ts';
 import { refusalOf, useService } from '../../harness/service.ts';
@@ -65,6 +65,9 @@ describe('search', () => {
       made.event = event?.event_id ?? '';
       return event !== undefined;
     });
+    made.case = (await client().cases.create({ transfer_id: made.load, text: 'secret text' }, shop)).case_id;
+    const incident = { title: 'Slow', public_text: 'Secret.', scope: 'program', program_id: programs.shop } as const;
+    made.incident = (await client().incidents.create(incident)).incident_id;
     const [entry] = (await client().audit.list({ action: 'create_key' })).data;
     made.entry = entry?.entry_id ?? '';
   });
@@ -78,6 +81,8 @@ describe('search', () => {
     ['api_key', 'key'],
     ['event', 'event'],
     ['audit_entry', 'entry'],
+    ['case', 'case'],
+    ['incident', 'incident'],
   ])('finds a %s by its id, in any program', async (kind, name) => {
     expect(await find(` ${made[name]} `)).toEqual([`${kind} ${made[name]} by id`]);
   });
@@ -114,7 +119,7 @@ describe('search', () => {
 
   test('an id is only sought in the program that is named', async () => {
     expect(await find(made.load ?? '', { program_id: programs.shop })).toHaveLength(1);
-    for (const name of ['load', 'reversal', 'deposit', 'refused', 'key', 'event']) {
+    for (const name of ['load', 'reversal', 'deposit', 'refused', 'key', 'event', 'case', 'incident']) {
       expect(await find(made[name] ?? '', { program_id: programs.yen }), name).toEqual([]);
     }
     expect(await find(programs.shop, { program_id: programs.yen })).toEqual([]);
@@ -257,6 +262,18 @@ describe('search', () => {
         .then(Boolean, () => false),
     );
     expect(JSON.stringify(await client().errors.inspect(refused.requestId))).not.toContain('employee 71');
+  });
+
+  test('a case is found only by who may read cases, and without its texts', async () => {
+    for (const scopes of [['operator:read'], ['operator:read', 'cases:read'], ['operator:read', 'operator:cases']]) {
+      const { key } = await client().keys.create({ name: 'finder', all_programs: true, scopes: scopes as KeyScope[] });
+      const finder = new TransferService({ baseUrl: running().url, key: key ?? '', timeoutMilliseconds: 120_000 });
+      const { data } = await finder.search.find({ q: made.case ?? '' });
+      expect(data.map(({ kind }) => kind)).toEqual(scopes.length === 1 ? [] : ['case']);
+      expect(JSON.stringify(data)).not.toContain('secret text');
+    }
+    const { data } = await client().search.find({ q: made.incident ?? '', program_id: programs.shop });
+    expect(data).toMatchObject([{ results: [{ summary: 'Incident “Slow”: open', program_id: programs.shop }] }]);
   });
 
   test('only operators search', async () => {

@@ -223,6 +223,21 @@ describe('a conversation', () => {
   });
 });
 
+test('the list of cases is filtered by the request that they are about', async () => {
+  const request_id = await provoked('unknown_create_transfer');
+  const first = await openCase({ request_id });
+  await client().cases.close(first.case_id);
+  const second = await openCase({ request_id });
+  const idsOf = async (query: Parameters<TransferService['cases']['list']>[0]) =>
+    (await client().cases.list(query)).data.map(({ case_id }) => case_id);
+  expect(await idsOf({ request_id })).toEqual([second.case_id, first.case_id]);
+  expect(await idsOf({ request_id, status: 'closed' })).toEqual([first.case_id]);
+  expect(await idsOf({ request_id, cursor: second.case_id })).toEqual([first.case_id]);
+  expect(await idsOf({ request_id: `req_${'1'.repeat(32)}` })).toEqual([]);
+  const refused = await refusalOf(client().cases.list({ request_id: 'req_1' }));
+  expect(refused).toMatchObject({ code: 'list_cases_schema', field: '/request_id' });
+});
+
 describe('the queue', () => {
   test('has the most urgent case first: by the error, then by the severity, then by the age', async () => {
     const request = await openCase({ request_id: await provoked('insufficient_funds'), severity: 'critical' });
