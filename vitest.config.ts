@@ -47,6 +47,7 @@ export const SLOW: readonly string[] = [
   // Every further kill, fault, full disk and race; `npm test` keeps one of each.
   'test/api/clocks.test.ts',
   'test/crashes/graceful.test.ts',
+  'test/crashes/incident-end.test.ts',
   'test/crashes/races-of-two.test.ts',
   'test/crashes/rolling-restart.test.ts',
   'test/crashes/standby.test.ts',

@@ -43,6 +43,7 @@ export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kin
     "'…' is '…', which is not a program id (prog_ and 32 hex digits)",
     "'…' is '…', which is not an event id (evt_ and 32 hex digits)",
     "'…' is '…', which is not an incident id (inc_ and 32 hex digits)",
+    "'…' is '…', which is not a request id (req_ and 32 hex digits)",
     "A case is about a request or a transfer: send '…' or '…', not both",
     "'…' is '…', which is not an error code. All codes are at /errors",
     "'…' is '…', which is neither a type of event nor a group of types such as '…'",

@@ -86,7 +86,8 @@ function readFilter(
 ): string {
   const id = fromWireId(prefix, sentId);
   if (id !== undefined) return id;
-  const message = `'${name}' is '${sentId}', but such an id is ${prefix}_ and 32 hex digits.`;
+  const kind = name === 'request_id' ? 'a request id' : 'an incident id';
+  const message = `'${name}' is '${sentId}', which is not ${kind} (${prefix}_ and 32 hex digits).`;
   throw schemaRefusal(call, message, `/${name}`);
 }
 

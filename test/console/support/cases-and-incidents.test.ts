@@ -257,6 +257,7 @@ describe('a case', () => {
     await visit(page, '/console/cards');
     await pressKeys(page, '/');
     await page.getByRole('dialog').getByLabel('Name, id, reference, card').fill(record.case_id);
+    await page.getByRole('dialog').getByRole('link', { name: 'Case about insufficient_funds: open' }).waitFor();
     await pressKeys(page, 'Enter');
     await messages(page).getByText('Without a program.').waitFor();
   });

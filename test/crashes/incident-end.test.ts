@@ -1,0 +1,80 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ServiceProcess, waitFor } from '../harness/process.ts';
+import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
+
+let services: TwoServices;
+let owner: ServiceProcess;
+let other: ServiceProcess;
+let database: pg.Client;
+/** Another connection: who sees the activity of a server in a transaction sees it as it was at first. */
+let holder: pg.Client;
+beforeAll(async () => {
+  services = await startTwoServices();
+  [owner, other] = services.both;
+  [database, holder] = [new pg.Client(services.databaseUrl), new pg.Client(services.databaseUrl)];
+  await Promise.all([database.connect(), holder.connect()]);
+});
+afterAll(async () => {
+  // A process that is stopped does not end.
+  owner?.child.kill('SIGCONT');
+  await Promise.all([database?.end(), holder?.end()]);
+  await services?.end();
+});
+
+const CASES = 500;
+/** What one request attaches, and what one transaction resolves. */
+const AT_ONCE = 100;
+
+test(`${CASES} cases get one case.resolved each, if the process that resolves them is killed in the middle`, async () => {
+  const { program_id: theirs } = await owner.client.programs.create({ name: 'Other', currency: 'USD' });
+  const opened: string[] = [];
+  const open = async (at: number) => {
+    const options = at % 2 === 0 ? {} : { programId: theirs };
+    opened.push((await owner.client.cases.create({ text: 'Where is it?' }, options)).case_id);
+  };
+  for (let at = 0; at < CASES; at += 25) await Promise.all(Array.from({ length: 25 }, (_, next) => open(at + next)));
+  const outage = { title: 'Transfers fail', public_text: 'We are on it.', scope: 'all' } as const;
+  const { incident_id } = await owner.client.incidents.create(outage);
+  for (let at = 0; at < CASES; at += AT_ONCE) {
+    await owner.client.incidents.attach(incident_id, opened.slice(at, at + AT_ONCE));
+  }
+
+  // The third hundred has to wait for one of its rows, and only the process that is to be killed runs.
+  const [waitedFor = ''] = opened.toSorted().slice(2.5 * AT_ONCE);
+  await holder.query('begin');
+  await holder.query('select from support_case where case_id = $1 for update', [waitedFor.slice('case_'.length)]);
+  owner.child.kill('SIGSTOP');
+  await other.client.incidents.resolve(incident_id, { text: 'A server was replaced.', outcome: 'retry' });
+  await waitFor('the third hundred waits', async () => {
+    const { rows } = await database.query(
+      "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%support_case%'",
+    );
+    return rows.length > 0;
+  });
+  await other.kill();
+  await holder.query('commit');
+  const { rows } = await database.query("select count(*)::int as resolved from support_case where status = 'resolved'");
+  expect(rows).toEqual([{ resolved: 2 * AT_ONCE }]);
+
+  owner.child.kill('SIGCONT');
+  await waitFor('all are resolved', async () => {
+    const { unresolved_case_count } = await owner.client.incidents.inspect(incident_id);
+    return unresolved_case_count === 0;
+  });
+  // The events of other types come after the last one of each program: then all have their positions.
+  const told: string[] = [];
+  for (const options of [{}, { programId: theirs }]) {
+    const { card_id } = await owner.client.cards.create({}, options);
+    await waitFor('the events have positions', async () => {
+      const { data } = await owner.client.events.list({ after: 0, subject_id: card_id }, options);
+      return data.length > 0;
+    });
+    for await (const { subject_id } of owner.client.events.listAll({ type: 'case.resolved', limit: 100 }, options)) {
+      told.push(subject_id);
+    }
+  }
+  expect(told.toSorted()).toEqual(opened.toSorted());
+  const { resolution } = await owner.client.cases.inspect(opened[0] ?? '');
+  expect(resolution).toBe('A server was replaced.');
+});

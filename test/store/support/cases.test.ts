@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { fromWireId } from '../../../domain/identifier.ts';
+import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import type { AnyCall } from '../../../server/calls/call.ts';
+import type { Ledger } from '../../harness/ledger.ts';
+import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { CALLER } from '../../security/audited-actions.ts';
+
+const server = await useServer();
+/** Two of them: to PostgreSQL they are two service processes. */
+const [ledger, other] = [useLedger(server.connection), useLedger(server.connection)];
+const client = await useConnection(server.connection);
+const holder = await useConnection(server.connection);
+
+async function call(
+  of: Ledger,
+  id: Parameters<Ledger['call']>[0],
+  members: object,
+  more: Partial<AnyCall> = {},
+): Promise<Record<string, string>> {
+  const { body } = await of.call(id, members, { programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID(), ...more });
+  return JSON.parse(body) as Record<string, string>;
+}
+
+const rowsOf = async (text: string, ...values: unknown[]) => (await client.query(text, values)).rows;
+
+/** Waits until so many connections wait for a lock, or one of the calls has ended: on a slow machine it gives up first. */
+async function untilWaiting(count: number, ...calls: readonly Promise<unknown>[]): Promise<void> {
+  let ended = 0;
+  for (const one of calls) {
+    one.then(
+      () => (ended += 1),
+      () => (ended += 1),
+    );
+  }
+  await expect
+    .poll(async () => {
+      const rows = await rowsOf(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      );
+      return ended > 0 || rows.length >= count;
+    })
+    .toBe(true);
+}
+
+/** A closed card, and a transfer of it with a text about its holder. */
+async function cardOf(text: string) {
+  const { card_id = '' } = await call(ledger, 'create_card', { holder_reference: text });
+  const made = await call(ledger, 'create_transfer', { amount: 5, card_id, description: text });
+  await call(ledger, 'update_card', { status: 'closed', balance_to: 'funding' }, { params: { card_id } });
+  return { card_id, transfer_id: made.transfer_id ?? '', request_id: made.request_id ?? '' };
+}
+
+const tracesOf = (text: string) =>
+  rowsOf(
+    `select case_id, 'case' as found from support_case where strpos(support_case::text, $1) > 0
+      union all select case_id, 'message' from case_message where strpos(case_message::text, $1) > 0`,
+    text,
+  );
+
+test('two create_case for one request at once make one case, and both return it', async () => {
+  const { card_id, request_id } = await cardOf('somebody');
+  // The first has the name of the case, and waits for the card; the second waits for the name.
+  await holder.query('begin');
+  await holder.query('select from card where name = $1 for update', [card_id]);
+  const both = [ledger, other].map((one) => call(one, 'create_case', { request_id, text: 'x' }));
+  await untilWaiting(2, ...both);
+  await holder.query('rollback');
+  const [first, second] = await Promise.all(both);
+  expect(second).toEqual(first);
+  const inner = fromWireId('req', request_id);
+  expect(await rowsOf('select from support_case where request_id = $1', inner)).toHaveLength(1);
+  expect(await rowsOf('select from event where subject_id = $1', first?.case_id)).toHaveLength(1);
+});
+
+/** Whoever is an operator has written everything when it waits for the head of the audit log. */
+const AS_OPERATOR = { caller: CALLER };
+
+test.each([
+  ['create_case', async (_: string) => ({})],
+  ['reply_to_case', async (transfer_id: string) => ({ params: await call(ledger, 'create_case', { transfer_id }) })],
+] as const)('the texts of %s just before an erasure are erased', async (operation, prepare) => {
+  const text = `word${randomUUID()}`;
+  const { card_id, transfer_id } = await cardOf(text);
+  const more = await prepare(transfer_id);
+  const body = operation === 'create_case' ? { transfer_id, text, contact: text } : { text, external_author: text };
+  await holder.query('begin; select from audit_head for update');
+  const writing = call(ledger, operation, body, { ...AS_OPERATOR, ...more }).catch(() => undefined);
+  await untilWaiting(1, writing);
+  const erasing = call(other, 'erase_card_holder', {}, { params: { card_id } }).catch(() => undefined);
+  await untilWaiting(2, writing, erasing);
+  await holder.query('rollback');
+  await Promise.all([writing, erasing]);
+  // Where it waited for too long, it is sent again.
+  await call(other, 'erase_card_holder', {}, { params: { card_id } });
+  expect(await tracesOf(text)).toEqual([]);
+});
+
+test('what create_case has read just before an erasure is not stored after it', async () => {
+  const text = `word${randomUUID()}`;
+  const { card_id, transfer_id } = await cardOf(text);
+  await holder.query('begin; select from audit_head for update');
+  const erasing = call(other, 'erase_card_holder', {}, { params: { card_id }, ...AS_OPERATOR }).catch(() => undefined);
+  await untilWaiting(1, erasing);
+  // It reads the transfer with its texts, which are not erased yet, and waits for the card.
+  const opening = call(ledger, 'create_case', { transfer_id, text: 'What happened?' }).catch(() => undefined);
+  await untilWaiting(2, erasing, opening);
+  await holder.query('rollback');
+  await Promise.all([erasing, opening]);
+  await call(other, 'erase_card_holder', {}, { params: { card_id } });
+  expect(await tracesOf(text)).toEqual([]);
+  const { case_id = '' } = (await opening) ?? (await call(ledger, 'create_case', { transfer_id }));
+  const [row] = await rowsOf(
+    'select transfer_id, snapshot, summary from support_case where case_id = $1',
+    fromWireId('case', case_id),
+  );
+  expect(row).toEqual({ transfer_id: fromWireId('tr', transfer_id), snapshot: null, summary: null });
+});
