@@ -44,6 +44,35 @@ describe('the card program of a command', () => {
   });
 });
 
+describe('a case', () => {
+  const REQUEST = `req_${'1'.repeat(32)}`;
+  const opened = exampleReply('create_case') as object;
+
+  test.each<[string, object]>([
+    ['cases open --text Where?', { text: 'Where?' }],
+    [`cases open ${REQUEST}`, { request_id: REQUEST }],
+    [`cases open tr_1 --text Where? --severity high`, { transfer_id: 'tr_1', text: 'Where?', severity: 'high' }],
+  ])('is opened by "%s"', async (text, body) => {
+    service.play({ status: 201, body: opened });
+    expect(await type(text)).toMatchObject({ exitCode: 0, output: expect.stringContaining('case_id') });
+    expect(service.received.map((request) => JSON.parse(request.body))).toEqual([body]);
+  });
+
+  test('needs an id or a text', async () => {
+    const message =
+      "The required field 'text' is missing. A case is about a 'request_id', a 'transfer_id' or a 'text'.";
+    service.play(errorResponse({ ...errorRecord('create_case_schema', message) }));
+    const { exitCode, errors } = await type('cases open');
+    expect(service.received.map((request) => JSON.parse(request.body))).toEqual([{}]);
+    expect([exitCode, errors]).toEqual([1, expect.stringContaining(message)]);
+    expect(await type('cases open card_active')).toMatchObject({
+      exitCode: 2,
+      errors: expect.stringContaining('neither a request id (req_...) nor a transfer id (tr_...)'),
+    });
+    expect(service.received).toHaveLength(1);
+  });
+});
+
 describe('limits', () => {
   test.each<[string, object | null]>([
     ['none', null],
