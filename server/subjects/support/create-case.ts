@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InspectedErrorRecord } from '../../../contract/error-log.ts';
+import type { ErrorType } from '../../../contract/errors/record.ts';
 import type { RequestRecord } from '../../../contract/service/requests.ts';
 import type { OperatorCaseSnapshot } from '../../../contract/support/cases.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
@@ -28,7 +29,8 @@ import { toCaseRecord } from './record.ts';
 export type FindRequest = (service: Service, call: Call<'create_case'>, sentId: string) => Promise<RequestRecord>;
 
 /** What a case is about. */
-type Subject = Pick<SupportCase, 'requestId' | 'transferId' | 'operation' | 'code' | 'type' | 'moneyMoved'> & {
+type Subject = Pick<SupportCase, 'requestId' | 'transferId' | 'operation' | 'code' | 'moneyMoved'> & {
+  readonly type: ErrorType | null;
   readonly summary: string | null;
   readonly snapshot: OperatorCaseSnapshot | null;
   /** Names of the cards that its texts are about. */
@@ -80,7 +82,7 @@ export async function createCase(
         caseId: idAt(now),
         programId,
         severity,
-        urgency: urgencyOf({ ...about, type: typeOf(snapshot), severity }),
+        urgency: urgencyOf({ ...about, severity }),
         requestId,
         createdBy: actorOf(call.caller),
         createdAt,
@@ -119,8 +121,6 @@ const NEW = {
   resolvedAt: null,
   closedAt: null,
 } as const;
-
-const typeOf = (snapshot: OperatorCaseSnapshot | null) => snapshot?.error?.type ?? null;
 
 async function subjectOf(find: FindRequest, service: Service, call: Call<'create_case'>): Promise<Subject> {
   const { request_id: requestId, transfer_id: transferId, text } = call.body;

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import { partsOf } from '../../../domain/support/case.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
+import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
 import type { Ledger } from '../../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { CALLER } from '../../security/audited-actions.ts';
@@ -58,6 +60,22 @@ const tracesOf = (text: string) =>
       union all select case_id, 'message' from case_message where strpos(case_message::text, $1) > 0`,
     text,
   );
+
+test('a case about a transfer that failed later is as urgent as its error', async () => {
+  const { card_id = '' } = await call(ledger, 'create_card', {});
+  const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
+  const later = { type: 'unload', amount: 5, card_id, scheduled_for };
+  const { transfer_id = '' } = await call(ledger, 'create_transfer', later);
+  const inner = fromWireId('tr', transfer_id);
+  await client.query("update transfer set scheduled_for = clock_timestamp() - interval '1 s' where transfer_id = $1", [
+    inner,
+  ]);
+  await settleDue({ database: ledger.database, transfers: ledger.service.transfers });
+  const made = await call(ledger, 'create_case', { transfer_id });
+  expect(made).toMatchObject({ code: 'insufficient_funds', type: 'Request Error' });
+  const [row] = await rowsOf('select urgency from support_case where transfer_id = $1', inner);
+  expect(partsOf(Number(row?.urgency))).toEqual({ byError: 'request_error', severity: 'normal' });
+});
 
 /** Whoever is an operator has written everything when it waits for the head of the audit log. */
 const AS_OPERATOR = { caller: CALLER };
