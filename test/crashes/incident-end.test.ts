@@ -1,17 +1,21 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TransferService } from '../../sdk/client.ts';
+import { patientClient } from '../harness/client/patience.ts';
 import { type ServiceProcess, waitFor } from '../harness/process.ts';
 import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 
 let services: TwoServices;
 let owner: ServiceProcess;
 let other: ServiceProcess;
+let client: TransferService;
 let database: pg.Client;
 /** Another connection: who sees the activity of a server in a transaction sees it as it was at first. */
 let holder: pg.Client;
 beforeAll(async () => {
   services = await startTwoServices();
   [owner, other] = services.both;
+  client = patientClient(owner.url);
   [database, holder] = [new pg.Client(services.databaseUrl), new pg.Client(services.databaseUrl)];
   await Promise.all([database.connect(), holder.connect()]);
 });
@@ -27,17 +31,17 @@ const CASES = 500;
 const AT_ONCE = 100;
 
 test(`${CASES} cases get one case.resolved each, if the process that resolves them is killed in the middle`, async () => {
-  const { program_id: theirs } = await owner.client.programs.create({ name: 'Other', currency: 'USD' });
+  const { program_id: theirs } = await client.programs.create({ name: 'Other', currency: 'USD' });
   const opened: string[] = [];
   const open = async (at: number) => {
     const options = at % 2 === 0 ? {} : { programId: theirs };
-    opened.push((await owner.client.cases.create({ text: 'Where is it?' }, options)).case_id);
+    opened.push((await client.cases.create({ text: 'Where is it?' }, options)).case_id);
   };
   for (let at = 0; at < CASES; at += 25) await Promise.all(Array.from({ length: 25 }, (_, next) => open(at + next)));
   const outage = { title: 'Transfers fail', public_text: 'We are on it.', scope: 'all' } as const;
-  const { incident_id } = await owner.client.incidents.create(outage);
+  const { incident_id } = await client.incidents.create(outage);
   for (let at = 0; at < CASES; at += AT_ONCE) {
-    await owner.client.incidents.attach(incident_id, opened.slice(at, at + AT_ONCE));
+    await client.incidents.attach(incident_id, opened.slice(at, at + AT_ONCE));
   }
 
   // The third hundred has to wait for one of its rows, and only the process that is to be killed runs.
@@ -45,7 +49,7 @@ test(`${CASES} cases get one case.resolved each, if the process that resolves th
   await holder.query('begin');
   await holder.query('select from support_case where case_id = $1 for update', [waitedFor.slice('case_'.length)]);
   owner.child.kill('SIGSTOP');
-  await other.client.incidents.resolve(incident_id, { text: 'A server was replaced.', outcome: 'retry' });
+  await patientClient(other.url).incidents.resolve(incident_id, { text: 'A server was replaced.', outcome: 'retry' });
   await waitFor('the third hundred waits', async () => {
     const { rows } = await database.query(
       "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%support_case%'",
@@ -59,22 +63,22 @@ test(`${CASES} cases get one case.resolved each, if the process that resolves th
 
   owner.child.kill('SIGCONT');
   await waitFor('all are resolved', async () => {
-    const { unresolved_case_count } = await owner.client.incidents.inspect(incident_id);
+    const { unresolved_case_count } = await client.incidents.inspect(incident_id);
     return unresolved_case_count === 0;
   });
   // The events of other types come after the last one of each program: then all have their positions.
   const told: string[] = [];
   for (const options of [{}, { programId: theirs }]) {
-    const { card_id } = await owner.client.cards.create({}, options);
+    const { card_id } = await client.cards.create({}, options);
     await waitFor('the events have positions', async () => {
-      const { data } = await owner.client.events.list({ after: 0, subject_id: card_id }, options);
+      const { data } = await client.events.list({ after: 0, subject_id: card_id }, options);
       return data.length > 0;
     });
-    for await (const { subject_id } of owner.client.events.listAll({ type: 'case.resolved', limit: 100 }, options)) {
+    for await (const { subject_id } of client.events.listAll({ type: 'case.resolved', limit: 100 }, options)) {
       told.push(subject_id);
     }
   }
   expect(told.toSorted()).toEqual(opened.toSorted());
-  const { resolution } = await owner.client.cases.inspect(opened[0] ?? '');
+  const { resolution } = await client.cases.inspect(opened[0] ?? '');
   expect(resolution).toBe('A server was replaced.');
 });

@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../contract/operations.ts';
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { bytesOf, type RequestSpec } from '../codes/send.ts';
 
@@ -67,6 +67,18 @@ const inTransfer = (name: string, members: (written: string) => object): Place =
     ...members(written),
   }));
 
+/** The texts that people write about a case or an incident, which need not exist: the request is refused before. */
+function inSupport(operation: OperationId, others: object, ...fields: readonly string[]): readonly Place[] {
+  const { method, path } = OPERATIONS[operation];
+  const [ofCase, ofIncident] = [`case_${'0'.repeat(32)}`, `inc_${'0'.repeat(32)}`];
+  const target = path.replace('{case_id}', ofCase).replace('{incident_id}', ofIncident);
+  return fields.map((field) =>
+    inBody(`${operation}, ${field}`, method, target, (written) => ({ ...others, [field]: `is it ${written}?` })),
+  );
+}
+
+const OUTAGE = { title: 'x', public_text: 'x', scope: 'all' } as const;
+
 const IN_BODIES: readonly Place[] = [
   inTransfer('description', (written) => ({ description: `card ${written}, please` })),
   inTransfer('reference', (written) => ({ reference: written })),
@@ -112,6 +124,14 @@ const IN_BODIES: readonly Place[] = [
     amount: 1,
     metadata: { [written]: 'x' },
   })),
+  ...inSupport('create_case', { text: 'x' }, 'text', 'contact', 'request_id', 'transfer_id'),
+  ...inSupport('reply_to_case', { text: 'x' }, 'text', 'external_author', 'external_id'),
+  ...inSupport('answer_case', { text: 'x' }, 'text', 'external_author', 'external_id'),
+  ...inSupport('resolve_case', { text: 'x', outcome: 'nothing' }, 'text'),
+  ...inSupport('answer_sandbox_case', {}, 'text'),
+  ...inSupport('create_incident', OUTAGE, 'title', 'public_text', 'internal_text'),
+  ...inSupport('update_incident', {}, 'title', 'public_text', 'internal_text'),
+  ...inSupport('resolve_incident', { text: 'x', outcome: 'nothing' }, 'text'),
   inBody('a batch, beside its rows', 'POST', `${TRANSFER}/batch`, (written) => ({
     note: written,
     transfers: [{ idempotency_key: 'a', amount: 1, card_id: 'card_closed' }],
@@ -209,6 +229,7 @@ const IN_TARGETS: readonly Place[] = [
   ['a query', REFUSED, (written: string) => `${TRANSFER}?reference=${escaped(written)}`],
   ['a key in a query', asKey(200), (written: string) => `${TRANSFER}?idempotency_key=${escaped(tight(written))}`],
   ['a prefixed key in a query', 200, (written: string) => `${TRANSFER}?idempotency_key=order-${tight(written)}`],
+  ['a filter of cases', REFUSED, (written: string) => `/api/v0.1/core/case?request_id=${escaped(written)}`],
   ['an unknown parameter', REFUSED, (written: string) => `/api/v0.1/core/card?pan=${escaped(written)}`],
   ['the name of a parameter', REFUSED, (written: string) => `/api/v0.1/core/card?${escaped(written)}`],
   ['a filter', 'list_transfers_schema', (written: string) => `${TRANSFER}?status=${escaped(written)}`],
@@ -249,6 +270,7 @@ const IN_HEADERS: readonly Place[] = [
   header('Idempotency-Key', asKey(200), tight, 'GET'),
   header('Request-Id', 'card_closed'),
   header('Request-Id', 'card_closed', (written) => written),
+  header('Case-Id', 'card_closed', (written) => written),
   header('Program-Id', 'program_not_found', (written) => written),
   header('Authorization', 'unauthenticated', (written) => `Bearer ${tight(written)}`),
   header('Authorization', 'unauthenticated', (written) => `Bearer ts_${tight(written)}`),

@@ -77,6 +77,7 @@ async function hasData(url: string, expression: string): Promise<boolean> {
 /** Starts a service under load on the embedded server, with backups and a webhook; returns the URL of its metrics. */
 async function startEmbedded(): Promise<string> {
   const { startService, temporaryDirectory } = await import('../../test/harness/process.ts');
+  const { patientClient } = await import('../../test/harness/client/patience.ts');
   const directory = await temporaryDirectory();
   ends.push(directory.remove);
   const backups = join(directory.path, 'backups');
@@ -94,9 +95,10 @@ async function startEmbedded(): Promise<string> {
   await new Promise<void>((listening) => receiver.listen(0, '127.0.0.1', listening));
   ends.push(async () => void receiver.close());
   const { port } = receiver.address() as AddressInfo;
-  await service.client.webhooks.create({ url: `http://127.0.0.1:${port}/` });
-  const { case_id } = await service.client.cases.create({ text: 'A case for the panels about support.' });
-  await service.client.sandbox.answerCase(case_id, { text: 'Done.', outcome: 'nothing' });
+  const client = patientClient(service.url);
+  await client.webhooks.create({ url: `http://127.0.0.1:${port}/` });
+  const { case_id } = await client.cases.create({ text: 'A case for the panels about support.' });
+  await client.sandbox.answerCase(case_id, { text: 'Done.', outcome: 'nothing' });
   load(async () => {
     await service.client.transfers.create({ amount: 1, card_id: 'card_active' });
     await service.client.transfers.create({ amount: 1, card_id: 'card_closed' }).catch(() => undefined);
