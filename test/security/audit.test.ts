@@ -13,6 +13,7 @@ import { type Ledger, openLedger, UNLIMITED } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { CALLER, countRows, OPERATOR, operate, prepareAction } from './audited-actions.ts';
+import { watchStatements } from './two-programs.ts';
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -122,6 +123,24 @@ describe('what is recorded', () => {
     );
     for (const { details } of rows) expect(JSON.parse(details)).toMatchObject({ case_id: CASE });
     expect(await problems()).toEqual([]);
+  });
+
+  test('of a create_transfer from a case, the same statements as of any other', async () => {
+    const own = openLedger(server.connection);
+    const takeStatements = watchStatements(own);
+    const statementsOf = async (more: { caseId?: string }) => {
+      const within = { programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID(), ...more };
+      await operate(own, 'create_transfer', { amount: 1, card_id: 'card_active' }, within);
+      return takeStatements();
+    };
+    try {
+      await statementsOf({});
+      const usual = await statementsOf({});
+      expect(usual).toContain('insert_audit_entries');
+      expect(await statementsOf({ caseId: CASE })).toEqual(usual);
+    } finally {
+      await own.close();
+    }
   });
 
   test('money that closing a card unloads has its own row', async () => {

@@ -77,17 +77,8 @@ export async function startTwoPrograms(rowSecurity: RowSecurity = 'on'): Promise
   const postgres = await startPostgres();
   if (rowSecurity === 'off') await dropRowSecurity(postgres);
   const ledger = openLedger(postgres.connection);
-  let statements: string[] = [];
-  const tell = (name: string): void => void statements.push(name);
-  watch(ledger.databases.background, tell);
-  watch(ledger.databases.authentication, tell);
-  const { application } = ledger.databases;
-  const forProgram = application.forProgram.bind(application);
-  application.forProgram = (...programIds) => {
-    const database = forProgram(...programIds);
-    watch(database, tell);
-    return database;
-  };
+  const { forProgram } = ledger.databases.application;
+  const takeStatements = watchStatements(ledger);
   const http = await startHttpServer(ledgerGateway(ledger, { mode: 'live', keyless: false }));
   const url = `http://127.0.0.1:${http.port}`;
   const settleBoth = async () => [await settle(ledger, url, 'first'), await settle(ledger, url, 'second')] as const;
@@ -98,14 +89,10 @@ export async function startTwoPrograms(rowSecurity: RowSecurity = 'on'): Promise
   return {
     first,
     second,
-    takeStatements: () => {
-      const taken = statements.filter((name) => name !== 'read_key');
-      statements = [];
-      return taken;
-    },
+    takeStatements,
     findProgramsSeen: async ({ program }) => {
       const text = 'select distinct program_id from transfer';
-      const database = forProgram(fromWireId('prog', program) ?? '');
+      const database = forProgram.call(ledger.databases.application, fromWireId('prog', program) ?? '');
       const rows = await database.read({ name: 'find_programs_seen', text, values: [] });
       return rows.map((row) => toWireId('prog', row.program_id as string));
     },
@@ -137,6 +124,26 @@ async function stop(
   await http.server.close();
   await ledger.close();
   await postgres.stop();
+}
+
+/** Notes the names of the statements that a ledger sends; the result takes those since its last call. */
+export function watchStatements({ databases }: Ledger): () => readonly string[] {
+  let statements: string[] = [];
+  const tell = (name: string): void => void statements.push(name);
+  watch(databases.background, tell);
+  watch(databases.authentication, tell);
+  const { application } = databases;
+  const forProgram = application.forProgram.bind(application);
+  application.forProgram = (...programIds) => {
+    const database = forProgram(...programIds);
+    watch(database, tell);
+    return database;
+  };
+  return () => {
+    const taken = statements.filter((name) => name !== 'read_key');
+    statements = [];
+    return taken;
+  };
 }
 
 /** Tells of every statement that goes to the database, in its order. */
