@@ -18,6 +18,13 @@ export type ErrorRecord = {
   readonly Type: ErrorType;
 };
 
+const TO_SUPPORT = / Please contact support \([^)]{0,300}\) and quote the request id req_[0-9a-f]{32}\./;
+
+/** A message without what {@link withSupport} has added: for support itself. */
+export function withoutSupport(message: string): string {
+  return message.replace(TO_SUPPORT, '');
+}
+
 /** How a caller reaches support, and what to quote there. */
 export type Support = { readonly contact: string; readonly requestId: string };
 

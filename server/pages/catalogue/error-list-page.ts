@@ -23,7 +23,7 @@ const FAMILIES: Readonly<Record<CodeFamily['kind'], { readonly type: ErrorType; 
   },
   unknown: {
     type: 'Server Error',
-    text: 'The operation failed because of an internal error. Contact support and quote the request id.',
+    text: 'The operation failed because of an internal error. Contact support: open a case with the request id.',
   },
 };
 

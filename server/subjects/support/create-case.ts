@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InspectedErrorRecord } from '../../../contract/error-log.ts';
-import type { ErrorType } from '../../../contract/errors/record.ts';
+import { type ErrorType, withoutSupport } from '../../../contract/errors/record.ts';
 import type { RequestRecord } from '../../../contract/service/requests.ts';
 import type { OperatorCaseSnapshot } from '../../../contract/support/cases.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
@@ -165,7 +165,8 @@ async function findSoon(
 }
 
 function subjectOfRequest(found: RequestRecord): Subject {
-  const { error, summary, received_at, transfers } = found;
+  const { error, received_at, transfers } = found;
+  const summary = withoutSupport(found.summary);
   const [transfer = null] = transfers;
   const sentId = error?.transfer_id ?? transfer?.transfer_id ?? null;
   return {

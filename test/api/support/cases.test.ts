@@ -65,6 +65,7 @@ describe('a case about an error', () => {
     const found = await client().cases.get(made.case_id);
     expect(found.snapshot).toMatchObject({ error: { request_id, code: 'unknown_create_transfer' }, transfer: null });
     expect(found.snapshot?.summary).toContain('money may have moved');
+    expect(found.snapshot?.summary).not.toContain('contact support');
     expect(found.snapshot?.error).not.toHaveProperty('checks');
     const inspected = await client().cases.inspect(made.case_id);
     expect(inspected.snapshot?.error).toHaveProperty('causes');
