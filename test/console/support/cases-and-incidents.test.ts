@@ -110,6 +110,41 @@ describe('the queue of support', () => {
     await client().cases.close(question.case_id, { programId: shop.programId });
     await expect.poll(() => rows(page).count()).toBe(3);
   });
+
+  test('leads by two keys to the cause of a fault of the database, of a stop and of a decline, the sentence first', async () => {
+    await closeAll();
+    const { caller, programId } = await newShop('Three Causes');
+    await service().database.stop();
+    const failed = await fetch(`${service().url}/api/v0.1/core/transfer`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ amount: 1, card_id: 'card_active' }),
+    }).finally(() => service().database.start());
+    const ofFault = failed.headers.get('Request-Id') ?? '';
+    await client().switch.change({ program_id: programId, disabled: true, reason: 'OPS-312' });
+    const stopped = await refusalOf(caller.transfers.create({ amount: 1, card_id: 'card_shop' }));
+    await client().switch.change({ program_id: programId, disabled: false });
+    const { requestId } = await refusalOf(caller.transfers.create({ amount: 1, card_id: 'card_shop', type: 'unload' }));
+    const page = await openConsole('/console/cases', { role: 'support' });
+    for (const [id, by, sentence, cause] of [
+      [ofFault, client(), 'The transfer could not be created', 'the database failed'],
+      [stopped.requestId, caller, 'Declined: service disabled.', 'OPS-312'],
+      [requestId, caller, 'Declined: insufficient funds', 'insufficient_funds'],
+    ] as const) {
+      const open = () => by.cases.create({ request_id: id }).catch(() => undefined);
+      // What was in a file while the database was stopped is stored a moment after its start.
+      await expect.poll(open).toBeDefined();
+      const [made] = (await by.cases.list({ request_id: id })).data;
+      await page.goto('/console/cases');
+      await expect.poll(() => rows(page).count()).toBe(1);
+      await page.locator('main').focus();
+      await pressKeys(page, 'j Enter');
+      await page.waitForURL(`**/console/case/${made?.case_id}?*`);
+      await page.locator('.answer').first().getByText(sentence).waitFor();
+      await page.locator('main').getByText(cause).first().waitFor();
+      await client().cases.close(made?.case_id ?? '', { programId: made?.program_id ?? '' });
+    }
+  });
 });
 
 describe('an error', () => {
