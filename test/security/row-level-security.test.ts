@@ -24,6 +24,8 @@ const PROTECTED = [
   'event_position',
   'event_head',
   'error',
+  'support_case',
+  'case_message',
 ];
 
 /** What no request has any business with. */
@@ -31,6 +33,9 @@ const OUT_OF_REACH = [
   'select from api_key',
   'select from audit_entry',
   'select from audit_head',
+  'select from incident',
+  'delete from support_case',
+  'delete from case_message',
   "update event set payload = '{}'",
   'delete from event',
   'select from funding_movement',
@@ -90,6 +95,8 @@ async function makeProgram(name: string): Promise<string> {
   const { transfer_id } = JSON.parse((await ledger.call('create_transfer', load, within())).body);
   await ledger.call('reverse_transfer', { amount: 10 }, within({ params: { transfer_id } }));
   await ledger.call('create_transfer', { ...load, capture: 'manual' }, within());
+  const { case_id } = JSON.parse((await ledger.call('create_case', { text: name }, within())).body);
+  await ledger.call('reply_to_case', { text: name }, within({ params: { case_id } }));
   const requestId = randomUUID();
   await owner.query(
     `insert into error (request_id, created_at, program_id, code, status, type, message, causes)
@@ -152,6 +159,8 @@ describe('what a statement with the wrong program can change', () => {
     ['hold', 'delete from hold'],
     ['transfer_metadata', 'delete from transfer_metadata'],
     ['card_metadata', 'delete from card_metadata'],
+    ['support_case', "update support_case set text = 'mine'"],
+    ['case_message', "update case_message set text = 'mine'"],
   ];
 
   test.each(ROWS)('of %s: nothing of another program', async (table, statement) => {
@@ -165,7 +174,8 @@ describe('what a statement with the wrong program can change', () => {
     expect((await owner.query(others, [first])).rows).toEqual(before);
   });
 
-  test.each(['card', 'transfer', 'posting', 'reversal', 'hold', 'idempotency', 'event', 'account'])(
+  const INSERTED = ['card', 'transfer', 'posting', 'reversal', 'hold', 'idempotency', 'event', 'account'];
+  test.each([...INSERTED, 'support_case', 'case_message'])(
     'a row of %s for another program is refused by the database',
     async (table) => {
       const { rows } = await owner.query(
