@@ -8,10 +8,8 @@ import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { deleteExpired } from '../../../server/background/jobs/delete-expired.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
-import { databaseTime } from '../../../server/foundation/database-clock.ts';
-import { idAt, newId } from '../../../server/foundation/ids.ts';
-import { searchCases } from '../../../server/store/support/case.ts';
-import { createCase, type FindRequest } from '../../../server/subjects/support/create-case.ts';
+import { idAt } from '../../../server/foundation/ids.ts';
+import { listCases, searchCases } from '../../../server/store/support/case.ts';
 import { OpenIncidents, settleBatch } from '../../../server/subjects/support/follow-incidents.ts';
 import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
 import { UNLIMITED } from '../../harness/ledger.ts';
@@ -267,7 +265,7 @@ test('cases resolved 30 days ago are closed, and their texts removed after the r
   expect(rows.every(({ code, text, has_texts }) => code !== null && text === null && has_texts === false)).toBe(true);
 });
 
-test('the queue of 10,000 open cases is read along its index', async () => {
+test('the queue of 10,000 open cases is read along its index, and so are the cases of a request', async () => {
   await insertCases(10_000, { urgency: '(number % 40)::smallint' });
   await client.query('analyze support_case');
   const filter = { programId: null, status: 'open', code: null, incidentId: null } as const;
@@ -280,4 +278,8 @@ test('the queue of 10,000 open cases is read along its index', async () => {
     expect(plan).toContain('support_case_queue');
     expect(plan).not.toMatch(/"Node Type":"(?:Sort|Seq Scan|Bitmap Heap Scan)"/);
   }
+  const ofRequest = { programId: DEMO_PROGRAM_ID, status: null, requestId: randomUUID() };
+  const { text, values } = listCases(ofRequest, null, 21);
+  const { rows } = await client.query(`explain (format json) ${text}`, [...values]);
+  expect(JSON.stringify(rows)).toContain('support_case_request');
 });
