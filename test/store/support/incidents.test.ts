@@ -14,13 +14,16 @@ import { OpenIncidents, settleBatch } from '../../../server/subjects/support/fol
 import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
 import { UNLIMITED } from '../../harness/ledger.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
-import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 
 const server = await useServer();
 // Its transactions wait for each other, and for a lock that a test holds.
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const client = await useConnection(server.connection);
 const holder = await useConnection(server.connection);
+/** A process whose connections to the database can be cut. */
+const proxy = await useProxy(server);
+const distant = useLedger({ ...server.connection, host: proxy.host });
 const never = new AbortController().signal;
 
 /** Follows the incidents once, as the job does. */
@@ -243,10 +246,22 @@ describe('the headers of errors', () => {
   });
 
   test('are absent while the database cannot be read', async () => {
-    await follow(incidents);
-    const failing = { read: () => Promise.reject(new Error('down')) } as unknown as typeof ledger.database;
-    await expect(incidents.follow(failing, never)).rejects.toThrow('down');
+    await incidents.follow(distant.database, never);
+    expect((await provoke('unknown_create_transfer')).headers).toHaveProperty('support-case');
+    await proxy.listen(false);
+    proxy.cutAll();
+    await expect(incidents.follow(distant.database, never)).rejects.toThrow();
     expect((await provoke('unknown_create_transfer')).headers).not.toHaveProperty('support-case');
+    await proxy.listen(true);
+    await expect
+      .poll(() =>
+        incidents.follow(distant.database, never).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true);
+    expect((await provoke('unknown_create_transfer')).headers).toHaveProperty('support-case');
   });
 });
 
