@@ -24,6 +24,7 @@ type Level = {
  *     main, service, handlers -> everything in server/
  *     host -> observe -> { background -> subjects -> commit, http -> pages } -> calls -> { store, contract }
  *     { service, host, observe } -> postgres;  contract -> domain;  everything in server/ -> foundation -> domain
+ *     in background: delivery, processors -> outbound
  *     cli -> { sdk, contract, domain };  console -> sdk;  { test, bench, tools } -> everything
  */
 const levels: readonly Level[] = [
@@ -70,13 +71,14 @@ const levels: readonly Level[] = [
   },
   { from: ['server/pages/'], to: [...GROUND, 'contract/', 'server/calls/'], packages: ['marked'], node: true },
   { from: ['server/background/jobs/'], to: [...OF_HANDLERS, 'server/subjects/'], node: true },
-  { from: ['server/background/delivery/'], to: [...OF_HANDLERS, 'server/subjects/'], node: true },
-  // Only this file, and the SDK in server/observe/traces/, may open connections to other hosts: tools/lint/network.grit.
   {
-    from: ['server/background/delivery/send.ts'],
-    to: ['server/subjects/webhooks/addresses.ts', 'server/background/delivery/outbound/'],
+    from: ['server/background/delivery/', 'server/background/processors/'],
+    to: [...OF_HANDLERS, 'server/subjects/', 'server/background/outbound/'],
     node: true,
   },
+  // Its send.ts is the only file, beside the SDK in server/observe/traces/, that may open connections to other hosts:
+  // tools/lint/network.grit.
+  { from: ['server/background/outbound/'], to: [...GROUND, 'server/subjects/webhooks/addresses.ts'], node: true },
   { from: ['server/subjects/'], to: OF_HANDLERS, node: true },
   { from: ['server/commit/'], to: [...GROUND, 'contract/', 'server/calls/', 'server/store/'], node: true },
   { from: ['server/calls/'], to: [...GROUND, 'contract/', 'server/store/'], node: true },

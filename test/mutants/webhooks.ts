@@ -9,7 +9,7 @@ const NETWORKS: Witness = { file: 'test/outbound/networks.test.ts' };
 const SIGNATURES: Witness = { file: 'test/outbound/signature.test.ts' };
 const delivery = (only: string): Witness => ({ file: 'test/delivery/deliver.test.ts', only });
 
-const SEND = 'server/background/delivery/send.ts';
+const SEND = 'server/background/outbound/send.ts';
 const ADDRESSES = 'server/subjects/webhooks/addresses.ts';
 const RANGES = 'server/foundation/networks.ts';
 const WRITER = 'server/background/delivery/outcome-writer.ts';
@@ -158,7 +158,7 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-headers-frame-the-request',
     mistake: 'headers of a webhook may say where its request ends',
-    file: 'server/background/delivery/outbound/exchange.ts',
+    file: 'server/background/outbound/exchange.ts',
     find: 'lower.filter(([name]) => !FRAMING_HEADERS.has(name))',
     replace: "lower.filter(([name]) => name !== '')",
     witnesses: [answers('a request is a POST')],
@@ -206,7 +206,7 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-keeps-nul',
     mistake: 'what is kept of an answer can contain NUL, which the database refuses',
-    file: 'server/background/delivery/outbound/exchange.ts',
+    file: 'server/background/outbound/exchange.ts',
     find: ".replaceAll('\\0', '\\uFFFD')",
     replace: '',
     witnesses: [answers('NUL')],
@@ -218,7 +218,7 @@ const SENDING: readonly Mutant[] = [
   {
     name: 'signature-of-the-body-only',
     mistake: 'the signature does not cover the id and the time, so a request can be repeated for ever',
-    file: 'server/background/delivery/signature.ts',
+    file: 'server/foundation/signature.ts',
     find: '.update(content)',
     replace: '.update(body)',
     witnesses: [SIGNATURES],
@@ -226,7 +226,7 @@ const SENDING: readonly Mutant[] = [
   {
     name: 'signature-of-one-secret',
     mistake: 'only the newest secret signs while another one is being replaced',
-    file: 'server/background/delivery/signature.ts',
+    file: 'server/foundation/signature.ts',
     find: 'const signatures = keys.map(',
     replace: 'const signatures = keys.slice(0, 1).map(',
     witnesses: [SIGNATURES],

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { onTestFinished } from 'vitest';
-import { SEND_LIMITS, type SendLimits } from '../../server/background/delivery/outbound/send-limits.ts';
-import { type Answer, openSender, type Sender } from '../../server/background/delivery/send.ts';
+import { type Answer, openSender, type Sender } from '../../server/background/outbound/send.ts';
+import { SEND_LIMITS, type SendLimits } from '../../server/background/outbound/send-limits.ts';
 import { type AddressRules, openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 
 export type TestSenderOptions = {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { newWebhookSecret, signWebhook, verifyWebhook } from '../../sdk/client.ts';
-import { readSigningKey, signMessage } from '../../server/background/delivery/signature.ts';
+import { readSigningKey, signMessage } from '../../server/foundation/signature.ts';
 import { opensslSignature } from '../sdk/openssl-signature.ts';
 
 const EVENT_ID = 'evt_0198a0f2c5d87000a1b2c3d4e5f60001';

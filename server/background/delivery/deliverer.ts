@@ -8,6 +8,7 @@ import type { Attempt } from '../../store/webhooks/attempt.ts';
 import { readRequestedDeliveries, type StoredDelivery, toDeliveries } from '../../store/webhooks/delivery.ts';
 import { ALL_EVENTS } from '../../subjects/events/event-news.ts';
 import type { Vault } from '../../subjects/webhooks/vault.ts';
+import type { Sender } from '../outbound/send.ts';
 import { Catalog } from './catalog.ts';
 import { Dispatcher } from './dispatcher.ts';
 import type { DeliveryContext, Endpoint } from './endpoint/endpoint.ts';
@@ -16,7 +17,6 @@ import type { Notice, Outcome } from './judge.ts';
 import { Leases } from './leases.ts';
 import { giveNotice } from './notices.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
-import type { Sender } from './send.ts';
 import type { Deliveries } from './worker-messages.ts';
 
 /** How often leases are renewed, and changed webhooks and due events are read. */

@@ -1,12 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import { toWireId } from '../../../domain/identifier.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
+import { signMessage } from '../../foundation/signature.ts';
+import type { Answer, Sender } from '../outbound/send.ts';
 import type { Definition } from './endpoint/definition.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
 import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
-import type { Answer, Sender } from './send.ts';
-import { signMessage } from './signature.ts';
 
 // Invariant: In strict order, an event is sent only after the delivery of the one before it is stored, even if a
 //   process is stopped or frozen

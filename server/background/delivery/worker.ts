@@ -4,8 +4,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openOwnDatabase } from '../../store/connection/databases.ts';
 import { openAddressRules } from '../../subjects/webhooks/addresses.ts';
 import { openVault } from '../../subjects/webhooks/vault.ts';
+import { openSender } from '../outbound/send.ts';
 import { Deliverer } from './deliverer.ts';
-import { openSender } from './send.ts';
 import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
 
 const { connection, connections, addresses, ca, keys } = workerData as WorkerSettings;

@@ -10,7 +10,7 @@ import { isInNetworks, isSingle, kindOf, requireNetwork } from '../../foundation
 
 // Invariant: In live mode every webhook goes over TLS to a verified host, unless the operator has named its
 //   addresses
-// Kept by: the rules of addresses, and `server/background/delivery/send.ts`
+// Kept by: the rules of addresses, and `server/background/outbound/send.ts`
 // Tested by: `test/outbound/names.test.ts`, `test/outbound/tls.test.ts`
 
 /** The settings that decide where webhooks may be sent: plain values, which can be passed to a worker thread. */

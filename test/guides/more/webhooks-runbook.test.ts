@@ -41,7 +41,7 @@ describe('says what to do about', () => {
   });
 
   // What the delivery calls its failures and logs about them.
-  const errors = [...read('server/background/delivery/outbound/send-failure.ts').matchAll(/^ {2}\| '([a-z_]+)'/gm)].map(
+  const errors = [...read('server/background/outbound/send-failure.ts').matchAll(/^ {2}\| '([a-z_]+)'/gm)].map(
     ([, name = '']) => name,
   );
   const logged = [

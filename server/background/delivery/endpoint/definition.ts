@@ -1,9 +1,9 @@
 import type { Health } from '../../../../domain/webhooks/health.ts';
 import type { WebhookOrder, WebhookPayload } from '../../../../domain/webhooks/webhook.ts';
+import { readSigningKey } from '../../../foundation/signature.ts';
 import type { DeliveredWebhook, SigningSecret } from '../../../store/webhooks/state.ts';
 import { openHeaders } from '../../../subjects/webhooks/settings.ts';
 import type { Vault } from '../../../subjects/webhooks/vault.ts';
-import { readSigningKey } from '../signature.ts';
 
 /** The stored settings and state of a webhook, as delivery uses them. */
 export type Definition = {

@@ -14,9 +14,9 @@ import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { type AddressRules, addressesInHost, hostOf, portOf } from '../../subjects/webhooks/addresses.ts';
-import { readStart, withoutFraming } from './outbound/exchange.ts';
-import { openHostsFile } from './outbound/hosts-file.ts';
-import { settledSoon, untilAborted } from './outbound/limited-waits.ts';
+import { readStart, withoutFraming } from './exchange.ts';
+import { openHostsFile } from './hosts-file.ts';
+import { settledSoon, untilAborted } from './limited-waits.ts';
 import {
   aborted,
   addressRefused,
@@ -30,15 +30,15 @@ import {
   SendFailure,
   toFailure,
   urlRefused,
-} from './outbound/send-failure.ts';
-import { SEND_LIMITS, type SendLimits } from './outbound/send-limits.ts';
+} from './send-failure.ts';
+import { SEND_LIMITS, type SendLimits } from './send-limits.ts';
 
-// Invariant: Nothing but `server/background/delivery/send.ts`, and the SDK of OpenTelemetry in
+// Invariant: Nothing but `server/background/outbound/send.ts`, and the SDK of OpenTelemetry in
 //   `server/observe/traces/` for the collector of a setting, can open a connection to another host
 // Kept by: the rules of imports and `tools/lint/network.grit`
 // Tested by: `test/rules`
 
-export type { SendError } from './outbound/send-failure.ts';
+export type { SendError } from './send-failure.ts';
 
 export type SenderSettings = {
   readonly rules: AddressRules;
