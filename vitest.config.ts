@@ -27,6 +27,8 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   security: ['test/security'],
   metrics: ['test/metrics'],
   outbound: ['test/outbound'],
+  // Simulator, adapters and the suite that checks them.
+  processors: ['test/processors'],
   codes: ['test/codes'],
   fuzz: ['test/fuzz'],
   embedded: ['test/embedded'],
@@ -69,6 +71,7 @@ export const SLOW: readonly string[] = [
   'test/faults/save.test.ts',
   'test/faults/unknown-commit.test.ts',
   'test/http/slow-clients.test.ts',
+  'test/processors/sending.test.ts',
   'test/sdk/event-restarts.test.ts',
   'test/store/mix.test.ts',
   'test/store/races.test.ts',
@@ -127,6 +130,7 @@ export const SLOW: readonly string[] = [
   'test/console/sdk-package.test.ts',
   'test/console/search.test.ts',
   'test/console/shell.test.ts',
+  'test/console/operators',
   'test/console/support',
   'test/console/switch.test.ts',
   'test/console/transfers.test.ts',
@@ -137,6 +141,8 @@ export const SLOW: readonly string[] = [
   'test/guides/readme.test.ts',
   'test/guides/run',
   'test/packages',
+  // It needs the packages of an example.
+  'test/processors/increase.test.ts',
 ];
 
 /** Of the fast files those that `npm run verify` runs again, with more: see VERIFY in tools/check.ts. */
@@ -147,6 +153,7 @@ export const DEEPER: readonly string[] = [
   'test/api/transfers/limits.test.ts',
   'test/crashes/kill.test.ts',
   'test/faults',
+  'test/processors/matrix.test.ts',
 ];
 
 const cores = availableParallelism();

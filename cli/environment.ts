@@ -12,6 +12,8 @@ export type Environment = {
   readonly isRunByNpm: boolean;
   /** How the command line is started: `transfer-service`, or `npx transfer-service`. */
   readonly command?: string;
+  /** The value of a variable that the command line names, such as one with a secret. */
+  readonly variable?: (name: string) => string | undefined;
 };
 
 /** Reads TRANSFER_SERVICE_URL, _KEY, _PROGRAM and _WEBHOOK_SECRET. An empty variable counts as unset. */
@@ -28,6 +30,7 @@ export function readEnvironment(): Environment {
     webhookSecret: read('TRANSFER_SERVICE_WEBHOOK_SECRET'),
     isRunByNpm: read('npm_lifecycle_event') !== undefined,
     command: process.env.npm_command === 'exec' ? 'npx transfer-service' : 'transfer-service',
+    variable: read,
   };
 }
 

@@ -34,6 +34,7 @@ function summaryOf(event: TransferServiceEvent): string {
     case 'error.recorded':
       return `${event.data.count} × ${event.data.error.Code}`;
     case 'transfer.failed':
+    case 'transfer.late_approval':
       return [summaryOfData(event.data), event.data.error?.Code ?? ''].join('  ');
     default:
       return summaryOfData(event.data);

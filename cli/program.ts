@@ -4,11 +4,13 @@ import type { AddCommands } from './command.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCards } from './commands/cards.ts';
 import { addCompletion } from './commands/completion.ts';
+import { addConnector } from './commands/connector.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addErrors } from './commands/errors.ts';
 import { addEvents } from './commands/events/events.ts';
 import { addKeys } from './commands/keys.ts';
 import { addOverview } from './commands/overview.ts';
+import { addProcessors } from './commands/processors.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
 import { addRunbook } from './commands/runbook.ts';
 import { addSandbox } from './commands/sandbox.ts';
@@ -40,6 +42,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addPrograms,
       addFunding,
       addSwitch,
+      addProcessors,
       addTrialBalance,
       addKeys,
       addSessions,
@@ -48,7 +51,17 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
   },
   {
     heading: 'Troubleshooting and testing:',
-    resources: [addSearch, addRequests, addErrors, addCases, addIncidents, addRunbook, addSandbox, addCompletion],
+    resources: [
+      addSearch,
+      addRequests,
+      addErrors,
+      addCases,
+      addIncidents,
+      addRunbook,
+      addSandbox,
+      addConnector,
+      addCompletion,
+    ],
   },
   { heading: 'On the host of the service:', resources: [addHost] },
 ];
@@ -67,7 +80,8 @@ ${strong('Environment:')}
 ${strong('Exit codes:')}
   0  success
   1  Request Error: correct the request; for webhooks test and resend also: the
-     event was not delivered; for doctor: there is a problem
+     event was not delivered; for doctor: there is a problem; for connector
+     check: the adapter breaks a rule
   2  invalid command line
   3  Server Error, Process Error, or a response that is not from the service;
      for trial-balance also: the ledger does not balance; for status also: the

@@ -6,6 +6,7 @@ import { operation } from './operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from './samples.ts';
 import {
   Amount,
+  connectorId,
   currency,
   currencyCode,
   cursor,
@@ -24,6 +25,7 @@ import {
   refuseEmpty,
   text,
   textOrNull,
+  visible,
 } from './schema-parts.ts';
 
 const holderReference = text(255, 'Your reference for the holder; must not contain a card number');
@@ -34,12 +36,7 @@ const expiresOn = Type.String({ format: 'date', description: 'Last day on which 
 export const CreateCardBody = Type.Object(
   {
     card_id: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        pattern: '^[\\x21-\\x7e]+$',
-        description: 'Your id for the card: 1 to 255 visible ASCII characters, unique in the card program',
-      }),
+      visible('Your id for the card: 1 to 255 visible ASCII characters, unique in the card program'),
     ),
     currency: Type.Optional(currencyCode("ISO 4217 code; the program's currency if omitted")),
     status: Type.Optional(literals(['preactive', 'active'], 'Status of the card; active if omitted')),
@@ -47,12 +44,24 @@ export const CreateCardBody = Type.Object(
     last_four: Type.Optional(lastFour),
     expires_on: Type.Optional(expiresOn),
     limits: Type.Optional(CardLimits),
+    connector_id: Type.Optional(
+      connectorId(
+        'Connector of the processor that has the money of the card, for ever; omitted if it is in this ledger',
+      ),
+    ),
+    processor_token: Type.Optional(
+      visible(
+        "The processor's name of the card, never its number: 1 to 255 visible ASCII characters; required with connector_id",
+      ),
+    ),
     metadata: Type.Optional(Metadata),
   },
   refuseEmpty({
     status: 'for an active card',
     expires_on: 'for a card that does not expire',
     limits: 'for a card without its own limits',
+    connector_id: 'for a card whose money is in this ledger',
+    processor_token: 'for a card whose money is in this ledger',
   }),
 );
 
@@ -98,6 +107,9 @@ export const CardRecord = Type.Object({
     }),
   ),
   limits: describedOrNull(CardLimits, 'Limits of the card itself, besides those of its program; null without limits'),
+  connector_id: textOrNull(
+    'Connector of the processor that has the money of the card, whose amounts here are then 0; null if the money is in this ledger',
+  ),
   metadata: Metadata,
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),
@@ -126,14 +138,7 @@ const CARD_FILTERS = {
     Type.String({ pattern: '^[0-9]{4}$', description: 'Only cards whose number ends with these four digits' }),
   ),
   holder_reference: Type.Optional(text(255, 'Only cards with this holder reference')),
-  card_id_prefix: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 255,
-      pattern: '^[\\x21-\\x7e]+$',
-      description: 'Only cards whose card_id begins with this, in the order of their ids',
-    }),
-  ),
+  card_id_prefix: Type.Optional(visible('Only cards whose card_id begins with this, in the order of their ids')),
   ...metadataFilter('cards'),
 };
 
@@ -195,11 +200,7 @@ const PATH = '/api/v0.1/core/card';
 const ONE = `${PATH}/{card_id}`;
 
 const LIMITS = { in: { daily_amount: 50_000 }, out: { maximum_amount: 10_000 }, maximum_balance: 200_000 } as const;
-const EMPLOYEE = {
-  card_id: 'employee-7',
-  holder_reference: 'employee 7',
-  metadata: { department: 'sales' },
-} as const;
+const EMPLOYEE = { card_id: 'employee-7', holder_reference: 'employee 7', metadata: { department: 'sales' } } as const;
 const POSTING = {
   sequence: 1,
   purpose: 'load',
@@ -243,7 +244,7 @@ export const CARDS = [
     location: ONE,
     idempotency: 'optional',
     audit: 'operator',
-    errors: ['idempotency_key_exists', 'duplicate_card'],
+    errors: ['idempotency_key_exists', 'connector_not_found', 'duplicate_card'],
     failure: 'The card could not be created',
     example: { body: { ...EMPLOYEE, last_four: '4242' }, reply: { ...EMPLOYEE, balance: 0, available: 0 } },
   }),

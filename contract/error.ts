@@ -37,12 +37,14 @@ export type Sample = {
   /** Requests to send first, each with a 2xx response, or a condition. */
   readonly given?: readonly SampleRequest[] | Condition;
   /** The request that gets the code. `{transfer_id}`, `{webhook_id}`, `{case_id}` or `{incident_id}` in a path is what `given` has created
-   * before. */
+   * before, `{attempt_id}` what it has listed. */
   readonly request: SampleRequest;
   /** Requests that undo `given`. */
   readonly after?: readonly SampleRequest[];
   /** The message of the response, without the request to contact support. */
   readonly message: string;
+  /** Whether the code is that of the `error` of the transfer in a 201, not of the response itself. */
+  readonly isOnTransfer?: true;
   /** JSON pointer in the `Error-Field` header. */
   readonly field?: string;
   /** A shell command to print instead of the request, for bodies and headers too long to print; `{base}` is the URL. */

@@ -12,15 +12,25 @@ export type ExampleRequest = {
   readonly body?: string;
 };
 
-/** A valid request of the operation. A sandbox accepts it as it is, once the ids in its path are real ones. */
+/** The headers of a signed request, as Standard Webhooks names them. */
+const EXAMPLE_SIGNATURE = {
+  'webhook-id': 'msg_0196f5c2d9a67d51a3b0c7e18f42d965',
+  'webhook-timestamp': '1769851800',
+  'webhook-signature': 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+} as const;
+
+/**
+ * A valid request of the operation. A sandbox accepts it as it is, once the ids in its path are real ones; one that is signed
+ * needs the signature of its own time.
+ */
 export function exampleOf(id: OperationId): ExampleRequest {
-  const { method, query, body, idempotency, example } = OPERATIONS[id];
+  const { method, query, body, idempotency, reach, example } = OPERATIONS[id];
   const required = new URLSearchParams(Object(query === undefined ? {} : sampleOf(query, true)));
   const path = `${examplePath(id)}${required.size === 0 ? '' : `?${required}`}`;
-  const key: Readonly<Record<string, string>> =
-    idempotency === 'none' ? {} : { 'Idempotency-Key': `example-${id.replaceAll('_', '-')}` };
-  if (body === undefined) return { method, path, headers: key };
-  return { method, path, headers: key, body: writtenJson(example.body ?? sampleOf(body, true)) };
+  const key = idempotency === 'none' ? {} : { 'Idempotency-Key': `example-${id.replaceAll('_', '-')}` };
+  const headers: Readonly<Record<string, string>> = reach === 'connector' ? EXAMPLE_SIGNATURE : key;
+  if (body === undefined) return { method, path, headers };
+  return { method, path, headers, body: writtenJson(example.body ?? sampleOf(body, true)) };
 }
 
 /** The path of the operation with sample ids. */

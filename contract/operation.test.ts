@@ -64,7 +64,7 @@ describe('an operation', () => {
     expect(status === 201 || location === undefined).toBe(true);
     const fields = Object.keys(Reflect.get(reply, 'properties'));
     expect(fields).toEqual(expect.arrayContaining([...parametersOf(location ?? '')]));
-    if (reach === 'caller') expect(scope).toBeNull();
+    if (reach === 'caller' || reach === 'connector') expect(scope).toBeNull();
     else expect(reach === 'program' ? PROGRAM_SCOPES : OPERATOR_SCOPES).toContain(scope);
     expect(new Set(precedenceOf(id)).size).toBe(precedenceOf(id).length);
   });

@@ -31,10 +31,11 @@ export type Operation = {
   readonly location: string | undefined;
   /**
    * What it acts on: the card program of the key or of `Program-Id`, all card programs, the sandbox (without which it does
-   * not exist), or the caller itself, of any kind.
+   * not exist), the caller itself, of any kind, or the attempts of the connector in the path, whose processor signs the
+   * request and has no key.
    */
-  readonly reach: 'program' | 'operator' | 'sandbox' | 'caller';
-  /** The scope that a key needs; null if every key may use the operation. */
+  readonly reach: 'program' | 'operator' | 'sandbox' | 'caller' | 'connector';
+  /** The scope that a key needs; null if every key may use the operation, and where there is no key. */
   readonly scope: KeyScope | null;
   /** Whether it can move money. `Money-Moved` on each of its responses says whether the request did. */
   readonly movesMoney: boolean;
@@ -81,7 +82,7 @@ type Specification = Omit<Operation, Defaulted | 'reach' | 'scope'> & {
 } & (
     | { readonly reach: 'program'; readonly scope: (typeof PROGRAM_SCOPES)[number] }
     | { readonly reach: 'operator'; readonly scope: (typeof OPERATOR_SCOPES)[number] }
-    | { readonly reach: 'sandbox' | 'caller' }
+    | { readonly reach: 'sandbox' | 'caller' | 'connector' }
   );
 
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
@@ -113,7 +114,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     csv: false,
     stream: undefined,
     location: undefined,
-    scope: spec.reach === 'caller' ? null : 'operator',
+    scope: spec.reach === 'caller' || spec.reach === 'connector' ? null : 'operator',
     movesMoney: false,
     dryRun: false,
     idempotency: 'none',
@@ -154,4 +155,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   session_id: 'Id of the session: ses_ and 32 hex digits',
   case_id: 'Id of the case: case_ and 32 hex digits',
   incident_id: 'Id of the incident: inc_ and 32 hex digits',
+  attempt_id: 'Id of the attempt: pat_ and 32 hex digits',
+  connector_id: 'Name of the connector in the settings of the service',
+  break_id: 'Id of the break: brk_ and 32 hex digits',
 };

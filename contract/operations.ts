@@ -8,6 +8,9 @@ import { EVENTS } from './events.ts';
 import { KEYS } from './keys.ts';
 import { SEARCH } from './look-up/search.ts';
 import { TIMELINE } from './look-up/timeline.ts';
+import { ATTEMPTS } from './processors/attempts.ts';
+import { BREAKS } from './processors/breaks.ts';
+import { CONNECTORS } from './processors/connectors.ts';
 import { PROGRAMS } from './programs.ts';
 import { SANDBOX } from './sandbox/operations.ts';
 import { OVERVIEW } from './service/overview.ts';
@@ -26,6 +29,9 @@ const DEFINITIONS = [
   ...TRANSFER_ACTIONS,
   ...TIMELINE,
   ...CARDS,
+  ...ATTEMPTS,
+  ...CONNECTORS,
+  ...BREAKS,
   ...EVENTS,
   ...WEBHOOKS,
   ...ERROR_LOG,
@@ -80,6 +86,11 @@ export const SECTIONS: readonly Section[] = [
     [...TRANSFERS, ...TRANSFER_ACTIONS, ...TIMELINE],
   ),
   section('Cards', 'Create cards, change their status and limits, read their balances and statements.', CARDS),
+  section(
+    'Processors',
+    'See what the processors of cards said and what nobody knows, end it, and settle what contradicts the books.',
+    [...ATTEMPTS, ...CONNECTORS, ...BREAKS],
+  ),
   section('Events', 'Learn what happened: list events, wait for the next one, or stream them.', EVENTS),
   section(
     'Webhooks',

@@ -18,6 +18,9 @@ export const EXAMPLE_CASE_ID = 'case_0196f5c2d9a67d50b1e8a7043c95f2d6';
 /** The incident id in examples. */
 export const EXAMPLE_INCIDENT_ID = 'inc_0196f5c2d9a67d52840fd6a92c7be135';
 
+/** The id of a processor's attempt in examples. */
+export const EXAMPLE_ATTEMPT_ID = 'pat_0196f5c2d9a67c44bd7083a1e95f24c6';
+
 /** The time of most records in examples. */
 export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
 
@@ -48,7 +51,9 @@ const VALUES: Readonly<Record<string, unknown>> = {
   webhook_id: 'wh_0196f5c2d9a67c41b8e93d05f7a1c264',
   secret_id: 'sec_0196f5c2d9a67c42a19d5be7043f8c10',
   replay_id: 'rpl_0196f5c2d9a67c43964be2d7180fa35c',
-  attempt_id: 'att_0196f5c2d9a67c44bd7083a1e95f24c6',
+  attempt_id: EXAMPLE_ATTEMPT_ID,
+  connector_id: 'increase',
+  break_id: 'brk_0196f5c2d9a67d51b0c7e18f42d965a3',
   case_id: EXAMPLE_CASE_ID,
   message_id: 'msg_0196f5c2d9a67d51a3b0c7e18f42d965',
   incident_id: EXAMPLE_INCIDENT_ID,

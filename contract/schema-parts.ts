@@ -60,6 +60,13 @@ export const programId = Type.String({ description: 'Id of the card program: pro
 /** The currency of a record. */
 export const currency = Type.String({ description: 'Currency, as an ISO 4217 code' });
 
+/** A string of 1 to 255 visible ASCII characters. */
+export const visible = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$', description });
+
+/** The name of a connector, as the settings of the service have it. */
+export const connectorId = (description: string) => Type.String({ pattern: '^[a-z][a-z0-9_-]{0,31}$', description });
+
 /** A string in a reply, or null. */
 export const textOrNull = (description: string) => nullable(Type.String({ description }));
 

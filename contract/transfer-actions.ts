@@ -116,6 +116,7 @@ export const TRANSFER_ACTIONS = [
       'service_disabled',
       'transfer_not_found',
       'invalid_transfer_status',
+      'connector_not_supported',
       'amount_too_large',
       'card_closed',
       'limit_exceeded',

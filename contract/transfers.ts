@@ -49,7 +49,7 @@ export const CreateTransferBody = Type.Object(
     capture: Type.Optional(
       literals(
         ['automatic', 'manual'],
-        'automatic (the default): the money moves at once; manual: it is held until the transfer is captured or canceled',
+        'automatic (the default): the money moves at once, or as soon as the processor of the card moves it; manual: it is held until the transfer is captured or canceled',
       ),
     ),
     expires_at: Type.Optional(
@@ -85,18 +85,24 @@ export const TransferRecord = Type.Object({
     'Direction: load (from the funding of the program to the card), unload (back), card_to_card (to another card)',
   ),
   amount: Amount('Requested amount'),
-  captured_amount: Amount('Amount that has moved: 0 until then, and less than `amount` after a partial capture'),
+  captured_amount: Amount(
+    'Amount that is known to have moved: 0 until then, and less than `amount` after a partial capture',
+  ),
   reversed_amount: Amount('Amount that has been reversed, at most `captured_amount`'),
   currency,
   status: literals(
     TRANSFER_STATUSES,
-    'scheduled (for later), pending (held until it is captured, canceled or expires), completed (the money moved), ' +
-      'canceled, expired or failed (no money moved)',
+    'scheduled (for later), pending (held until it is captured, canceled or expires, or until it is known what the processor ' +
+      'of the card has done), completed (the money moved), canceled, expired or failed (no money moved; a processor may ' +
+      'still say that it did, which is the event transfer.late_approval)',
   ),
-  outcome: literals(['final', 'open', 'unknown'], 'Whether the status is final, or can still change (open)'),
+  outcome: literals(
+    ['final', 'open', 'unknown'],
+    'Whether the status is final, or can still change (open); unknown: nobody knows yet whether the processor of the card has moved the money',
+  ),
   capture: literals(
     ['automatic', 'manual'],
-    'automatic: the money moves when the transfer is executed; manual: when it is captured',
+    'automatic: the money moves when the transfer is executed, or when the processor of the card moves it; manual: when it is captured',
   ),
   expires_at: nullable(moment('When the hold expires unless it is captured first; null with automatic capture')),
   scheduled_for: nullable(moment('When the transfer was or will be executed; null if that was at once')),
@@ -164,6 +170,8 @@ const CARD_STATUS_ERRORS = [
 const CHECK_ERRORS = [
   'service_disabled',
   'card_not_found',
+  'connector_not_supported',
+  'processor_unavailable',
   ...CARD_STATUS_ERRORS,
   'currency_mismatch',
   'duplicate_reference',

@@ -2,10 +2,12 @@
 export const EVENT_TYPES = [
   'transfer.scheduled',
   'transfer.pending',
+  'transfer.unknown',
   'transfer.completed',
   'transfer.canceled',
   'transfer.expired',
   'transfer.failed',
+  'transfer.late_approval',
   'transfer.updated',
   'reversal.completed',
   'card.created',

@@ -4,7 +4,8 @@ const HEX = /^[0-9a-f]{32}$/;
 export type IdentifierPrefix =
   | ('tr' | 'rev' | 'pst' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key' | 'aud')
   | ('wh' | 'sec' | 'rpl' | 'att' | 'ses')
-  | ('case' | 'msg' | 'inc');
+  | ('case' | 'msg' | 'inc')
+  | ('pat' | 'brk');
 
 /** An identifier as the caller sees it: the prefix and the 32 hex digits of its UUID, such as `tr_0192…`. */
 export function toWireId(prefix: IdentifierPrefix, uuid: string): string {

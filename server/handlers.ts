@@ -20,6 +20,10 @@ import { listKeys } from './subjects/keys/read-keys.ts';
 import { revokeKey } from './subjects/keys/revoke-key.ts';
 import { rollKey } from './subjects/keys/roll-key.ts';
 import type { OverviewMaker } from './subjects/overview/overview.ts';
+import { closeBreak, listBreaks } from './subjects/processors/breaks.ts';
+import { listConnectors } from './subjects/processors/list-connectors.ts';
+import { listAttempts, searchAttempts } from './subjects/processors/read-attempts.ts';
+import { receiveNotice } from './subjects/processors/receive-notice.ts';
 import { createProgram } from './subjects/programs/create-program.ts';
 import { getTrialBalance } from './subjects/programs/get-trial-balance.ts';
 import { listFundingMovements } from './subjects/programs/list-funding-movements.ts';
@@ -59,6 +63,7 @@ import type { TransferService } from './subjects/transfers/lane.ts';
 import { listHolds } from './subjects/transfers/list-holds.ts';
 import { getReversal, listReversals } from './subjects/transfers/read-reversals.ts';
 import { exportTransfers, getTransfer, listTransfers } from './subjects/transfers/read-transfers.ts';
+import { resolveAttempt } from './subjects/transfers/resolve-attempt.ts';
 import { createOperatorWebhook, createWebhook } from './subjects/webhooks/create-webhook.ts';
 import { deleteWebhook } from './subjects/webhooks/delete-webhook.ts';
 import {
@@ -118,6 +123,13 @@ const HANDLERS = {
   list_holds: listHolds,
   list_postings: listPostings,
   export_postings: exportPostings,
+  list_attempts: listAttempts,
+  search_attempts: searchAttempts,
+  resolve_attempt: resolveAttempt,
+  list_connectors: listConnectors,
+  receive_notice: receiveNotice,
+  list_breaks: listBreaks,
+  close_break: closeBreak,
   list_events: listEvents,
   get_event: getEvent,
   search_events: searchEvents,

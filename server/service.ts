@@ -16,6 +16,7 @@ import { startCounting } from './background/jobs/store-transfer-counts.ts';
 import { startVerifyingBooks } from './background/jobs/verify-books.ts';
 import { startWritingCredentialUses } from './background/jobs/write-credential-uses.ts';
 import type { Gateway } from './calls/call.ts';
+import type { Processors } from './calls/processors.ts';
 import { ResponseCounter } from './calls/responses/response-counter.ts';
 import type { Configuration } from './foundation/configuration/configuration.ts';
 import { showConfiguration } from './foundation/configuration/show.ts';
@@ -25,6 +26,8 @@ import { handlersOf } from './handlers.ts';
 import type { OpenDatabase } from './host/open-database.ts';
 import { Ending } from './host/start/ending.ts';
 import { listen } from './host/start/listen.ts';
+import { openConnectors } from './host/start/open-connectors.ts';
+
 import { openBackupJob, openMetricsPage, openTraceExport } from './host/start/optional-parts.ts';
 import { prepareLedger } from './host/start/prepare-ledger.ts';
 import { statusOf, watchReadiness } from './host/start/status.ts';
@@ -62,6 +65,8 @@ const CLOCK_IS_OFF =
 
 const UNWRITTEN_REPORTS = 'cannot write events about errors; retrying';
 const UNSTORED_COUNTS = 'cannot store how many transfers there were; retrying';
+const UNREAD_FIGURES = 'cannot read the figures of the metrics; retrying';
+const UNASKED_PROCESSORS = 'cannot carry out transfers at processors; retrying';
 const UNWRITTEN_USES = 'cannot write key uses and refused credentials; retrying';
 
 const BOOKS_DIFFER =
@@ -118,19 +123,19 @@ async function startParts(
   ending: Ending,
 ): Promise<Omit<RunningService, 'stop'>> {
   const { databases, embedded } = opened;
+  const { background } = databases;
   const { webhookKeys, aheadMilliseconds, migration, compactsPayloads } = await prepareLedger(
     configuration,
     opened,
     onProgress,
   );
-  const { background } = databases;
   ending.add(followClock(background, aheadMilliseconds, log).stop);
-  const { supportContact } = configuration;
+  const { supportContact, mode } = configuration;
   const responses = new ResponseCounter();
   const metrics = await openMetricsPage(configuration, responses);
+  const report = reporterOf(log, metrics);
   const news = new EventNews(background);
-  const sandbox = configuration.mode === 'sandbox';
-  const addresses = { mode: configuration.mode, allowedNetworks: configuration.webhookAllowedNetworks };
+  const addresses = { mode, allowedNetworks: configuration.webhookAllowedNetworks };
   const webhooks = openWebhookTools(background, webhookKeys, addresses, () => delivery.changed());
   const delivery = openDelivery(configuration, databases, webhookKeys, { log, metrics });
   const credentials = openCredentials(databases);
@@ -144,21 +149,21 @@ async function startParts(
     lane: { waiting: () => transfers.waiting },
     version: status.version,
   });
-  const transfers = openTransferLane(databases.application, {
-    compactsPayloads,
-    observer: metrics?.commits,
-    onCreated: overview.counts.note,
-  });
-  const shared = { databases, transfers, news, webhooks, supportContact };
+  let port: number | undefined;
+  const asked = { log, metrics, onFailure: report('processors', UNASKED_PROCESSORS), servicePort: () => port };
+  const processors = openConnectors(configuration, background, asked);
+  const transfers = openLane(databases, { compactsPayloads, metrics, overview, processors });
+  const shared = { databases, transfers, news, webhooks, supportContact, processors };
   const gateway: Gateway = {
-    mode: configuration.mode,
-    keyless: sandbox && configuration.loopbackOnly,
+    mode,
+    keyless: mode === 'sandbox' && configuration.loopbackOnly,
     supportContact,
     findSupport: incidents.find,
-    handlers: handlersOf(shared, sandbox ? embedded : undefined, status, overview),
+    handlers: handlersOf(shared, mode === 'sandbox' ? embedded : undefined, status, overview),
     ...credentials.gateway,
     findProgram: openProgramSearch(databases.authentication),
     demoProgramId: DEMO_PROGRAM_ID,
+    verifyNotice: processors.verifyNotice,
     ready: readiness.find,
   };
   // Opens the connection reserved for transfers before other connections take its place.
@@ -167,9 +172,8 @@ async function startParts(
   ending.add(reports.stop);
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
   ending.add(errors.stop);
-  ending.add(startCounting(background, overview, reporterOf(log, metrics)('transfer_counts', UNSTORED_COUNTS)).stop);
-  const credentialUses = credentials.startWriting(failureOf(log, 'credential_uses_not_written', UNWRITTEN_USES));
-  ending.add(credentialUses.stop);
+  ending.add(startCounting(background, overview, report('transfer_counts', UNSTORED_COUNTS)).stop);
+  ending.add(credentials.startWriting(failureOf(log, 'credential_uses_not_written', UNWRITTEN_USES)).stop);
   let unpublish: (() => Promise<void>) | undefined;
   ending.add(() => unpublish?.());
   const traces = await openTraceExport(configuration, log);
@@ -177,17 +181,36 @@ async function startParts(
   const server = openHttp(configuration, gateway, { log, errors, responses, traces });
   let jobs: ReturnType<typeof startJobs> | undefined;
   // Concurrently, because requests in progress and jobs are independent.
-  ending.add(() => Promise.all([jobs?.stop(), server.close()]));
-  const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
-  const report = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
-  const metricsUrl = await metrics?.start({ ...observed, onFailure: report });
-  const port = await listen(server, configuration);
-  onListening({ mode: configuration.mode, port, migration });
+  ending.add(() => Promise.all([jobs?.stop(), processors.stop(), server.close()]));
+  const observed = { ...shared, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
+  const metricsUrl = await metrics?.start({ ...observed, onFailure: report('figures', UNREAD_FIGURES) });
+  port = await listen(server, configuration);
+  onListening({ mode, port, migration });
   unpublish = await publishSettings(configuration, port, log);
   backups?.start();
   jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery, incidents });
+  processors.start(transfers);
   warnOfClearText(configuration, log);
   return { port, metricsUrl };
+}
+
+/** The lane of transfers, with those who are told what it commits. */
+function openLane(
+  { application }: Databases,
+  parts: Pick<JobParts, 'metrics'> & {
+    readonly compactsPayloads: boolean;
+    readonly overview: OverviewMaker;
+    readonly processors: Processors;
+  },
+): TransferLane {
+  const { compactsPayloads, metrics, overview, processors } = parts;
+  return openTransferLane(application, {
+    compactsPayloads,
+    observer: metrics?.commits,
+    onCreated: overview.counts.note,
+    connectorState: processors.stateOf,
+    onProcessor: processors.noteTransfer,
+  });
 }
 
 /** The authentication for http, and the job that writes the uses of credentials. */

@@ -35,7 +35,12 @@ const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]
   tidy: ['tools/tidy.ts'],
   generated: ['tools/generate.ts', '--check'],
   'supply-chain': ['tools/check-supply-chain.ts'],
-  contract: [`${BIN}/@redocly/cli/bin/cli.js`, 'lint', 'contract/openapi.json'],
+  contract: [
+    `${BIN}/@redocly/cli/bin/cli.js`,
+    'lint',
+    'contract/openapi.json',
+    'contract/processors/adapter-openapi.json',
+  ],
 };
 
 /** Run by `npm run check` only, in place of a step: three times as fast as the check of all files. */
@@ -106,6 +111,12 @@ async function fetchTools(): Promise<void> {
   if (!succeeded) count(1, 0, `packages           no earlier versions of Node: ${output.trim()}`);
 }
 
+/** The packages of the examples; without them the tests of those examples fail, and say so. */
+async function fetchExamplePackages(): Promise<void> {
+  const { succeeded, output } = await runScript('tools/fetch-example-packages.mjs', []);
+  if (!succeeded) count(1, 0, `processors         no packages for the examples: ${output.trim()}`);
+}
+
 /** What to run: everything of a ring, or all of what was named. */
 type Choice = {
   readonly steps: Checks;
@@ -139,6 +150,7 @@ async function check({ steps, suites, part, programs }: Choice): Promise<void> {
   // Hundreds of processes load the same modules; compiled ones are kept below node_modules/ from run to run.
   process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.compile-cache');
   if (suites.includes('packages')) await fetchTools();
+  if (suites.includes('processors') && part !== 'fast') await fetchExamplePackages();
   const needsBrowser = suites.includes('console');
   const hasBrowser = needsBrowser ? await fetchBrowser() : existsSync(join(root, 'test', 'console', BIN));
   // `npm run check` fetches no browser, and without its packages the tests in it have no types.

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openApiDocument } from '../contract/openapi/document.ts';
+import { adapterDocument } from '../contract/processors/adapter-document.ts';
 import { VERSION } from '../installation.mjs';
 import { LISTED_SETTINGS } from '../server/foundation/configuration/settings.ts';
 import { root } from './command.ts';
@@ -18,6 +19,8 @@ import { generatedSdk } from './sdk/generate-sdk.ts';
 
 const generated: Readonly<Record<string, () => string>> = {
   'contract/openapi.json': () => formatted('contract/openapi.json', JSON.stringify(openApiDocument(VERSION))),
+  'contract/processors/adapter-openapi.json': () =>
+    formatted('contract/processors/adapter-openapi.json', JSON.stringify(adapterDocument(VERSION))),
   'cli/host/start-settings.ts': () => formatted('cli/host/start-settings.ts', startSettings()),
   ...generatedSdk(),
   ...Object.fromEntries(Object.keys(SECTIONS).map((file) => [file, () => withSections(file, committed(file) ?? '')])),

@@ -25,7 +25,7 @@ type Level = {
  *     host -> observe -> { background -> subjects -> commit, http -> pages } -> calls -> { store, contract }
  *     { service, host, observe } -> postgres;  contract -> domain;  everything in server/ -> foundation -> domain
  *     in background: delivery, processors -> outbound
- *     cli -> { sdk, contract, domain };  console -> sdk;  { test, bench, tools } -> everything
+ *     cli -> { sdk, contract, domain };  console -> sdk;  simulator imports nothing;  { test, bench, tools } -> everything
  */
 const levels: readonly Level[] = [
   {
@@ -72,13 +72,18 @@ const levels: readonly Level[] = [
   { from: ['server/pages/'], to: [...GROUND, 'contract/', 'server/calls/'], packages: ['marked'], node: true },
   { from: ['server/background/jobs/'], to: [...OF_HANDLERS, 'server/subjects/'], node: true },
   {
-    from: ['server/background/delivery/', 'server/background/processors/'],
+    from: ['server/background/delivery/'],
     to: [...OF_HANDLERS, 'server/subjects/', 'server/background/outbound/'],
+    node: true,
+  },
+  {
+    from: ['server/background/processors/'],
+    to: [...OF_HANDLERS, 'server/subjects/', 'server/background/outbound/', 'server/background/jobs/rounds.ts'],
     node: true,
   },
   // Its send.ts is the only file, beside the SDK in server/observe/traces/, that may open connections to other hosts:
   // tools/lint/network.grit.
-  { from: ['server/background/outbound/'], to: [...GROUND, 'server/subjects/webhooks/addresses.ts'], node: true },
+  { from: ['server/background/outbound/'], to: GROUND, node: true },
   { from: ['server/subjects/'], to: OF_HANDLERS, node: true },
   { from: ['server/commit/'], to: [...GROUND, 'contract/', 'server/calls/', 'server/store/'], node: true },
   { from: ['server/calls/'], to: [...GROUND, 'contract/', 'server/store/'], node: true },
@@ -90,13 +95,15 @@ const levels: readonly Level[] = [
   { from: ['cli/'], to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'], packages: ['commander'], node: true },
   { from: ['console/'], to: ['sdk/'], packages: ['preact', 'uplot'] },
   { from: ['sdk/'], to: [] },
+  // It stands for a program of somebody else: it shares nothing with the service but the contract between them.
+  { from: ['simulator/'], to: [], node: true },
   { from: ['contract/'], to: ['domain/'], packages: ['minisearch', 'typebox'] },
   { from: ['domain/'], to: [] },
   { from: ['installation.mjs'], to: [], node: true },
 ];
 
 /** Folders and files outside the product: they may import everything, but no cycles. */
-const outside = ['test/', 'bench/', 'tools/', 'vitest.config.ts'];
+const outside = ['test/', 'bench/', 'tools/', 'examples/', 'vitest.config.ts'];
 
 /** A unit test may also import these. */
 const testPackages = ['vitest', 'fast-check'];

@@ -165,6 +165,11 @@ function addCreate(cards: Command, context: CommandContext): void {
       currency: { flag: '--currency <code>', help: "ISO 4217 code (default: the card program's)" },
       status: { flag: '--status <status>', help: 'initial status (default: active)', choices: ['preactive', 'active'] },
       limits: { flag: '--limits <limits>', help: `limits of the card: ${LIMITS_FORM}`, read: readLimits },
+      connector_id: {
+        flag: '--connector <connector_id>',
+        help: "connector of the processor that has the card's money",
+      },
+      processor_token: { flag: '--processor-token <token>', help: "the processor's name of the card; not its number" },
       metadata: METADATA_OPTION,
       ...DETAILS,
       ...KEY_OPTION,

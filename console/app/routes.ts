@@ -115,6 +115,15 @@ export const ROUTES: readonly Route[] = [
     ofProgram: false,
   },
   {
+    path: '/console/processors',
+    title: 'Processors',
+    load: async () => (await import('../screens/processors/processors-screen.tsx')).ProcessorsScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+    group: 'Watch',
+    letter: 'r',
+  },
+  {
     path: '/console/transfers',
     title: 'Transfers',
     load: async () => (await import('../screens/transfers/transfers-screen.tsx')).TransfersScreen,

@@ -125,6 +125,30 @@ function describeAttached(entry: Entry): readonly (Part | null)[] {
   return subject(`attached ${formatNumber(count, 'case')} to the incident`, 'incident')(entry);
 }
 
+function describeResolution({ details, program_id: programId }: Entry): readonly (Part | null)[] {
+  const { type, status, transfer_id: id } = details;
+  const outcome = status === 'completed' ? 'carried out' : 'not carried out';
+  const transfer: Part | null = typeof id === 'string' ? { id, kind: 'transfer', programId } : null;
+  return [
+    `resolved the ${type === 'unload' ? 'unload' : 'load'} of ${money(details)} as ${outcome}:`,
+    transfer,
+    noteOf(details),
+  ];
+}
+
+function describeClosedBreak({ details, program_id: programId }: Entry): readonly (Part | null)[] {
+  const { kind, connector_id: connector, transfer_id: id } = details;
+  const transfer: readonly (Part | null)[] =
+    typeof id === 'string' ? ['about', { id, kind: 'transfer', programId }] : [];
+  return [`closed a break of ${String(connector)} (${inWords(String(kind))})`, ...transfer, noteOf(details)];
+}
+
+/** The note of an operator, to follow other parts. */
+function noteOf({ note }: Readonly<Record<string, unknown>>): Part | null {
+  const words = text(note);
+  return words === undefined ? null : `: ${words}`;
+}
+
 /** The label of each action in the filter, and its description after the actor: "Maria …". */
 const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: Describe]>> = {
   change_switch: ['Stop or restart transfers', describeSwitch],
@@ -147,6 +171,8 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   cancel_transfer: ['Cancel a transfer', subject('canceled', 'transfer')],
   reverse_transfer: ['Reverse a transfer', describeReversal],
   update_transfer: ['Change a transfer', subject('changed the details of', 'transfer')],
+  resolve_attempt: ['Resolve an attempt', describeResolution],
+  close_break: ['Close a break', describeClosedBreak],
   inspect_request: ['Look up a request', subject('looked up the request', 'request')],
   inspect_error: ['Look up an error', subject('looked up the error of', 'request')],
   move_clock: ['Move the clock', describeClock],

@@ -13,6 +13,8 @@ export type IdKind =
   | 'audit entry'
   | 'case'
   | 'incident'
+  | 'attempt'
+  | 'break'
   | 'other';
 
 const PREFIXES: Readonly<Record<string, IdKind>> = {
@@ -29,6 +31,8 @@ const PREFIXES: Readonly<Record<string, IdKind>> = {
   aud: 'audit entry',
   case: 'case',
   inc: 'incident',
+  pat: 'attempt',
+  brk: 'break',
 };
 
 /** What an id names, by its prefix. */

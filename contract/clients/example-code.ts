@@ -2,7 +2,7 @@ import { exampleOf, examplePath } from '../examples.ts';
 import { parametersOf } from '../operation.ts';
 import { OPERATIONS, type OperationId } from '../operations.ts';
 import { sampleOf, sampleOfParameter } from '../samples.ts';
-import { METHODS } from './sdk-methods.ts';
+import { isOfClients, METHODS } from './sdk-methods.ts';
 
 // Invariant: Every example of the API reference runs as it is shown, in curl, TypeScript and Python
 // Kept by: `contract/examples.ts`, `contract/clients/example-code.ts`
@@ -78,6 +78,7 @@ print(response.${csv ? 'text' : 'json()'})`;
 export function typescriptOf(id: OperationId, { base, needsKey }: CodePlace): string {
   const { path, query: schema, body: bodySchema, csv } = OPERATIONS[id];
   const { headers, body } = exampleOf(id);
+  if (!isOfClients(id)) return signedInScript(base + examplePath(id), JSON.parse(body ?? '{}'));
   const query = queryOf(id);
   const key = headers['Idempotency-Key'];
   const parts = [
@@ -95,6 +96,18 @@ export function typescriptOf(id: OperationId, { base, needsKey }: CodePlace): st
 
 const service = new TransferService(${wrapped(SCRIPT, '{}', settings, 0)});
 ${use}`;
+}
+
+/** A request that is signed, as adapters of processors send it. */
+function signedInScript(url: string, body: unknown): string {
+  return `import { signWebhook } from '@transfer-service/sdk';
+
+const body = JSON.stringify(${literal(SCRIPT, body, 0)});
+const id = \`msg_\${crypto.randomUUID()}\`;
+const signature = await signWebhook({ id, body }, process.env.CONNECTOR_SECRET ?? '');
+const headers = { ...signature, 'Content-Type': 'application/json' };
+const response = await fetch(${inScript(url)}, { method: 'POST', headers, body });
+console.log(await response.json());`;
 }
 
 /** The query parameters that an operation requires; undefined if it requires none. */

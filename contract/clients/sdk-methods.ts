@@ -1,7 +1,18 @@
-import type { OperationId } from '../operations.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../operations.ts';
+
+/** An operation of the clients: all but the one that adapters of processors sign. */
+export type ClientOperationId = Exclude<OperationId, 'receive_notice'>;
+
+/** The operations of the clients, in the order of the reference. */
+export const CLIENT_OPERATION_IDS: readonly ClientOperationId[] = OPERATION_IDS.filter(isOfClients);
+
+/** Whether the clients have a method for the operation. */
+export function isOfClients(id: OperationId): id is ClientOperationId {
+  return OPERATIONS[id].reach !== 'connector';
+}
 
 /** The method of the client that calls each operation. A new operation needs one line here, and nothing else by hand. */
-export const METHODS: Readonly<Record<OperationId, `${Resource}.${string}`>> = {
+export const METHODS: Readonly<Record<ClientOperationId, `${Resource}.${string}`>> = {
   create_transfer: 'transfers.create',
   get_transfer: 'transfers.get',
   list_transfers: 'transfers.list',
@@ -25,6 +36,12 @@ export const METHODS: Readonly<Record<OperationId, `${Resource}.${string}`>> = {
   list_holds: 'cards.holds',
   list_postings: 'cards.postings',
   export_postings: 'cards.exportPostings',
+  list_attempts: 'transfers.attempts',
+  search_attempts: 'attempts.search',
+  resolve_attempt: 'attempts.resolve',
+  list_connectors: 'connectors.list',
+  list_breaks: 'breaks.list',
+  close_break: 'breaks.close',
   list_events: 'events.list',
   get_event: 'events.get',
   search_events: 'events.search',
@@ -108,6 +125,9 @@ export const METHODS: Readonly<Record<OperationId, `${Resource}.${string}`>> = {
 export const RESOURCES = {
   transfers: 'Transfers: loads, unloads and card-to-card transfers, with their holds and reversals.',
   cards: 'Cards, their balances, limits and statements.',
+  attempts: 'Attempts of processors to move the money of transfers, and their end where nobody knows it.',
+  connectors: 'Connectors to the processors of cards; for operators.',
+  breaks: 'Breaks: where a processor contradicts the books; for operators.',
   programs: 'Card programs; for operators.',
   deposits: "Money paid into a card program's funding account; for operators.",
   withdrawals: "Money taken out of a card program's funding account; for operators.",

@@ -13,6 +13,7 @@ import { ACCESS_ERRORS } from './access.ts';
 import { CARD_ERRORS } from './cards.ts';
 import { HTTP_ERRORS } from './http.ts';
 import { schemaError, unknownError } from './operations.ts';
+import { PROCESSOR_ERRORS } from './processors.ts';
 import { ERROR_TYPES, type ErrorRecord, type ErrorType } from './record.ts';
 import { REQUEST_ERRORS } from './requests.ts';
 import { SUPPORT_ERRORS } from './support.ts';
@@ -25,6 +26,7 @@ const SHARED: Readonly<Record<SharedCode, ErrorDefinition>> = {
   ...REQUEST_ERRORS,
   ...CARD_ERRORS,
   ...TRANSFER_ERRORS,
+  ...PROCESSOR_ERRORS,
   ...WEBHOOK_ERRORS,
   ...SUPPORT_ERRORS,
 };

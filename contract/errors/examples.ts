@@ -68,6 +68,6 @@ export function unknownOutcomeRequest(code: ErrorCode): ExampleRequest | undefin
 /** The record that the sample of a code gets. `contact` is the service's setting for reaching support. */
 export function exampleRecord(code: ErrorCode, contact: string): ErrorRecord {
   const { type, sample } = ERRORS[code];
-  if (type === 'Request Error') return errorRecord(code, sample.message);
+  if (type === 'Request Error' || sample.isOnTransfer === true) return errorRecord(code, sample.message);
   return errorRecord(code, withSupport(sample.message, { contact, requestId: EXAMPLE_REQUEST_ID }));
 }

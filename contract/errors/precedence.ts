@@ -33,9 +33,15 @@ export const STEPS = {
     ],
   },
   address: { checks: 'the rate limit of the address', codes: RATE_LIMITED },
-  caller: { checks: 'the credentials', codes: () => ['unauthenticated'] },
+  caller: {
+    checks: 'the credentials',
+    codes: ({ reach }) => (reach === 'connector' ? [] : ['unauthenticated']),
+  },
   key: { checks: 'the rate limit of the key', codes: RATE_LIMITED },
-  scope: { checks: 'what the key may do', codes: () => ['forbidden'] },
+  scope: {
+    checks: 'what the key may do',
+    codes: ({ reach }) => (reach === 'connector' ? [] : ['forbidden']),
+  },
   program: {
     checks: 'the card program',
     codes: ({ reach }) => (reach === 'program' ? ['program_not_found'] : []),
@@ -45,6 +51,10 @@ export const STEPS = {
   body: {
     checks: 'the media type and the size of the body',
     codes: ({ body }) => (body === undefined ? [] : ['unsupported_media_type', 'payload_too_large']),
+  },
+  signature: {
+    checks: 'the signature of a notice, and the rate limit of its connector',
+    codes: ({ reach }) => (reach === 'connector' ? ['unauthenticated', ...RATE_LIMITED()] : []),
   },
   idempotency_key: {
     checks: 'the idempotency key',

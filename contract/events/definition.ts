@@ -4,7 +4,7 @@ import type { OperationId } from '../operations.ts';
 
 /**
  * How to cause an event in a sandbox. The pages print it as commands, and `test/events` runs it. In a path, a body or a
- * header, `{transfer_id}`, `{card_id}`, `{key_id}`, `{webhook_id}`, `{case_id}` and `{incident_id}` are the id in the previous
+ * header, `{transfer_id}`, `{attempt_id}`, `{card_id}`, `{key_id}`, `{webhook_id}`, `{case_id}` and `{incident_id}` are the id in the previous
  * response, `{today}` is the date (UTC), and `{unique}` is a value that no earlier run had.
  */
 export type EventSample = {

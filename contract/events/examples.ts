@@ -5,7 +5,7 @@ import { EVENT_CATALOGUE } from './catalogue.ts';
 
 /** The values for the placeholders in the requests of a sample. */
 export type SampleValues = {
-  /** The id in the previous response: of a transfer, a card, a key, a webhook, a case or an incident. */
+  /** The id in the previous response: of a transfer, an attempt, a card, a key, a webhook, a case or an incident. */
   readonly id: string;
   /** The date in UTC, YYYY-MM-DD. */
   readonly today: string;
@@ -13,7 +13,7 @@ export type SampleValues = {
   readonly unique: string;
 };
 
-const ID = /\{(transfer|card|key|webhook|case|incident)_id\}/g;
+const ID = /\{(transfer|attempt|card|key|webhook|case|incident)_id\}/g;
 
 /** A request of a sample with its values. */
 export function filledRequest(request: SampleRequest, { id, today, unique }: SampleValues): SampleRequest {
@@ -33,9 +33,10 @@ export function idIn(request: SampleRequest, response: string): string | undefin
   return prefix === undefined ? undefined : new RegExp(`${prefix}_[0-9a-f]{32}`).exec(response)?.[0];
 }
 
-/** Prefixes of the ids that operations create. */
+/** Prefixes of the ids that operations create or find. */
 const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['create_transfer', 'tr'],
+  ['list_attempts', 'pat'],
   ['create_card', 'card'],
   ['create_key', 'key'],
   ['create_webhook', 'wh'],
@@ -54,18 +55,22 @@ export function undoingCommands(type: EventType, base: string): readonly string[
   return commandsOf(EVENT_CATALOGUE[type].sample.after ?? [], [], base);
 }
 
-/** Commands for requests; the last one that creates something stores its id, if it or a later request needs one. */
+/** Commands for requests; each that creates or finds something stores its id, if a request needs it before the next one does. */
 function commandsOf(
   requests: readonly SampleRequest[],
   later: readonly SampleRequest[],
   base: string,
 ): readonly string[] {
-  const needsId = [...requests, ...later].some(({ path }) => path.search(ID) !== -1);
-  const creating = requests.findLastIndex(({ operation = '' }) => PREFIXES.has(operation));
+  const all = [...requests, ...later];
+  const isCreating = ({ operation }: SampleRequest): boolean => PREFIXES.has(operation ?? '');
+  const isNeeded = (at: number): boolean => {
+    const next = all.findIndex((request, place) => place > at && isCreating(request));
+    return all.slice(at + 1, next === -1 ? undefined : next + 1).some(({ path }) => path.search(ID) !== -1);
+  };
   return requests.map((request, at) => {
     const command = withVariables(curlOf(request, base), base);
     const prefix = PREFIXES.get(request.operation ?? '');
-    return needsId && at === creating ? `id=$(${command} | grep -o '${prefix}_[0-9a-f]\\{32\\}')` : command;
+    return prefix !== undefined && isNeeded(at) ? `id=$(${command} | grep -o '${prefix}_[0-9a-f]\\{32\\}')` : command;
   });
 }
 

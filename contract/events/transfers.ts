@@ -42,12 +42,27 @@ export const TRANSFER_EVENTS = {
     sent: [
       'A transfer is created with "capture": "manual".',
       'A scheduled transfer with "capture": "manual" is due, and its hold begins.',
+      'The money of the card is at a processor, which is asked to move it.',
+      'A processor whose outcome was unknown says that it will move the money later.',
     ],
     example: { ...HELD, status: 'pending', outcome: 'open' },
     sample: {
       reproduce: 'Create a transfer with "capture": "manual".',
       request: HOLD,
       after: [CANCEL],
+    },
+  }),
+  'transfer.unknown': eventType({
+    ...TRANSFER,
+    summary: 'Nobody knows yet whether the processor of the card has moved the money of a transfer.',
+    sent: [
+      'The processor did not answer, or not with a valid answer. The money stays on hold, and the processor is asked again.',
+    ],
+    notes: ['One more event follows when it is known: transfer.completed, transfer.failed, or transfer.pending.'],
+    example: { ...NOT_MOVED, status: 'pending', outcome: 'unknown', updated_at: EXAMPLE_LATER },
+    sample: {
+      reproduce: 'Load the card "card_processor" and have the simulator execute it without an answer.',
+      request: load({ card_id: 'card_processor' }, { 'Sandbox-Processor': 'silent_executed', Prefer: 'wait=10' }),
     },
   }),
   'transfer.completed': eventType({
@@ -88,13 +103,14 @@ export const TRANSFER_EVENTS = {
   }),
   'transfer.failed': eventType({
     ...TRANSFER,
-    summary: 'A scheduled transfer was due and was refused.',
+    summary: 'A scheduled transfer was due and was refused, or a processor did not carry a transfer out.',
     sent: [
       'A scheduled transfer is due, and one of the checks of create_transfer fails. No money was moved.',
+      'The processor of the card declined a transfer or did not carry it out. If it says later that it did, transfer.late_approval follows.',
       'A transfer that is refused when it is created causes no event, because it was not created. Its response has the error.',
     ],
     notes: [
-      '`error` is the error record that create_transfer would have returned, with its four fields. get_transfer shows the same record.',
+      '`error` is the error record that create_transfer would have returned, with its four fields, or that of the processor. get_transfer shows the same record.',
     ],
     example: {
       ...NOT_MOVED,
@@ -115,6 +131,36 @@ export const TRANSFER_EVENTS = {
       given: [load({ card_id: 'card_empty', type: 'unload', scheduled_for: '{today}T23:59:59Z' })],
       request: moveClock(DAY_IN_SECONDS),
       after: [moveClock(0)],
+    },
+  }),
+  'transfer.late_approval': eventType({
+    ...TRANSFER,
+    summary: 'A processor has moved the money of a transfer that had failed.',
+    sent: [
+      'A processor says that it carried out what it had declined or had not carried out before. It follows transfer.failed, and the transfer stays failed.',
+    ],
+    notes: [
+      'The money has moved at the processor. An operator of the service settles it: do not send the transfer again. get_transfer_timeline says when it became known, and the id of the break.',
+    ],
+    example: {
+      ...NOT_MOVED,
+      card_id: 'card_processor',
+      status: 'failed',
+      outcome: 'final',
+      error: errorRecord(
+        'processor_error',
+        "The processor 'simulator' could not carry out the load of 10.00 USD. An operator found out that it was not executed.",
+      ),
+      updated_at: EXAMPLE_LATER,
+    },
+    sample: {
+      reproduce:
+        'Have the simulator execute a load later, tell the service before that it was not executed, and wait for the simulator.',
+      given: [
+        load({ card_id: 'card_processor' }, { 'Sandbox-Processor': 'pending=20', Prefer: 'wait=5' }),
+        call('list_attempts'),
+      ],
+      request: call('resolve_attempt', { body: { outcome: 'not_executed', note: 'Their support says so.' } }),
     },
   }),
   'transfer.updated': eventType({

@@ -21,6 +21,7 @@ export const TIMELINE_STEP_KINDS = [
   'request',
   'scheduled',
   'hold',
+  'processor',
   'posting',
   'release',
   'canceled',
@@ -62,7 +63,7 @@ export const TimelineStep = Type.Object({
   at: moment('When it happened'),
   kind: literals(
     TIMELINE_STEP_KINDS,
-    'What it is; `webhook_waiting` is an event that still waits for a webhook which is paused or disabled',
+    'What it is; `processor` is what the processor of the card was asked, or said; `webhook_waiting` is an event that still waits for a webhook which is paused or disabled',
   ),
   text: Type.String({ description: 'What happened, in one line' }),
   amount: describedOrNull(
@@ -75,7 +76,9 @@ export const TimelineStep = Type.Object({
   event_id: textOrNull('The event; null unless the step is an event, was sent to a webhook, or waits for one'),
   event_type: textOrNull('Type of the event; null without an event'),
   webhook_id: textOrNull('The webhook that the event was sent to, or waits for; null for other steps'),
-  attempt_id: textOrNull('The attempt to send it; null for other steps'),
+  attempt_id: textOrNull(
+    'The attempt to send the event, or to have the processor move the money; null for other steps',
+  ),
   code: textOrNull('Error code; null without an error'),
   status: nullable(
     Type.Integer({
@@ -86,7 +89,11 @@ export const TimelineStep = Type.Object({
 
 /** Whether the money of a transfer moved. */
 export const MoneySummaryRecord = Type.Object({
-  moved: literals(MONEY_STATES, 'Whether the money moved, is held, or was reversed'),
+  moved: literals(
+    MONEY_STATES,
+    'Whether the money moved, is held, or was reversed; unknown while nobody knows whether the processor of the card has ' +
+      'moved it; moved_late if it has, after the transfer had failed',
+  ),
   sentence: Type.String({ description: 'The same in a sentence for people' }),
 });
 

@@ -179,6 +179,9 @@ function operationObject(id: OperationId): JsonObject {
       ...(writesAuditLog(id) ? [reference('parameters', 'CaseId')] : []),
       ...(operation.stream === undefined ? [] : [reference('parameters', 'LastEventId')]),
       reference('parameters', 'ClientRequestId'),
+      ...(id === 'create_transfer'
+        ? [reference('parameters', 'Prefer'), reference('parameters', 'SandboxProcessor')]
+        : []),
       reference('parameters', 'SandboxProvoke'),
     ],
     ...(body === undefined
@@ -297,6 +300,7 @@ function successOf(id: OperationId): JsonObject {
     ...(csv ? ['Content-Disposition'] : []),
     ...(saysIfMoneyMoved(id) ? ['Money-Moved'] : []),
     ...(idempotency === 'none' ? ['Ignored-Headers'] : ['Idempotent-Replayed', 'Original-Request-Id']),
+    ...(id === 'create_transfer' ? ['Preference-Applied'] : []),
     'Ignored-Fields',
     'Sandbox',
     'Client-Request-Id',

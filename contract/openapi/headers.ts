@@ -1,3 +1,4 @@
+import { SANDBOX_BEHAVIORS } from '../../domain/processors/sandbox-behavior.ts';
 import { ERROR_CODES, ERRORS, isReplayed, reportsMoney } from '../errors/catalogue.ts';
 import type { ErrorCode } from '../operations.ts';
 import { DEMO_PROGRAM, EXAMPLE_CASE_ID, EXAMPLE_INCIDENT_ID, EXAMPLE_REQUEST_ID } from '../samples.ts';
@@ -37,6 +38,12 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
       'Missing if version 0.1.0 stored the first response.',
     schema: { type: 'string' },
     example: EXAMPLE_REQUEST_ID,
+  },
+  'Preference-Applied': {
+    description:
+      'The preference of the request that was followed: how long it would have waited for the processor of the card.',
+    schema: { type: 'string' },
+    example: 'wait=4',
   },
   'Ignored-Fields': {
     description: 'Names of fields in the request that the operation does not have. They were ignored.',
@@ -201,6 +208,8 @@ export function errorHeadersOf(
   ];
 }
 
+const BEHAVIORS = SANDBOX_BEHAVIORS.map((behavior) => `\`${behavior}\``).join(', ');
+
 const VISIBLE = { type: 'string', minLength: 1, maxLength: 255 } as const;
 
 const IDEMPOTENCY = {
@@ -250,6 +259,25 @@ export const REQUEST_HEADERS = {
       'not the id of a case is ignored.',
     schema: { type: 'string', pattern: '^case_[0-9a-f]{32}$' },
     example: EXAMPLE_CASE_ID,
+  },
+  Prefer: {
+    name: 'Prefer',
+    in: 'header',
+    required: false,
+    description:
+      '`wait=` and a number of seconds, 10 at most (RFC 7240): the response waits until the processor of the card has carried ' +
+      'out the transfer, or has not. By default, and after that time, the status of such a transfer is `pending`. An invalid ' +
+      'preference is ignored, and a replay does not wait.',
+    schema: { type: 'string' },
+    example: 'wait=4',
+  },
+  SandboxProcessor: {
+    name: 'Sandbox-Processor',
+    in: 'header',
+    required: false,
+    description: `Sandbox only: what the simulated processor of the card does with the transfer. One of ${BEHAVIORS}.`,
+    schema: { type: 'string' },
+    example: 'decline=51',
   },
   SandboxProvoke: {
     name: 'Sandbox-Provoke',

@@ -14,8 +14,10 @@ const SANDBOX_OPERATIONS: ReadonlySet<Json | undefined> = new Set(
   OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'sandbox'),
 );
 
-/** The parameter that only a sandbox reads. */
-const SANDBOX_PARAMETER = '#/components/parameters/SandboxProvoke';
+/** The parameters that only a sandbox reads. */
+const SANDBOX_PARAMETERS: ReadonlySet<Json | undefined> = new Set(
+  ['SandboxProvoke', 'SandboxProcessor'].map((name) => `#/components/parameters/${name}`),
+);
 
 /**
  * The document of one service: with its URL, and in live mode without the operations, the header and the components that
@@ -38,7 +40,7 @@ export function servedDocument(document: JsonObject, { url, mode, needsKey }: De
 }
 
 function withoutSandbox(operation: JsonObject): JsonObject {
-  const parameters = listOf(operation.parameters).filter((one) => membersOf(one).$ref !== SANDBOX_PARAMETER);
+  const parameters = listOf(operation.parameters).filter((one) => !SANDBOX_PARAMETERS.has(membersOf(one).$ref));
   return { ...operation, parameters };
 }
 

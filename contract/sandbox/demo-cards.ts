@@ -12,6 +12,8 @@ export type DemoCard = {
   readonly balance: bigint;
   readonly expiresOn?: string;
   readonly limits?: Limits;
+  /** The connector of the processor that has its money, and the processor's name of the card; omitted for other cards. */
+  readonly processor?: { readonly connectorId: string; readonly token: string };
   /** In a few words, to follow its name. */
   readonly purpose: string;
   /** The body of a transfer, besides the card, that is refused, and the error code; undefined if none is refused. */
@@ -120,6 +122,14 @@ export const DEMO_CARDS: readonly DemoCard[] = [
     balance: MAXIMUM_BALANCE,
     purpose: 'at the maximum balance',
     refuses: refusedLoad('limit_exceeded'),
+  },
+  {
+    name: 'card_processor',
+    status: 'active',
+    currency: 'USD',
+    balance: 0n,
+    processor: { connectorId: 'simulator', token: 'sim_approve' },
+    purpose: 'its money is at a simulated processor',
   },
 ];
 

@@ -54,7 +54,7 @@ const MAX_LOOSE_TERMS = 6;
  * Maximum texts that a search scores, about twice those with one of the words `card not found`. The words that the fewest
  * texts have are searched first: a word that is in many texts says little.
  */
-const MAX_SCORED_TEXTS = 3_000;
+const MAX_SCORED_TEXTS = 3_500;
 
 /** Minimum letters of a word to find words that begin with it. */
 const MIN_LENGTH_OF_PREFIX = 3;

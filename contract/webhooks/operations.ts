@@ -30,6 +30,16 @@ const WRITE = { reach: 'program', scope: 'webhooks:write', audit: 'operator' } a
 const OF_OPERATORS = { reach: 'operator', scope: 'operator:read' } as const;
 const CHANGED_BY_OPERATORS = { reach: 'operator', scope: 'operator', audit: 'always' } as const;
 
+/** The example of an attempt. */
+const ATTEMPT = {
+  attempt_id: 'att_0196f5c2d9a67c44bd7083a1e95f24c6',
+  type: 'transfer.completed',
+  position: 42,
+  try: 1,
+  milliseconds: 84,
+  address: '203.0.113.7',
+} as const;
+
 const SECRET = {
   ...EXAMPLE_WEBHOOK,
   secret: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=',
@@ -106,15 +116,7 @@ const ATTEMPTS = {
   errors: ['webhook_not_found'],
   failure: 'The attempts could not be listed',
   example: {
-    reply: {
-      type: 'transfer.completed',
-      position: 42,
-      try: 1,
-      milliseconds: 84,
-      succeeded: true,
-      status: 204,
-      address: '203.0.113.7',
-    },
+    reply: { ...ATTEMPT, succeeded: true, status: 204 },
   },
 } as const;
 const FAILED_ATTEMPTS = {
@@ -122,16 +124,7 @@ const FAILED_ATTEMPTS = {
   reply: pageOf(AttemptRecord),
   failure: 'The failed attempts could not be listed',
   example: {
-    reply: {
-      type: 'transfer.completed',
-      position: 42,
-      try: 1,
-      milliseconds: 84,
-      succeeded: false,
-      status: 503,
-      address: '203.0.113.7',
-      message: 'The response had the status 503.',
-    },
+    reply: { ...ATTEMPT, succeeded: false, status: 503, message: 'The response had the status 503.' },
   },
 } as const;
 const RESEND = {

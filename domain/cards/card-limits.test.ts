@@ -60,7 +60,7 @@ type Scene = typeof anyScene extends fc.Arbitrary<infer Value> ? Value : never;
 
 function cardOf({ status, expiresOn, currency, limits }: Scene): Card {
   const ids = { programId: 'program', cardId: 'card', accountId: 'account', fundingAccountId: 'funding' };
-  return { ...ids, name: 'card_x', status, expiresOn, currency, limits };
+  return { ...ids, name: 'card_x', status, expiresOn, currency, limits, connectorId: null };
 }
 
 function accountOf(scene: Scene, accountId: string): Account {
@@ -127,7 +127,13 @@ function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): strin
     now: NOW,
   };
   const terms = plainTerms(type, amount, card.name);
-  const view = { ...viewOf(scene), card, destinationCard: undefined, referenceTakenBy: undefined };
+  const view = {
+    ...viewOf(scene),
+    card,
+    destinationCard: undefined,
+    connectorState: () => 'missing' as const,
+    referenceTakenBy: undefined,
+  };
   const plan = decideTransfer({ creation, terms, notes: {} }, view);
   return plan instanceof Refusal ? plan.code : 'made';
 }

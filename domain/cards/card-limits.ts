@@ -3,7 +3,8 @@ import { type Account, available } from '../ledger/ledger.ts';
 import { type Direction, type LimitState, maximumBalanceOf, mostAllowed, stateOf } from '../ledger/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE, MINIMUM_AMOUNT } from '../ledger/money.ts';
 import { disabledBy } from '../switch.ts';
-import { limitedSides, type TransferView } from '../transfers/transfer-checks.ts';
+import { limitedSides } from '../transfers/limit-checks.ts';
+import type { TransferView } from '../transfers/transfer-view.ts';
 import { type Card, cardRefusal, cardStatusOn } from './card.ts';
 
 /** What the outlook of a card depends on. */

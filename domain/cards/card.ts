@@ -1,5 +1,7 @@
 import type { RefusalCode } from '../error-codes.ts';
+import type { Account } from '../ledger/ledger.ts';
 import type { Limits } from '../ledger/limits.ts';
+import { MAXIMUM_BALANCE } from '../ledger/money.ts';
 
 /** Whether a card can receive money, and whether money can leave it. */
 type CardRule = {
@@ -44,7 +46,21 @@ export type Card = {
   readonly expiresOn: string | null;
   /** The card's own limits; null if it has none. */
   readonly limits: Limits | null;
+  /** The connector of the processor that has the card's money, for ever; null if the money is in this ledger. */
+  readonly connectorId: string | null;
 };
+
+/**
+ * The account of a new card: for its money, or for what its processor has approved and not settled. That one has no minimum,
+ * because what a processor has approved has happened.
+ */
+export function newAccountOf({ programId, accountId, currency, connectorId }: Omit<Card, 'cardId'>): Account {
+  const what =
+    connectorId === null
+      ? ({ kind: 'card', floor: 0n } as const)
+      : ({ kind: 'clearing', floor: -MAXIMUM_BALANCE } as const);
+  return { programId, accountId, currency, ...what, balance: 0n, held: 0n, incoming: 0n, sequence: 0n };
+}
 
 /**
  * Which statuses each status can change to. A lost card can be found again, and a suspicion of fraud cleared; a stolen

@@ -4,8 +4,10 @@ import { formatMoney, MAXIMUM_AMOUNT } from '../ledger/money.ts';
 import { changeMetadata, type Metadata, type MetadataChange, sameMetadata } from '../metadata.ts';
 import { Refusal } from '../refusal.ts';
 import { begin, type TransferPlan } from '../transfers/create-transfer.ts';
+import { examineReceivingAccount } from '../transfers/limit-checks.ts';
 import { newTransfer, plainTerms, type TransferCreation } from '../transfers/transfer.ts';
-import { examineReceivingAccount, examineSwitch, type TransferView } from '../transfers/transfer-checks.ts';
+import { examineSwitch } from '../transfers/transfer-checks.ts';
+import type { TransferView } from '../transfers/transfer-view.ts';
 import { CARD_MOVES, CARD_RULES, type Card, type CardStatus, cardStatusOn } from './card.ts';
 
 /** A card with the fields of its record that no rule uses. */
@@ -131,16 +133,18 @@ function refuseClosed(card: Card, changed: string): Refusal {
  */
 function empty(request: CardChangeRequest, card: Card, view: CardView): TransferPlan | null | Refusal {
   const source = view.account(card.accountId);
-  const refusal = refuseNotEmpty(card, source, request.change.balanceTo);
+  // What a processor has approved and not settled is not on the card.
+  const onCard = source.kind === 'clearing' ? { ...source, balance: 0n } : source;
+  const refusal = refuseNotEmpty(card, onCard, request.change.balanceTo);
   if (refusal !== undefined) return refusal;
-  if (source.balance === 0n) return null;
+  if (onCard.balance === 0n) return null;
   const destination = view.account(card.fundingAccountId);
   const tooMuch = refuseTooMuch(card, source, destination, view);
   if (tooMuch !== undefined) return tooMuch;
   const terms = plainTerms('unload', source.balance, card.name);
   const notes = { description: SWEEP_DESCRIPTION };
   const transfer = newTransfer(request.creation, terms, notes, { card, destinationCard: undefined });
-  return begin(transfer, { source, destination }, []);
+  return begin(transfer, { card, ends: { source, destination } }, []);
 }
 
 function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['balanceTo']): Refusal | undefined {
@@ -153,7 +157,10 @@ function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['bal
     ...(incoming === 0n ? [] : [`${formatMoney(incoming, currency)} is on hold for it`]),
   ];
   const whatToDo = [
-    ...(isHeld ? ['Capture or cancel the pending transfers.'] : []),
+    ...(isHeld && card.connectorId === null ? ['Capture or cancel the pending transfers.'] : []),
+    ...(isHeld && card.connectorId !== null
+      ? [`Wait until it is known what the processor '${card.connectorId}' has done with the pending transfers.`]
+      : []),
     ...(balance > 0n && balanceTo === undefined
       ? ["Unload the card, or send 'balance_to': 'funding' with the status."]
       : []),

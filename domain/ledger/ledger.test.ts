@@ -7,7 +7,8 @@ import { Refusal } from '../refusal.ts';
 import type { SwitchSetting } from '../switch.ts';
 import { decideTransfer } from '../transfers/create-transfer.ts';
 import { plainTerms, TRANSFER_TYPES, type TransferTerms } from '../transfers/transfer.ts';
-import { TRANSFER_CHECKS, type TransferView } from '../transfers/transfer-checks.ts';
+import { TRANSFER_CHECKS } from '../transfers/transfer-checks.ts';
+import type { TransferView } from '../transfers/transfer-view.ts';
 import { type Account, available, LedgerViolation, placeHold, post, releaseHold } from './ledger.ts';
 import { NOTHING_USED } from './limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from './money.ts';
@@ -80,6 +81,7 @@ class World {
         return found;
       },
       usage: () => NOTHING_USED,
+      connectorState: () => 'missing',
       referenceTakenBy: undefined,
     };
   }

@@ -4,19 +4,21 @@ import { post, releaseHold } from '../ledger/ledger.ts';
 import type { CounterChange } from '../ledger/limits.ts';
 import { formatMoney } from '../ledger/money.ts';
 import { changeMetadata, type MetadataChange, refuseMetadata, sameMetadata } from '../metadata.ts';
+import type { Step } from '../processors/next-step.ts';
 import { Refusal } from '../refusal.ts';
 import { begin, countsOf, type TransferPlan } from './create-transfer.ts';
 import type { Hold } from './hold.ts';
-import { allows, statusAt, type Transfer, type TransferCommand, type TransferStatus } from './transfer.ts';
+import { examineReceivingAccount, limitedSides } from './limit-checks.ts';
 import {
-  endsOf,
-  examineReceivingAccount,
-  examineState,
-  examineSwitch,
-  limitedSides,
-  TRANSFER_CHECKS,
-  type TransferView,
-} from './transfer-checks.ts';
+  allows,
+  statusAt,
+  type Transfer,
+  type TransferCommand,
+  type TransferStatus,
+  waitsForProcessor,
+} from './transfer.ts';
+import { examineState, examineSwitch, TRANSFER_CHECKS } from './transfer-checks.ts';
+import { endsOf, type TransferView } from './transfer-view.ts';
 
 /** An existing transfer, and its hold while that is open. */
 export type TransferWithHold = { readonly transfer: Transfer; readonly hold: Hold | undefined };
@@ -28,6 +30,7 @@ const RESULTS: Readonly<Record<TransferCommand, string>> = {
   capture: 'captured',
   cancel: 'canceled',
   expire: 'expired',
+  report: 'ended by its processor',
   reverse: 'reversed',
 };
 
@@ -42,6 +45,16 @@ export function refuseMove(transfer: Transfer, command: TransferCommand, now: nu
   const message =
     `The transfer ${toWireId('tr', transfer.transferId)} ${statusAndTime(transfer, status)} and cannot be ` +
     `${RESULTS[command]}. ${allowedOf(command)}`;
+  return new Refusal('invalid_transfer_status', message, { saw });
+}
+
+/** Refuses to end what a processor may be carrying out: only what the processor says ends it. */
+function refuseWaiting(transfer: Transfer, command: TransferCommand): Refusal | undefined {
+  if (!waitsForProcessor(transfer)) return undefined;
+  const message =
+    `The transfer ${toWireId('tr', transfer.transferId)} waits for the processor of its card and cannot be ` +
+    `${RESULTS[command]}: it ends when the processor has carried it out or has not.`;
+  const saw = { status: transfer.status, outcome: transfer.outcome, command };
   return new Refusal('invalid_transfer_status', message, { saw });
 }
 
@@ -70,7 +83,7 @@ export function decideCapture(
   view: TransferView,
 ): TransferPlan | Refusal {
   const { transfer, hold } = existing;
-  const refusal = refuseMove(transfer, 'capture', view.now);
+  const refusal = refuseMove(transfer, 'capture', view.now) ?? refuseWaiting(transfer, 'capture');
   if (refusal !== undefined) return refusal;
   if (hold === undefined) throw new Error('a pending transfer has no hold');
   const captured = amount ?? transfer.amount;
@@ -114,7 +127,7 @@ function refuseStates(transfer: Transfer, view: TransferView): Refusal | undefin
 /** Cancels a scheduled or pending transfer: releases its hold and reduces the usage of its limits. */
 export function decideCancel(existing: TransferWithHold, view: TransferView): TransferPlan | Refusal {
   const { transfer } = existing;
-  const refusal = refuseMove(transfer, 'cancel', view.now);
+  const refusal = refuseMove(transfer, 'cancel', view.now) ?? refuseWaiting(transfer, 'cancel');
   if (refusal !== undefined) return refusal;
   return transfer.status === 'pending'
     ? release(existing, 'canceled', view)
@@ -161,12 +174,14 @@ export function decideExpiry(existing: TransferWithHold, view: TransferView): Tr
   return new Refusal('invalid_transfer_status', message);
 }
 
-function release({ transfer, hold }: TransferWithHold, to: 'canceled' | 'expired', view: TransferView): TransferPlan {
+const RELEASED = { canceled: 'transfer.canceled', expired: 'transfer.expired', failed: 'transfer.failed' } as const;
+
+function release({ transfer, hold }: TransferWithHold, to: keyof typeof RELEASED, view: TransferView): TransferPlan {
   if (hold === undefined) throw new Error('a pending transfer has no hold');
   const { source, destination } = releaseHold(endsFor(transfer, view), hold.amount);
   return {
     transfer: ended(transfer, to, view.now),
-    event: to === 'canceled' ? 'transfer.canceled' : 'transfer.expired',
+    event: RELEASED[to],
     postings: [],
     accounts: [source, destination],
     hold: null,
@@ -198,10 +213,62 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
   const { card, destinationCard } = view;
   if (card === undefined) throw new Error('the checks let through a transfer without a card');
   const begun: Transfer =
-    capture === 'manual'
+    capture === 'manual' || card.connectorId !== null
       ? { ...transfer, status: 'pending', updatedAt: view.now }
       : ended(transfer, 'completed', view.now, { capturedAmount: amount, completedAt: view.now });
-  return begin(begun, endsFor(transfer, view), countsOf(transfer, { card, destinationCard }, view));
+  return begin(begun, { card, ends: endsFor(transfer, view) }, countsOf(transfer, { card, destinationCard }, view));
+}
+
+/**
+ * Records what the processor of the card said. An approval has happened, so neither the state of the card nor limits are
+ * checked again. Undefined if the transfer stays as it is. Refused if it no longer waits: somebody was first.
+ */
+export function decideReport(
+  { transfer, hold }: TransferWithHold,
+  { effect, failure }: Pick<Step, 'effect' | 'failure'>,
+  view: TransferView,
+): TransferPlan | Refusal | undefined {
+  if (!waitsForProcessor(transfer)) {
+    const message = `The transfer ${toWireId('tr', transfer.transferId)} does not wait for a processor.`;
+    return new Refusal('invalid_transfer_status', message);
+  }
+  if (hold === undefined) throw new Error('a pending transfer has no hold');
+  switch (effect) {
+    case null:
+      return undefined;
+    case 'complete': {
+      const freed = releaseHold(endsFor(transfer, view), hold.amount);
+      const { posting, source, destination } = post({
+        index: 0,
+        purpose: transfer.type,
+        ...freed,
+        amount: hold.amount,
+      });
+      const facts = { capturedAmount: hold.amount, completedAt: view.now };
+      return {
+        transfer: ended(transfer, 'completed', view.now, facts),
+        event: 'transfer.completed',
+        postings: [posting],
+        accounts: [source, destination],
+        hold: null,
+        counts: [],
+      };
+    }
+    case 'fail': {
+      if (failure === null) throw new Error('a processor failed without a reason');
+      return { ...release({ transfer, hold }, 'failed', view), failure };
+    }
+    case 'unknown':
+    case 'open':
+      return {
+        transfer: { ...transfer, outcome: effect, updatedAt: view.now },
+        event: effect === 'unknown' ? 'transfer.unknown' : 'transfer.pending',
+        postings: [],
+        accounts: [],
+        hold,
+        counts: [],
+      };
+  }
 }
 
 function fail(transfer: Transfer, refusal: Refusal, now: number): TransferPlan {

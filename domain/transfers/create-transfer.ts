@@ -2,8 +2,11 @@ import type { Card } from '../cards/card.ts';
 import type { EventType } from '../event.ts';
 import { type Account, type Ends, type Posting, placeHold, post } from '../ledger/ledger.ts';
 import type { CounterChange } from '../ledger/limits.ts';
+import { type Attempt, kindOf } from '../processors/attempt.ts';
+import type { Failure } from '../processors/next-step.ts';
 import type { Refusal } from '../refusal.ts';
 import { DEFAULT_HOLD_MILLISECONDS, type Hold } from './hold.ts';
+import { limitedSides } from './limit-checks.ts';
 import {
   newTransfer,
   type Transfer,
@@ -11,7 +14,8 @@ import {
   type TransferNotes,
   type TransferTerms,
 } from './transfer.ts';
-import { endsOf, limitedSides, TRANSFER_CHECKS, type TransferView } from './transfer-checks.ts';
+import { TRANSFER_CHECKS } from './transfer-checks.ts';
+import { endsOf, type TransferView } from './transfer-view.ts';
 
 /** The result of a decision about a transfer: everything that changes, as it is afterwards. */
 export type TransferPlan = {
@@ -23,8 +27,10 @@ export type TransferPlan = {
   /** The hold that the transfer has from now on; null if it has none. */
   readonly hold: Hold | null;
   readonly counts: readonly CounterChange[];
-  /** Why a scheduled transfer failed; its record becomes the transfer's `error`. */
-  readonly failure?: Refusal;
+  /** Why a transfer failed that was accepted before; its record becomes the transfer's `error`. */
+  readonly failure?: Failure;
+  /** Whom the card's processor is asked to move the money, from now on; omitted if nobody is. */
+  readonly attempt?: Pick<Attempt, 'connectorId' | 'kind'>;
 };
 
 /** A requested transfer: its ids and time, its terms, and what the caller attached to it. */
@@ -54,7 +60,7 @@ export function decideTransfer(request: TransferInput, view: TransferView): Tran
   if (isScheduled) {
     return { transfer, event: 'transfer.scheduled', postings: [], accounts: [], hold: null, counts: [] };
   }
-  return begin(transfer, ends, countsOf(transfer, { card, destinationCard }, view));
+  return begin(transfer, { card, ends }, countsOf(transfer, { card, destinationCard }, view));
 }
 
 /** A manual capture holds the money for seven days unless the caller sets another end. */
@@ -64,8 +70,12 @@ function withHoldEnd(terms: TransferTerms, now: number): TransferTerms {
 }
 
 /** Holds or moves the money of a transfer that has passed its checks. */
-export function begin(transfer: Transfer, ends: Ends, counts: readonly CounterChange[]): TransferPlan {
-  if (transfer.status === 'pending') return hold(transfer, ends, counts);
+export function begin(
+  transfer: Transfer,
+  { card, ends }: { readonly card: Card; readonly ends: Ends },
+  counts: readonly CounterChange[],
+): TransferPlan {
+  if (transfer.status === 'pending') return { ...hold(transfer, ends, counts), ...attemptOf(transfer, card) };
   const { posting, source, destination } = post({ index: 0, purpose: transfer.type, ...ends, amount: transfer.amount });
   return {
     transfer,
@@ -77,10 +87,17 @@ export function begin(transfer: Transfer, ends: Ends, counts: readonly CounterCh
   };
 }
 
+/** What the processor of the card is asked to do. Only a load or an unload gets here: a check refuses the rest. */
+function attemptOf(transfer: Transfer, { connectorId }: Card): Pick<TransferPlan, 'attempt'> {
+  if (connectorId === null || transfer.type === 'card_to_card') return {};
+  return { attempt: { connectorId, kind: kindOf(transfer.type) } };
+}
+
 function hold(transfer: Transfer, ends: Ends, counts: readonly CounterChange[]): TransferPlan {
   const { source, destination } = placeHold(ends, transfer.amount);
   const [first] = counts;
-  if (transfer.expiresAt === null || first === undefined) throw new Error('a hold needs an end and a day it counts on');
+  if (first === undefined) throw new Error('a hold needs a day it counts on');
+  if (transfer.capture === 'manual' && transfer.expiresAt === null) throw new Error('a hold for a caller needs an end');
   return {
     transfer,
     event: 'transfer.pending',

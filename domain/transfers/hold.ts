@@ -13,8 +13,8 @@ export type Hold = {
   readonly sourceAccountId: string;
   readonly destinationAccountId: string;
   readonly amount: bigint;
-  /** When it expires, in milliseconds since 1970. */
-  readonly expiresAt: number;
+  /** When it expires, in milliseconds since 1970; null if it waits for a processor, which ends it. */
+  readonly expiresAt: number | null;
   /**
    * Start of the day whose limits counted it, in milliseconds since 1970: what is released is given back to that day.
    */

@@ -16,6 +16,7 @@ const DONE: MoneyFacts = {
   reversedAmount: 0n,
   currency: 'USD',
   status: 'completed',
+  outcome: 'final',
   capture: 'automatic',
   cardName: 'card_1',
   destinationCardName: null,
@@ -28,6 +29,19 @@ const DONE: MoneyFacts = {
 const OPEN: MoneyFacts = { ...DONE, capturedAmount: 0n, completedAt: null };
 const HELD: MoneyFacts = { ...OPEN, status: 'pending', capture: 'manual', expiresAt: ENDS };
 const SCHEDULED: MoneyFacts = { ...OPEN, status: 'scheduled', scheduledFor: DUE };
+const ASKED: MoneyFacts = { ...OPEN, status: 'pending', outcome: 'open' };
+const UNKNOWN: MoneyFacts = { ...ASKED, outcome: 'unknown' };
+const BREAK = '0196f5c2-d9a6-7d51-b0c7-e18f42d965a3';
+const NOT_LATE = { lateApprovalAt: null, breakId: null } as const;
+const ATTEMPT = {
+  connectorId: 'bank',
+  status: 'sent',
+  tries: 1,
+  unknownSince: null,
+  nextAt: DUE,
+  ...NOT_LATE,
+} as const;
+const LOST = { ...ATTEMPT, status: 'unknown', unknownSince: CREATED } as const;
 const BETWEEN = { type: 'card_to_card', destinationCardName: 'card_2' } as const;
 
 const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, moved: string, sentence: string])[] = [
@@ -171,6 +185,88 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     'no',
     'No money moved: the transfer expired at 2026-02-07T09:00:00.000Z, and nothing of it is held.',
   ],
+  [
+    'waiting for its processor, of which nothing was read',
+    ASKED,
+    NOW,
+    'unknown',
+    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1', until the processor of the card has moved it or has not.",
+  ],
+  [
+    'not sent yet',
+    { ...ASKED, type: 'unload', attempt: { ...ATTEMPT, status: 'ready', tries: 0 } },
+    NOW,
+    'held',
+    "No money has moved: 10.00 USD is held on the card 'card_1' for the program's funding, and nothing has been sent to the processor 'bank' yet.",
+  ],
+  [
+    'sent',
+    { ...ASKED, attempt: ATTEMPT },
+    NOW,
+    'unknown',
+    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1', until the processor 'bank' has moved it or has not.",
+  ],
+  [
+    'accepted for later',
+    { ...ASKED, attempt: { ...ATTEMPT, status: 'pending' } },
+    NOW,
+    'unknown',
+    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1', until the processor 'bank' has moved it or has not. The processor has accepted the order, and is asked again at 2026-02-01T09:00:00.000Z at the latest.",
+  ],
+  [
+    'unknown, of which nothing was read',
+    UNKNOWN,
+    NOW,
+    'unknown',
+    "Nobody knows whether the processor of the card has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor is asked again until it answers. Do not send the transfer again.",
+  ],
+  [
+    'unknown',
+    { ...UNKNOWN, attempt: LOST },
+    NOW,
+    'unknown',
+    "Nobody has known since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor is asked again at 2026-02-01T09:00:00.000Z. Do not send the transfer again.",
+  ],
+  [
+    'unknown, and being reversed',
+    { ...UNKNOWN, attempt: { ...LOST, status: 'reversing' } },
+    NOW,
+    'unknown',
+    "Nobody has known since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor is asked to reverse it, again at 2026-02-01T09:00:00.000Z. Do not send the transfer again.",
+  ],
+  [
+    'unknown to the processor, and sent again',
+    { ...UNKNOWN, attempt: { ...LOST, status: 'ready' } },
+    NOW,
+    'unknown',
+    "Nobody has known since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor does not know it so far, so the same order is sent again at 2026-02-01T09:00:00.000Z. Do not send the transfer again.",
+  ],
+  [
+    'unknown for so long that a person must look',
+    { ...UNKNOWN, attempt: { ...LOST, status: 'attention', nextAt: null } },
+    NOW,
+    'unknown',
+    "Nobody has known since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. An operator of the service has to find out. Do not send the transfer again.",
+  ],
+  [
+    'not carried out by its processor',
+    { ...OPEN, status: 'failed', errorCode: 'processor_unavailable' },
+    NOW,
+    'no',
+    'No money moved: the transfer failed: processor unavailable.',
+  ],
+  [
+    'carried out by its processor after it had failed',
+    {
+      ...OPEN,
+      status: 'failed',
+      errorCode: 'processor_unavailable',
+      attempt: { ...ATTEMPT, status: 'failed', nextAt: null, lateApprovalAt: DUE, breakId: BREAK },
+    },
+    NOW,
+    'moved_late',
+    "10.00 USD moved from the program's funding to the card 'card_1' all the same: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service settles that (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.",
+  ],
 ];
 
 describe('the sentence about the money of a transfer', () => {
@@ -183,11 +279,13 @@ describe('the sentence about the money of a transfer', () => {
     expect(new Set(CASES.map(([, , , moved]) => moved))).toEqual(new Set(MONEY_STATES));
   });
 
-  it('never says that money moved where nothing was captured, and says so wherever something was', () => {
+  it('never says that money moved where nothing did, here or at a processor, and says so wherever something did', () => {
     for (const [name, facts, now] of CASES) {
       const { moved, sentence } = moneySentence(facts, now);
-      expect(facts.capturedAmount > 0n, name).toBe(['yes', 'moved_back', 'partly_moved_back'].includes(moved));
-      expect(facts.capturedAmount > 0n, name).toBe(!sentence.startsWith('No money'));
+      const hasMoved = facts.capturedAmount > 0n || (facts.attempt?.lateApprovalAt ?? null) !== null;
+      expect(hasMoved, name).toBe(['yes', 'moved_back', 'partly_moved_back', 'moved_late'].includes(moved));
+      if (moved === 'unknown') expect(sentence, name).toMatch(/^(?:It is not known yet|Nobody (?:knows|has known))/);
+      else expect(hasMoved, name).toBe(!sentence.startsWith('No money'));
     }
   });
 });

@@ -1,11 +1,28 @@
+import { toWireId } from '../identifier.ts';
 import { formatMoney } from '../ledger/money.ts';
-import { statusAt, type Transfer } from './transfer.ts';
+import type { Attempt } from '../processors/attempt.ts';
+import type { MoneyMoved } from '../refusal.ts';
+import { statusAt, type Transfer, waitsForProcessor } from './transfer.ts';
 
-/** Where the money of a transfer is: it moved, it did not, it is held, or it came back in full or in part. */
-export const MONEY_STATES = ['yes', 'no', 'held', 'moved_back', 'partly_moved_back'] as const;
+/**
+ * Where the money of a transfer is: it moved, it did not, it is held, it came back in full or in part, nobody knows yet whether a
+ * processor has moved it, or the processor has moved it after the transfer had failed.
+ */
+export const MONEY_STATES = ['yes', 'no', 'held', 'moved_back', 'partly_moved_back', 'unknown', 'moved_late'] as const;
 
 /** One of {@link MONEY_STATES}. */
 export type MoneyState = (typeof MONEY_STATES)[number];
+
+/** What each state says about whether money has moved. */
+export const MONEY_MOVED: Readonly<Record<MoneyState, MoneyMoved>> = {
+  yes: 'yes',
+  no: 'no',
+  held: 'no',
+  moved_back: 'yes',
+  partly_moved_back: 'yes',
+  unknown: 'unknown',
+  moved_late: 'yes',
+};
 
 /** Whether the money of a transfer moved, in a word and in a sentence for people. */
 export type MoneySummary = { readonly moved: MoneyState; readonly sentence: string };
@@ -19,6 +36,7 @@ export type MoneyFacts = Pick<
   | 'reversedAmount'
   | 'currency'
   | 'status'
+  | 'outcome'
   | 'capture'
   | 'cardName'
   | 'destinationCardName'
@@ -29,7 +47,15 @@ export type MoneyFacts = Pick<
 > & {
   /** The error code of a failed transfer; null if it is not known. */
   readonly errorCode: string | null;
+  /** What the processor of the card was asked to do; null or omitted if that was not read, or there is no processor. */
+  readonly attempt?: ProcessorFacts | null;
 };
+
+/** What is known about a processor that is to move the money; times are milliseconds since 1970. */
+export type ProcessorFacts = Pick<
+  Attempt,
+  'connectorId' | 'status' | 'tries' | 'unknownSince' | 'nextAt' | 'lateApprovalAt' | 'breakId'
+>;
 
 const FUNDING = "the program's funding";
 
@@ -54,11 +80,11 @@ export function moneySentence(facts: MoneyFacts, now: number): MoneySummary {
     case 'scheduled':
       return { moved: 'no', sentence: scheduledSentence(facts, now) };
     case 'pending':
-      return { moved: 'held', sentence: heldSentence(facts) };
+      return waitsForProcessor(facts) ? waiting(facts) : { moved: 'held', sentence: heldSentence(facts) };
     case 'completed':
       return { moved: stateOfCompleted(facts), sentence: completedSentence(facts) };
     case 'failed':
-      return { moved: 'no', sentence: failedSentence(facts) };
+      return movedLate(facts) ?? { moved: 'no', sentence: failedSentence(facts) };
     case 'canceled':
       return { moved: 'no', sentence: `No money moved: the transfer was canceled${whatWasHeld(facts)}.` };
     case 'expired':
@@ -82,6 +108,45 @@ function heldSentence(facts: MoneyFacts): string {
   const { source, destination } = endsInWords(facts);
   const held = `${amountOf(facts)} is held on ${source} for ${destination}`;
   return `No money has moved: ${held} until ${momentOf(facts.expiresAt)}, unless it is captured or canceled before.`;
+}
+
+/** A transfer that only its processor ends. Before the first byte is sent, the attempt is stored as sent. */
+function waiting(facts: MoneyFacts): MoneySummary {
+  const { source, destination } = endsInWords(facts);
+  const attempt = facts.attempt ?? null;
+  const processor = attempt === null ? 'the processor of the card' : `the processor '${attempt.connectorId}'`;
+  const held = `${amountOf(facts)} is held on ${source} for ${destination}`;
+  const next = attempt === null || attempt.nextAt === null ? '' : ` at ${momentOf(attempt.nextAt)}`;
+  if (attempt?.status === 'ready' && attempt.tries === 0) {
+    return { moved: 'held', sentence: `No money has moved: ${held}, and nothing has been sent to ${processor} yet.` };
+  }
+  const unknown = (sentence: string): MoneySummary => ({ moved: 'unknown', sentence });
+  if (facts.outcome !== 'unknown') {
+    const when =
+      attempt?.status === 'pending'
+        ? ` The processor has accepted the order, and is asked again${next} at the latest.`
+        : '';
+    return unknown(
+      `It is not known yet whether money moved: ${held}, until ${processor} has moved it or has not.${when}`,
+    );
+  }
+  const since = attempt === null || attempt.unknownSince === null ? '' : ` since ${momentOf(attempt.unknownSince)}`;
+  const nobody = `Nobody ${since === '' ? 'knows' : 'has known'}${since} whether ${processor} has moved the money: ${held} until that is known.`;
+  return unknown(`${nobody} ${whatIsDone(attempt, next)} Do not send the transfer again.`);
+}
+
+/** What is done about an unknown outcome; `next` begins with a space if the time is known. */
+function whatIsDone(attempt: ProcessorFacts | null, next: string): string {
+  switch (attempt?.status) {
+    case 'attention':
+      return 'An operator of the service has to find out.';
+    case 'reversing':
+      return `The processor is asked to reverse it, again${next}.`;
+    case 'ready':
+      return `The processor does not know it so far, so the same order is sent again${next}.`;
+    default:
+      return `The processor is asked again${next === '' ? ' until it answers' : next}.`;
+  }
 }
 
 function stateOfCompleted({ capturedAmount, reversedAmount }: MoneyFacts): MoneyState {
@@ -108,7 +173,19 @@ function completedSentence(facts: MoneyFacts): string {
 function failedSentence({ scheduledFor, errorCode }: MoneyFacts): string {
   const when = scheduledFor === null ? '' : ` when it was due at ${momentOf(scheduledFor)}`;
   const why = errorCode === null ? '' : `: ${errorCode.replaceAll('_', ' ')}`;
-  return `No money moved: the transfer was declined${when}${why}.`;
+  const isFault = errorCode === 'processor_error' || errorCode === 'processor_unavailable';
+  return `No money moved: the transfer ${isFault ? 'failed' : 'was declined'}${when}${why}.`;
+}
+
+/** What a processor has moved although it had not, as far as was known when the transfer failed. */
+function movedLate(facts: MoneyFacts): MoneySummary | undefined {
+  const { connectorId, lateApprovalAt = null, breakId = null } = facts.attempt ?? {};
+  if (lateApprovalAt === null || breakId === null) return undefined;
+  const { source, destination } = endsInWords(facts);
+  const moved = `${amountOf(facts)} moved from ${source} to ${destination} all the same`;
+  const known = `the processor '${connectorId}' said so at ${momentOf(lateApprovalAt)}, after the transfer had failed`;
+  const next = `An operator of the service settles that (break ${toWireId('brk', breakId)}).`;
+  return { moved: 'moved_late', sentence: `${moved}: ${known}. ${next} Do not send the transfer again.` };
 }
 
 function expiredSentence(facts: MoneyFacts): string {

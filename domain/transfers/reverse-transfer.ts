@@ -6,7 +6,7 @@ import { Refusal } from '../refusal.ts';
 import { refuseMove } from './change-transfer.ts';
 import type { TransferPlan } from './create-transfer.ts';
 import type { Transfer } from './transfer.ts';
-import { endsOf, type TransferView } from './transfer-checks.ts';
+import { endsOf, type TransferView } from './transfer-view.ts';
 
 /** Money of a completed transfer that was moved back. It is completed when created, and never changes. */
 export type Reversal = {
@@ -42,6 +42,8 @@ export function decideReversal(transfer: Transfer, request: ReversalInput, view:
   if (refusal !== undefined) return refusal;
   const left = transfer.capturedAmount - transfer.reversedAmount;
   if (left === 0n) return refuseReversedWhole(transfer);
+  const elsewhere = refuseProcessor(transfer, view);
+  if (elsewhere !== undefined) return elsewhere;
   const amount = request.amount ?? left;
   if (amount > left) return refuseTooMuch(transfer, amount, left);
   const ends = endsBack(transfer, view);
@@ -76,6 +78,17 @@ function endsBack(transfer: Transfer, view: TransferView): Ends {
   const ends = endsOf(transfer, view);
   if (ends === undefined) throw new Error('a card of a transfer is missing');
   return { source: ends.destination, destination: ends.source };
+}
+
+/** What a processor has carried out cannot be taken back here: its money is not in this ledger. */
+function refuseProcessor(transfer: Transfer, { card }: TransferView): Refusal | undefined {
+  const connectorId = card?.connectorId ?? null;
+  if (card === undefined || connectorId === null) return undefined;
+  const instead = transfer.type === 'load' ? 'Unload the card instead.' : 'Load the card instead.';
+  const message =
+    `The transfer ${toWireId('tr', transfer.transferId)} was carried out by the processor '${connectorId}' of the card ` +
+    `'${card.name}' and cannot be reversed. ${instead}`;
+  return new Refusal('connector_not_supported', message, { saw: { card_id: card.name, connector_id: connectorId } });
 }
 
 function refuseReversedWhole(transfer: Transfer): Refusal {

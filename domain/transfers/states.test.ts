@@ -23,7 +23,15 @@ function reachedFrom<State>(
 }
 
 describe('the state machine of a transfer', () => {
-  const COMMANDS: readonly TransferCommand[] = ['create', 'execute', 'capture', 'cancel', 'expire', 'reverse'];
+  const COMMANDS: readonly TransferCommand[] = [
+    'create',
+    'execute',
+    'capture',
+    'cancel',
+    'expire',
+    'report',
+    'reverse',
+  ];
   const FINAL: readonly TransferStatus[] = ['completed', 'failed', 'canceled', 'expired'];
   const movesFrom = (from: TransferStatus | null) => TRANSFER_MOVES.filter((move) => move.from === from);
 

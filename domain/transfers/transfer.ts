@@ -12,8 +12,8 @@ export const TRANSFER_STATUSES = ['scheduled', 'pending', 'completed', 'failed',
 /** One of {@link TRANSFER_STATUSES}. */
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 
-/** What can be done with a transfer; time triggers `execute` and `expire`, a caller the rest. */
-export type TransferCommand = 'create' | 'execute' | 'capture' | 'cancel' | 'expire' | 'reverse';
+/** What can be done with a transfer; time triggers `execute` and `expire`, a processor `report`, a caller the rest. */
+export type TransferCommand = 'create' | 'execute' | 'capture' | 'cancel' | 'expire' | 'report' | 'reverse';
 
 /** One transition of the state machine. `from` is null for the creation. */
 export type TransferMove = {
@@ -26,9 +26,19 @@ export type TransferMove = {
 /** The complete state machine of a transfer: no other transition is possible. */
 export const TRANSFER_MOVES: readonly TransferMove[] = [
   { from: null, command: 'create', to: 'scheduled', when: 'scheduled_for was given' },
-  { from: null, command: 'create', to: 'pending', when: 'capture is manual: the money is held' },
+  {
+    from: null,
+    command: 'create',
+    to: 'pending',
+    when: 'capture is manual, or a processor has the money of the card: the money is held',
+  },
   { from: null, command: 'create', to: 'completed', when: 'capture is automatic: the money moves' },
-  { from: 'scheduled', command: 'execute', to: 'pending', when: 'due, and capture is manual' },
+  {
+    from: 'scheduled',
+    command: 'execute',
+    to: 'pending',
+    when: 'due, and capture is manual or a processor has the money of the card',
+  },
   { from: 'scheduled', command: 'execute', to: 'completed', when: 'due, and capture is automatic' },
   { from: 'scheduled', command: 'execute', to: 'failed', when: 'due, and refused: the error says why' },
   { from: 'scheduled', command: 'execute', to: 'expired', when: 'due, but expires_at has passed: nothing was held' },
@@ -36,6 +46,19 @@ export const TRANSFER_MOVES: readonly TransferMove[] = [
   { from: 'pending', command: 'capture', to: 'completed', when: 'whole or in part; the rest is released' },
   { from: 'pending', command: 'cancel', to: 'canceled', when: 'the money is released' },
   { from: 'pending', command: 'expire', to: 'expired', when: 'expires_at has passed: the money is released' },
+  { from: 'pending', command: 'report', to: 'completed', when: 'the processor has carried it out' },
+  {
+    from: 'pending',
+    command: 'report',
+    to: 'failed',
+    when: 'the processor did not carry it out: the money is released',
+  },
+  {
+    from: 'pending',
+    command: 'report',
+    to: 'pending',
+    when: 'nobody knows yet whether the processor has carried it out',
+  },
   { from: 'completed', command: 'reverse', to: 'completed', when: 'whole or in part, up to what was captured' },
 ];
 
@@ -142,7 +165,7 @@ export function newTransfer(
   cards: { readonly card: Card; readonly destinationCard: Card | undefined },
 ): Transfer {
   const destination = terms.type === 'card_to_card' ? cards.destinationCard : undefined;
-  const status = statusOf(terms);
+  const status = statusOf(terms, cards.card);
   const isDone = status === 'completed';
   return {
     programId: creation.programId,
@@ -174,10 +197,23 @@ export function newTransfer(
   };
 }
 
-/** The first status of a transfer, which its terms determine. */
-function statusOf(terms: TransferTerms): TransferStatus {
+/** The first status of a transfer, which its terms and its card determine. */
+function statusOf(terms: TransferTerms, card: Card): TransferStatus {
   if (terms.scheduledFor !== null) return 'scheduled';
-  return terms.capture === 'manual' ? 'pending' : 'completed';
+  return terms.capture === 'manual' || card.connectorId !== null ? 'pending' : 'completed';
+}
+
+/** Whether a transfer waits for the processor of its card: only such a hold is captured automatically. */
+export function waitsForProcessor({ status, capture }: Pick<Transfer, 'status' | 'capture'>): boolean {
+  return status === 'pending' && capture === 'automatic';
+}
+
+/**
+ * Whether what a processor said may tell more about the money of a transfer than its status: while it waits, and once it has
+ * failed, since the processor may have moved the money after that.
+ */
+export function dependsOnProcessor(transfer: Pick<Transfer, 'status' | 'capture'>): boolean {
+  return waitsForProcessor(transfer) || (transfer.status === 'failed' && transfer.capture === 'automatic');
 }
 
 /** The status of a transfer at a moment: a hold past its end has expired, even if that has not been written yet. */

@@ -14,6 +14,7 @@ import type {
   AttemptRecord,
   AuditEntryRecord,
   AuditPortion,
+  BreakRecord,
   CaptureTransferBody,
   CardErasureRecord,
   CardLimitsRecord,
@@ -22,6 +23,8 @@ import type {
   CaseRecord,
   ChangeSwitchBody,
   ClockRecord,
+  CloseBreakBody,
+  Connectors,
   CountErrorsQuery,
   CreateCardBody,
   CreateCaseBody,
@@ -53,6 +56,7 @@ import type {
   KeyRecord,
   LikelyDuplicate,
   ListAuditEntriesQuery,
+  ListBreaksQuery,
   ListCardsQuery,
   ListCasesQuery,
   ListErrorsQuery,
@@ -67,6 +71,7 @@ import type {
   MoveClockBody,
   NewKeyRecord,
   NewWebhookRecord,
+  OperatorAttemptRecord,
   OperatorErrorRecord,
   OperatorEventRecord,
   OperatorFailedAttemptQuery,
@@ -85,12 +90,14 @@ import type {
   ReplyToCaseBody,
   RequestRecord,
   ResendEventBody,
+  ResolveAttemptBody,
   ResolveCaseBody,
   ResolveIncidentBody,
   ReversalRecord,
   ReverseTransferBody,
   RollKeyBody,
   RollWebhookSecretBody,
+  SearchAttemptsQuery,
   SearchCasesQuery,
   SearchErrorsQuery,
   SearchEventsQuery,
@@ -102,6 +109,7 @@ import type {
   SwitchPreview,
   SwitchRecord,
   SwitchState,
+  TransferAttempts,
   TransferBatchOutcomes,
   TransferBatchRow,
   TransferExplanation,
@@ -129,9 +137,9 @@ export class TransfersResource {
   /**
    * create_transfer: Create a transfer: load a card, unload it, or move money between cards. Error codes:
    * `create_transfer_schema`, `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `card_not_found`,
-   * `card_not_activated`, `card_suspended`, `card_lost`, `card_suspected_fraud`, `card_expired`, `card_closed`,
-   * `currency_mismatch`, `duplicate_reference`, `amount_too_small`, `amount_too_large`, `limit_exceeded`,
-   * `insufficient_funds`, `unknown_create_transfer`.
+   * `connector_not_supported`, `processor_unavailable`, `card_not_activated`, `card_suspended`, `card_lost`,
+   * `card_suspected_fraud`, `card_expired`, `card_closed`, `currency_mismatch`, `duplicate_reference`,
+   * `amount_too_small`, `amount_too_large`, `limit_exceeded`, `insufficient_funds`, `unknown_create_transfer`.
    */
   create(body: CreateTransferBody, options?: KeyedCallOptions): Promise<WithResponse<TransferRecord>> {
     return this.#send('create_transfer', { body, options });
@@ -215,8 +223,8 @@ export class TransfersResource {
   /**
    * reverse_transfer: Reverse a completed transfer, in full or in part. Error codes: `reverse_transfer_schema`,
    * `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `transfer_not_found`,
-   * `invalid_transfer_status`, `amount_too_large`, `card_closed`, `limit_exceeded`, `insufficient_funds`,
-   * `unknown_reverse_transfer`.
+   * `invalid_transfer_status`, `connector_not_supported`, `amount_too_large`, `card_closed`, `limit_exceeded`,
+   * `insufficient_funds`, `unknown_reverse_transfer`.
    */
   reverse(
     transferId: string,
@@ -259,6 +267,14 @@ export class TransfersResource {
   timeline(transferId: string, options?: CallOptions): Promise<WithResponse<TransferTimeline>> {
     return this.#send('get_transfer_timeline', { params: { transfer_id: transferId }, options });
   }
+
+  /**
+   * list_attempts: See what the processor of the card said about a transfer, and when it is asked next. Error
+   * codes: `transfer_not_found`, `unknown_list_attempts`.
+   */
+  attempts(transferId: string, options?: CallOptions): Promise<WithResponse<TransferAttempts>> {
+    return this.#send('list_attempts', { params: { transfer_id: transferId }, options });
+  }
 }
 
 /** Cards, their balances, limits and statements. */
@@ -292,8 +308,8 @@ export class CardsResource {
   }
 
   /**
-   * create_card: Create a card. Error codes: `create_card_schema`, `idempotency_key_exists`, `duplicate_card`,
-   * `unknown_create_card`.
+   * create_card: Create a card. Error codes: `create_card_schema`, `idempotency_key_exists`,
+   * `connector_not_found`, `duplicate_card`, `unknown_create_card`.
    */
   create(body: CreateCardBody = {}, options?: KeyedCallOptions): Promise<WithResponse<CardRecord>> {
     return this.#send('create_card', { body, options });
@@ -383,6 +399,91 @@ export class CardsResource {
     options?: CallOptions,
   ): Promise<WithResponse<TextChunks>> {
     return this.#send('export_postings', { params: { card_id: cardId }, query, options });
+  }
+}
+
+/** Attempts of processors to move the money of transfers, and their end where nobody knows it. */
+export class AttemptsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * search_attempts: List the attempts of all card programs at their processors: those that have not ended, the
+   * oldest first. Requires an operator key. Error codes: `search_attempts_schema`, `unknown_search_attempts`.
+   */
+  search(query: SearchAttemptsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<OperatorAttemptRecord>>> {
+    return this.#send('search_attempts', { query, options });
+  }
+
+  /** Every item of search_attempts, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  searchAll(
+    query: SearchAttemptsQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<OperatorAttemptRecord, void, undefined> {
+    return everyItem((cursor) => this.search({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * resolve_attempt: End an attempt of unknown outcome, once you know what the processor did: completes or fails
+   * its transfer. Requires an operator key. Error codes: `resolve_attempt_schema`, `attempt_not_found`,
+   * `invalid_attempt_status`, `unknown_resolve_attempt`.
+   */
+  resolve(
+    attemptId: string,
+    body: ResolveAttemptBody,
+    options?: CallOptions,
+  ): Promise<WithResponse<OperatorAttemptRecord>> {
+    return this.#send('resolve_attempt', { params: { attempt_id: attemptId }, body, options });
+  }
+}
+
+/** Connectors to the processors of cards; for operators. */
+export class ConnectorsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * list_connectors: List the connectors to processors: whether they answer, and what waits for them. Requires an
+   * operator key. Error codes: `unknown_list_connectors`.
+   */
+  list(options?: CallOptions): Promise<WithResponse<Connectors>> {
+    return this.#send('list_connectors', { options });
+  }
+}
+
+/** Breaks: where a processor contradicts the books; for operators. */
+export class BreaksResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * list_breaks: List the differences between processors and the books: the open ones, the oldest first. Requires
+   * an operator key. Error codes: `list_breaks_schema`, `unknown_list_breaks`.
+   */
+  list(query: ListBreaksQuery = {}, options?: CallOptions): Promise<WithResponse<Page<BreakRecord>>> {
+    return this.#send('list_breaks', { query, options });
+  }
+
+  /** Every item of list_breaks, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  listAll(query: ListBreaksQuery = {}, options?: CallOptions): AsyncGenerator<BreakRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * close_break: Close a break that is settled; a break that is closed stays as it is. Requires an operator key.
+   * Error codes: `close_break_schema`, `break_not_found`, `unknown_close_break`.
+   */
+  close(breakId: string, body: CloseBreakBody, options?: CallOptions): Promise<WithResponse<BreakRecord>> {
+    return this.#send('close_break', { params: { break_id: breakId }, body, options });
   }
 }
 
@@ -1345,6 +1446,9 @@ export class SandboxResource {
 export class Resources {
   readonly transfers: TransfersResource;
   readonly cards: CardsResource;
+  readonly attempts: AttemptsResource;
+  readonly connectors: ConnectorsResource;
+  readonly breaks: BreaksResource;
   readonly programs: ProgramsResource;
   readonly deposits: DepositsResource;
   readonly withdrawals: WithdrawalsResource;
@@ -1367,6 +1471,9 @@ export class Resources {
   constructor(send: Send) {
     this.transfers = new TransfersResource(send);
     this.cards = new CardsResource(send);
+    this.attempts = new AttemptsResource(send);
+    this.connectors = new ConnectorsResource(send);
+    this.breaks = new BreaksResource(send);
     this.programs = new ProgramsResource(send);
     this.deposits = new DepositsResource(send);
     this.withdrawals = new WithdrawalsResource(send);

@@ -28,6 +28,13 @@ get_card_limits GET core/card/{card_id}/limits cards:read program
 list_holds GET core/card/{card_id}/hold cards:read program
 list_postings GET core/card/{card_id}/posting cards:read program
 export_postings GET core/card/{card_id}/posting/export cards:read program csv
+list_attempts GET core/transfer/{transfer_id}/attempt transfers:read program
+search_attempts GET operator/attempt operator:read
+resolve_attempt POST operator/attempt/{attempt_id}/resolve funding:write money repeatable
+list_connectors GET operator/connector operator:read
+receive_notice POST connector/{connector_id}/notice - connector repeatable
+list_breaks GET operator/break operator:read
+close_break POST operator/break/{break_id}/close funding:write repeatable
 list_events GET core/event events:read program
 get_event GET core/event/{event_id} events:read program
 search_events GET operator/event operator:read
@@ -138,6 +145,13 @@ export const ERROR_LINES: string = `
 409 Request - limit_exceeded
 400 Request - currency_mismatch
 409 Request - insufficient_funds duplicate_reference
+400 Request - connector_not_found connector_not_supported
+409 Request - processor_declined
+424 Process - processor_error
+424 Process retry processor_unavailable
+404 Request - attempt_not_found
+409 Request - invalid_attempt_status
+404 Request - break_not_found
 422 Request - idempotency_key_exists
 400 Request - invalid_idempotency_key`;
 

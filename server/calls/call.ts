@@ -3,15 +3,17 @@ import type { JsonValue } from '../../contract/reading/json.ts';
 import type { ReadinessReason } from '../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import type { Covered } from '../../domain/support/incident.ts';
+import type { VerifyNotice } from './processors.ts';
 import type { RequestTrace } from './trace.ts';
 
 /**
  * Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is a
- * command on the host of the service; `operator_key` is any key that belongs to no card program, whatever its scopes.
+ * command on the host of the service; `connector` is the adapter of a processor, which has signed its request; `operator_key` is any key that belongs to no card program, whatever its scopes.
  */
 export type Caller =
   | { readonly kind: 'sandbox' }
   | { readonly kind: 'host' }
+  | { readonly kind: 'connector'; readonly connectorId: string }
   | (Bearer & { readonly kind: 'program_key'; readonly programId: string })
   | (Bearer & { readonly kind: 'operator_key' });
 
@@ -51,6 +53,10 @@ export type CallContext = {
   /** The body as sent, for the fingerprint of an idempotency key. */
   readonly sent: JsonValue;
   readonly idempotencyKey: string | null;
+  /** For create_transfer: how long the caller prefers to wait for the end of the transfer, in seconds (`Prefer: wait`). */
+  readonly waitSeconds?: number | undefined;
+  /** For create_transfer in a sandbox: what the simulated processor is to do with it (`Sandbox-Processor`), validated. */
+  readonly sandboxBehavior?: string | undefined;
   /** Set where the caller asked for a stream of Server-Sent Events, and the operation has one. */
   readonly stream?: StreamRequest | undefined;
   /** When the response is due, by `performance.now()`, in milliseconds. */
@@ -82,11 +88,15 @@ export type Call<Id extends OperationId> = CallContext & {
  * and writes the JSON text.
  */
 export type Reply<Id extends OperationId> = Id extends MoneyOperationId
-  ? JsonReply<ReplyOf<Id>> & Moved
+  ? (JsonReply<ReplyOf<Id>> & Moved) | WaitReply
   : JsonReply<ReplyOf<Id>> | CsvReply | LiveReply;
 
 /** Whether an operation that can move money did so; a replay repeats what the first response said. */
-export type Moved = { readonly moneyMoved: MoneyMoved };
+export type Moved = {
+  readonly moneyMoved: MoneyMoved;
+  /** The preference of the request that was honored: the `Preference-Applied` header. */
+  readonly preferenceApplied?: string;
+};
 
 /** Any success, as http sends it. */
 export type AnyReply = (JsonReply<unknown> & Partial<Moved>) | CsvReply | LiveReply;
@@ -135,8 +145,11 @@ export type CsvExport = {
 /** A reply that waits for something to happen. http does not count it as load while it waits. */
 export type LiveReply = WaitReply | StreamReply;
 
-/** There is nothing to send yet. */
-export type WaitReply = { readonly wait: Wait };
+/**
+ * There is nothing to send yet. `isStored`: what the request did is committed, so from now on nothing may be refused: where no
+ * more requests can wait, the reply is sent at once.
+ */
+export type WaitReply = { readonly wait: Wait; readonly isStored?: true };
 
 /** A wait for something new. It holds no database connection. */
 export type Wait = {
@@ -247,6 +260,11 @@ export type Gateway = {
    * a person did something, which postpones the end of an idle session.
    */
   readonly authenticateSession: (token: string, isActive: boolean) => Promise<Caller>;
+  /**
+   * Whether a notice was signed with a secret of the connector, and not long ago; false for an unknown connector. Header names
+   * are in lower case. Never throws.
+   */
+  readonly verifyNotice: VerifyNotice;
   /** Called for every refused credential, once for each request; must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;
   /** Inner UUID of the program that a call without a bound key names; throws a Refusal `program_not_found`. */

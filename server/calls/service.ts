@@ -1,4 +1,5 @@
 import type { Database } from '../store/connection/database.ts';
+import type { Processors } from './processors.ts';
 
 /** What every handler works with; subjects add what only they need. */
 export type Service = {
@@ -6,4 +7,5 @@ export type Service = {
   readonly database: Database;
   /** How customers reach support, for error records inside a success. */
   readonly supportContact: string;
+  readonly processors: Processors;
 };

@@ -7,6 +7,17 @@ import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
  */
 export type Network = readonly [address: IPv4 | IPv6, prefix: number];
 
+/** Where requests may be sent. */
+export type AddressRules = {
+  /** Why requests cannot be sent to a URL, as a sentence. A name is not looked up: its addresses are checked when connecting. */
+  findUrlProblem(url: string): string | undefined;
+  /** Whether a request of this protocol to this port may go to this address. */
+  isAllowed(address: string, to: Destination): boolean;
+};
+
+/** The parts of a URL, besides its address, that the rules check. The protocol ends in a colon. */
+export type Destination = { readonly protocol: string; readonly port: number };
+
 const BITS = { ipv4: 32, ipv6: 128 } as const;
 
 /**
@@ -103,7 +114,7 @@ export function findNetworkProblem(text: string): string | undefined {
   const [address] = network;
   if (isSingle(network)) {
     const isSpecial = kindOf(address.toString()) === 'special';
-    return isSpecial ? 'is an address for a special purpose, to which webhooks are never sent' : undefined;
+    return isSpecial ? 'is an address for a special purpose, to which nothing is ever sent' : undefined;
   }
   const first = ipaddr[address.kind() === 'ipv4' ? 'IPv4' : 'IPv6'].networkAddressFromCIDR(text);
   if (first.toString() !== address.toString()) {
@@ -117,7 +128,24 @@ export function findNetworkProblem(text: string): string | undefined {
     );
   }
   if (isPrivate || ![...PRIVATE, ...SPECIAL].some((range) => overlap(range, network))) return undefined;
-  return 'contains addresses for special purposes, to which webhooks are never sent';
+  return 'contains addresses for special purposes, to which nothing is ever sent';
+}
+
+/** The host of a URL as it is looked up: without the brackets of IPv6 and without a trailing dot. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+}
+
+/** The port of a URL. */
+export function portOf({ protocol, port }: URL): number {
+  if (port !== '') return Number(port);
+  return protocol === 'https:' ? 443 : 80;
+}
+
+/** The addresses of a host that needs no look-up: an address itself, or localhost, which is always this machine (RFC 6761). */
+export function addressesInHost(host: string): readonly string[] | undefined {
+  if (isIP(host) !== 0) return [host];
+  return host === 'localhost' || host.endsWith('.localhost') ? ['127.0.0.1', '::1'] : undefined;
 }
 
 function isIn(networks: readonly Network[], address: IPv4 | IPv6): boolean {

@@ -1,11 +1,15 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 
 // Invariant: A webhook has one signature for each secret that is valid when it is sent
 // Kept by: this file, `server/background/delivery/dispatcher.ts`
 // Tested by: `test/outbound/signature.test.ts`, `test/delivery/secrets.test.ts`
 
+// Invariant: A notice of a connector counts only with a signature by one of its secrets, made at most 5 minutes before or after
+// Kept by: `verifyNotice`
+// Tested by: `server/foundation/signature.test.ts`
+
 /** What is signed. The body is the text exactly as it is sent. */
-export type SignedMessage = { readonly eventId: string; readonly sentAt: Date; readonly body: string };
+export type SignedMessage = { readonly id: string; readonly sentAt: Date; readonly body: string };
 
 /** The headers of Standard Webhooks. */
 export type SignatureHeaders = {
@@ -24,10 +28,73 @@ export function readSigningKey(secret: string): Buffer {
   return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
 }
 
-/** Signs a webhook with each of the keys, by version v1 of Standard Webhooks (HMAC with SHA-256). */
-export function signMessage({ eventId, sentAt, body }: SignedMessage, keys: readonly Buffer[]): SignatureHeaders {
+/** The bytes that the key of a secret may have, by Standard Webhooks. */
+const MIN_KEY_BYTES = 24;
+const MAX_KEY_BYTES = 64;
+
+/** What a secret is, as it follows "must be" in a message. */
+export const SECRET_RULE = `${SECRET_PREFIX} and ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes in Base64`;
+
+/** Whether a text is a secret as {@link SECRET_RULE} says. */
+export function isSigningSecret(text: string): boolean {
+  if (!text.startsWith(SECRET_PREFIX)) return false;
+  const key = readSigningKey(text);
+  // The decoder skips what is not Base64.
+  const isExact = key.toString('base64') === text.slice(SECRET_PREFIX.length);
+  return isExact && key.length >= MIN_KEY_BYTES && key.length <= MAX_KEY_BYTES;
+}
+
+/** Signs a message with each of the keys, by version v1 of Standard Webhooks (HMAC with SHA-256). */
+export function signMessage({ id, sentAt, body }: SignedMessage, keys: readonly Buffer[]): SignatureHeaders {
   const timestamp = String(Math.floor(sentAt.getTime() / 1000));
-  const content = `${eventId}.${timestamp}.${body}`;
-  const signatures = keys.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`);
-  return { 'webhook-id': eventId, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
+  const signatures = keys.map((key) => signatureOf(key, id, timestamp, body));
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
+}
+
+function signatureOf(key: Buffer, id: string, timestamp: string, body: string | Buffer): string {
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
+}
+
+/** A signature is valid for so long, and before its time as well: clocks differ. Standard Webhooks recommends it. */
+const TOLERANCE_MILLISECONDS = 300_000;
+
+/** Why a notice is not from its connector. */
+export type NoticeProblem =
+  | 'headers_missing'
+  | 'headers_malformed'
+  | 'timestamp_too_old'
+  | 'timestamp_too_new'
+  | 'no_signature_matches';
+
+/** The headers of a request, with names in lower case. */
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * Verifies that a notice was signed with one of the secrets of its connector: the `webhook-id` of the message, or why it does
+ * not count. `now` is in milliseconds since 1970. Whoever repeats a message within the time still has a valid one, so the
+ * receiver must recognize what it has stored.
+ */
+export function verifyNotice(
+  headers: Headers,
+  body: string | Buffer,
+  secrets: readonly string[],
+  now: number,
+): { readonly id: string } | { readonly problem: NoticeProblem } {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers;
+  if (id === undefined || timestamp === undefined || signatures === undefined) return { problem: 'headers_missing' };
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string')
+    return { problem: 'headers_malformed' };
+  if (!/^[!-~]{1,256}$/.test(id) || !/^[0-9]{1,12}$/.test(timestamp)) return { problem: 'headers_malformed' };
+  const age = now - Number(timestamp) * 1000;
+  if (age > TOLERANCE_MILLISECONDS) return { problem: 'timestamp_too_old' };
+  if (age < -TOLERANCE_MILLISECONDS) return { problem: 'timestamp_too_new' };
+  const sent = signatures.split(' ').map((signature) => Buffer.from(signature));
+  const expected = secrets.map((secret) => Buffer.from(signatureOf(readSigningKey(secret), id, timestamp, body)));
+  // Compares all of them, so that the time says nothing about which one matches.
+  const matches = expected.flatMap((one) => sent.filter((other) => isSame(one, other)));
+  return matches.length > 0 ? { id } : { problem: 'no_signature_matches' };
+}
+
+function isSame(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
 }

@@ -8,7 +8,7 @@ import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
 import type { HttpService } from './service.ts';
 import { carryOut } from './steps/carry-out.ts';
-import { checkScope, findCaller, findProgram } from './steps/identify.ts';
+import { checkScope, findCaller, findProgram, verifySignature } from './steps/identify.ts';
 import { refuseCardNumbers } from './steps/refuse-card-numbers.ts';
 import { takeBody } from './steps/take-body.ts';
 import { takeFields, takeIdempotencyKey } from './steps/take-fields.ts';
@@ -31,20 +31,26 @@ const TAKE: { readonly [Name in Step]: TakeStep } = {
     return undefined;
   },
   address: ({ service, context }) => service.limits.admitAddress(context),
-  caller: findCaller,
-  key: ({ service, context, caller }) => service.limits.admitCaller(context, caller),
-  scope: checkScope,
-  program: findProgram,
+  caller: unlessSigned(findCaller),
+  key: unlessSigned(({ service, context, caller }) => service.limits.admitCaller(context, caller)),
+  scope: unlessSigned(checkScope),
+  program: unlessSigned(findProgram),
   exports: ({ service, context, operation, program }) =>
     operation.csv && program !== undefined ? service.limits.admitExport(context, program) : undefined,
   provoked: provokeRequestedError,
   body: takeBody,
+  signature: verifySignature,
   idempotency_key: takeIdempotencyKey,
   fields: takeFields,
   rows: ({ service, context, fields }) => service.limits.chargeRows(context, rowsIn(fields)),
   card_numbers: refuseCardNumbers,
   operation: carryOut,
 };
+
+/** A step that requests with a signature do not take: they have no key, and are identified by their body. */
+function unlessSigned(take: TakeStep): TakeStep {
+  return (request) => (request.operation.reach === 'connector' ? undefined : take(request));
+}
 
 /** The steps in the order of the contract, which is that of the errors. */
 const PIPELINE: readonly TakeStep[] = (Object.keys(STEPS) as Step[]).map((step) => TAKE[step]);

@@ -36,7 +36,8 @@ async function waitForReply(
 ): Promise<Exclude<AnyReply, LiveReply> | undefined> {
   const { settings, watchers } = service;
   const timeoutMilliseconds = settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds;
-  const signal = watchers.admit(context, 'wait');
+  const isStored = first.isStored === true;
+  const signal = isStored ? watchers.admitStored(context) : watchers.admit(context, 'wait');
   let reply: AnyReply = first;
   while ('wait' in reply) {
     const { wait }: WaitReply = reply;
@@ -44,7 +45,8 @@ async function waitForReply(
     const isOver = (): boolean => signal.aborted || context.request.method === 'HEAD';
     if (!isOver()) await wait.forNews(signal);
     if (context.response.destroyed) return undefined;
-    if (!isOver()) await checkKey();
+    // The reply to what was done is the caller's, also if its key ends meanwhile.
+    if (!isOver() && !isStored) await checkKey();
     beginWaiting(context, timeoutMilliseconds, (reason) => {
       endWaiting(context);
       context.isAbandoned = true;

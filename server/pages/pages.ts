@@ -68,6 +68,8 @@ type ParsedRequest = {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const OPENAPI = placeOf('contract/openapi.json');
+/** The contract of adapters of card processors, which is the same everywhere. */
+const ADAPTER_OPENAPI = placeOf('contract/processors/adapter-openapi.json');
 
 /** The pages by route. They need neither key nor database. */
 export function createPages(host: PageHost): Readonly<Record<string, PageHandler>> {
@@ -96,6 +98,11 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/openapi.json': ({ context: { url } }) => ({
       type: JSON_TYPE,
       ...cache.ofBase('openapi', url, () => openApi(url)),
+      headers: [],
+    }),
+    '/adapter-openapi.json': ({ cache: stored }) => ({
+      type: JSON_TYPE,
+      ...stored.plain('adapter-openapi', () => readFileSync(ADAPTER_OPENAPI, 'utf8')),
       headers: [],
     }),
     '/favicon.ico': (request) => asIcon('image/x-icon', request, ICON_ICO),

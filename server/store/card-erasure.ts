@@ -169,7 +169,7 @@ export const completeErasure = statement(
 export const eraseHolderOfCard = statement(
   'erase_holder_of_card',
   { ...ONE.columns, updatedAt: DATE },
-  `update card set holder_reference = null, last_four = null, updated_at = :updatedAt
+  `update card set holder_reference = null, last_four = null, processor_token = null, updated_at = :updatedAt
     where program_id = :programId and card_id = :cardId`,
 );
 

@@ -45,6 +45,7 @@ const CARD = columns({
   fundingAccountId: UUID,
   expiresOn: nullable(TEXT),
   limits: nullable(LIMITS),
+  connectorId: nullable(TEXT),
 });
 
 /** What only the record shows; not read when transfers are decided. */
@@ -172,11 +173,18 @@ export function toCardDetails(row: Row): CardDetails {
   return { card: CARD.read(row), today: row.today as string, account: toAccount(row), ...SHOWN.read(row) };
 }
 
-const INSERT_CARD = insertRow('insert_card', 'card', columns({ ...CARD.columns, ...SHOWN.columns }));
+const INSERT_CARD = insertRow(
+  'insert_card',
+  'card',
+  columns({ ...CARD.columns, ...SHOWN.columns, processorToken: nullable(TEXT) }),
+);
 
-/** Inserts a card whose accounts exist. */
-export function insertCard({ card, ...shown }: Omit<CardDetails, 'account' | 'today'>): Statement {
-  return INSERT_CARD({ ...card, ...shown });
+/** Inserts a card whose accounts exist. `processorToken` is the name of the card at the processor of its connector. */
+export function insertCard(
+  { card, ...shown }: Omit<CardDetails, 'account' | 'today'>,
+  processorToken: string | null,
+): Statement {
+  return INSERT_CARD({ ...card, ...shown, processorToken });
 }
 
 const UPDATE_CARD = statement(

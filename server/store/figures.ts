@@ -1,8 +1,10 @@
 import { EVERY_PROGRAM } from '../../domain/event.ts';
+import type { AttemptStatus } from '../../domain/processors/attempt.ts';
+import type { BreakKind } from '../../domain/processors/break.ts';
 import type { TransferType } from '../../domain/transfers/transfer.ts';
 import type { Database, Row, Statement } from './connection/database.ts';
 import { LAST_VERIFICATION } from './ledger/books-verification.ts';
-import { BOOLEAN, columns, json, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID } from './sql.ts';
+import { BOOLEAN, columns, json, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID, word } from './sql.ts';
 
 // What an operator watches and only the database knows. Each statement is one snapshot; ages are in seconds by the
 // database's clock, and null if there is nothing that could be old.
@@ -222,6 +224,43 @@ export async function readSupportFigures(database: Database): Promise<SupportFig
   const rows = await database.read(READ_SUPPORT_FIGURES({ most: MAX_MEASURED_CASES }));
   const open = rows.filter(({ urgency }) => urgency !== null);
   return { ...SUPPORT.read(onlyRow(rows)), openCases: open.map((row) => OPEN_CASES.read(row)) };
+}
+
+const OPEN_ATTEMPTS = columns({
+  connectorId: TEXT,
+  status: word<AttemptStatus>(),
+  count: NUMBER,
+  /** For how long nobody has known the outcome of the oldest of them. */
+  unknownSeconds: nullable(NUMBER),
+});
+
+const OPEN_BREAKS = columns({ kind: word<BreakKind>(), count: NUMBER });
+
+/** The figures from the tables of processors: attempts that have not ended, by connector and status, and open breaks. */
+export type ProcessorFigures = {
+  readonly openAttempts: readonly RowOf<typeof OPEN_ATTEMPTS.columns>[];
+  readonly openBreaks: readonly RowOf<typeof OPEN_BREAKS.columns>[];
+};
+
+const READ_PROCESSOR_FIGURES: Statement = {
+  name: 'read_processor_figures',
+  text: `with clock as materialized (select service_now() as now)
+    select connector_id, status, null as kind, count(*) as count,
+      ${since('min(unknown_since)', '(select now from clock)')} as unknown_seconds
+    from processor_attempt where status not in ('approved', 'declined', 'failed', 'reversed')
+    group by connector_id, status
+    union all
+    select null, null, kind, count(*), null from processor_break where closed_at is null group by kind`,
+  values: [],
+};
+
+/** Reads the figures from the tables of processors. Without connectors both are empty. */
+export async function readProcessorFigures(database: Database): Promise<ProcessorFigures> {
+  const rows = await database.read(READ_PROCESSOR_FIGURES);
+  return {
+    openAttempts: rows.filter(({ kind }) => kind === null).map(OPEN_ATTEMPTS.read),
+    openBreaks: rows.filter(({ kind }) => kind !== null).map(OPEN_BREAKS.read),
+  };
 }
 
 const SERVER = columns({

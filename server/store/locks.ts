@@ -9,7 +9,7 @@ import { BIGINT, many, statement } from './sql.ts';
 
 /**
  * The order in which every transaction takes its locks: the switch, names (idempotency keys and references), accounts,
- * incidents, cases, and last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of one
+ * attempts at processors, incidents, cases, and last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of one
  * kind are taken in order, so that two transactions never deadlock. A decision uses rows read by a later statement than
  * the one that locked, or the locked rows themselves: under READ COMMITTED a statement that waits for a lock sees
  * everything else as it was before the wait.

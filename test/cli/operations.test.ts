@@ -20,10 +20,13 @@ const YEN = { currency: 'JPY', funding: [{ currency: 'JPY', balance: 1200, avail
 
 const CSV = 'a,b\r\n1,"x\ny"\r\n';
 
-/** Signing in and out gives a cookie to a browser, and takes it away; a command line keeps none. */
-const OF_BROWSERS: readonly OperationId[] = ['create_session', 'delete_session'];
+/**
+ * Signing in and out gives a cookie to a browser, and takes it away; a command line keeps none. Notices are signed by the
+ * adapters of processors.
+ */
+const OF_OTHERS: readonly OperationId[] = ['create_session', 'delete_session', 'receive_notice'];
 
-const COMMANDED = OPERATION_IDS.filter((id) => !OF_BROWSERS.includes(id));
+const COMMANDED = OPERATION_IDS.filter((id) => !OF_OTHERS.includes(id));
 
 /** What the command of an operation is answered, what it sends, and part of its output. */
 const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
@@ -341,6 +344,7 @@ describe('operations and commands', () => {
       'completion',
       'runbook',
       'sandbox reset',
+      'connector check',
       'errors codes',
       'errors explain',
       'start',

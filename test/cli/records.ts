@@ -21,6 +21,7 @@ export const CARD: CardRecord = {
   last_four: null,
   expires_on: null,
   limits: null,
+  connector_id: null,
   metadata: {},
   created_at: '2030-01-31T12:00:00.000Z',
   updated_at: '2030-01-31T12:00:00.000Z',

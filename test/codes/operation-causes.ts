@@ -2,13 +2,14 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exampleOf } from '../../contract/examples.ts';
 import type { Operation } from '../../contract/operation.ts';
-import { type ErrorCode, OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { type ErrorCode, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { newKey } from '../../server/subjects/keys/api-key.ts';
 import {
   type Attempt,
   aboutId,
   byRequests,
+  KEYED_IDS,
   type RealCause,
   type Result,
   runAll,
@@ -133,6 +134,8 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   list_funding_movements: ['cursor=wd_1'],
   preview_switch: ['type=load', 'program_id=x&type=x', 'program_id=x&program_id=y'],
   search_errors: ['program_id=x'],
+  search_attempts: ['program_id=x', 'status=lost'],
+  list_breaks: ['program_id=x', 'kind=x'],
   search_cases: ['program_id=x', 'code=x', 'incident_id=x'],
   search: ['q=%20', 'program_id=prog_1', 'q=x&program_id=x'],
   count_errors: ['code=x'],
@@ -221,11 +224,12 @@ async function runVanishedLedger({ sandbox, dataDirectory }: World): Promise<rea
 /** Causes of the codes besides their samples. */
 export const REAL_CAUSES: Readonly<Partial<Record<ErrorCode, RealCause>>> = {
   ...SHARED_CAUSES,
+  ...(Object.fromEntries(KEYED_IDS.map((id) => [`${id}_schema`, byRequests(`${id}_schema`, malformed(id))])) as Record<
+    `${OperationId}_schema`,
+    RealCause
+  >),
   ...(Object.fromEntries(
-    OPERATION_IDS.map((id) => [`${id}_schema`, byRequests(`${id}_schema`, malformed(id))]),
-  ) as Record<`${OperationId}_schema`, RealCause>),
-  ...(Object.fromEntries(
-    OPERATION_IDS.filter((id) => OPERATIONS[id].reach !== 'sandbox').map((id) => [`unknown_${id}`, failing(id)]),
+    KEYED_IDS.filter((id) => OPERATIONS[id].reach !== 'sandbox').map((id) => [`unknown_${id}`, failing(id)]),
   ) as Partial<Record<ErrorCode, RealCause>>),
 };
 

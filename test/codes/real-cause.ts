@@ -80,12 +80,18 @@ export async function runAll(url: string, code: ErrorCode, attempts: readonly At
   return results;
 }
 
+/**
+ * The operations that a key can call. What adapters of processors sign has its own causes, in
+ * `test/api/processors/notices.test.ts`.
+ */
+export const KEYED_IDS: readonly OperationId[] = OPERATION_IDS.filter((id) => OPERATIONS[id].reach !== 'connector');
+
 /** The example of every operation that `fits`, changed. */
 export function eachOperation(
   change: (request: RequestSpec, id: OperationId) => RequestSpec,
   fits: (id: OperationId) => boolean = () => true,
 ): readonly Attempt[] {
-  return OPERATION_IDS.filter(fits).map((operation) => ({
+  return KEYED_IDS.filter(fits).map((operation) => ({
     operation,
     request: change(toRequest(exampleOf(operation)), operation),
   }));

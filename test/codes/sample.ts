@@ -4,6 +4,7 @@ import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { exampleRecord } from '../../contract/errors/examples.ts';
 import { headersOf } from '../../contract/openapi/headers.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
+import type { TransferRecord } from '../../contract/transfers.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { balancesOf } from './expect-response.ts';
 import { type RequestSpec, send, toRequest } from './send.ts';
@@ -23,26 +24,47 @@ function asCurl(request: SampleRequest, more: Readonly<Record<string, string>> =
 export async function runSample(url: string, code: ErrorCode): Promise<RawResponse> {
   const { given = [], request, after = [] } = ERRORS[code].sample;
   if (typeof given === 'string') throw new Error(`${code} needs ${given}`);
-  let created: RawResponse | undefined;
+  let ids: Ids = {};
   for (const one of given) {
-    const response = await send(url, asCurl(about(one, created)));
+    const response = await send(url, asCurl(about(one, ids)));
     expect(response.status, response.body).toBeLessThan(300);
-    if (response.status === 201) created = response;
+    ids = idsIn(response, ids);
   }
   const before = await balancesOf(url);
-  const response = await send(url, asCurl(about(request, created)));
+  const response = await send(url, asCurl(about(request, ids)));
   expect(await balancesOf(url)).toEqual(before);
-  for (const one of after) expect((await send(url, asCurl(about(one, created)))).status).toBe(200);
+  for (const one of after) expect((await send(url, asCurl(about(one, ids)))).status).toBe(200);
   return response;
 }
 
+type Ids = Readonly<Record<string, unknown>>;
+
+/** The ids of what was created last, and of the first attempt that was listed. */
+function idsIn({ status, body }: RawResponse, before: Ids): Ids {
+  const fields: Ids & { readonly data?: readonly Ids[] } = JSON.parse(body);
+  if (status === 201) return fields;
+  const attempt = fields.data?.[0]?.attempt_id;
+  return attempt === undefined ? before : { ...before, attempt_id: attempt };
+}
+
 /** The request with the id of what was created before it. */
-function about(request: SampleRequest, created: RawResponse | undefined): SampleRequest {
-  const ids: Readonly<Record<string, string>> = JSON.parse(created?.body ?? '{}');
-  const path = request.path.replace(/\{((?:transfer|webhook|case|incident)_id)\}/, (_, name: string) =>
+function about(request: SampleRequest, ids: Ids): SampleRequest {
+  const path = request.path.replace(/\{((?:transfer|webhook|case|incident|attempt)_id)\}/, (_, name: string) =>
     String(ids[name]),
   );
   return { ...request, path };
+}
+
+/** Compares the error of the transfer in a response with what the page of its code prints. */
+export function expectOnTransfer(code: ErrorCode, response: RawResponse): void {
+  const { status, outcome, error } = JSON.parse(response.body) as TransferRecord;
+  expect(response.status, response.body).toBe(201);
+  expect({ status, outcome, error }).toEqual({
+    status: 'failed',
+    outcome: 'final',
+    error: exampleRecord(code, 'support@example.com'),
+  });
+  expect(response.headers.get('money-moved')).toBe('no');
 }
 
 /** Compares the response to a code's sample with what the page and the OpenAPI document print. */

@@ -15,6 +15,7 @@ import {
   byRequests,
   eachOperation,
   hasBody,
+  KEYED_IDS,
   NO_ID,
   pathOf,
   type RealCause,
@@ -58,8 +59,8 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
       (id) => OPERATIONS[id].path.includes('{'),
     ),
     ...eachOperation((request) => ({ ...request, headers: [['Idempotency-Key', CARD_NUMBER]] })),
-    ...OPERATION_IDS.filter(ignoresMembers).map((id) => withMembers(id, { unknown: { deep: [CARD_NUMBER] } })),
-    ...OPERATION_IDS.filter(ignoresMembers).map((id) => withMembers(id, { [CARD_NUMBER]: true })),
+    ...KEYED_IDS.filter(ignoresMembers).map((id) => withMembers(id, { unknown: { deep: [CARD_NUMBER] } })),
+    ...KEYED_IDS.filter(ignoresMembers).map((id) => withMembers(id, { [CARD_NUMBER]: true })),
   ]),
   route_not_found: byRequests('route_not_found', [
     { request: { method: 'POST', path: '/api/v9/core/transfer', body: '{"amount":1,"card_id":"card_active"}' } },

@@ -7,6 +7,7 @@ import type { UpdateCardBody } from '../../sdk/client.ts';
 import { held, made, newCard, spent } from '../api/arrange.ts';
 import { partsOf, toRaw } from '../fixtures/operations.ts';
 import { thingsOf } from '../fixtures/service-things.ts';
+import { waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import {
   type Attempt,
@@ -60,6 +61,25 @@ export const TRANSFER_CAUSES = {
     aboutNone('transfer_not_found', 'transfer_id', 'tr_missing', `tr_${NO_ID}`),
     CASE_ABOUT_NO_TRANSFER,
   ),
+  connector_not_supported: together(
+    byRequests('connector_not_supported', [
+      atField('/capture', transfer({ card_id: 'card_processor', capture: 'manual' })),
+    ]),
+    byPrepared('connector_not_supported', async (client) => {
+      const { transfer_id: id } = await client.transfers.create({ amount: 7, card_id: 'card_processor' });
+      await waitFor('the processor', async () => (await client.transfers.get(id)).status === 'completed');
+      return [aboutOnly('reverse_transfer', id, {})];
+    }),
+  ),
+  processor_unavailable: {
+    run: async (world) => {
+      const { client } = world.sandbox;
+      const card = await client.cards.create({ connector_id: 'simulator', processor_token: 'sim_approve' });
+      await world.ledger.removeConnectorOf(card.card_id);
+      const attempt = atField('/card_id', transfer({ card_id: card.card_id }));
+      return runRefused(world, 'processor_unavailable', [attempt]);
+    },
+  },
   reversal_not_found: aboutNone('reversal_not_found', 'reversal_id', `rev_${NO_ID}`),
   invalid_transfer_status: byPrepared('invalid_transfer_status', async (client) => {
     const card = await newCard(client);

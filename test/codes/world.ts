@@ -52,6 +52,12 @@ class LedgerReader {
     return rows;
   }
 
+  /** Has a card belong to a processor that is in the settings no more: an operator could remove it while the card is unused. */
+  async removeConnectorOf(card: string): Promise<void> {
+    const client = this.#client ?? (await this.#connect());
+    await client.query("update card set connector_id = 'removed' where name = $1", [card]);
+  }
+
   async #connect(): Promise<pg.Client> {
     const client = new pg.Client(this.#databaseUrl);
     client.on('error', () => {

@@ -50,13 +50,14 @@ export function fakeGateway(
       throw new Refusal('program_not_found', 'There is no such card program.');
     },
     demoProgramId: DEMO_PROGRAM,
+    verifyNotice: () => false,
     ready: async () => 'ready',
     ...more,
   };
 }
 
 /** The service's gateway to a ledger of the test: a sandbox without keys, unless `more` overrides that. */
-export function ledgerGateway({ databases, handlers }: Ledger, more: Partial<Gateway> = {}): Gateway {
+export function ledgerGateway({ databases, handlers, service }: Ledger, more: Partial<Gateway> = {}): Gateway {
   return {
     mode: 'sandbox',
     keyless: true,
@@ -71,6 +72,7 @@ export function ledgerGateway({ databases, handlers }: Ledger, more: Partial<Gat
     onRefusedCredential: () => undefined,
     findProgram: openProgramSearch(databases.authentication),
     demoProgramId: SEEDED_PROGRAM_ID,
+    verifyNotice: service.processors.verifyNotice,
     ready: async () => 'ready',
     ...more,
   };

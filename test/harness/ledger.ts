@@ -4,6 +4,7 @@ import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { TrialBalance } from '../../contract/programs.ts';
 import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import type { AnyCall, Handler } from '../../server/calls/call.ts';
+import { NO_PROCESSORS } from '../../server/calls/processors.ts';
 import { ResponseCounter } from '../../server/calls/responses/response-counter.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import type { CommitObserver } from '../../server/commit/group-work.ts';
@@ -133,6 +134,7 @@ export function openLedger(
   bounds?: LaneBounds,
   observer?: CommitObserver,
   timeLimits = UNHURRIED,
+  processors = NO_PROCESSORS,
 ): Ledger {
   const databases = openDatabases(connection, undefined, timeLimits);
   const overview = new OverviewMaker((service) => readStatus(NO_PROCESS, service), new ResponseCounter(), {
@@ -144,6 +146,8 @@ export function openLedger(
     bounds,
     observer,
     onCreated: overview.counts.note,
+    connectorState: processors.stateOf,
+    onProcessor: processors.noteTransfer,
   });
   const supportContact = 'support@example.com';
   const { background: database } = databases;
@@ -154,9 +158,9 @@ export function openLedger(
     requireKeys: async () => undefined,
     changed: () => undefined,
   };
-  const service: AnyService = { database, transfers, news, webhooks, supportContact };
+  const service: AnyService = { database, transfers, news, webhooks, supportContact, processors };
   const handlers = handlersOf(
-    { databases, transfers, news, webhooks, supportContact },
+    { databases, transfers, news, webhooks, supportContact, processors },
     undefined,
     NO_PROCESS,
     overview,

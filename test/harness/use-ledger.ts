@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { afterAll, afterEach, expect, onTestFinished } from 'vitest';
+import type { Processors } from '../../server/calls/processors.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import type { CommitObserver } from '../../server/commit/group-work.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
@@ -78,8 +79,9 @@ export function useLedger(
   bounds?: LaneBounds,
   observer?: CommitObserver,
   timeLimits?: TimeLimits,
+  processors?: Processors,
 ): Ledger {
-  const ledger = openLedger(connection, bounds, observer, timeLimits);
+  const ledger = openLedger(connection, bounds, observer, timeLimits, processors);
   afterAll(ledger.close);
   return ledger;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isJsonObject, JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
-import { JsonFault, parseStrictJson } from '../../server/http/wire/strict-json.ts';
+import { JsonFault, parseStrictJson } from '../../server/calls/strict-json.ts';
 
 /** The value as JSON.parse would have given it. */
 function plain(value: JsonValue): unknown {

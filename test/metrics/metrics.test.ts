@@ -159,6 +159,37 @@ test('cases are counted by their urgency and severity, with the age of the oldes
   });
 });
 
+test('attempts of processors are counted by status, with the age of the oldest unknown outcome, and calls by answer', async () => {
+  const { client } = service();
+  const before = await readFreshPage();
+  const at = { connector_id: 'simulator' };
+  await client.cards.create({ card_id: 'card_half', processor_token: 'sim_partial', ...at });
+  const { transfer_id } = await client.transfers.create({ amount: 1000, card_id: 'card_half' });
+  const simulator = { connector: 'simulator' };
+  await waitFor('the figures', async () => {
+    const page = readPage(await readText());
+    return (
+      sumOf(page, 'processor_attempts_open', { ...simulator, status: 'unknown' }) === 1 &&
+      sumOf(page, 'processor_oldest_unknown_seconds', simulator) > 0 &&
+      sumOf(page, 'connector_calls_total', { ...simulator, outcome: 'unknown' }) > 0
+    );
+  });
+  const page = await readFreshPage();
+  expect(sumOf(page, 'connector_up', simulator)).toBe(1);
+  expect(sumOf(page, 'connector_call_seconds_count', simulator)).toBe(sumOf(page, 'connector_calls_total', simulator));
+  expect(sumOf(page, 'processor_breaks_open')).toBe(0);
+  // It waits for the processor, which is no failure of the service.
+  expect(sumOf(page, 'money_unknown_total')).toBe(sumOf(before, 'money_unknown_total'));
+  const [attempt] = (await client.transfers.attempts(transfer_id)).data;
+  await client.attempts.resolve(attempt?.attempt_id ?? '', { outcome: 'not_executed', note: 'A test.' });
+  await waitFor('the figures', async () => {
+    const after = readPage(await readText());
+    return (
+      sumOf(after, 'processor_attempts_open') === 0 && sumOf(after, 'processor_oldest_unknown_seconds', simulator) === 0
+    );
+  });
+});
+
 test('attempts to deliver to webhooks are counted by how they end', async () => {
   const { client } = service();
   // Nobody listens there.

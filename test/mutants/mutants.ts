@@ -6,6 +6,8 @@ import { KEYS } from './keys.ts';
 import { METRICS } from './metrics.ts';
 import type { Mutant, Witness } from './mutant.ts';
 import { OBSERVING } from './observing.ts';
+import { ATTEMPTS } from './processors/attempts.ts';
+import { CONNECTORS } from './processors/connectors.ts';
 import { READINESSES } from './readiness.ts';
 import { READING } from './reading.ts';
 import { RELAYS } from './relay.ts';
@@ -203,11 +205,13 @@ export const MUTANTS: readonly Mutant[] = [
   ...CLOCKS,
   ...CROWDS,
   ...RELAYS,
+  ...ATTEMPTS,
   ...READING,
   ...EVENTS_SENT,
   ...ERASURES,
   ...METRICS,
   ...WEBHOOKS,
+  ...CONNECTORS,
   ...OBSERVING,
   ...UPGRADES,
   ...READINESSES,

@@ -56,4 +56,7 @@ export const SELECTION: readonly string[] = [
   'outbound-metadata-in-a-private-network',
   'signature-of-the-body-only',
   'webhook-disabled-by-an-outage',
+  // Connectors.
+  'connector-written-but-not-sent',
+  'connector-another-amount',
 ];

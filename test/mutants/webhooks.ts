@@ -219,8 +219,9 @@ const SENDING: readonly Mutant[] = [
     name: 'signature-of-the-body-only',
     mistake: 'the signature does not cover the id and the time, so a request can be repeated for ever',
     file: 'server/foundation/signature.ts',
-    find: '.update(content)',
-    replace: '.update(body)',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source.
+    find: '.update(`${id}.${timestamp}.`)',
+    replace: '',
     witnesses: [SIGNATURES],
   },
   {

@@ -31,7 +31,12 @@ test('a request is a POST with the headers as given, and those of HTTP are not t
     Expect: '100-continue',
     TE: 'trailers',
   };
-  const answer = await sender.send({ url: `http://127.0.0.1:${endpoint.port}/a?b=%20`, headers, body: '{"ü":1}' });
+  const answer = await sender.send({
+    method: 'POST',
+    url: `http://127.0.0.1:${endpoint.port}/a?b=%20`,
+    headers,
+    body: '{"ü":1}',
+  });
   expect(outcomeOf(answer)).toBe(200);
   expect(Buffer.from(endpoint.received(), 'latin1').toString()).toBe(
     [
@@ -47,11 +52,20 @@ test('a request is a POST with the headers as given, and those of HTTP are not t
   );
 });
 
+test('a GET has neither a body nor a length', async () => {
+  const endpoint = await listen((socket, received) => received.endsWith('\r\n\r\n') && socket.write(OK));
+  const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 0 } });
+  const url = `http://127.0.0.1:${endpoint.port}/health`;
+  expect(outcomeOf(await sender.send({ method: 'GET', url, headers: { Accept: '*/*' }, body: '' }))).toBe(200);
+  const host = `host: 127.0.0.1:${endpoint.port}`;
+  expect(endpoint.received()).toBe(`GET /health HTTP/1.1\r\naccept: */*\r\n${host}\r\nConnection: close\r\n\r\n`);
+});
+
 test.each(['x-a: b\r\nx-c: d', 'a\nb', '\0'])('a header with the value %j is never sent', async (value) => {
   const endpoint = await listen(replying(OK));
   const sender = openTestSender({ allowedNetworks: ALLOWED });
   const url = `http://127.0.0.1:${endpoint.port}/`;
-  const answer = await sender.send({ url, headers: { 'x-a': value }, body: '' });
+  const answer = await sender.send({ method: 'POST', url, headers: { 'x-a': value }, body: '' });
   expect(answer).toMatchObject({
     error: 'url_refused',
     message: expect.stringMatching(/^The request cannot be sent: /),
@@ -136,6 +150,15 @@ describe('an answer', () => {
     expect(answer).toMatchObject({ status: 200, bodyStart: kept });
     expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(1024);
   });
+});
+
+test.each([
+  ['all of it', 1024, 1024],
+  ['none of a longer one', 1025, undefined],
+  ['none of one that is cut off', 20_000, undefined],
+])('the bytes of an answer are given whole or not at all: %s', async (_, sent, given) => {
+  const { answer } = await answerOf(replying(...withBody(Buffer.alloc(sent, 0xff))));
+  expect('body' in answer && answer.body?.length).toBe(given);
 });
 
 describe('an answer is not read further than 16 KB', () => {
@@ -256,7 +279,7 @@ describe('a connection that is lost is no answer', () => {
     const endpoint = await listen((socket) => socket.resetAndDestroy());
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     const url = `http://127.0.0.1:${endpoint.port}/`;
-    const answer = await sender.send({ url, headers: {}, body: 'x'.repeat(50_000_000) });
+    const answer = await sender.send({ method: 'POST', url, headers: {}, body: 'x'.repeat(50_000_000) });
     expect(outcomeOf(answer)).toBe('connection_lost');
   });
 

@@ -100,6 +100,16 @@ describe('a connection', () => {
   });
 });
 
+test('without idle connections each request has its own, and none is repeated when it is closed', async () => {
+  const endpoint = await listen(perRequest((socket, count) => socket.end(count === 1 ? OK : '')));
+  const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 0 } });
+  for (const connections of [1, 2, 3]) {
+    expect(outcomeOf(await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
+    expect(endpoint.connections()).toBe(connections);
+  }
+  await expect.poll(endpoint.open).toBe(0);
+});
+
 describe('a request that is aborted', () => {
   test('before it is sent opens no connection', async () => {
     const endpoint = await listen(replying(OK));
@@ -147,7 +157,9 @@ describe('a request that is aborted', () => {
     const received = endpoint.received();
     // On a connection that was idle, and on a new one.
     for (const count of [1, 2]) {
-      expect(outcomeOf(await sender.send({ url, headers: {}, body: 'unwanted', isWanted }))).toBe('aborted');
+      expect(outcomeOf(await sender.send({ method: 'POST', url, headers: {}, body: 'unwanted', isWanted }))).toBe(
+        'aborted',
+      );
       expect(asked).toBe(count);
     }
     await expect.poll(endpoint.open).toBe(0);

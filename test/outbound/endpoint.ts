@@ -12,6 +12,8 @@ export type Endpoint = {
   readonly mostOpen: () => number;
   /** What was received on all of them. */
   readonly received: () => string;
+  /** Stops listening, so that further connections are refused. */
+  readonly close: () => Promise<void>;
 };
 
 /** Called with what a connection has received so far, whenever that is more. */
@@ -50,6 +52,7 @@ export async function listen(behave: Behaviour, host: string | null = '127.0.0.1
     open: () => sockets.size,
     mostOpen: () => mostOpen,
     received: () => all,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
   };
 }
 

@@ -1,8 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { onTestFinished } from 'vitest';
-import { type Answer, openSender, type Sender } from '../../server/background/outbound/send.ts';
+import { openSender } from '../../server/background/outbound/send.ts';
 import { SEND_LIMITS, type SendLimits } from '../../server/background/outbound/send-limits.ts';
-import { type AddressRules, openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
+import type { Answer, Sender } from '../../server/background/outbound/sender.ts';
+import type { AddressRules } from '../../server/foundation/networks.ts';
+import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 
 export type TestSenderOptions = {
   readonly mode?: 'sandbox' | 'live';
@@ -32,7 +34,7 @@ export function openTestSender(options: TestSenderOptions = {}): Sender {
 /** Sends a small event. */
 export function sendTo(sender: Sender, url: string, signal?: AbortSignal): Promise<Answer> {
   const headers = { 'content-type': 'application/json' };
-  return sender.send({ url, headers, body: '{"type":"webhook.tested"}', ...(signal && { signal }) });
+  return sender.send({ method: 'POST', url, headers, body: '{"type":"webhook.tested"}', ...(signal && { signal }) });
 }
 
 /** What a request came to: its status, or why there is no answer. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { newWebhookSecret, signWebhook, verifyWebhook } from '../../sdk/client.ts';
-import { readSigningKey, signMessage } from '../../server/foundation/signature.ts';
+import { readSigningKey, signMessage, verifyNotice } from '../../server/foundation/signature.ts';
 import { opensslSignature } from '../sdk/openssl-signature.ts';
 
 const EVENT_ID = 'evt_0198a0f2c5d87000a1b2c3d4e5f60001';
@@ -16,7 +16,7 @@ const SENT_AT = new Date('2030-01-31T12:00:00.999Z');
 const SECRETS = [newWebhookSecret(), newWebhookSecret(), newWebhookSecret()] as const;
 
 const sign = (secrets: readonly string[], body = BODY, sentAt = new Date()) =>
-  signMessage({ eventId: EVENT_ID, sentAt, body }, secrets.map(readSigningKey));
+  signMessage({ id: EVENT_ID, sentAt, body }, secrets.map(readSigningKey));
 
 describe('what is sent', () => {
   test.each(['', 'x', BODY, 'ü€😀', 'a\r\nb\0c', 'x'.repeat(20_000)])(
@@ -60,6 +60,16 @@ describe('what is sent', () => {
 test('what the package standardwebhooks signs is signed the same here', () => {
   const theirs = new Webhook(SECRETS[0]).sign(EVENT_ID, SENT_AT, BODY);
   expect(sign([SECRETS[0]], BODY, SENT_AT)['webhook-signature']).toBe(theirs);
+});
+
+test('a notice that the package standardwebhooks signs is verified, also beside a signature of another version', () => {
+  const signature = new Webhook(SECRETS[1]).sign('msg_1', SENT_AT, BODY);
+  const headers = {
+    'webhook-id': 'msg_1',
+    'webhook-timestamp': '1896091200',
+    'webhook-signature': `v1a,${randomBytes(64).toString('base64')} ${signature}`,
+  };
+  expect(verifyNotice(headers, BODY, SECRETS, SENT_AT.getTime())).toEqual({ id: 'msg_1' });
 });
 
 test('a secret without its prefix is not taken for one', () => {

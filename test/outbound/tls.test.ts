@@ -123,7 +123,7 @@ test('no variable of the environment switches off what is checked, or brings in 
     const patient = { connectTimeoutMilliseconds: 120_000, answerTimeoutMilliseconds: 120_000 };
     const sender = openSender({ rules, ca: null }, { ...SEND_LIMITS, ...patient });
     for (const url of ['https://localhost:${port}/', 'http://localhost:${plain.port}/']) {
-      const answer = await sender.send({ url, headers: {}, body: '{}' });
+      const answer = await sender.send({ method: 'POST', url, headers: {}, body: '{}' });
       console.log(answer.error ?? answer.status);
     }
     sender.close();`;

@@ -13,9 +13,10 @@ import { folderWith, packedSdk, runAsUser } from './packed.ts';
 const MAX_BUNDLE_BYTES = 15_000;
 /**
  * As they are in the tarball, the modules are not minified. Without a limit the generated ones would grow unnoticed. Cases and
- * incidents, 16 operations and `openCase`, took it from 16,500 to 17,500.
+ * incidents, 16 operations and `openCase`, took it from 16,500 to 17,500; attempts, connectors
+ * and breaks, 6 operations, to 18,000.
  */
-const MAX_MODULES_BYTES = 17_500;
+const MAX_MODULES_BYTES = 18_000;
 
 let sdk: string;
 beforeAll(async () => {

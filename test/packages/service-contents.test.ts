@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -7,6 +8,7 @@ import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { noticesFor } from '../../tools/packages/notices.ts';
 import { readLockfile, readManifest, runningPackages } from '../../tools/supply-chain/packages.ts';
+import { temporaryDirectory } from '../harness/process.ts';
 import { packedService } from './packed.ts';
 
 // What is in the tarball of the service, and what is not.
@@ -15,18 +17,19 @@ const ROOT = join(import.meta.dirname, '..', '..');
 
 /** What somebody waits for who installs it. Above this there is something in it that nobody has looked at. */
 const MAX_TARBALL_BYTES = 2_000_000;
-/** Besides migrations and pages of docs, which are files because somebody reads them one by one. */
+/** Besides migrations, pages of docs and examples, which are files because somebody reads them one by one. */
 const MAX_FILES = 150;
 
 /** Everything that may be in it. */
 const ALLOWED: readonly RegExp[] = [
   /^(?:LICENSE|README\.md|package\.json|cli\/transfer-service\.mjs)$/,
-  /^dist\/(?:package\.json|installation\.mjs|licenses\.txt|CHANGELOG\.md|contract\/openapi\.json)$/,
-  /^dist\/cli\/main\.js$/,
+  /^dist\/(?:package\.json|installation\.mjs|licenses\.txt|CHANGELOG\.md|contract\/(?:processors\/adapter-)?openapi\.json)$/,
+  /^dist\/(?:cli|simulator)\/main\.js$/,
   /^dist\/server\/(?:main|host\/administration|background\/delivery\/worker|postgres\/backup\/copy-worker)\.js$/,
   /^dist\/(?:cli|server)\/chunks\/[a-z0-9-]+\.js$/,
   /^dist\/server\/store\/migrations\/[0-9]{4}_[a-z0-9_]+\.sql$/,
   /^dist\/docs\/(?:[a-z]+\/)?[A-Za-z0-9-]+\.(?:md|svg|png)$/,
+  /^dist\/examples\/[a-z-]+\/[a-z-]+\.(?:mjs|json)$/,
   /^dist\/ops\/(?:proxies\/(?:Caddyfile|nginx\.conf)|systemd\/transfer-service(?:\.service|-command))$/,
   /^dist\/ops\/(?:alerts\.yml|prometheus\.yml|grafana\.json)$/,
   /^dist\/console\/built\/(?:build\.json|index\.html(?:\.gz)?)$/,
@@ -48,7 +51,7 @@ beforeAll(async () => {
 });
 
 const read = (path: string): string => readFileSync(join(installed, path), 'utf8');
-const bundled = (): readonly string[] => files.filter((file) => /^dist\/(?:cli|server)\/.*\.js$/.test(file));
+const bundled = (): readonly string[] => files.filter((file) => /^dist\/(?:cli|server|simulator)\/.*\.js$/.test(file));
 
 /** The modules that a file of the bundle is made of, which it names by their path in the clone. */
 const modulesIn = (file: string): readonly string[] =>
@@ -76,7 +79,7 @@ describe('the tarball of the service', () => {
 
   test('is small', () => {
     expect(statSync(tarball).size).toBeLessThan(MAX_TARBALL_BYTES);
-    const others = files.filter((file) => !/^dist\/(?:docs|server\/store\/migrations)\//.test(file));
+    const others = files.filter((file) => !/^dist\/(?:docs|examples|server\/store\/migrations)\//.test(file));
     expect(others.length).toBeLessThanOrEqual(MAX_FILES);
   });
 
@@ -135,9 +138,25 @@ describe('the bundle', () => {
     );
     for (const path of modules) {
       const [name] = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];
-      if (name === undefined) expect(path).toMatch(/^(?:cli|contract|domain|sdk|server)\//);
+      if (name === undefined) expect(path).toMatch(/^(?:cli|contract|domain|sdk|server|simulator)\//);
       else expect([name, running.has(name)]).toEqual([name, true]);
     }
+  });
+
+  test('has the simulator, which runs from there', async () => {
+    const { path, remove } = await temporaryDirectory();
+    onTestFinished(remove);
+    const simulator = spawn(process.execPath, [join(installed, 'dist', 'simulator', 'main.js')], {
+      env: {},
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    simulator.stdin.write(`${JSON.stringify({ directory: path, notice_url: null })}\n`);
+    const [line] = (await once(simulator.stdout, 'data')) as [Buffer];
+    const { port } = JSON.parse(line.toString());
+    expect(await (await fetch(`http://127.0.0.1:${port}/health`)).json()).toEqual({ status: 'ok' });
+    const ended = once(simulator, 'exit');
+    simulator.stdin.end();
+    expect(await ended).toEqual([0, null]);
   });
 
   test('has in files of their own what only some need: metrics, traces, the texts of errors in the command line', () => {

@@ -26,7 +26,15 @@ describe('npx transfer-service start', () => {
     const page = await (await call('/console')).text();
     const [script = ''] = /\/console\/assets\/[^"]+\.js/.exec(page) ?? [];
     expect((await call(script)).status).toBe(200);
-    for (const path of ['/', '/docs', '/openapi.json', '/errors/card_lost', '/guides', '/guides/quickstart'])
+    for (const path of [
+      '/',
+      '/docs',
+      '/openapi.json',
+      '/adapter-openapi.json',
+      '/errors/card_lost',
+      '/guides',
+      '/guides/quickstart',
+    ])
       expect([path, (await call(path)).status]).toEqual([path, 200]);
     // Whatever Node the machine has, the service runs on the one that it is tested with.
     expect(readlinkSync(`/proc/${processId}/exe`)).toMatch(/\/node-linux-(?:x64|arm64)\/bin\/node$/);

@@ -47,7 +47,7 @@ const texts = (elements: readonly Element[], tag: string) =>
 const listed = (elements: readonly Element[]) =>
   elements
     .filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li')
-    .flatMap(({ attributes }) => /^\/events\/([a-z.]+)$/.exec(attributes.get('href') ?? '')?.[1] ?? []);
+    .flatMap(({ attributes }) => /^\/events\/([a-z._]+)$/.exec(attributes.get('href') ?? '')?.[1] ?? []);
 
 /** Text without white space and without the marks of code. */
 const plain = (text: string) => text.replaceAll('`', '').replaceAll(/\s+/g, ' ').trim();

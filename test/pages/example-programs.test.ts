@@ -20,9 +20,9 @@ const CHANGES = 'Its examples move the clock, and change the cards and the switc
 
 const { path } = await useDirectory();
 
-/** Only the cookie of a session ends that session, and only browsers have one. */
-const OF_BROWSERS: readonly OperationId[] = ['delete_session'];
-const RUN = OPERATION_IDS.filter((id) => !OF_BROWSERS.includes(id));
+/** Only the cookie of a session ends that session, and only browsers have one. Notices are signed with a secret of the settings. */
+const OF_OTHERS: readonly OperationId[] = ['delete_session', 'receive_notice'];
+const RUN = OPERATION_IDS.filter((id) => !OF_OTHERS.includes(id));
 
 /** Runs the text of an example, and returns what it prints. */
 type Runner = (text: string, environment: NodeJS.ProcessEnv, context: TestContext) => Promise<string>;

@@ -18,6 +18,7 @@ const STORED = [
   '/events',
   '/guides',
   '/openapi.json',
+  '/adapter-openapi.json',
 ];
 
 let sandbox: HttpTestServer;
@@ -71,7 +72,7 @@ describe.each(STORED)('%s', (path) => {
     expect(gunzipSync(compressed.body).equals(plain.body)).toBe(true);
     for (const one of [plain, compressed]) {
       expect(one.headers.vary).toBe(
-        /^\/(docs|search|openapi)/.test(path) ? 'Accept-Encoding' : 'Accept, Accept-Encoding',
+        /^\/(docs|search|openapi|adapter-openapi)/.test(path) ? 'Accept-Encoding' : 'Accept, Accept-Encoding',
       );
       expect(one.headers['cache-control']).toBe('no-cache');
       expect(Number(one.headers['content-length'])).toBe(one.body.length);

@@ -32,7 +32,7 @@ import {
   type TransferCreation,
   transferAt,
 } from '../../domain/transfers/transfer.ts';
-import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
+import type { TransferView } from '../../domain/transfers/transfer-view.ts';
 import { calendarAt, dayIn } from '../harness/local-time.ts';
 import {
   accountFact,
@@ -232,6 +232,7 @@ export class World implements Side {
       destinationCard: destinationName === null ? undefined : this.#cards.get(destinationName),
       account: (accountId) => this.books.account(accountId),
       usage: (accountId, direction) => this.books.usage(accountId, direction, rules.calendar),
+      connectorState: () => 'missing',
       referenceTakenBy: reference === null ? undefined : taker?.transferId,
     };
   }
@@ -316,7 +317,7 @@ function factOf(whose: string, direction: Direction, state: LimitState): string 
 /** A card; accounts are called by what they belong to. */
 function cardOf({ name, currency, status, expiresOn, limits }: Opening['cards'][number]): Card {
   const ids = { programId: PROGRAM, cardId: name, accountId: name, fundingAccountId: `funding ${currency}` };
-  return { ...ids, name, status, currency, expiresOn, limits };
+  return { ...ids, name, status, currency, expiresOn, limits, connectorId: null };
 }
 
 /** The change after which a card has these limits and no others. */

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, describe, expect, expectTypeOf, test } from 'vitest';
-import { METHODS } from '../../contract/clients/sdk-methods.ts';
+import { CLIENT_OPERATION_IDS, type ClientOperationId, METHODS } from '../../contract/clients/sdk-methods.ts';
 import { exampleOf } from '../../contract/examples.ts';
 import { parametersOf } from '../../contract/operation.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { OPERATIONS } from '../../contract/operations.ts';
 import { sampleOfParameter } from '../../contract/samples.ts';
 import {
   type Amount,
@@ -37,7 +37,7 @@ import { startCannedService, TRANSFER } from './canned-service.ts';
 const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
 
 /** Calls the method of an operation with the ids and the body of the example in the contract. */
-async function callWithExample(operation: OperationId): Promise<void> {
+async function callWithExample(operation: ClientOperationId): Promise<void> {
   const [resource = '', method = ''] = METHODS[operation].split('.');
   const { path, body } = OPERATIONS[operation];
   const { body: text = '{}' } = exampleOf(operation);
@@ -97,7 +97,7 @@ function documentedMethods(): Map<string, string> {
 const SHORTHANDS = ['switch.disable', 'switch.enable', 'events.streamWithText'];
 
 describe('operations and methods', () => {
-  test.each(OPERATION_IDS)('%s is sent by its method, as defined in the contract', async (operation) => {
+  test.each(CLIENT_OPERATION_IDS)('%s is sent by its method, as defined in the contract', async (operation) => {
     const { method, idempotency, body, status, csv } = OPERATIONS[operation];
     service.play(csv ? { chunks: ['a,b\n'] } : { status, body: {} });
     await callWithExample(operation);
@@ -120,15 +120,15 @@ describe('operations and methods', () => {
     const methods = all.filter((method) => !/All$|\.stream/.test(method) && !SHORTHANDS.includes(method));
     expect(methods.sort()).toEqual(Object.values(METHODS).sort());
     const streaming = all.filter((method) => method.includes('.stream') && !SHORTHANDS.includes(method));
-    expect(streaming).toHaveLength(OPERATION_IDS.filter((id) => OPERATIONS[id].stream !== undefined).length);
+    expect(streaming).toHaveLength(CLIENT_OPERATION_IDS.filter((id) => OPERATIONS[id].stream !== undefined).length);
     const paging = all.filter((method) => method.endsWith('All'));
-    const lists = OPERATION_IDS.filter((id) => 'cursor' in (OPERATIONS[id].query?.properties ?? {})).map(
+    const lists = CLIENT_OPERATION_IDS.filter((id) => 'cursor' in (OPERATIONS[id].query?.properties ?? {})).map(
       (id) => METHODS[id],
     );
     expect(paging.map((method) => method.replace('All', '')).sort()).toEqual(lists.sort());
   });
 
-  test.each(OPERATION_IDS)('the doc comment of the method names %s', (operation) => {
+  test.each(CLIENT_OPERATION_IDS)('the doc comment of the method names %s', (operation) => {
     expect(documentedMethods().get(operation)).toBe(METHODS[operation].split('.')[1]);
   });
 });

@@ -8,6 +8,7 @@ import type { OperationFailure } from '../../server/calls/call.ts';
 import { type AuditEntry, readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
 import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS } from '../../server/subjects/audit/audit.ts';
 import { verifyAudit } from '../../server/subjects/audit/verify-audit.ts';
+import { SilentProcessors } from '../fixtures/processors.ts';
 import { operatorKey, programKey } from '../harness/keys.ts';
 import { type Ledger, openLedger, UNLIMITED } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
@@ -16,7 +17,7 @@ import { CALLER, countRows, OPERATOR, operate, prepareAction } from './audited-a
 import { watchStatements } from './two-programs.ts';
 
 const server = await useServer();
-const ledger = useLedger(server.connection);
+const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
 /** Whoever has the rights of a superuser: nothing is beyond it, so only the chain tells. */
 const intruder = await useConnection({ ...server.connection, user: 'postgres' });
 /** Whoever has the service's own rights. */

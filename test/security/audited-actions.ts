@@ -5,6 +5,7 @@ import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import type { AnyCall } from '../../server/calls/call.ts';
 import { type CallParts, newThings, partsOf, rowOf } from '../fixtures/operations.ts';
+import { attemptOf } from '../fixtures/processors.ts';
 import type { Ledger } from '../harness/ledger.ts';
 import { relayOnce } from '../store/events/relayed.ts';
 
@@ -51,6 +52,9 @@ export async function prepareAction(
       return String((data as readonly { event_id: string }[])[0]?.event_id);
     },
     error: () => loggedError(ledger),
+    attempt: () => unknownAttempt(ledger),
+    connector: async () => 'simulator',
+    break: () => newBreak(ledger),
     session: () => newSession(ledger),
   });
   const parts = await partsOf(operation, things);
@@ -58,6 +62,32 @@ export async function prepareAction(
   if (caller === 'key') await keyOfOperator(ledger);
   const session = caller === 'session' ? { sessionId: fromWireId('ses', await things.session()) } : {};
   return (more) => send(operation, parts, { caller: { ...CALLER, ...session } as AnyCall['caller'], ...more });
+}
+
+/** An attempt whose outcome nobody knows, with a transfer that waits for it. */
+async function unknownAttempt(ledger: Ledger): Promise<string> {
+  const about = { caller: { kind: 'sandbox' }, programId: DEMO_PROGRAM_ID } as const;
+  const card = { connector_id: 'simulator', processor_token: 'sim_approve' };
+  const { card_id } = await operate(ledger, 'create_card', card, about);
+  const transfer = await operate(ledger, 'create_transfer', { amount: 1000, card_id }, about);
+  const { attemptId } = await attemptOf(ledger, String(transfer.transfer_id));
+  await ledger.database.read({
+    name: 'lose_attempt',
+    text: "update processor_attempt set status = 'unknown', unknown_since = now() where attempt_id = $1",
+    values: [attemptId],
+  });
+  return toWireId('pat', attemptId);
+}
+
+async function newBreak({ database }: Ledger): Promise<string> {
+  const breakId = randomUUIDv7();
+  await database.read({
+    name: 'insert_break',
+    text: `insert into processor_break (break_id, kind, connector_id, expected, found, created_at)
+      values ($1, 'unknown_attempt', 'simulator', 'no attempt', 'approved', now())`,
+    values: [breakId],
+  });
+  return toWireId('brk', breakId);
 }
 
 /** The key of the operator, which otherwise there is not. */

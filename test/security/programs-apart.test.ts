@@ -173,6 +173,10 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   ...owns,
   closedCard: owns.card,
   operatorWebhook: owns.webhook,
+  // Of operators only.
+  attempt: 'pat_none',
+  connector: 'none',
+  break: 'brk_none',
 });
 
 /** Every way in which an operation of a card program can be asked about something of another program. */

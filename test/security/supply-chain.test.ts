@@ -262,7 +262,13 @@ describe('reproducible installs', () => {
   test('the step of npm test reports findings and fails', () => {
     const copy = mkdtempSync(join(tmpdir(), 'transfer-service-supply-'));
     try {
-      const places = ['test/console', 'test/packages/tools', 'tools/verify/clients', '.'];
+      const places = [
+        'examples/increase-card-push',
+        'test/console',
+        'test/packages/tools',
+        'tools/verify/clients',
+        '.',
+      ];
       const locked = places.flatMap((place) => [join(place, 'package.json'), join(place, 'package-lock.json')]);
       for (const part of ['tools', ...locked]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
       const run = () =>

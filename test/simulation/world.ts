@@ -58,7 +58,13 @@ export function firstRows(createdAt: Date): Readonly<Record<string, readonly Sto
       rows.card.push({
         ...common,
         ...{ card_id: cardId, name, status: 'active', account_id: accountId, funding_account_id: fundingId },
-        ...{ expires_on: null, limits: null, holder_reference: `holder of ${name}`, last_four: '1234' },
+        ...{
+          expires_on: null,
+          limits: null,
+          connector_id: null,
+          holder_reference: `holder of ${name}`,
+          last_four: '1234',
+        },
         metadata: { tier: 'gold' },
         updated_at: createdAt,
       });

@@ -5,11 +5,12 @@ import { BANK } from './rows/bank.ts';
 import { CHANGES } from './rows/changes.ts';
 import { DISK_FULL } from './rows/disk-full.ts';
 import { EVENTS } from './rows/events.ts';
+import { PROCESSORS } from './rows/processors.ts';
 import { RESTORE } from './rows/restore.ts';
 import { WEBHOOKS } from './rows/webhooks.ts';
 
 // The small forms of the rows of npm run torture that no other suite covers. On two idle cores: bank 5 s, events 15 s,
-// webhooks 40 s, restore 8 s, disk-full 8 s. They mostly wait for starts and recoveries, and webhooks for leases of ten
+// webhooks 40 s, restore 8 s, disk-full 8 s, processors 60 s. They mostly wait for starts and recoveries, and webhooks for leases of ten
 // seconds, so a busy machine makes them slow.
 const MAX_MILLISECONDS = 900_000;
 
@@ -28,7 +29,7 @@ async function runSmall(row: Row): Promise<Findings & { readonly again: string }
   }
 }
 
-test.for([BANK, CHANGES, EVENTS, WEBHOOKS, RESTORE, DISK_FULL])(
+test.for([BANK, CHANGES, EVENTS, WEBHOOKS, RESTORE, DISK_FULL, PROCESSORS])(
   'the small form of $name finds no violation',
   { timeout: MAX_MILLISECONDS },
   async (row, context) => {

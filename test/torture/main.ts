@@ -20,6 +20,7 @@ import { MODEL } from './rows/model.ts';
 import { MUTANTS } from './rows/mutants-row.ts';
 import { OVERLOAD } from './rows/overload.ts';
 import { POINT_IN_TIME } from './rows/point-in-time.ts';
+import { PROCESSORS } from './rows/processors.ts';
 import { PROXY_FAULTS } from './rows/proxy-faults.ts';
 import { RESTORE } from './rows/restore.ts';
 import { ROLLING_RESTART } from './rows/rolling-restart.ts';
@@ -45,6 +46,7 @@ const ROWS: readonly Row[] = [
   ROLLING_RESTART,
   SLOW_CLIENTS,
   OVERLOAD,
+  PROCESSORS,
 ];
 
 /** The mutant of the negative control: a service that responds with 201 before COMMIT has finished. */

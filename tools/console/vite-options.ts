@@ -29,7 +29,7 @@ export const VITE_OPTIONS: InlineConfig = {
               name: 'lists',
               test: /console\/(?:components\/(?:badge|data-table|filters|money|pager|period-filter|who-may)|data\/(?:given|use-pages|use-url-state))\./,
             },
-            { name: 'support', test: /console\/screens\/(?:cases?|incidents?)\// },
+            { name: 'support', test: /console\/screens\/(?:cases?|incidents?|processors)\// },
           ],
         },
       },

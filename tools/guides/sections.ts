@@ -2,6 +2,7 @@ import { STEPS } from '../../contract/errors/precedence.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { CARD_MOVES, CARD_STATUSES, cardStatusOn } from '../../domain/cards/card.ts';
 import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfers/transfer.ts';
+import { TRAITS } from '../../server/foundation/configuration/connectors.ts';
 import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
 import { LOG_EVENTS } from '../../server/observe/log/log-events.ts';
 import { inCell, table } from './markdown.ts';
@@ -11,7 +12,11 @@ import { checkTable, phaseTable } from './transfer-tables.ts';
 export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'docs/transfers.md': { 'transfer statuses': transferStatuses, phases: phaseTable, checks: checkTable },
   'docs/cards.md': { 'card statuses': cardStatuses },
-  'docs/configuration.md': { settings: settingTable, 'settings of commands': commandSettings },
+  'docs/configuration.md': {
+    settings: settingTable,
+    'settings of commands': commandSettings,
+    'traits of connectors': traitTable,
+  },
   'docs/errors-and-retries.md': { 'steps of a request': stepTable },
   'docs/logs.md': { 'log events': logEventTable },
 };
@@ -70,6 +75,18 @@ function settingTable(): string {
     LISTED_SETTINGS.map(({ name, fallback, allowed, purpose }) => [
       `\`${name}\``,
       fallback === '' ? 'not set' : `\`${fallback}\``,
+      inCell(allowed),
+      inCell(purpose),
+    ]),
+  );
+}
+
+function traitTable(): string {
+  return table(
+    ['Trait', 'Default', 'Value', 'What it says about the processor'],
+    Object.values(TRAITS).map(({ name, fallback, allowed, purpose }) => [
+      `\`${name}\``,
+      `\`${String(fallback)}\``,
       inCell(allowed),
       inCell(purpose),
     ]),

@@ -4,7 +4,7 @@ import { NOTHING_USED, type ProgramRules } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { TransferInput, TransferPlan } from '../../domain/transfers/create-transfer.ts';
 import { plainTerms, type TransferTerms, type TransferType } from '../../domain/transfers/transfer.ts';
-import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
+import type { TransferView } from '../../domain/transfers/transfer-view.ts';
 
 const PROGRAM = 'program';
 const DAY = 24 * 60 * 60 * 1000;
@@ -48,6 +48,7 @@ export function card(name: string, changes: Partial<Card> = {}): Card {
     fundingAccountId: 'funding',
     expiresOn: null,
     limits: null,
+    connectorId: null,
     ...changes,
   };
 }
@@ -77,6 +78,7 @@ export function view(changes: Partial<TransferView> = {}, accounts: readonly Acc
     switches: [],
     card: card('card'),
     destinationCard: card('destination card'),
+    connectorState: () => 'missing',
     account: (accountId) => {
       const found = accounts.find((one) => one.accountId === accountId);
       if (found === undefined) throw new Error(`the examples have no account ${accountId}`);

@@ -3,7 +3,8 @@ import type { Account } from '../../domain/ledger/ledger.ts';
 import type { Limits } from '../../domain/ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import { TRANSFER_TYPES, type TransferTerms } from '../../domain/transfers/transfer.ts';
-import { TRANSFER_CHECKS, type TransferCheck, type TransferView } from '../../domain/transfers/transfer-checks.ts';
+import { TRANSFER_CHECKS, type TransferCheck } from '../../domain/transfers/transfer-checks.ts';
+import type { TransferView } from '../../domain/transfers/transfer-view.ts';
 import { table } from './markdown.ts';
 import { ACCOUNTS, card, inDays, terms, view } from './transfer-examples.ts';
 import { phaseRows } from './transfer-phases.ts';
@@ -65,7 +66,9 @@ const TROUBLES: readonly (readonly [TransferTerms, TransferView])[] = TRANSFER_T
     ...CARD_STATUSES.map((status) => view({ card: card('card', { status }) })),
     ...CARD_STATUSES.map((status) => view({ destinationCard: card('destination card', { status }) })),
     view({ destinationCard: card('destination card', { currency: 'EUR' }) }),
+    view({ card: card('card', { connectorId: 'increase' }) }),
     view({ referenceTakenBy: 'tr_1' }),
+    view({ card: card('card', { connectorId: 'bank' }) }),
     ...LIMITED.map((limits) => view({ card: card('card', { limits }) })),
     view({}, POOR),
     view({}, FULL),

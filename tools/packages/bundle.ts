@@ -22,6 +22,7 @@ const PROGRAMS = {
     names: ['main', 'host/administration', 'background/delivery/worker', 'postgres/backup/copy-worker'],
     splitting: true,
   },
+  simulator: { names: ['main'], splitting: true },
 };
 
 /**
@@ -36,7 +37,8 @@ const EXTERNAL = [/\/installation\.mjs$/, 'pg-native'];
  */
 export async function bundlePrograms(target: string): Promise<readonly string[]> {
   const modules: string[] = [];
-  for (const folder of ['cli', 'server'] as const) modules.push(...(await bundleFolder(folder, join(target, folder))));
+  for (const folder of ['cli', 'server', 'simulator'] as const)
+    modules.push(...(await bundleFolder(folder, join(target, folder))));
   return packagesAmong(root, modules);
 }
 

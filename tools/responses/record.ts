@@ -123,6 +123,9 @@ class Recorder {
         return this.#settle();
       },
       session: async () => 'ses_none',
+      attempt: async () => 'pat_none',
+      connector: async () => 'simulator',
+      break: async () => 'brk_none',
     });
   }
 

@@ -1,6 +1,12 @@
 // Writes sdk/generated: the SDK's types, its table of operations and its methods, from the definitions in contract/.
 
-import { METHODS, RESOURCES, type Resource } from '../../contract/clients/sdk-methods.ts';
+import {
+  CLIENT_OPERATION_IDS,
+  type ClientOperationId,
+  METHODS,
+  RESOURCES,
+  type Resource,
+} from '../../contract/clients/sdk-methods.ts';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../../contract/errors/record.ts';
 import { EVENT_CATALOGUE } from '../../contract/events/catalogue.ts';
@@ -55,7 +61,7 @@ export type OperationRow = {
   /** The scope that a key needs; null where any key will do. */
   readonly scope: KeyScope | null;
   /** Who can call it. */
-  readonly reach: 'program' | 'operator' | 'sandbox' | 'caller';
+  readonly reach: 'program' | 'operator' | 'sandbox' | 'caller' | 'connector';
   /** Whether it takes an Idempotency-Key header. */
   readonly idempotency: 'none' | 'optional' | 'required';
   /** Whether it can move money. */
@@ -181,7 +187,7 @@ function typeComment(name: string): string {
 function resourcesFile(): string {
   const resources = Object.keys(RESOURCES);
   const classes = resources.map((resource) => {
-    const ids = OPERATION_IDS.filter((id) => METHODS[id].startsWith(`${resource}.`));
+    const ids = CLIENT_OPERATION_IDS.filter((id) => METHODS[id].startsWith(`${resource}.`));
     return `${comment(RESOURCES[resource as Resource])}export class ${className(resource)} {
   readonly #send: Send;
 
@@ -196,7 +202,7 @@ ${ids.map(methodOf).join('\n')}}
   const used = (from: readonly string[]) => from.filter((name) => new RegExp(`\\b${name}\\b`).test(body)).join(', ');
   return `${HEAD}import { type CallOptions, everyItem, type KeyedCallOptions, type Page, type TextChunks, type WithResponse } from '../call.ts';
 import type { Send } from '../send.ts';
-import type { ${used([...names.values(), ...OPERATION_IDS.flatMap((id) => [requestName(id, 'Body', {}), requestName(id, 'Query', {})])].filter((name, at, all) => all.indexOf(name) === at).sort())} } from './operations.ts';
+import type { ${used([...names.values(), ...CLIENT_OPERATION_IDS.flatMap((id) => [requestName(id, 'Body', {}), requestName(id, 'Query', {})])].filter((name, at, all) => all.indexOf(name) === at).sort())} } from './operations.ts';
 
 ${body}
 /** Every resource of the service. */
@@ -214,7 +220,7 @@ function className(resource: string): string {
   return `${resource.charAt(0).toUpperCase()}${resource.slice(1)}Resource`;
 }
 
-function methodOf(id: OperationId): string {
+function methodOf(id: ClientOperationId): string {
   const { path, query, body, idempotency, csv, method } = OPERATIONS[id];
   const [, name = ''] = METHODS[id].split('.');
   const params = parametersOf(path);

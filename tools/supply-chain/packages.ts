@@ -65,7 +65,7 @@ export function packagesAmong(root: string, modules: readonly string[]): readonl
 }
 
 /** The code that runs in production, from a clone or bundled in the package. */
-const PRODUCT = '{server,cli,contract,domain,sdk,console}/**/*.{ts,tsx}';
+const PRODUCT = '{server,cli,contract,domain,sdk,console,simulator}/**/*.{ts,tsx}';
 
 /**
  * The paths of the packages that run in production: those that the code imports, and their dependencies. npm cannot tell,

@@ -102,6 +102,7 @@ async function startEmbedded(): Promise<string> {
   load(async () => {
     await service.client.transfers.create({ amount: 1, card_id: 'card_active' });
     await service.client.transfers.create({ amount: 1, card_id: 'card_closed' }).catch(() => undefined);
+    await service.client.transfers.create({ amount: 1, card_id: 'card_processor' });
     await service.client.transfers.list();
   });
   return pageOf(service.output());

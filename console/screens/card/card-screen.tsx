@@ -68,24 +68,31 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
 
 /** What is on the card, and what its status lets happen to it. */
 function CardMoney({ card }: { readonly card: CardRecord }) {
-  const { status, balance, available, held, incoming, currency } = card;
+  const { status, balance, available, held, incoming, currency, connector_id: connector } = card;
   return (
     <>
-      <Highlights
-        facts={[
-          {
-            name: 'Available',
-            value: <Money amount={available} currency={currency} />,
-            note:
-              balance === available && held === 0 ? undefined : (
-                <>
-                  of <Money amount={balance} currency={currency} />; <Money amount={held} currency={currency} /> on hold
-                </>
-              ),
-          },
-          incoming > 0 && { name: 'Incoming, on hold', value: <Money amount={incoming} currency={currency} /> },
-        ]}
-      />
+      {connector !== null ? (
+        <Highlights
+          facts={[{ name: 'Money', value: 'At the processor', note: `${connector}; this ledger has no balance of it` }]}
+        />
+      ) : (
+        <Highlights
+          facts={[
+            {
+              name: 'Available',
+              value: <Money amount={available} currency={currency} />,
+              note:
+                balance === available && held === 0 ? undefined : (
+                  <>
+                    of <Money amount={balance} currency={currency} />; <Money amount={held} currency={currency} /> on
+                    hold
+                  </>
+                ),
+            },
+            incoming > 0 && { name: 'Incoming, on hold', value: <Money amount={incoming} currency={currency} /> },
+          ]}
+        />
+      )}
       <p class="answer">
         <strong>{sentenceCase(statusText(status))}.</strong> {meaningOf(status)}
       </p>
@@ -100,7 +107,9 @@ function CardDetails({ card }: { readonly card: CardRecord }) {
   return (
     <Details
       facts={[
-        ['Balance', <Money key="balance" amount={card.balance} currency={currency} />],
+        card.connector_id === null
+          ? ['Balance', <Money key="balance" amount={card.balance} currency={currency} />]
+          : ['Connector', card.connector_id],
         ['Holder reference', card.holder_reference ?? <span class="quiet">none</span>],
         ['Last four digits', card.last_four ?? <span class="quiet">unknown</span>],
         ['Expires', card.expires_on ?? <span class="quiet">never</span>],

@@ -32,15 +32,27 @@ const COLUMNS: readonly Column<CardRecord>[] = [
     cell: (card) => <NameLink kind="card" id={card.card_id} name={nameOfCard(card)} />,
   },
   { title: 'Status', onPhone: 'note', cell: ({ status }) => <Badge>{status}</Badge> },
-  { title: 'Balance', align: 'end', cell: ({ balance, currency }) => <Money amount={balance} currency={currency} /> },
+  { title: 'Balance', align: 'end', cell: (card) => <CardMoney card={card} amount={card.balance} /> },
   {
     title: 'Available',
     align: 'end',
     onPhone: 'value',
-    cell: ({ available, currency }) => <Money amount={available} currency={currency} />,
+    cell: (card) => <CardMoney card={card} amount={card.available} />,
   },
   { title: 'Created', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} short /> },
 ];
+
+/** An amount of a card, unless its money is at a processor. */
+function CardMoney({
+  card: { connector_id, currency },
+  amount,
+}: {
+  readonly card: CardRecord;
+  readonly amount: number;
+}) {
+  if (connector_id !== null) return <span class="quiet">at {connector_id}</span>;
+  return <Money amount={amount} currency={currency} />;
+}
 
 /** The ids of cards that have a name; other cards are shown by their id anyway. */
 const ID_COLUMN: Column<CardRecord> = {

@@ -3,6 +3,7 @@ import { ErrorRecord } from '../../components/error-record.tsx';
 import { Section } from '../../components/page.tsx';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
+import { readTransfer } from '../transfer/read-transfer.ts';
 import { TransferActions } from '../transfer/transfer-actions.tsx';
 import { TransferContent } from '../transfer/transfer-screen.tsx';
 
@@ -16,7 +17,7 @@ export function CaseTransfer({
 }) {
   const { can } = useSession();
   const { data, error, stale, reload } = useOperation(
-    can('get_transfer_timeline') ? (api, options) => api.transfers.timeline(transferId, options) : undefined,
+    can('get_transfer_timeline') ? (api, options) => readTransfer(api, transferId, options) : undefined,
     { deps: [transferId] },
   );
   const done = (text: string) => {
@@ -26,13 +27,10 @@ export function CaseTransfer({
   if (data === undefined && error === undefined) return null;
   const isMissing = error instanceof TransferServiceError && error.Status === 404;
   return (
-    <Section
-      title="The transfer now"
-      actions={data !== undefined && <TransferActions transfer={data.transfer} onDone={done} />}
-    >
+    <Section title="The transfer now" actions={data !== undefined && <TransferActions shown={data} onDone={done} />}>
       {isMissing && <p>No transfer with this id is stored so far.</p>}
       {error !== undefined && !isMissing && <ErrorRecord error={error} stale={data !== undefined} />}
-      {data !== undefined && <TransferContent timeline={data} stale={stale && error !== undefined} onDone={done} />}
+      {data !== undefined && <TransferContent shown={data} stale={stale && error !== undefined} onDone={done} />}
     </Section>
   );
 }

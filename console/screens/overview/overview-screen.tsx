@@ -12,6 +12,7 @@ import { formatCount } from '../../format/amounts.ts';
 import { formatLatency, formatShare, healthOf, UNAVAILABLE } from '../../format/overview.ts';
 import './overview.css';
 import { DayCharts, RecentCharts } from './overview-charts.tsx';
+import { ProcessorConcerns } from './overview-processors.tsx';
 import { State } from './overview-state.tsx';
 import { Support } from './overview-support.tsx';
 
@@ -30,6 +31,7 @@ export function OverviewScreen() {
           <>
             <Health overview={found} />
             <Support proposed={found.proposed_incidents} />
+            <ProcessorConcerns />
             <Section title="The last minute">
               <Figures figures={found.all ?? found.now} queued={found.lane_waiting} />
             </Section>

@@ -24,6 +24,7 @@ const CARDS: readonly SeededCard[] = [
   { name: 'card_limited', purpose: 'accepts 1.00 to 100.00 per transfer, 350.00 per day' },
   { name: 'card_eur', purpose: 'uses EUR' },
   { name: 'card_full', purpose: 'at the maximum balance' },
+  { name: 'card_processor', purpose: 'its money is at a simulated processor' },
 ];
 
 /** A load of 10.00, which each of the cards accepts or refuses in its own way. */

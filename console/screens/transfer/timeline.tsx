@@ -9,6 +9,7 @@ const KINDS: Readonly<Record<TimelineStep['kind'], readonly [text: string, tone:
   request: ['Request', 'plain'],
   scheduled: ['Scheduled', 'waiting'],
   hold: ['Hold', 'waiting'],
+  processor: ['Processor', 'plain'],
   posting: ['Posting', 'good'],
   release: ['Release', 'quiet'],
   canceled: ['Canceled', 'quiet'],

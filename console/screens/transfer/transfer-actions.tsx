@@ -7,14 +7,15 @@ import { useName } from '../../data/names.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
+import type { ShownTransfer } from './read-transfer.ts';
 import { ACTIONS, actionsFor, endsOf, leftOf, nameOfType, type TransferAction } from './transfer-words.ts';
 
 /** The actions that the status of a transfer and the caller's role allow. `onDone` receives what was done, in words. */
 export function TransferActions({
-  transfer,
+  shown: { transfer, attempts },
   onDone,
 }: {
-  readonly transfer: TransferRecord;
+  readonly shown: Pick<ShownTransfer, 'transfer' | 'attempts'>;
   readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();
@@ -26,7 +27,7 @@ export function TransferActions({
   };
   return (
     <>
-      {actionsFor(transfer)
+      {actionsFor(transfer, attempts.length > 0)
         .filter((action) => can(`${action}_transfer`))
         .map((action) => (
           <Button key={action} kind={action === 'capture' ? 'main' : 'danger'} onClick={() => setOpen(action)}>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { TransferRecord, TransferTimeline } from '../../../sdk/client.ts';
+import type { TransferRecord } from '../../../sdk/client.ts';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
@@ -14,7 +14,9 @@ import { useName } from '../../data/names.ts';
 import type { Parameters } from '../../data/parameters.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { TransferStatus } from '../transfers/transfer-status.tsx';
+import { Attempts } from './attempts.tsx';
 import { Duplicates } from './duplicates.tsx';
+import { readTransfer, type ShownTransfer } from './read-transfer.ts';
 import { Timeline } from './timeline.tsx';
 import './transfer.css';
 import { TransferActions } from './transfer-actions.tsx';
@@ -29,9 +31,9 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
   const [isPolled, setPolled] = useState(false);
   const { data, error, stale, reload } = useOperation(
     async (api, options) => {
-      const timeline = await api.transfers.timeline(id, options);
-      setPolled(mayChangeSoon(timeline.transfer, Date.now()));
-      return timeline;
+      const found = await readTransfer(api, id, options);
+      setPolled(mayChangeSoon(found.transfer, Date.now()));
+      return found;
     },
     { deps: [id], pollMilliseconds: isPolled ? POLL_MILLISECONDS : undefined },
   );
@@ -49,7 +51,7 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
       actions={
         shown !== undefined && (
           <>
-            <TransferActions transfer={shown.transfer} onDone={onDone} />
+            <TransferActions shown={shown} onDone={onDone} />
             {shown.transfer.status === 'failed' && <ContactSupport about={{ transfer_id: id }} />}
           </>
         )
@@ -62,7 +64,7 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
       {shown === undefined ? (
         error === undefined && <Loading />
       ) : (
-        <TransferContent timeline={shown} stale={stale && error !== undefined} onDone={onDone} />
+        <TransferContent shown={shown} stale={stale && error !== undefined} onDone={onDone} />
       )}
     </Page>
   );
@@ -74,25 +76,27 @@ function useTitle(transfer: TransferRecord | undefined): string {
   return transfer === undefined ? '' : titleOf(transfer, name);
 }
 
-/** What happened to a transfer: one sentence first, its details, likely duplicates and timeline. */
+/** What happened to a transfer: one sentence first, its details, what its processor said, likely duplicates and timeline. */
 export function TransferContent({
-  timeline,
+  shown,
   stale,
   onDone,
 }: {
-  readonly timeline: TransferTimeline;
+  readonly shown: ShownTransfer;
   readonly stale: boolean;
   readonly onDone: (text: string) => void;
 }) {
-  const { transfer, money, steps, likely_duplicates: duplicates, truncated } = timeline;
-  const actions = actionsFor(transfer);
+  const { transfer, money, steps, likely_duplicates: duplicates, truncated, attempts } = shown;
+  const actions = actionsFor(transfer, attempts.length > 0);
+  const isOpen = money.moved === 'held' || money.moved === 'unknown';
   return (
     <div class={stale ? 'transfer stale' : 'transfer'}>
-      <p class={money.moved === 'held' ? 'answer unknown' : 'answer'}>
+      <p class={isOpen ? 'answer unknown' : 'answer'}>
         <LinkedText text={money.sentence} programId={transfer.program_id} />
       </p>
       {actions.length > 0 && <WhoMay operation="reverse_transfer" to={`${actions.join(' or ')} this transfer`} />}
       <TransferFacts transfer={transfer} />
+      <Attempts attempts={attempts} onDone={onDone} />
       {duplicates.length > 0 && (
         <Section title="Likely duplicates">
           <Duplicates pairs={duplicates.map((other) => inOrder(transfer, other))} onDone={onDone} />

@@ -11,7 +11,9 @@ it('offers what the status of a transfer allows', () => {
   expect(actions({})).toEqual(['reverse']);
   expect(actions({ reversed_amount: 400 })).toEqual(['reverse']);
   expect(actions({ reversed_amount: 1000 })).toEqual([]);
-  expect(actions({ status: 'pending', captured_amount: 0 })).toEqual(['capture', 'cancel']);
+  expect(actions({ status: 'pending', capture: 'manual', captured_amount: 0 })).toEqual(['capture', 'cancel']);
+  // What waits for a processor ends by itself.
+  expect(actions({ status: 'pending', captured_amount: 0 })).toEqual([]);
   expect(actions({ status: 'scheduled', captured_amount: 0 })).toEqual(['cancel']);
   for (const status of ['failed', 'canceled', 'expired'] as const) expect(actions({ status })).toEqual([]);
 });

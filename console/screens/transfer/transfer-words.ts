@@ -8,13 +8,15 @@ export const ACTIONS = { capture: 'Capture', cancel: 'Cancel', reverse: 'Reverse
 /** One of {@link ACTIONS}. */
 export type TransferAction = keyof typeof ACTIONS;
 
-/** What the status of a transfer allows. */
-export function actionsFor(transfer: TransferRecord): readonly TransferAction[] {
+/** What the status of a transfer allows. Only the processor ends what is at a processor. */
+export function actionsFor(transfer: TransferRecord, isAtProcessor = false): readonly TransferAction[] {
+  if (isAtProcessor) return [];
   switch (transfer.status) {
     case 'scheduled':
       return ['cancel'];
     case 'pending':
-      return ['capture', 'cancel'];
+      // What waits for the processor of its card is ended by that alone.
+      return transfer.capture === 'automatic' ? [] : ['capture', 'cancel'];
     case 'completed':
       return leftOf(transfer, 'reverse') > 0 ? ['reverse'] : [];
     default:
@@ -64,6 +66,6 @@ const POLLED_AFTER_CHANGE_MILLISECONDS = 10 * 60_000;
 
 /** Whether a transfer may still change soon, so that it is worth polling. */
 export function mayChangeSoon(transfer: TransferRecord, now: number): boolean {
-  if (transfer.outcome === 'open') return true;
+  if (transfer.outcome !== 'final') return true;
   return now - Date.parse(transfer.updated_at) < POLLED_AFTER_CHANGE_MILLISECONDS;
 }

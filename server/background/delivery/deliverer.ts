@@ -8,7 +8,7 @@ import type { Attempt } from '../../store/webhooks/attempt.ts';
 import { readRequestedDeliveries, type StoredDelivery, toDeliveries } from '../../store/webhooks/delivery.ts';
 import { ALL_EVENTS } from '../../subjects/events/event-news.ts';
 import type { Vault } from '../../subjects/webhooks/vault.ts';
-import type { Sender } from '../outbound/send.ts';
+import type { Sender } from '../outbound/sender.ts';
 import { Catalog } from './catalog.ts';
 import { Dispatcher } from './dispatcher.ts';
 import type { DeliveryContext, Endpoint } from './endpoint/endpoint.ts';

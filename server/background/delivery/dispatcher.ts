@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { toWireId } from '../../../domain/identifier.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import { signMessage } from '../../foundation/signature.ts';
-import type { Answer, Sender } from '../outbound/send.ts';
+import type { Answer, Sender } from '../outbound/sender.ts';
 import type { Definition } from './endpoint/definition.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
@@ -135,10 +135,12 @@ export class Dispatcher {
     const headers = headersOf(endpoint.definition, item, startedAt);
     // The process may have been frozen while the connection was opened, and another process has continued meanwhile.
     const isWanted = (): boolean => this.#parts.maySend() && !endpoint.isDropped;
-    this.#parts.sender.send({ url, headers, body, signal: endpoint.signal, isWanted }).then((answer) => {
-      this.#finish(flight);
-      this.#judge(endpoint, item, answer, { startedAt, revision });
-    });
+    this.#parts.sender
+      .send({ method: 'POST', url, headers, body, signal: endpoint.signal, isWanted })
+      .then((answer) => {
+        this.#finish(flight);
+        this.#judge(endpoint, item, answer, { startedAt, revision });
+      });
   }
 
   #finish(flight: Flight): void {
@@ -190,6 +192,6 @@ function headersOf(
     'content-type': 'application/json',
     'user-agent': USER_AGENT,
     ...(traceparent === null ? {} : { traceparent }),
-    ...signMessage({ eventId: toWireId('evt', eventId), sentAt: new Date(now), body }, signing),
+    ...signMessage({ id: toWireId('evt', eventId), sentAt: new Date(now), body }, signing),
   };
 }

@@ -5,7 +5,7 @@ import { databaseTime } from '../../foundation/database-clock.ts';
 import { idAt } from '../../foundation/ids.ts';
 import type { Attempt } from '../../store/webhooks/attempt.ts';
 import type { FailedDelivery, FinishedDelivery } from '../../store/webhooks/delivery.ts';
-import type { Answer } from '../outbound/send.ts';
+import type { Answer } from '../outbound/sender.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
 import { redactAnswer } from './redact-answer.ts';

@@ -1,7 +1,9 @@
 import type { Database } from '../../store/connection/database.ts';
 import {
   type LedgerFigures,
+  type ProcessorFigures,
   readLedgerFigures,
+  readProcessorFigures,
   readServerFigures,
   readSupportFigures,
   readWebhookFigures,
@@ -19,6 +21,7 @@ export type Figures = {
   readonly ledger: LedgerFigures;
   readonly webhooks: WebhookFigures;
   readonly support: SupportFigures;
+  readonly processors: ProcessorFigures;
   readonly server: ServerFigures;
 };
 
@@ -42,6 +45,7 @@ export function startReadingFigures(
     async () => onFigures('ledger', await readLedgerFigures(database)),
     async () => onFigures('webhooks', await readWebhookFigures(database)),
     async () => onFigures('support', await readSupportFigures(database)),
+    async () => onFigures('processors', await readProcessorFigures(database)),
     async () => onFigures('server', await readServerFigures(database)),
     readOthers,
   ];

@@ -1,22 +1,31 @@
-/**
- * Reads an answer up to `maxReadBytes`; a longer one is cut off by closing its connection. Returns the beginning of its text,
- * at most `maxKeptBytes`.
- */
-export async function readStart(
+/** The body of an answer. */
+export type ReadBody = {
+  /** The beginning of its text, at most `maxKeptBytes`, as PostgreSQL can store it. */
+  readonly bodyStart: string;
+  /** All of its bytes, or null if they are more than `maxKeptBytes`. */
+  readonly body: Buffer | null;
+};
+
+/** Reads the body of an answer up to `maxReadBytes`; a longer one is cut off by closing its connection. */
+export async function readBody(
   answer: AsyncIterable<Buffer>,
   maxReadBytes: number,
   maxKeptBytes: number,
-): Promise<string> {
+): Promise<ReadBody> {
   const chunks: Buffer[] = [];
   let bytes = 0;
+  let isWhole = true;
   for await (const chunk of answer) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes >= maxReadBytes) break;
+    isWhole = bytes < maxReadBytes;
+    if (!isWhole) break;
   }
+  const read = Buffer.concat(chunks);
   // PostgreSQL cannot store NUL. The replacements of it, and of what is not UTF-8, are longer, so the text is truncated again.
-  const text = decodeStart(Buffer.concat(chunks), maxKeptBytes).replaceAll('\0', '\uFFFD');
-  return decodeStart(Buffer.from(text), maxKeptBytes);
+  const text = decodeStart(read, maxKeptBytes).replaceAll('\0', '\uFFFD');
+  const body = isWhole && bytes <= maxKeptBytes ? read : null;
+  return { bodyStart: decodeStart(Buffer.from(text), maxKeptBytes), body };
 }
 
 /** Decodes the first bytes, without a character that is cut off at their end. */

@@ -9,13 +9,17 @@ export type SendLimits = {
   readonly otherFamilyMilliseconds: number;
   /** From the call to the last byte of the answer. */
   readonly answerTimeoutMilliseconds: number;
-  /** An answer is only read up to this size; the connection of a longer one is closed. */
+  /** An answer is only read up to this size; the connection of one that is as long or longer is closed. */
   readonly maxReadBytes: number;
+  /** Of an answer so much is given to the caller. */
   readonly maxKeptBytes: number;
   /** A connection is used no longer than this, so that a change of the name's addresses takes effect. */
   readonly maxConnectionMilliseconds: number;
   readonly maxIdleMilliseconds: number;
-  /** Over all hosts, for each of HTTP and HTTPS: the process needs file descriptors for its own callers. */
+  /**
+   * Over all hosts, for each of HTTP and HTTPS: the process needs file descriptors for its own callers. With 0 each request
+   * has a new connection, and is never sent again: a connection that was idle may have been closed by the other side.
+   */
   readonly maxIdleConnections: number;
   /** Name servers, or null for those of the system. */
   readonly nameServers: readonly string[] | null;

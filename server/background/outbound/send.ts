@@ -13,8 +13,8 @@ import {
 import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { type AddressRules, addressesInHost, hostOf, portOf } from '../../subjects/webhooks/addresses.ts';
-import { readStart, withoutFraming } from './exchange.ts';
+import { type AddressRules, addressesInHost, hostOf, portOf } from '../../foundation/networks.ts';
+import { type ReadBody, readBody, withoutFraming } from './exchange.ts';
 import { openHostsFile } from './hosts-file.ts';
 import { settledSoon, untilAborted } from './limited-waits.ts';
 import {
@@ -26,48 +26,17 @@ import {
   nameNotFound,
   notAnswered,
   notConnected,
-  type SendError,
   SendFailure,
   toFailure,
   urlRefused,
 } from './send-failure.ts';
 import { SEND_LIMITS, type SendLimits } from './send-limits.ts';
+import type { Outgoing, Sender, SenderSettings } from './sender.ts';
 
 // Invariant: Nothing but `server/background/outbound/send.ts`, and the SDK of OpenTelemetry in
 //   `server/observe/traces/` for the collector of a setting, can open a connection to another host
 // Kept by: the rules of imports and `tools/lint/network.grit`
 // Tested by: `test/rules`
-
-export type { SendError } from './send-failure.ts';
-
-export type SenderSettings = {
-  readonly rules: AddressRules;
-  /** Certificates in PEM that are trusted besides those of Node, or null: WEBHOOK_CA. */
-  readonly ca: string | null;
-};
-
-/** A request to send. The sender adds Host, Content-Length and Connection. */
-export type Outgoing = {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  readonly signal?: AbortSignal;
-  /** Called right before the request is written, which may be long after the call of `send`; false aborts it. */
-  readonly isWanted?: () => boolean;
-};
-
-/** The result of a request: an answer, whatever its status, or why there is none. */
-export type Answer = { readonly milliseconds: number; readonly address: string | null } & (
-  | { readonly status: number; readonly retryAfter: string | null; readonly bodyStart: string; readonly error: null }
-  | { readonly error: SendError; readonly message: string }
-);
-
-export type Sender = {
-  /** Sends a request and waits for the end of its answer. Follows no redirect and never rejects. */
-  send(outgoing: Outgoing): Promise<Answer>;
-  /** Ends all connections; what is being sent is aborted. */
-  close(): void;
-};
 
 /** As many as one webhook may use at the same time. */
 const MAX_IDLE_CONNECTIONS_PER_HOST = 100;
@@ -91,15 +60,16 @@ export function openSender(settings: SenderSettings, limits: SendLimits = SEND_L
     async send(outgoing) {
       const startedAt = performance.now();
       const elapsed = () => Math.round(performance.now() - startedAt);
+      const progress = { mayHaveLeft: false };
       try {
         const problem = settings.rules.findUrlProblem(outgoing.url);
         if (problem !== undefined) throw urlRefused(problem);
         const agent = new URL(outgoing.url).protocol === 'https:' ? agents.https : agents.http;
-        const reply = await sendFresh(agent, outgoing, limits, startedAt + limits.answerTimeoutMilliseconds);
+        const reply = await sendFresh(agent, outgoing, limits, startedAt + limits.answerTimeoutMilliseconds, progress);
         return { milliseconds: elapsed(), ...reply, error: null };
       } catch (error) {
         const { kind, message, address } = isClosed ? aborted() : toFailure(error);
-        return { milliseconds: elapsed(), address, error: kind, message };
+        return { milliseconds: elapsed(), address, error: kind, message, ...progress };
       }
     },
     close() {
@@ -110,28 +80,42 @@ export function openSender(settings: SenderSettings, limits: SendLimits = SEND_L
   };
 }
 
-type Reply = {
+type Reply = ReadBody & {
   readonly status: number;
   readonly address: string | null;
   readonly retryAfter: string | null;
-  readonly bodyStart: string;
 };
+
+/** How far a request has come, on all of its connections together. */
+type Progress = { mayHaveLeft: boolean };
 
 /**
  * Sends a request; sends it again if it used an idle connection that the other side had just closed. The loop ends, because
  * each stale connection is used once, and new connections are not stale.
  */
-async function sendFresh(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, endsAt: number): Promise<Reply> {
+async function sendFresh(
+  agent: OutboundAgent,
+  outgoing: Outgoing,
+  limits: SendLimits,
+  endsAt: number,
+  progress: Progress,
+): Promise<Reply> {
   for (;;) {
     try {
-      return await sendOnce(agent, outgoing, limits, endsAt);
+      return await sendOnce(agent, outgoing, limits, endsAt, progress);
     } catch (error) {
       if (!(error instanceof SendFailure && error.isStale)) throw error;
     }
   }
 }
 
-function sendOnce(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, endsAt: number): Promise<Reply> {
+function sendOnce(
+  agent: OutboundAgent,
+  outgoing: Outgoing,
+  limits: SendLimits,
+  endsAt: number,
+  progress: Progress,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const { signal } = outgoing;
     if (signal?.aborted) return reject(aborted());
@@ -156,9 +140,9 @@ function sendOnce(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, 
     const answer = async (response: IncomingMessage): Promise<void> => {
       isAnswered = true;
       const { statusCode: status = 0, headers } = response;
-      const bodyStart = await readStart(response, limits.maxReadBytes, limits.maxKeptBytes);
+      const body = await readBody(response, limits.maxReadBytes, limits.maxKeptBytes);
       end();
-      resolve({ status, address, retryAfter: headers['retry-after'] ?? null, bodyStart });
+      resolve({ status, address, retryAfter: headers['retry-after'] ?? null, ...body });
     };
     const onError = (error: unknown): void => {
       const isStale = request.reusedSocket && !isAnswered && ['ECONNRESET', 'EPIPE'].includes(codeOf(error));
@@ -169,6 +153,8 @@ function sendOnce(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, 
     request.on('socket', (socket) => {
       address = socket.remoteAddress ?? null;
       if (outgoing.isWanted?.() === false) onAbort();
+      // Node writes the request right after this event, which a destroyed request does not get.
+      else progress.mayHaveLeft = true;
     });
     request.on('information', () => {
       isAnswered = true;
@@ -183,16 +169,20 @@ function sendOnce(agent: OutboundAgent, outgoing: Outgoing, limits: SendLimits, 
   });
 }
 
-function toOptions(agent: OutboundAgent, { url: text, headers, body }: Outgoing): RequestOptions {
+function toOptions(agent: OutboundAgent, { method, url: text, headers, body }: Outgoing): RequestOptions {
   const url = new URL(text);
   return {
     agent,
-    method: 'POST',
+    method,
     protocol: url.protocol,
     host: hostOf(url),
     port: portOf(url),
     path: `${url.pathname}${url.search}`,
-    headers: { ...withoutFraming(headers), host: url.host, 'content-length': Buffer.byteLength(body) },
+    headers: {
+      ...withoutFraming(headers),
+      host: url.host,
+      ...(method === 'POST' && { 'content-length': Buffer.byteLength(body) }),
+    },
     maxHeaderSize: MAX_HEADER_BYTES,
     insecureHTTPParser: false,
   };
@@ -207,7 +197,11 @@ class OutboundAgent extends Agent {
   readonly #limits: SendLimits;
 
   constructor(protocol: string, connector: Connector, limits: SendLimits) {
-    super({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS_PER_HOST, timeout: limits.maxIdleMilliseconds });
+    super({
+      keepAlive: limits.maxIdleConnections > 0,
+      maxFreeSockets: MAX_IDLE_CONNECTIONS_PER_HOST,
+      timeout: limits.maxIdleMilliseconds,
+    });
     this.protocol = protocol;
     this.#connector = connector;
     this.#limits = limits;

@@ -1,8 +1,11 @@
+import { errorRecord } from '../../../contract/errors/catalogue.ts';
 import type { ErrorRecord } from '../../../contract/errors/record.ts';
 import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { TransferPlan } from '../../../domain/transfers/create-transfer.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { NO_API_KEY, type Transfer } from '../../../domain/transfers/transfer.ts';
 import type { Caller } from '../call.ts';
@@ -87,4 +90,11 @@ function formatTime(time: number): string {
 /** The creator that is stored with a transfer: the inner UUID of the API key. */
 export function creatorOf(caller: Caller): string {
   return 'keyId' in caller ? caller.keyId : NO_API_KEY;
+}
+
+/** The plan for a transfer that failed after it was accepted, with the error record on the transfer. */
+export function withErrorRecord<Plan extends TransferPlan | Refusal | undefined>(plan: Plan): Plan | TransferPlan {
+  if (plan === undefined || plan instanceof Refusal || plan.failure === undefined) return plan;
+  const { code, message } = plan.failure;
+  return { ...plan, transfer: { ...plan.transfer, error: errorRecord(code, message) } };
 }

@@ -65,7 +65,7 @@ export class ResponseCounter {
   /** Requests that move money, by outcome, once they have a response. */
   readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   readonly latencies = new Latencies();
-  /** Responses that could not say whether money moved. */
+  /** Responses of a failure that could not say whether money moved. */
   moneyUnknown = 0;
   readonly #operations: Record<OperationId, Responses>;
   readonly #others: Record<KindWithoutOperation, Responses>;
@@ -93,7 +93,8 @@ export class ResponseCounter {
     const responses = operation === undefined ? this.#others[kindOfPath(entry)] : this.#operations[operation];
     responses.find(status, code).count += 1;
     this.#noteTime(responses.kind, milliseconds / 1000);
-    if (moneyMoved === 'unknown') this.moneyUnknown += 1;
+    // A transfer that waits for a processor is a success, although nobody knows yet whether its money moved.
+    if (moneyMoved === 'unknown' && !isSuccess(status, code)) this.moneyUnknown += 1;
     if (responses.kind !== 'money' || status === undefined) return;
     this.outcomes[outcomeOf(status, code)] += 1;
     this.latencies.note(milliseconds);
@@ -157,6 +158,11 @@ function kindOfPath({ path, code, isStray }: CountedResponse): KindWithoutOperat
   if (isStray) return 'stray';
   if (path?.startsWith('/health/') === true) return 'health';
   return code === undefined ? 'page' : 'none';
+}
+
+/** Also of a batch, whose code is that of its most serious row. */
+function isSuccess(status: number | undefined, code: ErrorCode | undefined): boolean {
+  return status !== undefined && status < 400 && (code === undefined || ERRORS[code].status < 500);
 }
 
 /** A 409 and a disabled switch are the ledger's answer to a correct request; other errors of the caller are not. */

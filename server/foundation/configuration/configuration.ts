@@ -43,7 +43,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   const read: Record<string, unknown> = {};
   for (const [field, setting] of Object.entries<Setting>(SETTINGS)) {
     const source = sourceOf(setting, environment);
-    read[field] = readValue(setting, source, read as Earlier);
+    read[field] = readValue(setting, source, read as Earlier, environment);
     if (setting.mayBeInFile) read[`${field}File`] = source.file;
   }
   const values = read as Configuration;
@@ -60,7 +60,10 @@ type Source = { readonly text: string; readonly origin: string; readonly file: s
  * The text from the variable or, for a secret, from the file that the variable with `_FILE` names: containers and
  * systemd pass secrets as files, because more programs can see the environment of a process.
  */
-function sourceOf({ name, mayBeInFile }: Setting, environment: NodeJS.ProcessEnv): Source {
+function sourceOf(
+  { name, mayBeInFile }: Pick<Setting, 'name' | 'mayBeInFile'>,
+  environment: NodeJS.ProcessEnv,
+): Source {
   const text = environment[name]?.trim() ?? '';
   const fileSetting = fileSettingOf(name);
   const path = mayBeInFile ? (environment[fileSetting]?.trim() ?? '') : '';
@@ -84,10 +87,16 @@ function readSecret(name: string, path: string): string {
   return content;
 }
 
-function readValue({ kind, fallback, unset, isSecret }: Setting, { text, origin }: Source, earlier: Earlier): unknown {
+function readValue(
+  { kind, fallback, unset, isSecret }: Setting,
+  { text, origin }: Source,
+  earlier: Earlier,
+  environment: NodeJS.ProcessEnv,
+): unknown {
   if (text === '' && unset !== undefined) return unset(earlier);
   const refuse = (problem: string): StartupProblem => invalid(`${origin} is ${quoted(text)}, but ${problem}.`);
-  const value = kind.parse(text || fallback, refuse);
+  const readVariable = (name: string): string => sourceOf({ name, mayBeInFile: true }, environment).text;
+  const value = kind.parse(text || fallback, refuse, { mode: earlier.mode, readVariable });
   if (value !== undefined) return value;
   throw isSecret ? invalid(`${origin} must be ${kind.allowed}.`) : refuse(`it must be ${kind.allowed}`);
 }

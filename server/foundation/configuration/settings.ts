@@ -1,5 +1,6 @@
 import { machineMemory } from '../machine-memory.ts';
 import { shownDatabaseUrl } from '../url-credentials.ts';
+import { CONNECTORS, type Connectors } from './connectors.ts';
 import { fileSettingOf, type Setting } from './setting.ts';
 import {
   ADDRESS,
@@ -275,6 +276,16 @@ export const SETTINGS = {
     mayBeInFile: true,
     readBy: 'commands',
     show: (keys: readonly Buffer[] | null) => (keys === null ? '(in DATA_DIR)' : '(set)'),
+  },
+  /** Null for none. */
+  connectors: {
+    name: 'CONNECTORS',
+    kind: CONNECTORS,
+    fallback: '',
+    unset: notSet,
+    purpose: 'connectors to card processors, with the names of the variables of their secrets; none if not set',
+    readBy: 'service',
+    show: (connectors: Connectors | null) => connectors?.path ?? '',
   },
   /** Null for no metrics. */
   metricsPort: {

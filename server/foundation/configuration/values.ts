@@ -13,7 +13,14 @@ export type Kind<Value> = {
    * The value of a text, which is not empty; undefined if the text is not allowed. Where there is more to say, throws
    * what `refuse` makes of the end of the sentence.
    */
-  readonly parse: (text: string, refuse: (problem: string) => Error) => Value | undefined;
+  readonly parse: (text: string, refuse: (problem: string) => Error, around: Surroundings) => Value | undefined;
+};
+
+/** What a value may depend on besides its text. */
+export type Surroundings = {
+  readonly mode: 'sandbox' | 'live';
+  /** A variable that the value names, or the content of the file that the variable with `_FILE` names; empty if not set. */
+  readonly readVariable: (name: string) => string;
 };
 
 /** Any text. */
@@ -74,8 +81,8 @@ export const ADDRESS: Kind<string> = {
 /** The same, as the only one to listen on. */
 export const ADDRESSES: Kind<readonly string[]> = {
   allowed: ADDRESS.allowed,
-  parse: (text, refuse) => {
-    const host = ADDRESS.parse(text, refuse);
+  parse: (text, refuse, around) => {
+    const host = ADDRESS.parse(text, refuse, around);
     return host === undefined ? undefined : [host];
   },
 };

@@ -49,8 +49,10 @@ export async function resetSandbox(configuration: CommandConfiguration, isSure: 
       return;
     }
     await step('removing the sandbox', () => removeSandbox(settings));
-    // Errors that wait for the database belong to the removed ledger.
-    await rm(join(dataDirectory, 'error-spool'), { recursive: true, force: true });
+    // Errors that wait for the database, and the book of the simulated processor, belong to the removed ledger.
+    for (const name of ['error-spool', 'simulator']) {
+      await rm(join(dataDirectory, name), { recursive: true, force: true });
+    }
     say(`Removed the sandbox ledger in ${place}, with ${cards} cards and ${transfers} transfers.`);
     say('The next start makes a new one: npx transfer-service start');
   } finally {

@@ -1,4 +1,6 @@
 import { readDatabaseClock } from '../../background/jobs/database-clock.ts';
+import { requireConnectors } from '../../background/processors/require-connectors.ts';
+import { SIMULATOR_ID } from '../../background/processors/simulator-connector.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { hasOperatorKey } from '../../observe/readiness.ts';
@@ -28,7 +30,7 @@ export type PreparedLedger = SchemaFacts & {
  * @throws StartupProblem if the service must not run on the ledger.
  */
 export async function prepareLedger(
-  { mode, webhookKeys: keys, dataDirectory }: Configuration,
+  { mode, webhookKeys: keys, dataDirectory, connectors }: Configuration,
   { databases: { settings }, connections }: Pick<OpenDatabase, 'databases' | 'connections'>,
   onProgress: (line: string) => void,
   everyMilliseconds?: number,
@@ -44,6 +46,9 @@ export async function prepareLedger(
       const deadline = performance.now() + NO_DEADLINE_MILLISECONDS;
       await step('filling the sandbox', () => seedSandbox(background, deadline));
     } else await step('looking for an operator key', () => requireOperatorKey(background));
+    const connectorIds = (connectors?.connectors ?? []).map(({ connectorId }) => connectorId);
+    const named = mode === 'sandbox' ? [...connectorIds, SIMULATOR_ID] : connectorIds;
+    await step('looking for open transfers at processors', () => requireConnectors(background, named));
     const webhookKeys = openWebhookKeys(keys, dataDirectory);
     await step('reading the secrets of webhooks', () => resealSecrets(background, webhookKeys));
     const schema = await step('reading the newest migration', () => readSchema(settings));

@@ -63,13 +63,14 @@ export class RateLimits {
   }
 
   /**
-   * Counts a request for its API key.
+   * Counts a request for its API key, or for its connector.
    *
    * @throws {Refusal} rate_limited
    */
   admitCaller(context: RequestContext, caller: Caller): void {
-    if (this.#ofKey === undefined || !('keyId' in caller)) return;
-    const refusal = count(context, 'key', this.#ofKey, caller.keyId);
+    const who = 'keyId' in caller ? caller.keyId : 'connectorId' in caller ? caller.connectorId : undefined;
+    if (this.#ofKey === undefined || who === undefined) return;
+    const refusal = count(context, 'key', this.#ofKey, who);
     if (refusal !== undefined) throw refusal;
   }
 

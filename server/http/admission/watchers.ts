@@ -1,28 +1,33 @@
 import { Refusal } from '../../../domain/refusal.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** How a request watches: with a stream, or with a response that waits for the next event. */
-export type WatchKind = 'stream' | 'wait';
+/** How a request watches: with a stream, or with a response that waits for the next event or for the end of a transfer. */
+export type WatchKind = 'stream' | 'wait' | 'transfer';
 
 type Limit = { readonly perProgram: number; readonly inTotal: number };
 
 /**
  * Maximum watchers of one card program (or of all operators together), and of the whole process. An open stream costs a
  * connection, some memory, and a further read of every event of its program; a program needs one stream for each of its
- * processes. Waits are shorter, and a program may have many clients that wait.
+ * processes. Waits are shorter, and a program may have many clients that wait; still more wait for their transfers.
  */
 const LIMITS: Readonly<Record<WatchKind, Limit>> = {
   stream: { perProgram: 10, inTotal: 2_000 },
   wait: { perProgram: 100, inTotal: 4_000 },
+  transfer: { perProgram: 1_000, inTotal: 4_000 },
 };
 
 /** The Retry-After of a refused watcher. */
 const RETRY_MILLISECONDS = 1_000;
 
-/** Requests that watch for events. They are idle nearly all of the time, so they count neither as load nor as late. */
+/** Requests that watch for events or transfers. They are idle nearly all of the time, so they count neither as load nor as late. */
 export class Watchers {
-  readonly #counts: Readonly<Record<WatchKind, Map<string, number>>> = { stream: new Map(), wait: new Map() };
-  readonly #totals: Record<WatchKind, number> = { stream: 0, wait: 0 };
+  readonly #counts: Readonly<Record<WatchKind, Map<string, number>>> = {
+    stream: new Map(),
+    wait: new Map(),
+    transfer: new Map(),
+  };
+  readonly #totals: Record<WatchKind, number> = { stream: 0, wait: 0, transfer: 0 };
   readonly #open = new Set<AbortController>();
   #isEnding = false;
 
@@ -54,6 +59,16 @@ export class Watchers {
       end();
     });
     return controller.signal;
+  }
+
+  /** The same for a request whose transfer is stored: where there are too many, the signal has aborted. Never throws. */
+  admitStored(context: RequestContext): AbortSignal {
+    try {
+      return this.admit(context, 'transfer');
+    } catch (thrown) {
+      if (thrown instanceof Refusal) return AbortSignal.abort();
+      throw thrown;
+    }
   }
 
   /** Ends all watches, and later ones at once. */

@@ -7,8 +7,9 @@ import type { OperationRequest } from '../operation-request.ts';
 import type { RequestContext } from '../request-context.ts';
 import { closingRefusal } from '../service.ts';
 import { EVENT_STREAM } from '../wire/event-stream.ts';
+import { readWait } from '../wire/prefer.ts';
 import { sendError } from '../wire/reply.ts';
-import { readCaseId } from '../wire/request-head.ts';
+import { type RequestHead, readCaseId } from '../wire/request-head.ts';
 
 /** Runs the operation, unless the service is closing. At its time limit the caller gets an error; a later reply is dropped. */
 export async function carryOut(request: OperationRequest): Promise<void> {
@@ -28,7 +29,7 @@ export async function carryOut(request: OperationRequest): Promise<void> {
 
 /** The call that the handler receives. */
 function callOf(request: OperationRequest): AnyCall {
-  const { service, context, head, operation, body, sent, fields, idempotencyKey } = request;
+  const { service, context, operation, head, body, sent, fields, idempotencyKey } = request;
   return {
     operation: request.id,
     requestId: context.requestId,
@@ -44,8 +45,14 @@ function callOf(request: OperationRequest): AnyCall {
     idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
     deadline: performance.now() + service.settings.operationTimeoutMilliseconds,
     isGone: (isWaiting) => context.isGone(isWaiting),
+    ...(request.id === 'create_transfer' && ofTransfer(head)),
     stream: operation.stream === undefined ? undefined : readStreamRequest(context),
   };
+}
+
+/** How long a create_transfer waits for the processor of its card, and what a simulated one is to do. */
+function ofTransfer({ prefer, sandboxProcessor }: RequestHead): Pick<AnyCall, 'waitSeconds' | 'sandboxBehavior'> {
+  return { waitSeconds: prefer === undefined ? undefined : readWait(prefer), sandboxBehavior: sandboxProcessor };
 }
 
 /** The stream requested with `Accept: text/event-stream`; undefined if JSON is preferred. */

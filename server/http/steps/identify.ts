@@ -38,6 +38,29 @@ export function checkScope({ service, context, head, caller, operation }: Operat
   service.limits.admitSignIn(caller);
 }
 
+/**
+ * Verifies the signature of a request without a key, which is that of the connector in its path. An unknown connector gets the
+ * same response as a wrong signature.
+ */
+export function verifySignature(request: OperationRequest): undefined {
+  const { service, context, operation, parameters, body = Buffer.alloc(0) } = request;
+  if (operation.reach !== 'connector') return;
+  const { gateway, limits } = service;
+  const { connector_id: connectorId = '' } = parameters;
+  if (!gateway.verifyNotice(connectorId, context.request.headers, body)) {
+    limits.chargeRefusedCredential(context);
+    gateway.onRefusedCredential({ address: limits.addressOf(context), sent: '', reason: 'signature' });
+    const message =
+      'The notice is not signed with a secret of this connector, or its webhook-timestamp is more than 5 minutes off. Sign ' +
+      'the body as it is sent, by Standard Webhooks, with the current time.';
+    throw new Refusal('unauthenticated', message, { saw: { refused_because: 'signature' } });
+  }
+  request.caller = { kind: 'connector', connectorId };
+  request.program = '';
+  context.caller = request.caller;
+  limits.admitCaller(context, request.caller);
+}
+
 /** Finds the card program of the request. */
 export function findProgram(request: OperationRequest): Promise<void> | undefined {
   const { service, context, caller, operation, head, identifiedBy } = request;

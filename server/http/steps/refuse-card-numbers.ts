@@ -11,11 +11,12 @@ import type { OperationRequest } from '../operation-request.ts';
 /**
  * Refuses a request with a card number in its path, query, headers or body before the operation starts, so that a card
  * number is never stored, not even as an idempotency key. The caller's Request-Id is not checked: it is never stored,
- * and `clientRequestId` never returns one with a card number.
+ * and `clientRequestId` never returns one with a card number. A notice of a processor is redacted by its operation instead.
  *
  * @throws {Refusal} card_number_refused, or invalid_amount if the amount is invalid as well
  */
 export function refuseCardNumbers({ operation, head, parameters, sent, fields }: OperationRequest): undefined {
+  if (operation.reach === 'connector') return;
   const problem =
     findInPath(parameters) ??
     findCardNumber(sent.query, operation.query, 'query') ??

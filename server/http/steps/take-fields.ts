@@ -1,12 +1,13 @@
 import type { Operation } from '../../../contract/operation.ts';
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { findInQuery, findKeyBesideHeader, type Problem, readFields } from '../../../contract/reading/read-fields.ts';
+import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../../domain/processors/sandbox-behavior.ts';
 import { Refusal } from '../../../domain/refusal.ts';
+import { JsonFault, parseStrictJson } from '../../calls/strict-json.ts';
 import { programMissing } from '../admission/caller.ts';
 import type { OperationRequest, Sent } from '../operation-request.ts';
 import type { RequestContext } from '../request-context.ts';
 import { QueryFault, readIdempotencyKey, readQuery } from '../wire/request-head.ts';
-import { JsonFault, parseStrictJson } from '../wire/strict-json.ts';
 
 /** Reads the idempotency key. */
 export function takeIdempotencyKey(request: OperationRequest): undefined {
@@ -25,6 +26,24 @@ export function takeFields(request: OperationRequest): undefined {
   request.sent = readSent(id, context, request.body);
   request.fields = readAll(id, context, request.sent);
   context.fields = request.fields;
+  if (id === 'create_transfer' || id === 'create_transfer_batch') refuseBehavior(request);
+}
+
+/** What the simulated processor of a sandbox is to do with the transfer. */
+function refuseBehavior({ id, context, head: { sandboxProcessor: behavior } }: OperationRequest): void {
+  if (behavior === undefined) return;
+  if (!context.isSandbox) {
+    throw schemaRefusal(id, 'The Sandbox-Processor header can be used only in a sandbox. Omit it.', undefined);
+  }
+  if (id === 'create_transfer_batch') {
+    // Ignored, it would move the money of every row.
+    const message =
+      'The Sandbox-Processor header is for one transfer, not for a batch. Omit it, or use create_transfer.';
+    throw schemaRefusal(id, message, undefined);
+  }
+  if (isSandboxBehavior(behavior)) return;
+  const message = `The Sandbox-Processor header names nothing that the simulator does: ${SANDBOX_BEHAVIORS.join(', ')}.`;
+  throw schemaRefusal(id, message, undefined);
 }
 
 /** No id contains control characters, and PostgreSQL rejects U+0000 in text. */
@@ -73,7 +92,9 @@ function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly
     return {};
   }
   const isBody = operation.body !== undefined;
-  const source = isBody ? (operation.method === 'PATCH' ? 'patch' : 'body') : 'query';
+  // In a notice null is a value too: adapters send every field, as the contract of their answers says.
+  const hasNulls = operation.method === 'PATCH' || operation.reach === 'connector';
+  const source = isBody ? (hasNulls ? 'patch' : 'body') : 'query';
   const reading = readFields(schema, isBody ? sent.body : sent.query, source);
   if ('problem' in reading) throw refusalOf(id, reading.problem);
   const ignored = [...reading.ignored, ...unread];

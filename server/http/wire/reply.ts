@@ -40,6 +40,7 @@ export function sendReply(
   if (location !== undefined) headers.push('Location', headerSafe(location));
   // The reply of an operation that moves money says whether it did; a dry run moves none.
   if (saysIfMoneyMoved(id)) headers.push('Money-Moved', movesMoney(id) ? (reply.moneyMoved ?? 'unknown') : 'no');
+  if (reply.preferenceApplied !== undefined) headers.push('Preference-Applied', reply.preferenceApplied);
   if ('replayed' in reply && reply.replayed === true) headers.push('Idempotent-Replayed', 'true');
   if ('originalRequestId' in reply && reply.originalRequestId !== undefined)
     headers.push('Original-Request-Id', reply.originalRequestId);

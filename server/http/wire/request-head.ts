@@ -17,6 +17,9 @@ export type RequestHead = {
   readonly origin: string | undefined;
   readonly fetchSite: string | undefined;
   readonly sandboxProvoke: string | undefined;
+  readonly sandboxProcessor: string | undefined;
+  /** All preferences; several Prefer headers are joined. */
+  readonly prefer: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly caseId: string | undefined;
   /** All cookies; several Cookie headers are joined. */
@@ -46,10 +49,14 @@ const SINGLE = [
   'Request-Id',
   'Cookie',
   'Console',
+  'Sandbox-Processor',
+  'Prefer',
   'Case-Id',
 ] as const;
 const COOKIE = SINGLE.indexOf('Cookie');
 const CONSOLE = SINGLE.indexOf('Console');
+const SANDBOX_PROCESSOR = SINGLE.indexOf('Sandbox-Processor');
+const PREFER = SINGLE.indexOf('Prefer');
 const CASE_ID = SINGLE.indexOf('Case-Id');
 const IDEMPOTENCY_KEY = SINGLE.indexOf('Idempotency-Key');
 const POSITIONS: ReadonlyMap<string, number> = new Map(
@@ -78,6 +85,7 @@ export function readHead(request: IncomingMessage, maxHeaders: number): RequestH
     if (position === undefined) continue;
     if (values[position] === undefined) values[position] = rawHeaders[at + 1];
     else if (position === IDEMPOTENCY_KEY) idempotencyKeyTwice = true;
+    else if (position === PREFER) values[position] += `, ${rawHeaders[at + 1]}`;
     else if (position === COOKIE || position === CONSOLE) values[position] += `; ${rawHeaders[at + 1]}`;
     else {
       const message = `The header '${SINGLE[position]}' was sent more than once.`;
@@ -113,6 +121,8 @@ function toHead(values: readonly (string | undefined)[], idempotencyKeyTwice: bo
     origin: values[7],
     fetchSite: values[8],
     sandboxProvoke: values[9],
+    sandboxProcessor: values[SANDBOX_PROCESSOR],
+    prefer: values[PREFER],
     idempotencyKey: values[IDEMPOTENCY_KEY],
     caseId: values[CASE_ID],
     cookie: values[COOKIE],

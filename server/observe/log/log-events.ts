@@ -30,6 +30,7 @@ export const LOG_EVENTS = {
   traces_not_sent:
     'The collector of OTEL_EXPORTER_OTLP_ENDPOINT takes no traces; `lost` spans are gone. Of several failures in a row, the first.',
   webhook: 'Something about one webhook, such as a pause.',
+  connector: 'A connector gives no valid answers, so that nothing new is sent to it; `reason` says more.',
 } as const satisfies Readonly<Record<string, string>>;
 
 /** One of {@link LOG_EVENTS}. */

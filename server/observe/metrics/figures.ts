@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import type { Figures } from '../../background/jobs/read-figures.ts';
 import type { LedgerFigures, ServerFigures, WebhookFigures } from '../../store/figures.ts';
+import { showProcessors } from './processors.ts';
 import type { BoundGauge, Metrics } from './registry.ts';
 import { showSupport } from './support.ts';
 
@@ -15,24 +16,30 @@ export type ShownFigures = {
 
 /**
  * Shows the latest figures that the job has read; figures that were never read are not shown. `directories` has one
- * directory on each disk that must not become full, by a name from a closed set.
+ * directory on each disk that must not become full, by a name from a closed set; `connectorIds` are those of the settings.
  */
-export function showFigures(metrics: Metrics, directories: Readonly<Record<string, string>>): ShownFigures {
+export function showFigures(
+  metrics: Metrics,
+  directories: Readonly<Record<string, string>>,
+  connectorIds: readonly string[],
+): ShownFigures {
   const shown = {
     ledger: showLedger(metrics),
     webhooks: showWebhooks(metrics),
     support: showSupport(metrics),
+    processors: showProcessors(metrics, connectorIds),
     server: showServer(metrics),
   };
   const readAt = metrics.gauge({
     name: 'figures_read_timestamp_seconds',
-    help: 'When the figures of a part (ledger, webhooks, support, server) were last read from the database.',
+    help: 'When the figures of a part (ledger, webhooks, support, processors, server) were last read from the database.',
     labels: ['part'],
   });
   const levels = {
     ledger: readAt('ledger'),
     webhooks: readAt('webhooks'),
     support: readAt('support'),
+    processors: readAt('processors'),
     server: readAt('server'),
   };
   // A part that was never read counts as overdue from the start.

@@ -15,6 +15,7 @@ export const JOBS = [
   'figures',
   'transfer_counts',
   'incidents',
+  'processors',
 ] as const;
 
 /** One of {@link JOBS}. */

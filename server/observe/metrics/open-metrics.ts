@@ -1,6 +1,7 @@
 import { VERSION } from '../../../installation.mjs';
 import type { Deliveries } from '../../background/delivery/worker-messages.ts';
 import { type FigureReports, startReadingFigures } from '../../background/jobs/read-figures.ts';
+import type { Processors } from '../../calls/processors.ts';
 import type { ResponseCounter } from '../../calls/responses/response-counter.ts';
 import type { CommitObserver } from '../../commit/group-work.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
@@ -15,6 +16,7 @@ import { countJobFailures, type Job } from './jobs.ts';
 import { type MetricsPage, serveMetrics } from './page.ts';
 import { type BackupFigures, showBackups, showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
 import { showProcess } from './process.ts';
+import { countCalls, type EndedCall, showConnectors } from './processors.ts';
 import { Metrics } from './registry.ts';
 import { showRequests } from './requests.ts';
 
@@ -27,6 +29,7 @@ export type ObservedParts = {
   /** The job that makes backups; undefined without BACKUP_DIR. */
   readonly backups: { readonly status: BackupFigures } | undefined;
   readonly readiness: Pick<ReadinessCheck, 'latest'>;
+  readonly processors: Pick<Processors, 'connectorIds' | 'statuses'>;
   /** Called for each failure to read figures. */
   readonly onFailure: FigureReports['onFailure'];
 };
@@ -35,6 +38,8 @@ export type ObservedParts = {
 export type ServiceMetrics = {
   readonly commits: CommitObserver;
   readonly onDeliveries: (deliveries: Deliveries) => void;
+  /** Counts a call to a connector. */
+  readonly onConnectorCall: (call: EndedCall) => void;
   /** Counts a failure of a job. */
   readonly onJobFailure: (job: Job) => void;
   /**
@@ -57,19 +62,23 @@ export function openMetrics(
 ): ServiceMetrics {
   const metrics = new Metrics();
   showRequests(metrics, responses);
+  const calls = countCalls(metrics);
   let page: MetricsPage | undefined;
   let ends: readonly (() => Promise<void> | void)[] = [];
   return {
     commits: countCommits(metrics),
     onDeliveries: countDeliveries(metrics),
+    onConnectorCall: calls.note,
     onJobFailure: countJobFailures(metrics),
-    start: async ({ databases, transfers, errors, maxSpoolBytes, readiness, backups, onFailure }) => {
+    start: async ({ databases, transfers, errors, maxSpoolBytes, readiness, backups, processors, onFailure }) => {
       showLane(metrics, transfers);
       showReadiness(metrics, readiness);
       showConnections(metrics, databases);
       showErrorLog(metrics, errors, maxSpoolBytes);
       showBackups(metrics, backups && (() => backups.status));
-      const figures = showFigures(metrics, { data: dataDirectory });
+      showConnectors(metrics, processors);
+      for (const connectorId of processors.connectorIds) calls.begin(connectorId);
+      const figures = showFigures(metrics, { data: dataDirectory }, processors.connectorIds);
       page = await serveMetrics(metrics, metricsHost, metricsPort);
       const ofProcess = showProcess(metrics, { version: VERSION, mode });
       const reading = startReadingFigures(databases.background, { ...figures, onFailure });

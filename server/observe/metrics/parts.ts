@@ -17,6 +17,21 @@ export function follow(count: BoundCounter): (total: number) => void {
   };
 }
 
+/** After four readings that failed, nobody knows any more how long something has waited. */
+const MAX_AGE_MILLISECONDS = 60_000;
+
+/** Leaves gauges out of the page until they are renewed, and when they have not been for a minute: ages would stand still. */
+export function leaveOutOld(metrics: Metrics, gauges: readonly BoundGauge[]): () => void {
+  for (const gauge of gauges) gauge.remove();
+  let renewedAt = 0;
+  metrics.beforePage(() => {
+    if (performance.now() - renewedAt > MAX_AGE_MILLISECONDS) for (const gauge of gauges) gauge.remove();
+  });
+  return () => {
+    renewedAt = performance.now();
+  };
+}
+
 /** Transfers that wait in the lanes. */
 export function showLane(metrics: Metrics, lane: TransferLane): void {
   const waiting = metrics.gauge({ name: 'lane_waiting', help: 'Transfers that wait to be committed.' })();

@@ -10,7 +10,7 @@ import { type ResponseCounter, type Series, TIME_BOUNDS } from '../../calls/resp
 import { follow } from './parts.ts';
 import type { Metrics } from './registry.ts';
 
-// Invariant: A page of metrics has fewer than 2,500 series, and a scrape waits for no database
+// Invariant: A page of metrics has fewer than 3,000 series, and a scrape waits for no database
 // Kept by: labels from closed sets; one job reads the figures (`server/background/jobs/read-figures.ts`)
 // Tested by: `server/observe/metrics/series.test.ts`, `test/metrics/metrics.test.ts`
 
@@ -41,7 +41,7 @@ export function showRequests(metrics: Metrics, responses: ResponseCounter): void
   const unknown = follow(
     metrics.counter({
       name: 'money_unknown_total',
-      help: 'Responses that could not say whether money moved (Money-Moved: unknown).',
+      help: 'Failed requests whose response could not say whether money moved (Money-Moved: unknown).',
     })(),
   );
   const codes = new Map<OperationId | undefined, ReadonlySet<ErrorCode>>([

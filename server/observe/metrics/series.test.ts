@@ -10,6 +10,7 @@ import { showFigures } from './figures.ts';
 import { countJobFailures } from './jobs.ts';
 import { showBackups, showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
 import { showProcess } from './process.ts';
+import { countCalls, showConnectors } from './processors.ts';
 import { Metrics } from './registry.ts';
 import { CODES_WITHOUT_OPERATION, codesOf, showRequests } from './requests.ts';
 
@@ -31,8 +32,8 @@ function countRequests(metrics: Metrics): (entry: CountedResponse) => void {
   return responses.note;
 }
 
-/** Everything that can be on the page: every operation with every one of its codes, every state and role. */
-function fill(metrics: Metrics): void {
+/** A request of each operation with every one of its codes, and of each other path. */
+function fillRequests(metrics: Metrics): void {
   const count = countRequests(metrics);
   for (const operation of OPERATION_IDS) {
     count({ ...entry, operation, status: OPERATIONS[operation].status });
@@ -50,6 +51,11 @@ function fill(metrics: Metrics): void {
     count({ ...entry, path, code: 'route_not_found', status: 404, isStray: true });
     for (const status of [200, 304, 404, 503, undefined]) count({ ...entry, path, status });
   }
+}
+
+/** Everything that can be on the page: every operation with every one of its codes, every state, role and connector. */
+function fill(metrics: Metrics, connectorIds: readonly string[] = []): void {
+  fillRequests(metrics);
   countDeliveries(metrics)({ succeeded: 1, failed: 1, timedOut: 1, inFlight: 1 });
   countJobFailures(metrics)('books');
   const { onGroup, onSettled } = countCommits(metrics);
@@ -67,7 +73,21 @@ function fill(metrics: Metrics): void {
   const lastCopyAt = new Date();
   showBackups(metrics, () => ({ lastCopyAt, coveredUntil: lastCopyAt, failures: 1, isCopying: true }));
   showProcess(metrics, { version: '1.0.0', mode: 'live' }).stop();
-  const { onFigures } = showFigures(metrics, { data: '/', backup: '/' });
+  const calls = countCalls(metrics);
+  for (const connectorId of connectorIds) calls.begin(connectorId);
+  const statuses = connectorIds.map((connectorId) => ({
+    connectorId,
+    state: 'up',
+    since: 1,
+    reason: null,
+    inFlight: 1,
+  }));
+  showConnectors(metrics, { statuses: () => statuses as ReturnType<Parameters<typeof showConnectors>[1]['statuses']> });
+  const { onFigures } = showFigures(metrics, { data: '/', backup: '/' }, connectorIds);
+  onFigures('processors', {
+    openAttempts: [{ connectorId: 'removed', status: 'unknown', count: 1, unknownSeconds: 1 }],
+    openBreaks: [],
+  });
   onFigures('support', {
     openCases: [{ urgency: 0, count: 1, unansweredSeconds: 1 }],
     incidentUpdateSeconds: 1,
@@ -90,13 +110,18 @@ function fill(metrics: Metrics): void {
   });
 }
 
-test('has fewer than 2,500 series in the worst case', async () => {
+async function seriesWith(connectorIds: readonly string[]): Promise<readonly string[]> {
   const metrics = new Metrics();
-  fill(metrics);
-  const text = await metrics.render();
-  const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  expect(series.length).toBeLessThan(2_500);
-  expect(new Set(series.map((line) => line.slice(0, line.lastIndexOf(' ')))).size).toBe(series.length);
+  fill(metrics, connectorIds);
+  const lines = (await metrics.render()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return lines.map((line) => line.slice(0, line.lastIndexOf(' ')));
+}
+
+test('has fewer than 3,000 series in the worst case, and 30 more with each connector', async () => {
+  const series = await seriesWith([]);
+  expect(series.length).toBeLessThan(3_000);
+  expect(new Set(series).size).toBe(series.length);
+  expect((await seriesWith(['one', 'two'])).length).toBeLessThanOrEqual(series.length + 2 * 30);
 });
 
 test('an operation gets one series for what it cannot respond with', async () => {
@@ -117,6 +142,10 @@ test('a response that cannot say whether money moved is counted, and no other on
   const count = countRequests(metrics);
   const create = { ...entry, operation: 'create_transfer', code: 'unknown_create_transfer', status: 500 } as const;
   for (const moneyMoved of ['no', 'yes', 'unknown', undefined] as const) count({ ...create, moneyMoved });
+  // A transfer that waits for a processor, alone and in a batch beside a row that was refused.
+  const waits = { ...entry, moneyMoved: 'unknown' } as const;
+  count({ ...waits, operation: 'create_transfer', status: 201 });
+  count({ ...waits, operation: 'create_transfer_batch', code: 'card_not_found', status: 200 });
   const text = await metrics.render();
   expect(text).toMatch(/^transfer_service_money_unknown_total 1$/m);
   expect(text).toContain('code="unknown_create_transfer",status="500"} 4');

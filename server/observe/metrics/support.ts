@@ -1,9 +1,7 @@
 import { ERROR_URGENCIES, partsOf, SEVERITIES } from '../../../domain/support/case.ts';
 import type { SupportFigures } from '../../store/figures.ts';
+import { leaveOutOld } from './parts.ts';
 import type { BoundGauge, Metrics } from './registry.ts';
-
-/** After four readings that failed, nobody knows any more how long a case has waited. */
-const MAX_AGE_MILLISECONDS = 60_000;
 
 /** Shows the latest figures of cases and incidents, and nothing once they are old: the age of a case would stand still. */
 export function showSupport(metrics: Metrics): (figures: SupportFigures) => void {
@@ -37,13 +35,9 @@ export function showSupport(metrics: Metrics): (figures: SupportFigures) => void
   }));
   const counts = byUrgency.flatMap(({ bySeverity }) => bySeverity.map(({ count }) => count));
   const all = [...counts, ...byUrgency.map(({ oldest }) => oldest), incident, ...response, ...resolution];
-  for (const gauge of all) gauge.remove();
-  let readAt = 0;
-  metrics.beforePage(() => {
-    if (performance.now() - readAt > MAX_AGE_MILLISECONDS) for (const gauge of all) gauge.remove();
-  });
+  const renew = leaveOutOld(metrics, all);
   return (figures) => {
-    readAt = performance.now();
+    renew();
     const cases = figures.openCases.map((found) => ({ ...found, ...partsOf(found.urgency) }));
     for (const { byError, oldest, bySeverity } of byUrgency) {
       const own = cases.filter((found) => found.byError === byError);

@@ -96,14 +96,20 @@ ${listing('With Sandbox-Provoke', curlOf(provoking, base, '-i'))}`
 ${unknownOutcome !== undefined && listing('With Sandbox-Provoke, and an unknown outcome', curlOf(unknownOutcome, base, '-i'))}`;
 }
 
+/** Where a code is found that no operation of the service returns. */
+function whereInstead(code: ErrorCode): string {
+  if (ERRORS[code].sample.isOnTransfer === true) {
+    return 'A transfer that a processor did not carry out has it as its error: when you read it, and in its event transfer.failed.';
+  }
+  return operationsWith(code).length === 0 ? 'It is returned for pages.' : 'Only operations of the sandbox return it.';
+}
+
 function operations(code: ErrorCode, { mode }: PageContext): Html {
   const served = OPERATION_IDS.filter((id) => mode === 'sandbox' || OPERATIONS[id].reach !== 'sandbox');
   const returning = operationsWith(code).filter((id) => served.includes(id));
   if (returning.length === 0) {
-    const where =
-      operationsWith(code).length === 0 ? 'It is returned for pages.' : 'Only operations of the sandbox return it.';
     return html`<h2>Operations</h2>
-<p>No operation of this service returns this code. ${where}</p>`;
+<p>No operation of this service returns this code. ${whereInstead(code)}</p>`;
   }
   if (returning.length === served.length) {
     return html`<h2>Operations</h2>

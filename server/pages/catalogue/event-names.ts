@@ -23,7 +23,7 @@ export function subjectOf(type: EventType): string {
 }
 
 /** Text in backticks, and names of types, operations and fields, and fields with a value: all of it is set as code. */
-const NAMES = /(`[^`]+`|\b[a-z]+\.[a-z]+\b|\b[a-z]+(?:_[a-z]+)+\b|"[a-z_]+": "?[a-z]+"?)/;
+const NAMES = /(`[^`]+`|\b[a-z]+\.[a-z_]+\b|\b[a-z]+(?:_[a-z]+)+\b|"[a-z_]+": "?[a-z]+"?)/;
 
 /** A text of the catalogue with its names as code and, unless the whole row is a link, as links. */
 export function withNames(text: string, hasLinks = true): readonly Html[] {

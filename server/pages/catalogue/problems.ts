@@ -19,6 +19,8 @@ export const PROBLEM_GROUPS: readonly ProblemGroup[] = [
       },
       { saw: 'A limit was reached', codes: ['limit_exceeded', 'amount_too_large', 'amount_too_small'] },
       { saw: 'The currency is wrong', codes: ['currency_mismatch'] },
+      { saw: 'The processor of the card declined it', codes: ['processor_declined'] },
+      { saw: 'The processor of the card failed', codes: ['processor_unavailable', 'processor_error'] },
       { saw: 'Transfers are paused', codes: ['service_disabled'] },
     ],
   },
@@ -51,13 +53,18 @@ export const PROBLEM_GROUPS: readonly ProblemGroup[] = [
         codes: ['request_not_found', 'error_not_found', 'event_not_found', 'events_expired'],
       },
       { saw: 'A case or an incident', codes: ['case_not_found', 'incident_not_found'] },
+      {
+        saw: 'A connector, an attempt or a break',
+        codes: ['connector_not_found', 'attempt_not_found', 'break_not_found'],
+      },
       { saw: 'The URL', codes: ['route_not_found', 'method_not_allowed'] },
     ],
   },
   {
     title: 'Something cannot be changed or undone',
     problems: [
-      { saw: 'Capture, cancel or reverse a transfer', codes: ['invalid_transfer_status'] },
+      { saw: 'Capture, cancel or reverse a transfer', codes: ['invalid_transfer_status', 'connector_not_supported'] },
+      { saw: 'Resolve an attempt', codes: ['invalid_attempt_status'] },
       {
         saw: 'Change, close or erase a card',
         codes: ['invalid_card_status', 'card_not_empty', 'card_not_closed', 'card_erased'],

@@ -8,6 +8,7 @@ const PATHS: ReadonlyMap<string, string> = new Map([
   ...[...GUIDES, ...RUNBOOK_GUIDES].map(({ file, slug }) => [file, `/guides/${slug}`] as const),
   ['README.md', '/'],
   ['contract/openapi.json', '/openapi.json'],
+  ['contract/processors/adapter-openapi.json', '/adapter-openapi.json'],
 ]);
 
 /**

@@ -35,6 +35,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
       guide('sandbox', 'Sandbox', 'Provoke every error, move the clock, stop the database, start again.'),
       guide('sdk', 'SDK', 'Call the service from JavaScript and TypeScript.'),
       guide('webhooks', 'Webhooks', 'Receive events at a URL of yours: verify, retry, replay.'),
+      guide('processors', 'Connect a processor', 'Write and check the adapter that moves money at a processor.'),
     ],
   },
   {

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { pythonOf, typescriptOf } from '../../../contract/clients/example-code.ts';
+import { isOfClients } from '../../../contract/clients/sdk-methods.ts';
 import { ERRORS } from '../../../contract/errors/catalogue.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply, exampleStream } from '../../../contract/examples.ts';
 import { parametersOf } from '../../../contract/operation.ts';
@@ -60,7 +61,9 @@ ${adjacent(id, context)}
 }
 
 /** The request in each language. The stylesheet alone shows the language that the reader has chosen. */
-function request(id: OperationId, { url, needsKey }: PageContext): Html {
+function request(id: OperationId, { url, needsKey: isKeyed }: PageContext): Html {
+  // What connectors send is signed instead.
+  const needsKey = isKeyed && isOfClients(id);
   const place = { base: url, needsKey };
   const languages = [
     ['curl', 'curl', curlOf(exampleOf(id), url, '', needsKey)],

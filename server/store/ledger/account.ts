@@ -1,3 +1,4 @@
+import type { Card } from '../../../domain/cards/card.ts';
 import type { Account, AccountKind, Posting, PostingPurpose } from '../../../domain/ledger/ledger.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import {
@@ -219,14 +220,24 @@ export function createFundingAccounts(
 
 const CREATE_CARD_ACCOUNT = statement(
   'create_card_account',
-  { programId: UUID, accountId: UUID, cardId: UUID, currency: CURRENCY },
+  {
+    programId: UUID,
+    accountId: UUID,
+    cardId: UUID,
+    currency: CURRENCY,
+    kind: word<AccountKind>(),
+    floor: nullable(BIGINT),
+  },
   `insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
-    values (:programId, :accountId, 'card', :cardId, :currency, 0, service_now())`,
+    values (:programId, :accountId, :kind, :cardId, :currency, :floor, service_now())`,
 );
 
-/** Creates the account of a new card. */
-export function createCardAccount(programId: string, accountId: string, cardId: string, currency: string): Statement {
-  return CREATE_CARD_ACCOUNT({ programId, accountId, cardId, currency });
+/** Creates the only account of a new card: for its money, or for what its processor has approved and not settled. */
+export function createCardAccount(
+  { programId, accountId, cardId, currency }: Pick<Card, 'programId' | 'accountId' | 'cardId' | 'currency'>,
+  { kind, floor }: Pick<Account, 'kind' | 'floor'>,
+): Statement {
+  return CREATE_CARD_ACCOUNT({ programId, accountId, cardId, currency, kind, floor });
 }
 
 const WRITTEN = ACCOUNT.pick('programId', 'accountId', 'balance', 'held', 'incoming', 'sequence');

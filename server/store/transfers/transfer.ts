@@ -175,7 +175,7 @@ const HOLD_OF_TRANSFER = columns({
   sourceAccountId: UUID,
   destinationAccountId: UUID,
   holdAmount: BIGINT,
-  holdExpiresAt: TIME,
+  holdExpiresAt: nullable(TIME),
   dayStart: TIME,
 });
 
@@ -252,7 +252,7 @@ const HOLD = columns({
   sourceAccountId: UUID,
   destinationAccountId: UUID,
   amount: BIGINT,
-  expiresAt: TIME,
+  expiresAt: nullable(TIME),
   dayStart: TIME,
 });
 

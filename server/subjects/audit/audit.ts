@@ -34,7 +34,7 @@ export const AUDITED_OF_OPERATORS = OPERATION_IDS.filter((id) => OPERATIONS[id].
 
 /** The actor of an entry: `sandbox`, `host`, or the id of the key. */
 export function actorOf(caller: Caller): string {
-  return caller.kind === 'sandbox' || caller.kind === 'host' ? caller.kind : toWireId('key', caller.keyId);
+  return 'keyId' in caller ? toWireId('key', caller.keyId) : caller.kind;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Card } from '../../../domain/cards/card.ts';
+import { type Card, newAccountOf } from '../../../domain/cards/card.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
@@ -31,6 +31,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
   const program = await loadProgram(service, toWireId('prog', programId));
   const currency = currencyFor(call, program, body.currency);
   const ownName = readOwnId(call);
+  refuseHalfConnector(call);
   const sent: Omit<Card, 'cardId' | 'name' | 'accountId'> = {
     programId,
     status: body.status ?? 'active',
@@ -38,6 +39,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
     fundingAccountId: await ensureFunding(service, call, programId, currency),
     expiresOn: body.expires_on ?? null,
     limits,
+    connectorId: body.connector_id ?? null,
   };
   // A generated id is never taken, so only the caller's own is looked up.
   const own = ownName === undefined ? undefined : { programId, name: ownName };
@@ -46,6 +48,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
     names: own === undefined ? [] : [{ ...own, kind: 'card' }],
     load: { existing: own === undefined ? null : readCards([own]) },
     decide: ({ existing }, { batchId, now }) => {
+      refuseUnknownConnector(service, sent.connectorId);
       const cardId = idAt(now, 0);
       const name = ownName ?? toWireId('card', cardId);
       const card: Card = { ...sent, cardId, name, accountId: idAt(now, 1) };
@@ -58,8 +61,8 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
       const json = JSON.stringify(record);
       const event = { type: 'card.created' as const, programId, subjectId: name, payload: json };
       const writes = [
-        createCardAccount(programId, card.accountId, card.cardId, card.currency),
-        insertCard(details),
+        createCardAccount(card, details.account),
+        insertCard(details, body.processor_token ?? null),
         ...insertCardMetadata(card, details.metadata),
         insertEvents(batchId, [event], now, call),
         ...auditOf(call, { programId, subjectId: name, details: JSON.stringify(withoutHolderValues(record)) }),
@@ -83,21 +86,30 @@ function readOwnId(call: CreateCall): string | undefined {
   throw schemaRefusal(call, message, '/card_id');
 }
 
+/** Refuses a connector without the card's name there, and the reverse. */
+function refuseHalfConnector(call: CreateCall): void {
+  const { connector_id: connector, processor_token: token } = call.body;
+  if ((connector === undefined) === (token === undefined)) return;
+  const [missing, sent] =
+    token === undefined
+      ? (['processor_token', 'connector_id'] as const)
+      : (['connector_id', 'processor_token'] as const);
+  const message = `The field '${missing}' is missing, which is required with '${sent}': send both, or neither.`;
+  throw schemaRefusal(call, message, `/${missing}`);
+}
+
+/** Refuses a connector that the service does not have. A replay is not refused: the card exists. */
+function refuseUnknownConnector({ processors }: Service, connectorId: string | null): void {
+  if (connectorId === null || processors.connectorIds.includes(connectorId)) return;
+  const message = `This service has no connector '${connectorId}'. Its operator names connectors in the setting CONNECTORS.`;
+  throw new Refusal('connector_not_found', message, { field: '/connector_id' });
+}
+
 function emptyCard(card: Card, body: CreateCall['body'], today: string, now: Date): CardDetails {
   return {
     card,
     today,
-    account: {
-      programId: card.programId,
-      accountId: card.accountId,
-      kind: 'card',
-      currency: card.currency,
-      balance: 0n,
-      held: 0n,
-      incoming: 0n,
-      floor: 0n,
-      sequence: 0n,
-    },
+    account: newAccountOf(card),
     holderReference: body.holder_reference ?? null,
     lastFour: body.last_four ?? null,
     metadata: body.metadata ?? {},

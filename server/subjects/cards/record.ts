@@ -1,14 +1,17 @@
 import type { CardRecord } from '../../../contract/cards.ts';
 import { cardStatusOn } from '../../../domain/cards/card.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import { available } from '../../../domain/ledger/ledger.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 import type { CardDetails } from '../../store/card.ts';
 import { fromLimits } from '../../store/ledger/limits.ts';
 
+const NOTHING = { balance: 0n, held: 0n, incoming: 0n };
+
 /** A card as the contract shows it, with its status of today. */
 export function toCardRecord(details: CardDetails): CardRecord {
-  const { card, account } = details;
+  const { card } = details;
+  // Its money is at its processor: the account has what the processor has approved and not settled.
+  const account = card.connectorId === null ? details.account : NOTHING;
   return {
     card_id: card.name,
     program_id: toWireId('prog', card.programId),
@@ -16,12 +19,13 @@ export function toCardRecord(details: CardDetails): CardRecord {
     currency: card.currency,
     balance: toWire(account.balance),
     held: toWire(account.held),
-    available: toWire(available(account)),
+    available: toWire(account.balance - account.held),
     incoming: toWire(account.incoming),
     holder_reference: details.holderReference,
     last_four: details.lastFour,
     expires_on: card.expiresOn,
     limits: fromLimits(card.limits),
+    connector_id: card.connectorId,
     metadata: details.metadata,
     created_at: details.createdAt.toISOString(),
     updated_at: details.updatedAt.toISOString(),

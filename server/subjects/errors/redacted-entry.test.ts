@@ -7,12 +7,9 @@ import { CURRENCY_EXPONENTS } from '../../../domain/ledger/currency.ts';
 import { formatMoney, MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
 import type { Refusal } from '../../../domain/refusal.ts';
 import type { Seen } from '../../../domain/seen.ts';
-import {
-  examineReceivingAccount,
-  examineSwitch,
-  type Finding,
-  type TransferView,
-} from '../../../domain/transfers/transfer-checks.ts';
+import { examineReceivingAccount } from '../../../domain/transfers/limit-checks.ts';
+import { examineSwitch } from '../../../domain/transfers/transfer-checks.ts';
+import type { Finding, TransferView } from '../../../domain/transfers/transfer-view.ts';
 import { toOperatorErrorRecord } from '../../calls/records/error.ts';
 import { type ReportedError, redactedEntryOf } from './redacted-entry.ts';
 
@@ -174,4 +171,10 @@ test('the metadata by which a list is filtered is redacted, in every list', () =
     });
     expect(request, operation).toMatchObject({ metadata_name: '[redacted]', metadata_value: '[redacted]' });
   }
+});
+
+test("the processor's name of a card is not stored", () => {
+  const fields = { card_id: 'a', connector_id: 'missing', processor_token: 'tok_of_the_card' };
+  const entry = entryOf({ operation: 'create_card', fields });
+  expect(entry.request).toEqual({ ...fields, processor_token: '[redacted]' });
 });

@@ -107,8 +107,12 @@ const PAIR = ['metadata_name', 'metadata_value'];
 
 const TEXTS = ['text', 'contact', 'external_author'];
 
-/** The fields, by operation, that may contain data about the holder of a card; `''` for all other operations. */
+/**
+ * The fields, by operation, that may contain data about the holder of a card, or what a processor calls the card; `''` for all
+ * other operations.
+ */
 const SEARCHED: Readonly<Record<string, readonly string[]>> = {
+  create_card: ['processor_token', ...PAIR],
   search: ['q'],
   list_cards: ['holder_reference', 'last_four', ...PAIR],
   create_case: TEXTS,
@@ -119,7 +123,10 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   '': PAIR,
 };
 
-/** Redacts the terms of a search, and what people write in a case. It names no card, so the erasure of a card holder could not find them. */
+/**
+ * Redacts the terms of a search, and what people write in a case, which name no card, so the erasure of a card holder could not
+ * find them; and the processor's name of a card.
+ */
 function withoutSearchedTexts(operation = '', fields: ReportedError['fields']): ReportedError['fields'] {
   if (fields === undefined) return undefined;
   const searched = (SEARCHED[operation] ?? SEARCHED[''] ?? []).filter((name) => Object.hasOwn(fields, name));

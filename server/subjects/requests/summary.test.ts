@@ -9,6 +9,7 @@ const NONE: RequestFacts = {
   failure: null,
   transfers: [],
   transferCount: 0,
+  attempts: new Map(),
   reversals: [],
   movement: null,
   isStored: false,

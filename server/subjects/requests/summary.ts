@@ -2,7 +2,7 @@ import type { OperationId } from '../../../contract/operations.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { formatMoney } from '../../../domain/ledger/money.ts';
 import type { MoneyMoved } from '../../../domain/refusal.ts';
-import { moneySentence } from '../../../domain/transfers/money-sentence.ts';
+import { MONEY_MOVED, moneySentence, type ProcessorFacts } from '../../../domain/transfers/money-sentence.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import { howToFindOut } from '../../calls/how-to-find-out.ts';
@@ -24,6 +24,8 @@ export type RequestFacts = {
   /** The transfers that it created or changed, up to a maximum. */
   readonly transfers: readonly Transfer[];
   readonly transferCount: number;
+  /** What processors were asked to do for the transfers, by the inner UUID of the transfer. */
+  readonly attempts: ReadonlyMap<string, ProcessorFacts>;
   readonly reversals: readonly Reversal[];
   /** A deposit or withdrawal, in minor units. */
   readonly movement: { readonly amount: bigint; readonly currency: string } | null;
@@ -71,8 +73,9 @@ function moneyOfPart(
     ? `${facts.operation} created ${created}, and other rows failed, such as this one: ${what}`
     : `${what} It created ${created}, though.`;
   const sentence = `${head} ${effect?.sentence ?? ''}`.trim();
-  const moneyMoved = [effect?.moneyMoved, failure.moneyMoved].includes('yes') ? 'yes' : (failure.moneyMoved ?? 'no');
-  if (moneyMoved !== 'unknown') return { moneyMoved, sentence };
+  const known = [effect?.moneyMoved, failure.moneyMoved];
+  const moneyMoved = (['yes', 'unknown'] as const).find((one) => known.includes(one)) ?? 'no';
+  if (moneyMoved === 'yes' || failure.moneyMoved !== 'unknown') return { moneyMoved, sentence };
   return { moneyMoved, sentence: `${sentence} Whether money moved otherwise is not confirmed.` };
 }
 
@@ -159,29 +162,38 @@ function effectOf(facts: RequestFacts, now: number): Effect | null {
   // A change of metadata does not concern the money of the transfer.
   if (transfer === undefined || operation === 'update_transfer') return null;
   if (facts.transferCount > 1) return effectOfMany(facts, now);
-  const { moved, sentence } = moneyOf(transfer, now);
-  return { moneyMoved: moved === 'no' || moved === 'held' ? 'no' : 'yes', sentence };
+  const { moved, sentence } = moneyOf(transfer, facts, now);
+  return { moneyMoved: MONEY_MOVED[moved], sentence };
 }
 
 function effectOfMany(facts: RequestFacts, now: number): Effect {
-  const moved = facts.transfers.filter((transfer) => !['no', 'held'].includes(moneyOf(transfer, now).moved));
+  const isOf = (moneyMoved: MoneyMoved) => (transfer: Transfer) =>
+    MONEY_MOVED[moneyOf(transfer, facts, now).moved] === moneyMoved;
+  const moved = facts.transfers.filter(isOf('yes'));
+  const late = moved.filter(({ status }) => status === 'failed').length;
+  const unknown = facts.transfers.filter(isOf('unknown')).length;
   const totals = new Map<string, bigint>();
-  for (const { currency, capturedAmount } of moved) {
-    totals.set(currency, (totals.get(currency) ?? 0n) + capturedAmount);
+  for (const { currency, status, amount, capturedAmount } of moved) {
+    totals.set(currency, (totals.get(currency) ?? 0n) + (status === 'failed' ? amount : capturedAmount));
   }
   const sums = [...totals].map(([currency, total]) => formatMoney(total, currency)).join(' and ');
   const isPart = facts.transfers.length < facts.transferCount;
   const of = isPart ? `the first ${facts.transfers.length} of ${transfersIn(facts)}` : transfersIn(facts);
+  const rest = `Whether the money of ${unknown} moved is not known yet: their processor has not said so.`;
+  const failed = `The processor moved the money of ${late} after the transfer had failed: operators of the service settle that.`;
+  const more = `${late === 0 ? '' : ` ${failed}`}${unknown === 0 ? '' : ` ${rest}`}`;
+  if (moved.length === 0 && unknown > 0) return { moneyMoved: 'unknown', sentence: `Of ${of}: ${rest}` };
   if (moved.length === 0) return { moneyMoved: 'no', sentence: `No money has moved with ${of}.` };
   return {
     moneyMoved: 'yes',
-    sentence: `${sums} moved with ${moved.length === facts.transfers.length ? of : `${moved.length} of ${of}`}.`,
+    sentence: `${sums} moved with ${moved.length === facts.transfers.length ? of : `${moved.length} of ${of}`}.${more}`,
   };
 }
 
-function moneyOf(transfer: Transfer, now: number) {
+function moneyOf(transfer: Transfer, { attempts }: RequestFacts, now: number) {
+  const attempt = attempts.get(transfer.transferId) ?? null;
   const { Code: code } = { Code: null, ...transfer.error } as { Code: unknown };
-  return moneySentence({ ...transfer, errorCode: typeof code === 'string' ? code : null }, now);
+  return moneySentence({ ...transfer, errorCode: typeof code === 'string' ? code : null, attempt }, now);
 }
 
 function transfersIn({ transferCount }: RequestFacts): string {

@@ -3,14 +3,16 @@ import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { MAX_SHOWN_OF_REQUEST } from '../../../contract/service/requests.ts';
 import { MAX_BATCH_ROWS } from '../../../contract/transfers.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
-import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import { dependsOnProcessor, type Transfer } from '../../../domain/transfers/transfer.ts';
 import type { CallContext } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { readInTurn } from '../../calls/turns.ts';
 import { type AuditEntry, findAuditEntries, toAuditEntry } from '../../store/audit.ts';
 import type { Database, Row, Statement } from '../../store/connection/database.ts';
 import { type LoggedError, readError, timeOfId, toLoggedError } from '../../store/error.ts';
+import { readLastAttempts, toAttempt } from '../../store/processors/attempt.ts';
 import {
   type CausedEvent,
   type CreatedRecord,
@@ -32,6 +34,8 @@ export type RequestTrace = {
   /** The first of the transfers that it created or changed. */
   readonly transfers: readonly Transfer[];
   readonly transferCount: number;
+  /** What a processor was asked to do for the only transfer, if it waits for it; null otherwise. */
+  readonly attempts: ReadonlyMap<string, Attempt>;
   /** Inner UUIDs of the transfers that it created. */
   readonly created: ReadonlySet<string>;
   readonly reversals: readonly Reversal[];
@@ -80,7 +84,14 @@ export async function traceRequest(
   const audited =
     reach.programId === null ? await read(findAuditEntries(requestId, whole.from, whole.to, MAX_SHOWN_OF_REQUEST)) : [];
   const entries = audited.map(toAuditEntry);
-  const nothing = { transfers: [], transferCount: 0, created: new Set<string>(), reversals: [], events: [] };
+  const nothing = {
+    transfers: [],
+    transferCount: 0,
+    attempts: new Map<string, Attempt>(),
+    created: new Set<string>(),
+    reversals: [],
+    events: [],
+  };
   if (error !== null && !mayHaveTakenEffect(error)) {
     return { receivedAt, error, entries, ...nothing, complete: true };
   }
@@ -165,7 +176,21 @@ async function readSubjects(read: Read, records: readonly CreatedRecord[], event
       requestId !== null || decidedAt === undefined || Math.abs(decidedAt - createdAt.getTime()) < SAME_MILLISECONDS
     );
   });
-  return { transfers, transferCount: named.size, created, reversals, events: own };
+  return {
+    transfers,
+    transferCount: named.size,
+    attempts: await readAttempts(read, transfers),
+    created,
+    reversals,
+    events: own,
+  };
+}
+
+/** The attempts of transfers of which only the processor knows whether the money moved, by the inner UUID of the transfer. */
+async function readAttempts(read: Read, transfers: readonly Transfer[]): Promise<ReadonlyMap<string, Attempt>> {
+  const asked = transfers.filter(dependsOnProcessor);
+  const rows = asked.length === 0 ? [] : await read(readLastAttempts(asked));
+  return new Map(rows.map(toAttempt).map((attempt) => [attempt.transferId, attempt]));
 }
 
 /** The operations of card programs that the type of an event identifies. */
@@ -181,7 +206,14 @@ const OPERATION_OF_EVENT: Readonly<Record<string, OperationId>> = {
 };
 
 /** The operation of a request; null if nothing that is stored identifies it. */
-export function operationOf({ error, entries, created, reversals, events }: RequestTrace): OperationId | null {
+export function operationOf({
+  error,
+  entries,
+  transfers,
+  created,
+  reversals,
+  events,
+}: RequestTrace): OperationId | null {
   if (error !== null && isOfBatch(error)) return 'create_transfer_batch';
   if (error !== null && error.operation !== null) return toOperation(error.operation);
   const [entry] = entries;
@@ -192,6 +224,8 @@ export function operationOf({ error, entries, created, reversals, events }: Requ
   if (types.has('card.updated')) return 'update_card';
   if (created.size > 1) return 'create_transfer_batch';
   if (created.size === 1) return 'create_transfer';
+  // Without a hold for its caller, a transfer was ended by the service: when it was due, or as its processor said.
+  if (types.has('transfer.completed') && transfers.every(({ capture }) => capture === 'automatic')) return null;
   const known = Object.keys(OPERATION_OF_EVENT).find((type) => types.has(type));
   return known === undefined ? null : (OPERATION_OF_EVENT[known] ?? null);
 }

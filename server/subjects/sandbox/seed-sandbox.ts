@@ -1,5 +1,5 @@
 import { DEMO_CARDS, type DemoCard } from '../../../contract/sandbox/demo-cards.ts';
-import type { Card } from '../../../domain/cards/card.ts';
+import { type Card, newAccountOf } from '../../../domain/cards/card.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type Account, post } from '../../../domain/ledger/ledger.ts';
 import { MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
@@ -105,13 +105,17 @@ class Seed {
       fundingAccountId: this.#account(`funding ${currency}`).accountId,
       expiresOn: seeded.expiresOn ?? null,
       limits: seeded.limits ?? null,
+      connectorId: seeded.processor?.connectorId ?? null,
     };
     const createdAt = new Date(this.#now);
     this.#created.push(
-      createCardAccount(this.#programId, card.accountId, card.cardId, currency),
-      insertCard({ card, holderReference: null, lastFour: null, metadata: {}, createdAt, updatedAt: createdAt }),
+      createCardAccount(card, newAccountOf(card)),
+      insertCard(
+        { card, holderReference: null, lastFour: null, metadata: {}, createdAt, updatedAt: createdAt },
+        seeded.processor?.token ?? null,
+      ),
     );
-    this.#open(name, { accountId: card.accountId, kind: 'card', currency, floor: 0n });
+    this.#accounts.set(name, newAccountOf(card));
     // No transfer is large enough to fill a card to the maximum balance, but a deposit is.
     if (balance === MAXIMUM_BALANCE) this.#deposit(name, balance, currency);
     else if (balance > 0n) this.#load(card, balance);

@@ -6,9 +6,10 @@ import type { RequestRecord } from '../../../contract/service/requests.ts';
 import type { OperatorCaseSnapshot } from '../../../contract/support/cases.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
-import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
+import { Refusal } from '../../../domain/refusal.ts';
 import { MAX_TEXT_CHARACTERS, urgencyOf } from '../../../domain/support/case.ts';
-import { moneySentence } from '../../../domain/transfers/money-sentence.ts';
+import { MONEY_MOVED, moneySentence } from '../../../domain/transfers/money-sentence.ts';
+import { dependsOnProcessor } from '../../../domain/transfers/transfer.ts';
 import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { transferMissing } from '../../calls/missing.ts';
 import { readRows } from '../../calls/read-rows.ts';
@@ -20,6 +21,7 @@ import { idAt } from '../../foundation/ids.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
 import { timeOfId } from '../../store/error.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
+import { readLastAttempts, toAttempt } from '../../store/processors/attempt.ts';
 import { insertCase, readCaseOfRequest, type SupportCase, shareCards, toCase } from '../../store/support/case.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
@@ -190,15 +192,16 @@ async function subjectOfTransfer(service: Service, call: Call<'create_case'>, se
   const found = toTransfer(row);
   const transfer = toTransferRecord(found);
   const code = transfer.error?.Code ?? null;
-  const { sentence, moved } = moneySentence({ ...found, errorCode: code }, databaseTime());
-  const moneyMoved: MoneyMoved = moved === 'no' || moved === 'held' ? 'no' : 'yes';
+  const asked = dependsOnProcessor(found) ? await readRows(service.database, readLastAttempts([found])) : [];
+  const [attempt = null] = asked.map(toAttempt);
+  const { sentence, moved } = moneySentence({ ...found, errorCode: code, attempt }, databaseTime());
   return {
     requestId: null,
     transferId,
     operation: 'create_transfer',
     code,
     type: transfer.error?.Type ?? null,
-    moneyMoved,
+    moneyMoved: MONEY_MOVED[moved],
     summary: sentence,
     snapshot: { taken_at: takenAt(), summary: sentence, received_at: null, error: null, transfer },
     cardNames: cardNamesOf(null, [transfer]),

@@ -26,9 +26,10 @@ export async function getTransferTimeline(
   const [row] = rows;
   if (row === undefined) throw transferMissing(sentId);
   const facts = await readFacts(service.database, call, toTransfer(row));
+  const attempt = facts.processorAttempts.at(-1) ?? null;
   const record = {
     transfer: toTransferRecord(facts.transfer),
-    money: moneySentence({ ...facts.transfer, errorCode: errorCodeOf(facts.transfer) }, facts.now),
+    money: moneySentence({ ...facts.transfer, errorCode: errorCodeOf(facts.transfer), attempt }, facts.now),
     steps: stepsOf(facts),
     likely_duplicates: facts.duplicates.map(toTransferRecord),
     truncated: truncationsOf(facts),

@@ -1,5 +1,6 @@
 import { DUPLICATE_WINDOW_SECONDS } from '../../../contract/look-up/timeline.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import type { Attempt as ProcessorAttempt } from '../../../domain/processors/attempt.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import { readRows, toOperationFailure } from '../../calls/read-rows.ts';
@@ -8,6 +9,7 @@ import type { Database, Row, Statement } from '../../store/connection/database.t
 import { type LoggedError, timeOfId } from '../../store/error.ts';
 import { type EventMoment, readEventsOfSubjects, type SubjectEvent } from '../../store/events/events-of-subjects.ts';
 import { type CausedPosting, readPostingsOfCauses, toCausedPostings } from '../../store/ledger/postings-of-causes.ts';
+import { readAttemptsOfTransfer, toAttempt as toProcessorAttempt } from '../../store/processors/attempt.ts';
 import { readErrorsAbout, toErrorsAbout } from '../../store/transfers/errors-about.ts';
 import { readTransfersAlike, toTransfersAlike } from '../../store/transfers/likely-duplicates.ts';
 import { listReversals, toReversal } from '../../store/transfers/reversal.ts';
@@ -30,6 +32,8 @@ export type TimelineFacts = {
   readonly transfer: Transfer;
   /** The time of the service, in milliseconds since 1970. */
   readonly now: number;
+  /** What the processor of the card was asked to do, oldest first. */
+  readonly processorAttempts: readonly ProcessorAttempt[];
   /** Oldest first. */
   readonly reversals: readonly Reversal[];
   readonly postings: readonly CausedPosting[];
@@ -82,9 +86,10 @@ const MAX_DUPLICATES_EXAMINED = 5000;
 export async function readFacts(database: Database, call: TurnCall, transfer: Transfer): Promise<TimelineFacts> {
   const read = (statement: Statement): Promise<readonly Row[]> => readInTurn(call, () => readRows(database, statement));
   const { reversals, isCutShort } = await findReversals(transfer, read);
+  const asked = (await read(readAttemptsOfTransfer(transfer.programId, transfer.transferId))).map(toProcessorAttempt);
   const [postings, events, about, alike] = await Promise.all([
     findPostings(transfer, reversals, read),
-    findEvents(database, call, transfer, reversals),
+    findEvents(database, call, transfer, { reversals, asked }),
     findErrors(transfer, read),
     findDuplicates(transfer, read),
   ]);
@@ -94,6 +99,7 @@ export async function readFacts(database: Database, call: TurnCall, transfer: Tr
   return {
     transfer,
     now: alike.now,
+    processorAttempts: asked,
     reversals,
     postings,
     events,
@@ -145,11 +151,15 @@ async function findEvents(
   database: Database,
   call: TurnCall,
   transfer: Transfer,
-  reversals: readonly Reversal[],
+  { reversals, asked }: { readonly reversals: readonly Reversal[]; readonly asked: readonly ProcessorAttempt[] },
 ): Promise<readonly SubjectEvent[]> {
   const { programId, transferId } = transfer;
   const subjects = [toWireId('tr', transferId), ...reversals.map(({ reversalId }) => toWireId('rev', reversalId))];
-  const moments = momentsOf(transfer, reversals);
+  const unknown = asked.flatMap(({ unknownSince: since }) =>
+    since === null ? [] : [ofTime(since, since + JOB_DELAY)],
+  );
+  const late = asked.flatMap(({ lateApprovalAt: at }) => (at === null ? [] : [ofTime(at, at)]));
+  const moments = [...momentsOf(transfer, reversals), ...unknown, ...late];
   try {
     return await readInTurn(call, () => readEventsOfSubjects(database, programId, subjects, moments, PLACES));
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { TimelineStep, TimelineStepKind, TransferTimeline } from '../../../contract/look-up/timeline.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { formatMoney, toWire } from '../../../domain/ledger/money.ts';
+import type { Attempt as ProcessorAttempt } from '../../../domain/processors/attempt.ts';
 import { endsInWords } from '../../../domain/transfers/money-sentence.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { statusAt, type Transfer } from '../../../domain/transfers/transfer.ts';
@@ -23,6 +24,7 @@ const RANKS: readonly TimelineStepKind[] = [
   'request',
   'scheduled',
   'hold',
+  'processor',
   'reversal',
   'posting',
   'release',
@@ -40,6 +42,7 @@ export function stepsOf(facts: TimelineFacts): TimelineStep[] {
   const placed = [
     ...beginning(facts),
     ...executionOf(facts),
+    ...facts.processorAttempts.flatMap((attempt) => processorSteps(attempt, facts)),
     ...endingOf(facts),
     ...facts.reversals.flatMap((reversal) => reversalSteps(reversal, facts)),
     ...facts.events.map((event) => eventStep(event, facts)),
@@ -77,8 +80,9 @@ function place(order: number, at: number, kind: TimelineStepKind, text: string, 
 }
 
 /** The request, and the schedule or the hold with which the transfer began. */
-function beginning({ transfer }: TimelineFacts): readonly Placed[] {
-  const { createdAt, requestId, scheduledFor, capture } = transfer;
+function beginning(facts: TimelineFacts): readonly Placed[] {
+  const { transfer } = facts;
+  const { createdAt, requestId, scheduledFor } = transfer;
   const order = timeOfId(requestId).getTime();
   const { source, destination } = endsInWords(transfer);
   const amount = toWire(transfer.amount);
@@ -88,15 +92,66 @@ function beginning({ transfer }: TimelineFacts): readonly Placed[] {
   if (scheduledFor !== null) {
     const text = `The transfer was scheduled for ${momentOf(scheduledFor)}.`;
     steps.push(place(order, createdAt, 'scheduled', text, { amount }));
-  } else if (capture === 'manual') steps.push(place(order, createdAt, 'hold', holdText(transfer), { amount }));
+  } else if (isHeld(facts)) steps.push(place(order, createdAt, 'hold', holdText(transfer), { amount }));
   return steps;
 }
+
+/** Whether a transfer holds its money before it moves: for its caller, or for the processor of its card. */
+function isHeld({ transfer, processorAttempts }: TimelineFacts): boolean {
+  return transfer.capture === 'manual' || processorAttempts.length > 0;
+}
+
+/** What the processor of the card was asked, and what it said, as far as the attempt still has it. */
+function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts): readonly Placed[] {
+  const { connectorId, tries, sentAt, unknownSince, detail, status, code, processorReference, updatedAt } = attempt;
+  // The times of attempts are those of the sandbox's clock, which was moved before the transfer or not at all.
+  const ahead = transfer.createdAt - timeOfId(transfer.requestId).getTime();
+  const attemptId = toWireId('pat', attempt.attemptId);
+  const step = (at: number, text: string): Placed =>
+    place(at - ahead, at, 'processor', text, { attempt_id: attemptId, amount: toWire(attempt.amount) });
+  const steps: Placed[] = [];
+  if (sentAt !== null) {
+    const often = tries > 1 ? `, for the ${tries}th time`.replace('2th', '2nd').replace('3th', '3rd') : '';
+    steps.push(step(sentAt, `The order was sent to the processor '${connectorId}'${often}.`));
+  }
+  if (unknownSince !== null) {
+    const why = detail === null ? '.' : `: ${detail}`;
+    steps.push(step(unknownSince, `Nobody knew what the processor '${connectorId}' had done${why}`));
+  }
+  const { lateApprovalAt, breakId } = attempt;
+  if (lateApprovalAt !== null && breakId !== null) {
+    const money = formatMoney(attempt.amount, attempt.currency);
+    const settled = `An operator of the service settles that (break ${toWireId('brk', breakId)}).`;
+    steps.push(
+      step(lateApprovalAt, `The processor '${connectorId}' said that it had moved ${money} all the same. ${settled}`),
+    );
+  }
+  const said = SAID[status];
+  if (said === undefined) return steps;
+  const facts = [
+    ...(code === null ? [] : [`code ${code}`]),
+    ...(processorReference === null ? [] : [`its reference is ${processorReference}`]),
+  ];
+  const by =
+    attempt.resolvedBy === null ? `The processor '${connectorId}'` : 'An operator found out that the processor';
+  steps.push(step(updatedAt, `${by} ${said}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}.`));
+  return steps;
+}
+
+/** What the status of an attempt says about the processor; undefined if it has not said anything. */
+const SAID: Readonly<Partial<Record<ProcessorAttempt['status'], string>>> = {
+  pending: 'has accepted it and moves the money later',
+  approved: 'has moved the money',
+  declined: 'has declined it',
+  failed: 'has not moved the money',
+  reversed: 'has reversed it',
+};
 
 /** The hold that a scheduled transfer placed when it was due. */
 function executionOf(facts: TimelineFacts): readonly Placed[] {
   const { transfer, events } = facts;
-  const { scheduledFor, capture } = transfer;
-  if (scheduledFor === null || capture !== 'manual') return [];
+  const { scheduledFor } = transfer;
+  if (scheduledFor === null || !isHeld(facts)) return [];
   const event = events.find(({ type }) => type === 'transfer.pending');
   // Without its event, it is unknown whether there ever was a hold.
   if (event === undefined && transfer.status !== 'pending' && transfer.completedAt === null) return [];
@@ -117,11 +172,15 @@ function endingOf(facts: TimelineFacts): readonly Placed[] {
   const stored = status === 'expired' ? (transfer.expiresAt ?? transfer.updatedAt) : transfer.updatedAt;
   const at = event?.createdAt.getTime() ?? stored;
   const order = event?.begunAt.getTime() ?? at;
-  const isHeld = transfer.capture === 'manual' && transfer.scheduledFor === null;
-  const released = isHeld ? ` and its hold of ${moneyOf(transfer)} was released` : '';
+  const isReleased = transfer.capture === 'manual' && transfer.scheduledFor === null;
+  const released = isReleased ? ` and its hold of ${moneyOf(transfer)} was released` : '';
   if (status === 'failed') {
     const { Code: code = null, Status: http = null, Message: message = '' } = Object(transfer.error);
-    return [place(order, at, 'failed', `The transfer was refused when it was due: ${message}`, { code, status: http })];
+    const isOfProcessor = facts.processorAttempts.length > 0;
+    const why = isOfProcessor
+      ? `The transfer failed and its hold of ${moneyOf(transfer)} was released: ${message}`
+      : `The transfer was refused when it was due: ${message}`;
+    return [place(order, at, 'failed', why, { code, status: http })];
   }
   const text = `The transfer ${status === 'canceled' ? 'was canceled' : 'expired'}${released}.`;
   return [place(order, at, status, text, requestOf(event))];
@@ -131,7 +190,7 @@ function completion(facts: TimelineFacts): readonly Placed[] {
   const { transfer, events } = facts;
   const { amount, capturedAmount, currency, createdAt, requestId } = transfer;
   const at = transfer.completedAt ?? transfer.updatedAt;
-  const isAtOnce = transfer.capture === 'automatic' && transfer.scheduledFor === null;
+  const isAtOnce = !isHeld(facts) && transfer.scheduledFor === null;
   const event = isAtOnce ? undefined : events.find(({ type }) => type === 'transfer.completed');
   const order = isAtOnce && at === createdAt ? timeOfId(requestId).getTime() : (event?.begunAt.getTime() ?? at);
   const { source, destination } = endsInWords(transfer);
@@ -286,7 +345,7 @@ export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated
 
 function holdText(transfer: Transfer): string {
   const { source, destination } = endsInWords(transfer);
-  return `${moneyOf(transfer)} was held on ${source} for ${destination}, until ${momentOf(transfer.expiresAt)}.`;
+  return `${moneyOf(transfer)} was held on ${source} for ${destination}${transfer.expiresAt === null ? '' : `, until ${momentOf(transfer.expiresAt)}`}.`;
 }
 
 function moneyOf({ amount, currency }: Transfer): string {

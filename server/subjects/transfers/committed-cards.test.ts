@@ -25,6 +25,7 @@ const knownCard: fc.Arbitrary<KnownCard> = fc
       fundingAccountId: fc.uuid(),
       expiresOn: fc.constantFrom(null, '2030-12-31'),
       limits: fc.option(limits),
+      connectorId: fc.constant(null),
     }),
     account: fc.record({
       balance: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),

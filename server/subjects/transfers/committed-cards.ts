@@ -5,7 +5,7 @@ import { machineMemory } from '../../foundation/machine-memory.ts';
 import type { StoredAccount } from '../../store/ledger/account.ts';
 import { type CountedDays, fromLimits, type StoredLimits, toLimits } from '../../store/ledger/limits.ts';
 
-/** A card with its account and the counters of that (`days`); null if they were not loaded. */
+/** A card without a connector, with its account and the counters of that (`days`); null if they were not loaded. */
 export type KnownCard = { readonly card: Card; readonly account: StoredAccount; readonly days: CountedDays | null };
 
 /** Memory of an entry besides the characters of its texts: two strings and a slot in the map. */
@@ -148,6 +148,7 @@ function unpack(programId: string, name: string, text: string): KnownCard {
       fundingAccountId,
       expiresOn,
       limits: toLimits(limits),
+      connectorId: null,
     },
     account: {
       programId,

@@ -10,7 +10,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Moved, OperationFailure, type RefusedRow, type Reply } from '../../calls/call.ts';
 import { storedKeyOf } from '../../calls/stored-key.ts';
-import { movesLater, readCreateRequest } from './create-transfer.ts';
+import { movedOf, readCreateRequest } from './create-transfer.ts';
 import type { TransferService } from './lane.ts';
 import type { CreateRequest } from './request.ts';
 import { type Outcome, toTransferReply } from './respond.ts';
@@ -87,8 +87,8 @@ class Row {
   readonly key: string | null;
   readonly #sent: JsonValue;
   readonly #storedKey: string | null;
-  /** Whether its creation moves money: that of a hold or a scheduled transfer does not. */
-  #moneyMoved: MoneyMoved = 'no';
+  /** Whether its creation has moved money. */
+  #moved: ReturnType<typeof movedOf> = 'no';
   #result: { readonly outcome: Outcome } | { readonly thrown: unknown } | undefined = undefined;
 
   constructor(index: number, sent: JsonValue) {
@@ -129,7 +129,7 @@ class Row {
     const { fields: body } = reading;
     const problem = findCardNumber(this.#sent, TransferBatchRow, 'row');
     if (problem !== undefined) throw refusalOfCardNumber(problem, body.amount);
-    this.#moneyMoved = movesLater(body) ? 'no' : 'yes';
+    this.#moved = movedOf(body);
     return readCreateRequest({
       operation: 'create_transfer',
       requestId: call.requestId,
@@ -154,7 +154,7 @@ class Row {
     const result = this.#result;
     if (result === undefined) throw new Error('a row was not decided');
     if ('thrown' in result) throw result.thrown;
-    const reply = toTransferReply(service, call, result.outcome, this.#moneyMoved);
+    const reply = toTransferReply(service, call, result.outcome, this.#moved);
     return reply instanceof Promise ? reply.then((recalled) => this.#write(recalled)) : this.#write(reply);
   }
 

@@ -1,46 +1,53 @@
-import { errorRecord } from '../../../contract/errors/catalogue.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import type { Card } from '../../../domain/cards/card.ts';
 import type { DomainEvent } from '../../../domain/event.ts';
-import { originalOf, replay, type StoredResponse } from '../../../domain/idempotency.ts';
+import type { StoredResponse } from '../../../domain/idempotency.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { available } from '../../../domain/ledger/ledger.ts';
+import { newAttempt } from '../../../domain/processors/attempt.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import {
   decideCancel,
   decideCapture,
   decideExecution,
   decideExpiry,
+  decideReport,
   decideUpdate,
   refuseDisabled,
   type TransferWithHold,
 } from '../../../domain/transfers/change-transfer.ts';
 import { decideTransfer, type TransferPlan } from '../../../domain/transfers/create-transfer.ts';
 import type { Hold } from '../../../domain/transfers/hold.ts';
-import { decideReversal, type Reversal, type ReversalPlan } from '../../../domain/transfers/reverse-transfer.ts';
+import { decideReversal, type ReversalPlan } from '../../../domain/transfers/reverse-transfer.ts';
 import { type Transfer, transferAt } from '../../../domain/transfers/transfer.ts';
-import type { TransferView } from '../../../domain/transfers/transfer-checks.ts';
+import type { ConnectorState, TransferView } from '../../../domain/transfers/transfer-view.ts';
 import { transferMissing } from '../../calls/missing.ts';
 import { fundingLowEvent } from '../../calls/records/funding-low-event.ts';
-import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer.ts';
-import { type Moment, refusalToStore, storedRefusal, successToStore } from '../../commit/under-key.ts';
+import { toReversalRecord, toTransferRecord, withErrorRecord } from '../../calls/records/transfer.ts';
+import { type Moment, refusalToStore, successToStore } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
-import type { AuditNote } from '../../store/audit.ts';
 import { isOfCard, toLoadedCard } from '../../store/card.ts';
 import { toErasureOfTransfer } from '../../store/card-erasure.ts';
 import type { Loaded, Statement } from '../../store/connection/database.ts';
 import { compactPayload } from '../../store/events/transfer-payload.ts';
-import { type KeyedResponse, toStoredResponses } from '../../store/idempotency.ts';
-import { type CausedPosting, toAccount } from '../../store/ledger/account.ts';
+import { toStoredResponses } from '../../store/idempotency.ts';
+import { toAccount } from '../../store/ledger/account.ts';
+import { attemptAfter, type DecidedAttempt, toAttempt } from '../../store/processors/attempt.ts';
 import { type RulesNow, toRulesNow } from '../../store/program.ts';
 import { toTransferWithHold } from '../../store/transfers/transfer.ts';
-import { withCase, withoutHolderValues } from '../audit/audit.ts';
 import { ExaminedAccounts } from './examined-accounts.ts';
 import { Memory } from './memory.ts';
-import type { ChangeRequest, CreateRequest, DueRequest, TransferRequest } from './request.ts';
-import type { Outcome } from './respond.ts';
-import { type BookChanges, type ChainedWrites, chainedWritesOf, writesOf } from './write.ts';
+import {
+  auditNoteOf,
+  type ChangeRequest,
+  type CreateRequest,
+  type DueRequest,
+  type ReportRequest,
+  type TransferRequest,
+} from './request.ts';
+import { type Outcome, replayOf } from './respond.ts';
+import { type BookChanges, type ChainedWrites, chainedWritesOf, noChanges, writesOf } from './write.ts';
 
 /**
  * The statements that load a group, in the order in which they are sent: the locks in their global order, then the reads.
@@ -55,6 +62,7 @@ export type LoadName =
   | 'cards'
   | 'cardsOfTransfers'
   | 'transfers'
+  | 'attempts'
   | 'erasures'
   | 'responses'
   | 'references';
@@ -66,23 +74,15 @@ export class Books {
   readonly #rules: ReadonlyMap<string, RulesNow>;
   readonly #accounts: ExaminedAccounts;
   readonly #existing: Map<string, TransferWithHold>;
+  /** The attempts that requests of the group report about. */
+  readonly #attempts: Map<string, DecidedAttempt>;
+  readonly #connectorState: (connectorId: string) => ConnectorState;
   /** For transfers with a card whose holder was erased: the id of that card on the wire. */
   readonly #erasedCards: ReadonlyMap<string, string>;
   readonly #storedResponses: Map<string, StoredResponse>;
   readonly #references: Map<string, string>;
   #ids = 0;
-  readonly #changes: BookChanges = {
-    created: [] as Transfer[],
-    changed: new Map<string, Transfer>(),
-    annotated: new Map<string, Transfer>(),
-    opened: new Map<string, Hold>(),
-    ended: new Map<string, Hold>(),
-    reversals: [] as Reversal[],
-    postings: [] as CausedPosting[],
-    responses: [] as KeyedResponse[],
-    events: [] as DomainEvent[],
-    audited: [] as AuditNote[],
-  };
+  readonly #changes: BookChanges = noChanges();
 
   /** `memory` has what earlier groups of the chain have left; it is empty if the group locks its accounts. */
   constructor(
@@ -90,10 +90,16 @@ export class Books {
     {
       memory = new Memory(),
       compactsPayloads,
-    }: { readonly memory?: Memory | undefined; readonly compactsPayloads: boolean },
+      connectorState = () => 'missing',
+    }: {
+      readonly memory?: Memory | undefined;
+      readonly compactsPayloads: boolean;
+      readonly connectorState?: ((connectorId: string) => ConnectorState) | undefined;
+    },
   ) {
     this.#memory = memory;
     this.#compactsPayloads = compactsPayloads;
+    this.#connectorState = connectorState;
     this.#accounts = new ExaminedAccounts(memory);
     this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
     for (const { now } of this.#rules.values()) memory.noteTime(now);
@@ -111,6 +117,9 @@ export class Books {
     }
     const existing = loaded.transfers.map(toTransferWithHold);
     this.#existing = new Map(existing.map((one) => [transferKey(one.transfer), one]));
+    this.#attempts = new Map(
+      loaded.attempts.map(toAttempt).map((attempt) => [attempt.attemptId, { before: attempt, after: attempt }]),
+    );
     this.#erasedCards = new Map(
       loaded.erasures.map(toErasureOfTransfer).map((one) => [transferKey(one), one.cardName]),
     );
@@ -136,11 +145,12 @@ export class Books {
   /** Decides one request, and applies its changes for the next. */
   decide(request: TransferRequest): Outcome {
     const stored = this.stored(request);
-    if (stored !== undefined && request.key !== null) return replayOf(stored, request);
+    if (stored !== undefined && request.key !== null) return replayOf(stored, request.key.fingerprint);
     const plan = this.#decide(request);
     if (plan === undefined) return this.#unchanged(request);
     if (!(plan instanceof Refusal)) return this.#carryOut(request, plan);
-    if (request.key !== null) this.#keep(request, refusalToStore(firstWith(request.key, request), plan));
+    if (request.key !== null)
+      this.#keep(request, refusalToStore({ ...request.key, requestId: request.requestId }, plan));
     return plan;
   }
 
@@ -155,7 +165,9 @@ export class Books {
     return decideTransfer({ creation, terms, notes }, view);
   }
 
-  #decideChange(request: ChangeRequest | DueRequest): TransferPlan | ReversalPlan | Refusal | undefined {
+  #decideChange(
+    request: ChangeRequest | DueRequest | ReportRequest,
+  ): TransferPlan | ReversalPlan | Refusal | undefined {
     const existing = this.existing(request);
     const view = this.#viewOfTransfer(request, existing?.transfer);
     if (request.command === 'capture' || request.command === 'reverse') {
@@ -177,11 +189,32 @@ export class Books {
         );
       case 'expire':
         return decideExpiry(existing, view);
+      case 'report':
+        return this.#decideReport(existing, request, view);
       case 'execute':
         return withErrorRecord(decideExecution(existing.transfer, view));
       case 'reverse':
         return decideReversal(existing.transfer, { ...request, reversalId: this.#newId(view.now) }, view);
     }
+  }
+
+  /** What a processor said, unless somebody has said more since the step was decided. */
+  #decideReport(
+    existing: TransferWithHold,
+    request: ReportRequest,
+    view: TransferView,
+  ): TransferPlan | Refusal | undefined {
+    const known = this.#attempts.get(request.attemptId);
+    const { attempt, step } = request;
+    if (known === undefined || known.after.status !== attempt.status || known.after.looks !== attempt.looks) {
+      return new Refusal('invalid_transfer_status', 'The attempt has changed since.');
+    }
+    const plan = withErrorRecord(decideReport(existing, step, view));
+    if (plan === undefined || plan instanceof Refusal) return plan;
+    const decided = { before: known.before, after: attemptAfter(known.after, step, view.now) };
+    this.#attempts.set(request.attemptId, decided);
+    this.#changes.reported.set(request.attemptId, decided);
+    return plan;
   }
 
   /** An id that contains the time of the decision. The ids of a group sort in the order of its decisions. */
@@ -204,7 +237,7 @@ export class Books {
     };
   }
 
-  #viewOfTransfer({ programId }: ChangeRequest | DueRequest, transfer: Transfer | undefined): TransferView {
+  #viewOfTransfer({ programId }: Pick<ChangeRequest, 'programId'>, transfer: Transfer | undefined): TransferView {
     const names = [transfer?.cardName ?? null, transfer?.destinationCardName ?? null] as const;
     return { ...this.#viewOfCards(programId, ...names), referenceTakenBy: undefined };
   }
@@ -224,6 +257,7 @@ export class Books {
       switches: found.switches,
       card: this.#card(programId, cardName),
       destinationCard: this.#card(programId, destinationCardName),
+      connectorState: this.#connectorState,
       account: (accountId) => this.#accounts.get(accountId),
       usage: (accountId, direction) => this.#accounts.usage(accountId, direction, rules.calendar),
     };
@@ -259,6 +293,11 @@ export class Books {
     const named = request.command === 'create' ? undefined : requestId;
     const low = this.#lowFunding(plan);
     this.#apply(plan, request.command === 'create');
+    if (plan.attempt !== undefined) {
+      const sandboxBehavior = request.command === 'create' ? (request.sandboxBehavior ?? null) : null;
+      const named = { ...plan.attempt, attemptId: this.#newId(transfer.updatedAt), sandboxBehavior };
+      this.#changes.attempts.push(newAttempt(named, transfer));
+    }
     const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : this.#recordOf(transfer);
     const json = JSON.stringify(record);
     const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
@@ -266,17 +305,13 @@ export class Books {
     const done = { type: event, programId, subjectId, payload, requestId: named, traceparent };
     const eventIndex = this.#changes.events.push(done) - 1;
     if (low !== undefined) this.#changes.events.push({ ...low, requestId, traceparent });
-    const { operator: actor, caseId, key } = request;
-    const action = `${request.command}_transfer`;
-    if (actor !== null) {
-      const change = request.command === 'update' && { change: withoutHolderValues({ metadata: request.metadata }) };
-      const details = JSON.stringify(withCase({ ...withoutHolderValues(record), ...change }, caseId));
-      this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details });
-    }
+    const note = auditNoteOf(request, record, subjectId);
+    if (note !== undefined) this.#changes.audited.push(note);
+    const { key } = request;
     if (key !== null) {
       const created = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
       const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;
-      this.#keep(request, successToStore(firstWith(key, request), status, created, json), eventIndex);
+      this.#keep(request, successToStore({ ...key, requestId }, status, created, json), eventIndex);
     }
     return { record, json };
   }
@@ -363,24 +398,4 @@ export class Books {
 
 function transferKey({ programId, transferId }: { readonly programId: string; readonly transferId: string }): string {
   return `${programId}\n${transferId}`;
-}
-
-function replayOf(stored: StoredResponse, request: TransferRequest): Outcome {
-  const first = replay(stored, request.key?.fingerprint ?? '');
-  if (first instanceof Refusal) return first;
-  const refusal = storedRefusal(first);
-  if (refusal !== undefined) return refusal;
-  if (first.subjectId === null) throw new Error('a stored success has no subject');
-  return { subjectId: first.subjectId, json: first.body, originalRequestId: originalOf(first) };
-}
-
-function firstWith({ fingerprint }: { readonly fingerprint: string }, { requestId }: TransferRequest) {
-  return { fingerprint, requestId };
-}
-
-/** The plan for a scheduled transfer that failed, with the error record on the transfer. */
-function withErrorRecord(plan: TransferPlan | Refusal): TransferPlan | Refusal {
-  if (plan instanceof Refusal || plan.failure === undefined) return plan;
-  const { code, message } = plan.failure;
-  return { ...plan, transfer: { ...plan.transfer, error: errorRecord(code, message) } };
 }

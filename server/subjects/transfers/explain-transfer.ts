@@ -3,12 +3,8 @@ import { originalDetails, originalOf, replay } from '../../../domain/idempotency
 import { type AmountReading, MINIMUM_AMOUNT, readAmount } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Seen, shownSeen } from '../../../domain/seen.ts';
-import {
-  type Finding,
-  NOT_EVALUATED,
-  TRANSFER_CHECKS,
-  type TransferCheck,
-} from '../../../domain/transfers/transfer-checks.ts';
+import { TRANSFER_CHECKS, type TransferCheck } from '../../../domain/transfers/transfer-checks.ts';
+import { type Finding, NOT_EVALUATED } from '../../../domain/transfers/transfer-view.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import type { Service } from '../../calls/service.ts';
 import { transact } from '../../commit/transaction.ts';
@@ -31,8 +27,9 @@ export async function explainTransfer(
   const amount = 'amount' in reading ? reading.amount : MINIMUM_AMOUNT;
   // The idempotency key is looked up in the scope of create_transfer, with its fingerprint.
   const request = toCreateRequest({ ...call, operation: 'create_transfer' }, amount);
+  const connectorState = service.processors.stateOf;
   const record = await transact(service.database, call.deadline, loadFor([request], 'wait'), (loaded) => ({
-    result: explain(new Books(loaded, { compactsPayloads: false }), request, reading),
+    result: explain(new Books(loaded, { compactsPayloads: false, connectorState }), request, reading),
     writes: [],
     readsOnly: true,
   }));

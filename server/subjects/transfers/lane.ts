@@ -1,7 +1,9 @@
 import { isStored } from '../../../contract/errors/catalogue.ts';
+import type { TransferRecord } from '../../../contract/transfers.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { TransferType } from '../../../domain/transfers/transfer.ts';
+import type { ConnectorState } from '../../../domain/transfers/transfer-view.ts';
 import type { Service } from '../../calls/service.ts';
 import { GroupCommit, type LaneBounds } from '../../commit/group-commit.ts';
 import { Blocked, type ChainedWork, type CommitObserver, type LockMode } from '../../commit/group-work.ts';
@@ -27,6 +29,10 @@ export type LaneOptions = {
   readonly bounds?: LaneBounds | undefined;
   readonly observer?: CommitObserver | undefined;
   readonly onCreated?: OnCreated | undefined;
+  /** Whether the processors of cards can be asked; without it there are none. */
+  readonly connectorState?: ((connectorId: string) => ConnectorState) | undefined;
+  /** Called with each transfer that begins to wait for a processor, and with what the processor said. */
+  readonly onProcessor?: ((transfer: TransferRecord) => void) | undefined;
 };
 
 /**
@@ -35,15 +41,19 @@ export type LaneOptions = {
  */
 export function openTransferLane(
   databases: Pick<Database, 'forProgram'>,
-  { compactsPayloads, bounds, observer, onCreated }: LaneOptions,
+  { compactsPayloads, bounds, observer, onCreated, connectorState, onProcessor }: LaneOptions,
 ): TransferLane {
   const programOf = ({ programId }: TransferRequest): string => programId;
   const traceOf = ({ trace }: TransferRequest) => trace;
   const onCommitted = (request: TransferRequest, outcome: Outcome): void => {
-    if (isCreation(request) && 'record' in outcome) onCreated?.(request.programId, request.terms.type);
+    if (outcome instanceof Refusal || !('record' in outcome)) return;
+    if (isCreation(request)) onCreated?.(request.programId, request.terms.type);
+    const { record } = outcome;
+    const isWaiting = 'card_id' in record && record.capture === 'automatic' && record.status === 'pending';
+    if ('card_id' in record && (isWaiting || request.command === 'report')) onProcessor?.(record);
   };
   const committed = new CommittedCards(bounds?.remembered?.bytes);
-  const open: OpenBooks = (loaded, memory) => new Books(loaded, { memory, compactsPayloads });
+  const open: OpenBooks = (loaded, memory) => new Books(loaded, { memory, compactsPayloads, connectorState });
   const stepsOf = (requests: readonly TransferRequest[], mode: LockMode) =>
     lockedSteps(requests, mode, committed, open);
   const work = { stepsOf, programOf, needsOf, transferOf, traceOf, onCommitted };

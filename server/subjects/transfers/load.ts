@@ -6,6 +6,7 @@ import type { Statement } from '../../store/connection/database.ts';
 import { readStoredResponses } from '../../store/idempotency.ts';
 import { lockAccounts, type NamedCard, readAccounts } from '../../store/ledger/account.ts';
 import { hashOf, type LockedName, shareSwitchAndLockNames } from '../../store/locks.ts';
+import { readAttemptsForReport } from '../../store/processors/attempt.ts';
 import { readProgramRules } from '../../store/program.ts';
 import { readReferences, readTransfersForChange } from '../../store/transfers/transfer.ts';
 import type { Books, LoadName } from './decide.ts';
@@ -28,6 +29,7 @@ export function loadFor(
   const changes = requests.filter((request) => !isCreation(request));
   const updates = changes.filter(({ command }) => command === 'update');
   const cards = cardsOf(creations, memory);
+  const reports = requests.filter((request) => request.command === 'report');
   const keys = requests.flatMap(({ key }) => key ?? []);
   const references = creations.flatMap(({ programId, terms: { reference } }) =>
     reference === null ? [] : [{ programId, reference }],
@@ -44,6 +46,7 @@ export function loadFor(
     cards: cards.length === 0 || isOneRead ? null : readCards(cards),
     cardsOfTransfers: changes.length === 0 ? null : readCardsOfTransfers(changes),
     transfers: changes.length === 0 ? null : readTransfersForChange(changes),
+    attempts: reports.length === 0 ? null : readAttemptsForReport(reports, mode !== 'unlocked'),
     erasures: updates.length === 0 ? null : readErasuresOfTransfers(updates),
     responses: keys.length === 0 ? null : readStoredResponses(keys),
     references: references.length === 0 ? null : readReferences(references),

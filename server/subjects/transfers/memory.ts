@@ -133,7 +133,8 @@ export class Memory {
       const card = cardName === null ? undefined : cards?.get(cardName);
       if (card === undefined) continue;
       cards?.delete(card.name);
-      this.#committed.put({ card, account, days });
+      // Packed cards have their own money.
+      if (card.connectorId === null) this.#committed.put({ card, account, days });
     }
   }
 

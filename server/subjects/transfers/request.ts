@@ -1,15 +1,19 @@
-import type { CreateTransferBody } from '../../../contract/transfers.ts';
-import { fromWireId } from '../../../domain/identifier.ts';
+import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
+import type { CreateTransferBody, TransferRecord } from '../../../contract/transfers.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { type AmountAsSent, readAmount } from '../../../domain/ledger/money.ts';
 import type { MetadataChange } from '../../../domain/metadata.ts';
+import type { Attempt } from '../../../domain/processors/attempt.ts';
+import type { Step } from '../../../domain/processors/next-step.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { TransferNotes, TransferTerms } from '../../../domain/transfers/transfer.ts';
 import { type Call, type CallContext, schemaRefusal } from '../../calls/call.ts';
 import { creatorOf } from '../../calls/records/transfer.ts';
 import type { RequestTrace } from '../../calls/trace.ts';
 import { fingerprintOf } from '../../commit/under-key.ts';
+import type { AuditNote } from '../../store/audit.ts';
 import { type KeyInScope, keyInScope } from '../../store/idempotency.ts';
-import { actorOf } from '../audit/audit.ts';
+import { actorOf, withCase, withoutHolderValues } from '../audit/audit.ts';
 
 /** What every request about a transfer has. */
 type Origin = {
@@ -32,7 +36,13 @@ type Creator = { readonly createdBy: string };
 
 /** A request for a new transfer. The transfer gets its id, which contains the time, when the request is decided. */
 export type CreateRequest = Origin &
-  Creator & { readonly command: 'create'; readonly terms: TransferTerms; readonly notes: TransferNotes };
+  Creator & {
+    readonly command: 'create';
+    readonly terms: TransferTerms;
+    readonly notes: TransferNotes;
+    /** What the simulator is to do with it; only in a sandbox. */
+    readonly sandboxBehavior?: string | undefined;
+  };
 
 /** A request about an existing transfer; `transferId` is its inner UUID. */
 type OfTransfer = Origin & { readonly transferId: string };
@@ -52,7 +62,20 @@ export type DueRequest = OfTransfer & {
   readonly operator: null;
 };
 
-export type TransferRequest = CreateRequest | ChangeRequest | DueRequest;
+/** What a processor said about an attempt, and what follows from that. */
+export type ReportRequest = OfTransfer & {
+  readonly command: 'report';
+  readonly key: null;
+  /** Inner UUID of the attempt. */
+  readonly attemptId: string;
+  /** The attempt on which the step was decided. */
+  readonly attempt: Attempt;
+  readonly step: Step;
+  /** What the operator who ended it wrote, for the audit log. */
+  readonly note?: string | undefined;
+};
+
+export type TransferRequest = CreateRequest | ChangeRequest | DueRequest | ReportRequest;
 
 /** A UUID that no transfer has. It replaces a malformed id, so that the look-up finds nothing. */
 const NO_TRANSFER = '00000000-0000-0000-0000-000000000000';
@@ -78,6 +101,7 @@ export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest
       scheduledFor: body.scheduled_for === undefined ? null : Date.parse(body.scheduled_for),
     },
     notes: { description: body.description ?? null, metadata: body.metadata ?? {} },
+    sandboxBehavior: call.sandboxBehavior,
   };
 }
 
@@ -129,4 +153,22 @@ function findDestinationProblem(type: string, card: string, destination: string 
   }
   if (destination === card) return "'destination_card_id' must be a different card than 'card_id'.";
   return undefined;
+}
+
+/** What the audit log says about a request of an operator that changed something; undefined for a card program's. */
+export function auditNoteOf(
+  request: TransferRequest,
+  record: TransferRecord | ReversalRecord,
+  subjectId: string,
+): AuditNote | undefined {
+  const { operator: actor, caseId, programId, requestId } = request;
+  if (actor === null) return undefined;
+  const change = request.command === 'update' && { change: withoutHolderValues({ metadata: request.metadata }) };
+  const resolved = request.command === 'report' && { note: request.note };
+  const details = JSON.stringify(withCase({ ...withoutHolderValues(record), ...change, ...resolved }, caseId));
+  const about =
+    request.command === 'report'
+      ? { action: 'resolve_attempt', subjectId: toWireId('pat', request.attemptId) }
+      : { action: `${request.command}_transfer`, subjectId };
+  return { actor, ...about, programId, requestId, details };
 }

@@ -1,10 +1,14 @@
 import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
+import { originalOf, replay, type StoredResponse } from '../../../domain/idempotency.ts';
+import { isMovedLate } from '../../../domain/processors/attempt.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
 import type { CallContext, JsonReply, Moved, RecordReply } from '../../calls/call.ts';
 import { readAgain } from '../../calls/read-rows.ts';
 import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer.ts';
+import { storedRefusal } from '../../commit/under-key.ts';
 import type { Database } from '../../store/connection/database.ts';
+import { readLastAttempts, toAttempt } from '../../store/processors/attempt.ts';
 import { readReversal, toReversal } from '../../store/transfers/reversal.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 
@@ -22,22 +26,49 @@ export type Replay = {
   readonly originalRequestId: string | undefined;
 };
 
+/** The first response to an idempotency key, for a request with this fingerprint. */
+export function replayOf(stored: StoredResponse, fingerprint: string): Outcome {
+  const first = replay(stored, fingerprint);
+  if (first instanceof Refusal) return first;
+  const refusal = storedRefusal(first);
+  if (refusal !== undefined) return refusal;
+  if (first.subjectId === null) throw new Error('a stored success has no subject');
+  return { subjectId: first.subjectId, json: first.body, originalRequestId: originalOf(first) };
+}
+
 type MoneyReply<Record> = JsonReply<Record> & Moved;
 
 /**
  * The reply with a transfer; throws the refusal. If the text is no longer stored, a replay shows the transfer as it is now.
- * `moneyMoved` is that of the first response also in a replay, because it describes the same request.
+ * `moneyMoved` describes the request, so it is that of the first response also in a replay; a function takes it from the record
+ * that is shown ({@link movedBy}).
  */
 export function toTransferReply(
   { database }: { readonly database: Database },
   { programId }: CallContext,
   outcome: Outcome,
-  moneyMoved: MoneyMoved,
+  moneyMoved: MoneyMoved | typeof movedBy,
 ): MoneyReply<TransferRecord> | Promise<MoneyReply<TransferRecord>> {
-  return toReply(outcome, isTransfer, moneyMoved, async (transferId) => {
-    const [row] = await readAgain(database, readTransfer(programId, transferId), moneyMoved);
-    return row === undefined ? undefined : toTransferRecord(toTransfer(row));
+  const known = typeof moneyMoved === 'string' ? moneyMoved : undefined;
+  const moved = typeof moneyMoved === 'string' ? () => moneyMoved : moneyMoved;
+  return toReply(outcome, isTransfer, moved, async (transferId) => {
+    const [row] = await readAgain(database, readTransfer(programId, transferId), known ?? 'unknown');
+    if (row === undefined) return undefined;
+    const transfer = toTransfer(row);
+    const record = toTransferRecord(transfer);
+    if (known !== undefined || transfer.status !== 'failed') return { record, wasMovedLate: false };
+    const attempts = await readAgain(database, readLastAttempts([transfer]), 'unknown');
+    return { record, wasMovedLate: attempts.map(toAttempt).some(isMovedLate) };
   });
+}
+
+/**
+ * Whether the money of a transfer has moved that was to move at once. While it waits for a processor nobody knows; if the
+ * processor did not carry it out, it did not, unless it did so after the transfer had failed.
+ */
+export function movedBy({ status }: Pick<TransferRecord, 'status'>, wasMovedLate = false): MoneyMoved {
+  if (status === 'pending') return 'unknown';
+  return status === 'failed' && !wasMovedLate ? 'no' : 'yes';
 }
 
 /** The same for the reply with a reversal, whose money has always moved. */
@@ -46,10 +77,15 @@ export function toReversalReply(
   { programId }: CallContext,
   outcome: Outcome,
 ): MoneyReply<ReversalRecord> | Promise<MoneyReply<ReversalRecord>> {
-  return toReply(outcome, isReversal, 'yes', async (reversalId) => {
-    const [row] = await readAgain(database, readReversal(programId, reversalId), 'yes');
-    return row === undefined ? undefined : toReversalRecord(toReversal(row));
-  });
+  return toReply(
+    outcome,
+    isReversal,
+    () => 'yes',
+    async (reversalId) => {
+      const [row] = await readAgain(database, readReversal(programId, reversalId), 'yes');
+      return row === undefined ? undefined : { record: toReversalRecord(toReversal(row)), wasMovedLate: false };
+    },
+  );
 }
 
 const isReversal = (record: TransferRecord | ReversalRecord): record is ReversalRecord => 'reversal_id' in record;
@@ -58,19 +94,21 @@ const isTransfer = (record: TransferRecord | ReversalRecord): record is Transfer
 function toReply<Wanted extends TransferRecord | ReversalRecord>(
   outcome: Outcome,
   isWanted: (record: TransferRecord | ReversalRecord) => record is Wanted,
-  moneyMoved: MoneyMoved,
-  readNow: (subjectId: string) => Promise<Wanted | undefined>,
+  movedBy: (record: Wanted, wasMovedLate?: boolean) => MoneyMoved,
+  readNow: (subjectId: string) => Promise<{ readonly record: Wanted; readonly wasMovedLate: boolean } | undefined>,
 ): MoneyReply<Wanted> | Promise<MoneyReply<Wanted>> {
   if (outcome instanceof Refusal) throw outcome;
   if ('subjectId' in outcome) {
     const { json, subjectId, originalRequestId } = outcome;
-    if (json !== null) return { json, replayed: true, originalRequestId, moneyMoved };
-    return readNow(subjectId).then((record) => {
-      if (record === undefined) throw new Error('what a stored response created does not exist');
+    if (json !== null) return { json, replayed: true, originalRequestId, moneyMoved: movedBy(JSON.parse(json)) };
+    return readNow(subjectId).then((found) => {
+      if (found === undefined) throw new Error('what a stored response created does not exist');
+      const { record, wasMovedLate } = found;
+      const moneyMoved = movedBy(record, wasMovedLate);
       return { json: JSON.stringify(record), replayed: true, originalRequestId, moneyMoved };
     });
   }
   const { record, json } = outcome;
   if (!isWanted(record)) throw new Error('another kind of record was decided than was requested');
-  return { record, json, moneyMoved };
+  return { record, json, moneyMoved: movedBy(record) };
 }

@@ -1,5 +1,6 @@
 import type { DomainEvent } from '../../../domain/event.ts';
 import type { Account } from '../../../domain/ledger/ledger.ts';
+import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { Hold } from '../../../domain/transfers/hold.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
@@ -17,6 +18,7 @@ import {
   updateAccountsIfUnchanged,
 } from '../../store/ledger/account.ts';
 import { type CounterChangeOf, insertCounters, updateCounters } from '../../store/ledger/limits.ts';
+import { type DecidedAttempt, insertAttempts, updateReportedAttempts } from '../../store/processors/attempt.ts';
 import { mergeWrites } from '../../store/sql.ts';
 import { insertReversals } from '../../store/transfers/reversal.ts';
 import {
@@ -36,6 +38,10 @@ export type BookChanges = {
   readonly changed: Map<string, Transfer>;
   /** Those of `changed` whose metadata has changed. */
   readonly annotated: Map<string, Transfer>;
+  /** New attempts to have a processor move the money of a transfer. */
+  readonly attempts: Attempt[];
+  /** Attempts whose processor has said something, by their ids. */
+  readonly reported: Map<string, DecidedAttempt>;
   readonly opened: Map<string, Hold>;
   readonly ended: Map<string, Hold>;
   readonly reversals: Reversal[];
@@ -45,6 +51,24 @@ export type BookChanges = {
   /** What operators have done. */
   readonly audited: AuditNote[];
 };
+
+/** The changes of a group that has decided nothing yet. */
+export function noChanges(): BookChanges {
+  return {
+    created: [],
+    changed: new Map(),
+    annotated: new Map(),
+    attempts: [],
+    reported: new Map(),
+    opened: new Map(),
+    ended: new Map(),
+    reversals: [],
+    postings: [],
+    responses: [],
+    events: [],
+    audited: [],
+  };
+}
 
 /** With the changes of counters: one for each account, direction and day. */
 type CountedChanges = BookChanges & { readonly counts: readonly CounterChangeOf[] };
@@ -60,8 +84,8 @@ export type ChainedWrites = {
 };
 
 /**
- * The writes of a group that has locked its accounts: one statement, or none if nothing changes. Metadata and the audit log
- * have statements of their own; that of the audit log comes last, because it takes the last lock.
+ * The writes of a group that has locked its accounts: one statement, or none if nothing changes. Metadata, attempts and the audit
+ * log have statements of their own; that of the audit log comes last, because it takes the last lock.
  */
 export function writesOf(
   changes: CountedChanges & { readonly accounts: readonly Account[] },
@@ -70,7 +94,9 @@ export function writesOf(
   const accounts = some(changes.accounts, updateAccounts);
   const writes = [...insertsOf(changes, moment), ...accounts, ...changesOf(changes, moment)];
   if (writes.length === 0) return [];
-  return [mergeWrites(writes), ...metadataWritesOf(changes), ...some(changes.audited, insertAuditEntries)];
+  const reported = some([...changes.reported.values()], updateReportedAttempts);
+  const audited = some(changes.audited, insertAuditEntries);
+  return [mergeWrites(writes), ...metadataWritesOf(changes), ...reported, ...audited];
 }
 
 /** The same for a group that has not locked its accounts. */
@@ -90,6 +116,7 @@ export function chainedWritesOf(
       ...some(examined, updateAccountsIfUnchanged),
       ...(late.length === 0 ? [] : [mergeWrites(late)]),
       ...metadataWritesOf(changes),
+      ...some([...changes.reported.values()], updateReportedAttempts),
     ],
     check: null,
   };
@@ -108,6 +135,7 @@ function insertsOf(changes: BookChanges, { batchId, now }: Moment): readonly Sta
       created.filter(({ metadata }) => Object.keys(metadata).length > 0),
       insertMetadata,
     ),
+    ...some(changes.attempts, insertAttempts),
     ...some(changes.events, (events) => insertEvents(batchId, events, now)),
     ...some(changes.responses, (responses) => insertStoredResponses(responses, batchId, now)),
   ];

@@ -1,6 +1,15 @@
-import { isIP } from 'node:net';
 import { MAX_WEBHOOK_URL_CHARACTERS } from '../../../domain/webhooks/webhook.ts';
-import { isInNetworks, isSingle, kindOf, requireNetwork } from '../../foundation/networks.ts';
+import {
+  type AddressRules,
+  addressesInHost,
+  type Destination,
+  hostOf,
+  isInNetworks,
+  isSingle,
+  kindOf,
+  portOf,
+  requireNetwork,
+} from '../../foundation/networks.ts';
 
 // Invariant: A webhook is sent only to addresses that are public or named by WEBHOOK_ALLOWED_NETWORKS, whatever its
 //   URL is, its name resolves to, or its receiver redirects to
@@ -19,17 +28,6 @@ export type AddressSettings = {
   /** Networks and addresses that are allowed besides public ones: WEBHOOK_ALLOWED_NETWORKS. */
   readonly allowedNetworks: readonly string[];
 };
-
-/** Where webhooks may be sent. */
-export type AddressRules = {
-  /** Why webhooks cannot be sent to a URL, as a sentence. A name is not looked up: its addresses are checked when connecting. */
-  findUrlProblem(url: string): string | undefined;
-  /** Whether a request of this protocol to this port may go to this address. */
-  isAllowed(address: string, to: Destination): boolean;
-};
-
-/** The parts of a URL, besides its address, that the rules check. The protocol ends in a colon. */
-export type Destination = { readonly protocol: string; readonly port: number };
 
 /** The ports allowed in live mode: with others, a webhook could reach another kind of service. */
 const LIVE_PORTS = [443, 8443];
@@ -65,23 +63,6 @@ export function openAddressRules({ mode, allowedNetworks }: AddressSettings): Ad
       return addresses?.every((address) => isAllowed(address, destination)) === false ? ADDRESS_PROBLEM : undefined;
     },
   };
-}
-
-/** The host of a URL as it is looked up: without the brackets of IPv6 and without a trailing dot. */
-export function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
-}
-
-/** The port of a URL. */
-export function portOf({ protocol, port }: URL): number {
-  if (port !== '') return Number(port);
-  return protocol === 'https:' ? 443 : 80;
-}
-
-/** The addresses of a host that needs no look-up: an address itself, or localhost, which is always this machine (RFC 6761). */
-export function addressesInHost(host: string): readonly string[] | undefined {
-  if (isIP(host) !== 0) return [host];
-  return host === 'localhost' || host.endsWith('.localhost') ? ['127.0.0.1', '::1'] : undefined;
 }
 
 function findSyntaxProblem(text: string): string | undefined {

@@ -2,8 +2,8 @@ import { MAX_WEBHOOK_HEADERS } from '../../../contract/webhooks/requests.ts';
 import { isTypeOrGroup } from '../../../domain/event.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type CallContext, schemaRefusal } from '../../calls/call.ts';
+import type { AddressRules } from '../../foundation/networks.ts';
 import type { Webhook } from '../../store/webhooks/webhook.ts';
-import type { AddressRules } from './addresses.ts';
 import type { Vault } from './vault.ts';
 
 /** Refuses a URL to which webhooks must not be sent. */

@@ -1,7 +1,8 @@
 import { toOperationFailure } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
+import type { AddressRules } from '../../foundation/networks.ts';
 import type { Database } from '../../store/connection/database.ts';
-import { type AddressRules, type AddressSettings, openAddressRules } from './addresses.ts';
+import { type AddressSettings, openAddressRules } from './addresses.ts';
 import { requireKeys } from './reseal-secrets.ts';
 import type { Vault } from './vault.ts';
 import { vaultOf, type WebhookKeys } from './webhook-keys.ts';

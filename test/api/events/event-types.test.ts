@@ -63,7 +63,11 @@ async function after(number: number): Promise<readonly OperatorEventRecord[]> {
 }
 
 /** What a sample causes besides, before its event. */
-const BESIDES: Partial<Record<EventType, readonly EventType[]>> = { 'funding.low': ['program.updated'] };
+const BESIDES: Partial<Record<EventType, readonly EventType[]>> = {
+  'funding.low': ['program.updated'],
+  'transfer.unknown': ['transfer.pending'],
+  'transfer.late_approval': ['transfer.failed'],
+};
 
 /** The subject of an event as the API returns it now; undefined where no operation does. */
 async function subjectNow(type: EventType, { subject_id: id, data }: TransferServiceEvent): Promise<unknown> {
@@ -97,7 +101,13 @@ async function subjectNow(type: EventType, { subject_id: id, data }: TransferSer
 }
 
 /** Events that come from a job, and not from a request. */
-const OF_JOBS: readonly EventType[] = ['error.recorded', 'transfer.expired', 'transfer.failed'];
+const OF_JOBS: readonly EventType[] = [
+  'error.recorded',
+  'transfer.expired',
+  'transfer.failed',
+  'transfer.unknown',
+  'transfer.late_approval',
+];
 
 /** The traces that are stored with the events of a transaction. */
 async function tracesOf(event: OperatorEventRecord): Promise<readonly unknown[]> {

@@ -103,6 +103,11 @@ const SUBJECTS: readonly Subject[] = [
       OLD_KEY,
       DISABLED,
       { code: 'card_not_found', at: ['card'], body: { card_id: 'card_missing' } },
+      {
+        code: 'connector_not_supported',
+        at: ['card', 'capture'],
+        body: { card_id: 'card_processor', capture: 'manual' },
+      },
       { code: 'card_closed', at: ['card'], body: { card_id: 'card_closed' } },
       { code: 'currency_mismatch', at: ['currency'], body: { currency: 'EUR' } },
       { code: 'duplicate_reference', at: ['reference'], body: { reference: 'taken' } },
@@ -293,8 +298,8 @@ test('the faults cover every code of the contract except other statuses of the c
   const left = [...faultsOf].flatMap(([operation, codes]) =>
     OPERATIONS[operation].errors.filter((code) => !codes.includes(code) && !states.test(code)),
   );
-  // A card of create_transfer is closed here instead of blocked.
-  expect(left).toEqual(['card_suspected_fraud']);
+  // A card of create_transfer is closed here instead of blocked; what processors refuse is in test/store/processors.test.ts.
+  expect(left).toEqual(['processor_unavailable', 'card_suspected_fraud', 'connector_not_supported']);
 });
 
 describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(

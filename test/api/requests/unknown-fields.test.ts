@@ -39,6 +39,7 @@ describe('operations that refuse every unknown field', () => {
       'create_key',
       'create_operator_webhook',
       'create_webhook',
+      'resolve_attempt',
       'reverse_transfer',
       'roll_key',
       'roll_operator_webhook_secret',

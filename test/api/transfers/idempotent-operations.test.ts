@@ -156,8 +156,16 @@ test('every POST that creates or changes something takes an idempotency key', ()
     return method === 'POST' && idempotency === 'none';
   });
   // The rows of a batch have a key each; the token of a session is not stored to be sent again, and one that nobody got
-  // ends unused; a database that is stopped cannot store anything.
-  expect(without.sort()).toEqual(['create_session', 'create_transfer_batch', 'start_database', 'stop_database']);
+  // ends unused; a database that is stopped cannot store anything; an attempt and a break end once, and a notice has an id.
+  expect(without.sort()).toEqual([
+    'close_break',
+    'create_session',
+    'create_transfer_batch',
+    'receive_notice',
+    'resolve_attempt',
+    'start_database',
+    'stop_database',
+  ]);
 });
 
 describe.each(SUBJECTS)('%s under a key', (operation) => {

@@ -1,4 +1,5 @@
-import { NOT_EVALUATED, TRANSFER_CHECKS, type TransferCheck } from '../../../domain/transfers/transfer-checks.ts';
+import { TRANSFER_CHECKS, type TransferCheck } from '../../../domain/transfers/transfer-checks.ts';
+import { NOT_EVALUATED } from '../../../domain/transfers/transfer-view.ts';
 import { ExaminedAccounts } from '../../../server/subjects/transfers/examined-accounts.ts';
 import { Memory } from '../../../server/subjects/transfers/memory.ts';
 import { NOTHING, timeOf } from '../store/meaning.ts';

@@ -18,6 +18,7 @@ const FOR_DECISION = [
   'account_id',
   'funding_account_id',
   'limits',
+  'connector_id',
   'expires_on',
 ] as const;
 

@@ -1,9 +1,9 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { connect } from '../../harness/ledger.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
-import { runCommand, startService } from '../../harness/process.ts';
+import { runCommand, startService, waitFor } from '../../harness/process.ts';
 import { usePostgres } from '../../harness/use-ledger.ts';
 
 // A sandbox can be thrown away with one command. A live ledger cannot, whatever is set or typed.
@@ -60,7 +60,7 @@ test('removes all that the service has created in its schema, and nothing else; 
   expect(await reset(settingsOf('trial'))).toMatchObject({
     exitCode: 0,
     output: expect.stringMatching(
-      /^Removed the sandbox ledger in .*, with 12 cards and \d+ transfers\.\nThe next start/,
+      /^Removed the sandbox ledger in .*, with 13 cards and \d+ transfers\.\nThe next start/,
     ),
   });
   expect(await objectsOf('trial')).toEqual(before);
@@ -121,16 +121,20 @@ test('the embedded ledger of a data directory', async () => {
     const settings = { DATA_DIR: path };
     const service = await startService(settings);
     await service.client.cards.create({ card_id: 'mine' });
+    await service.client.transfers.create({ card_id: 'card_processor', amount: 1000 });
+    const book = () => readFile(join(path, 'simulator', 'book.jsonl'), 'utf8').catch(() => '');
+    await waitFor('the book of the simulator', async () => (await book()) !== '');
     expect(await reset(settings)).toMatchObject({ exitCode: 1, errors: expect.stringContaining('Stop it first') });
     await service.stop();
     expect(await runCommand(['sandbox', 'reset'], settings)).toMatchObject({
       exitCode: 2,
       errors: expect.stringContaining('add --yes'),
     });
-    expect(await reset(settings)).toMatchObject({ exitCode: 0, output: expect.stringContaining('with 13 cards') });
+    expect(await reset(settings)).toMatchObject({ exitCode: 0, output: expect.stringContaining('with 14 cards') });
     expect(await readdir(join(path, 'error-spool')).catch(() => [])).toEqual([]);
+    expect(await readdir(join(path, 'simulator')).catch(() => [])).toEqual([]);
     const again = await startService(settings);
-    expect((await again.client.cards.list({ limit: 100 })).data).toHaveLength(12);
+    expect((await again.client.cards.list({ limit: 100 })).data).toHaveLength(13);
     await again.stop();
     expect(await reset({ DATA_DIR: join(path, 'nothing') })).toMatchObject({
       exitCode: 1,

@@ -20,7 +20,7 @@ import {
 import { begin, decideTransfer, type TransferPlan } from '../../../domain/transfers/create-transfer.ts';
 import { decideReversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { newTransfer, plainTerms, type TransferTerms, type TransferType } from '../../../domain/transfers/transfer.ts';
-import type { TransferView } from '../../../domain/transfers/transfer-checks.ts';
+import type { TransferView } from '../../../domain/transfers/transfer-view.ts';
 import { toReversalRecord, toTransferRecord } from '../../../server/calls/records/transfer.ts';
 import { toLimits } from '../../../server/store/ledger/limits.ts';
 import { calendarAt } from '../../harness/local-time.ts';
@@ -42,7 +42,7 @@ export class Replay {
   readonly problems: string[] = [];
   readonly #accounts = new Map<string, Account>();
   readonly #cards = new Map<string, Card>();
-  readonly #initialCards: ReadonlyMap<string, Omit<Card, 'status' | 'expiresOn' | 'limits'>>;
+  readonly #initialCards: ReadonlyMap<string, Omit<Card, 'status' | 'expiresOn' | 'limits' | 'connectorId'>>;
   readonly #programs = new Map<string, Program>();
   #switches: readonly SwitchSetting[] = [];
   readonly #days = new Map<string, Map<number, CountedDay>>();
@@ -164,7 +164,7 @@ export class Replay {
       const source = view.account(view.card.accountId);
       const destination = view.account(view.card.fundingAccountId);
       const transfer = newTransfer(creation, terms, { description }, { card: view.card, destinationCard: undefined });
-      return begin({ ...transfer, amount: source.balance }, { source, destination }, []);
+      return begin({ ...transfer, amount: source.balance }, { card: view.card, ends: { source, destination } }, []);
     }
     return decideTransfer({ creation, terms, notes: { description } }, view);
   }
@@ -236,7 +236,13 @@ export class Replay {
     const { balance, held, incoming } = this.#account(initial.accountId);
     const seen = `balance ${fields.balance}, held ${fields.held}, incoming ${fields.incoming}`;
     const right = `balance ${balance}, held ${held}, incoming ${incoming}`;
-    this.#cards.set(`${programId}\n${name}`, { ...initial, status, expiresOn: null, limits: toLimits(fields.limits) });
+    this.#cards.set(`${programId}\n${name}`, {
+      ...initial,
+      status,
+      connectorId: null,
+      expiresOn: null,
+      limits: toLimits(fields.limits),
+    });
     if (seen !== right) throw new Error(`the card is shown with ${seen} instead of ${right}`);
     const isEmpty = balance === 0n && held === 0n && incoming === 0n;
     if (status === 'closed' && !isEmpty) throw new Error(`it was closed with ${right}`);
@@ -293,6 +299,7 @@ export class Replay {
       account: (accountId) => this.#account(accountId),
       usage: (accountId: string, direction: Direction) =>
         usageOf([...(this.#days.get(`${accountId} ${direction}`)?.values() ?? [])], calendar),
+      connectorState: () => 'missing',
       referenceTakenBy: reference === null ? undefined : this.#references.get(`${programId}\n${reference}`),
     };
   }

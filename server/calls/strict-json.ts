@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer';
-import { JsonNumber, type JsonValue } from '../../../contract/reading/json.ts';
-import { maskedText } from '../../foundation/redaction.ts';
+import { JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
+import { maskedText } from '../foundation/redaction.ts';
 
 const MAX_DEPTH = 32;
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

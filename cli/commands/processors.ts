@@ -1,0 +1,182 @@
+import type { Command } from 'commander';
+import { printable } from '../../domain/printable-text.ts';
+import type {
+  BreakRecord,
+  ConnectorRecord,
+  ListBreaksQuery,
+  OperatorAttemptRecord,
+  ProcessorAttemptRecord,
+  ResolveAttemptBody,
+  SearchAttemptsQuery,
+} from '../../sdk/client.ts';
+import { type AddCommands, addCommand, addList } from '../command.ts';
+import { type Column, money, moneyColumn, pairsOf, table } from '../output.ts';
+import { type CommandContext, showChanged } from '../session.ts';
+
+const COLUMNS: readonly Column<ProcessorAttemptRecord>[] = [
+  'attempt_id',
+  'kind',
+  moneyColumn('amount'),
+  'status',
+  'tries',
+  'unknown_since',
+  'next_at',
+  'code',
+];
+
+const QUEUE_COLUMNS: readonly Column<OperatorAttemptRecord>[] = [
+  'attempt_id',
+  'created_at',
+  'connector_id',
+  'kind',
+  moneyColumn('amount'),
+  'status',
+  'next_at',
+  'program_id',
+  'detail',
+];
+
+const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
+  'connector_id',
+  'kind',
+  'state',
+  'since',
+  'in_flight',
+  { heading: 'waiting', show: ({ open }) => countsOf(open) },
+  'oldest_unknown_since',
+  'reason',
+];
+
+const BREAK_COLUMNS: readonly Column<BreakRecord>[] = [
+  'break_id',
+  'created_at',
+  'kind',
+  'connector_id',
+  { heading: 'amount', show: amountOf, right: true },
+  'expected',
+  'found',
+  'transfer_id',
+];
+
+/** The statuses of which `attempts queue` can show one: all, in their order. */
+const STATUSES = [
+  'open',
+  'ready',
+  'sent',
+  'unknown',
+  'pending',
+  'approved',
+  'declined',
+  'failed',
+  'reversing',
+  'reversed',
+  'attention',
+] as const satisfies readonly NonNullable<SearchAttemptsQuery['status']>[];
+
+const CONNECTOR_OPTION = { flag: '--connector <connector_id>', help: 'filter by connector' } as const;
+const PROGRAM_OPTION = { flag: '--program <program_id>', help: 'filter by card program' } as const;
+
+/** Adds `attempts list | queue | resolve`, `connectors` and `breaks list | close`. */
+export const addProcessors: AddCommands = (program, context) => {
+  addAttempts(program, context);
+  addCommand(program, context, {
+    name: 'connectors',
+    description: 'show the connectors to processors, and what waits for them; for operators',
+    run: async ({ service, showText, width }) => {
+      const found = await service.connectors.list();
+      showText(found, found.data.length === 0 ? 'No connectors.\n' : table(CONNECTOR_COLUMNS, found.data, width));
+    },
+  });
+  addBreaks(program, context);
+};
+
+function addAttempts(program: Command, context: CommandContext): void {
+  const attempts = program
+    .command('attempts')
+    .description('what processors did about transfers, and what nobody knows');
+  addCommand(attempts, context, {
+    name: 'list <transfer_id>',
+    argument: 'transfer id, tr_...',
+    description: 'show what the processor said about a transfer, and when it is asked next',
+    run: async ({ service, showText, width }, _, transferId) => {
+      const found = await service.transfers.attempts(transferId);
+      const none = 'No attempts: no processor has to do with this transfer.\n';
+      showText(found, found.data.length === 0 ? none : table(COLUMNS, found.data, width));
+    },
+  });
+  addList<OperatorAttemptRecord, Omit<SearchAttemptsQuery, 'limit' | 'cursor'>>(attempts, context, {
+    name: 'queue',
+    description: 'list the attempts of all card programs that have not ended, the oldest first; for operators',
+    options: {
+      status: { flag: '--status <status>', help: 'filter by status; open if omitted', choices: STATUSES },
+      connector_id: CONNECTOR_OPTION,
+      program_id: PROGRAM_OPTION,
+    },
+    columns: QUEUE_COLUMNS,
+    list: (service, query) => service.attempts.search(query),
+    empty: { text: 'No attempts.' },
+  });
+  addCommand<ResolveAttemptBody>(attempts, context, {
+    name: 'resolve <attempt_id>',
+    argument: 'attempt id, pat_...',
+    description: 'end an attempt of unknown outcome, once you know what the processor did; for operators',
+    notes: `
+Ask the processor first: executed completes the transfer, and not_executed
+fails it and gives the money back.`,
+    options: {
+      outcome: {
+        flag: '--outcome <outcome>',
+        help: 'what the processor did',
+        choices: ['executed', 'not_executed'],
+        required: true,
+      },
+      note: { flag: '--note <text>', help: 'how you know it; for the audit log', required: true },
+    },
+    run: async (session, body, attemptId) => {
+      const resolved = await session.service.attempts.resolve(attemptId, body);
+      showChanged(session, resolved, pairsOf(resolved));
+    },
+  });
+}
+
+function addBreaks(program: Command, context: CommandContext): void {
+  const breaks = program.command('breaks').description('where processors contradict the books');
+  addList<BreakRecord, Omit<ListBreaksQuery, 'limit' | 'cursor'>>(breaks, context, {
+    name: 'list',
+    description: 'list the breaks, the open ones and the oldest first; for operators',
+    options: {
+      status: { flag: '--status <status>', help: 'filter by status; open if omitted', choices: ['open', 'closed'] },
+      kind: {
+        flag: '--kind <kind>',
+        help: 'filter by kind',
+        choices: ['late_approval', 'contradiction', 'unknown_attempt'],
+      },
+      connector_id: CONNECTOR_OPTION,
+      program_id: PROGRAM_OPTION,
+    },
+    columns: BREAK_COLUMNS,
+    list: (service, query) => service.breaks.list(query),
+    empty: { text: 'No breaks.' },
+  });
+  addCommand<{ readonly note: string }>(breaks, context, {
+    name: 'close <break_id>',
+    argument: 'break id, brk_...',
+    description: 'close a break that is settled; for operators',
+    options: { note: { flag: '--note <text>', help: 'what you found and did', required: true } },
+    run: async (session, body, breakId) => {
+      const closed = await session.service.breaks.close(breakId, body);
+      showChanged(session, closed, pairsOf(closed));
+    },
+  });
+}
+
+/** The amount of a break, which is not always known. */
+function amountOf({ amount, currency }: BreakRecord): string | null {
+  return amount === null || currency === null ? null : money(amount, currency);
+}
+
+/** The attempts that wait, by status: `3 ready, 5 unknown`. */
+function countsOf(open: ConnectorRecord['open']): string {
+  const counts = Object.entries(open).filter(([, count]) => count > 0);
+  return counts.length === 0 ? 'nothing' : counts.map(([status, count]) => `${count} ${printable(status)}`).join(', ');
+}

@@ -1,0 +1,109 @@
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { signWebhook } from '../../sdk/webhook-signature.ts';
+
+/** The three calls of the adapter contract about an order. */
+export type Call = 'send' | 'inquire' | 'reverse';
+
+/** The body of a call. */
+export type Order = {
+  readonly attempt_id: string;
+  readonly program_id: string;
+  readonly transfer_id: string;
+  readonly kind: 'push' | 'pull';
+  readonly amount: number;
+  readonly currency: string;
+  readonly processor_token: string;
+  readonly not_after: string;
+  readonly repeat: boolean;
+  readonly sandbox_behavior: string | null;
+};
+
+/** What an adapter returned. */
+export type Returned = {
+  /** Of HTTP; undefined if there was no whole answer. */
+  readonly status: number | undefined;
+  /** The body, or why there was no answer. */
+  readonly text: string;
+  /** The body, if it is a JSON object. */
+  readonly record: Readonly<Record<string, unknown>> | undefined;
+};
+
+/** How a request is signed; as the contract demands if omitted. */
+export type Signing = (id: string, body: string, secret: string) => Promise<Readonly<Record<string, string>>>;
+
+/** What the service reads of an answer. */
+const MAX_ANSWER_BYTES = 65_536;
+/** Longer than the ten seconds that the service waits: a slow answer is another problem than none. */
+const TIMEOUT_MILLISECONDS = 30_000;
+
+/** Signs now. */
+export const signed: Signing = async (id, body, secret) => ({ ...(await signWebhook({ id, body }, secret)) });
+
+/** An adapter at a URL. */
+export type Adapter = {
+  /** Sends the body of a call, which is text if it is not to be JSON. */
+  readonly call: (call: Call, body: object | string, signing?: Signing) => Promise<Returned>;
+  readonly health: () => Promise<Returned>;
+};
+
+/** The adapter at a base URL. Every request has a connection of its own, as those of the service have. */
+export function adapterAt(url: string, secret: string): Adapter {
+  const base = url.replace(/\/+$/, '');
+  return {
+    call: async (call, given, signing = signed) => {
+      const body = typeof given === 'string' ? given : JSON.stringify(given);
+      const headers = { 'content-type': 'application/json', ...(await signing(newId('msg'), body, secret)) };
+      return send('POST', `${base}/${call}`, headers, body);
+    },
+    health: async () => send('GET', `${base}/health`, await signed(newId('msg'), '', secret)),
+  };
+}
+
+/** A new id, such as `pat_` and 32 hexadecimal digits. */
+export function newId(kind: string): string {
+  return `${kind}_${crypto.randomUUID().replaceAll('-', '')}`;
+}
+
+function send(
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body?: string,
+): Promise<Returned> {
+  const request = url.startsWith('https:') ? requestHttps : requestHttp;
+  return new Promise((resolve) => {
+    const fail = (error: Error): void =>
+      resolve({ status: undefined, text: `no answer: ${error.message}`, record: undefined });
+    const outgoing = request(
+      url,
+      { method, headers, agent: false, signal: AbortSignal.timeout(TIMEOUT_MILLISECONDS) },
+      (response) => {
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        response.on('error', fail);
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length;
+          if (bytes > MAX_ANSWER_BYTES) outgoing.destroy(new Error(`more than ${MAX_ANSWER_BYTES} bytes`));
+          else chunks.push(chunk);
+        });
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          resolve({ status: response.statusCode, text, record: recordIn(text) });
+        });
+      },
+    );
+    outgoing.on('error', fail);
+    outgoing.end(body);
+  });
+}
+
+function recordIn(text: string): Returned['record'] {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isRecord ? (value as Readonly<Record<string, unknown>>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

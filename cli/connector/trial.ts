@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Adapter, type Call, newId, type Order, type Returned, type Signing } from './adapter.ts';
+
+/** What an adapter did in place of what a rule expects; the message is a sentence. */
+export class Violation extends Error {}
+
+/** The rule does not apply to this adapter; the message says why. */
+export class NotApplicable extends Error {}
+
+/** The answer to a call, after it was found to be one. */
+export type Answer = {
+  readonly status: string;
+  readonly amount: number;
+  readonly processor_reference: string | null;
+};
+
+/** Amounts are small, in case somebody checks an adapter that moves money: 1.00. */
+const AMOUNT = 100;
+const CURRENCY = 'USD';
+/** Much longer than a check takes. */
+const NOT_AFTER_MILLISECONDS = 600_000;
+/** How often a reversal is repeated that is answered with `pending`, and the pause before each. */
+const REVERSALS = 20;
+const REVERSAL_PAUSE_MILLISECONDS = 500;
+const MAX_EXCERPT_CHARACTERS = 200;
+
+/** What the rules do with an adapter. */
+export class Trial {
+  readonly #adapter: Adapter;
+  readonly #token: string;
+
+  constructor(adapter: Adapter, token: string) {
+    this.#adapter = adapter;
+    this.#token = token;
+  }
+
+  /** An order that has not been sent. */
+  order(more: Partial<Order> = {}): Order {
+    return {
+      attempt_id: newId('pat'),
+      program_id: newId('prog'),
+      transfer_id: newId('tr'),
+      kind: 'push',
+      amount: AMOUNT,
+      currency: CURRENCY,
+      processor_token: this.#token,
+      not_after: new Date(Date.now() + NOT_AFTER_MILLISECONDS).toISOString(),
+      repeat: false,
+      sandbox_behavior: null,
+      ...more,
+    };
+  }
+
+  /** What the adapter returns, whatever it is. */
+  raw(call: Call, body: object | string, signing?: Signing): Promise<Returned> {
+    // As the service does: only an order that is to be executed has a time.
+    const isTimed = typeof body === 'string' || call === 'send';
+    return this.#adapter.call(call, isTimed ? body : { ...body, not_after: undefined }, signing);
+  }
+
+  health(): Promise<Returned> {
+    return this.#adapter.health();
+  }
+
+  /** Calls the adapter about an order; the answer has to be well-formed and to have one of these statuses. */
+  async ask(call: Call, order: Order, ...statuses: readonly string[]): Promise<Answer> {
+    return readAnswer(call, order, await this.raw(call, order), statuses);
+  }
+
+  /** Sends an order that has to be executed, now or later. */
+  async sent(order: Order): Promise<Answer> {
+    const returned = await this.raw('send', order);
+    if (returned.record?.status === 'declined')
+      throw new Violation(
+        `The order was declined with the code ${JSON.stringify(returned.record.code ?? null)}. ` +
+          'Name a token that the processor approves with --token.',
+      );
+    return readAnswer('send', order, returned, ['approved', 'pending']);
+  }
+
+  /** Reverses an order until that is acknowledged. */
+  async reversed(order: Order, ...more: readonly string[]): Promise<Answer> {
+    for (let attempt = 1; ; attempt += 1) {
+      const returned = await this.raw('reverse', order);
+      if (returned.status === 501)
+        throw new NotApplicable('/reverse answered with 501: this connector has the trait "reversal": "none".');
+      const allowed = attempt < REVERSALS ? ['reversed', 'pending', ...more] : ['reversed', ...more];
+      const answer = readAnswer('reverse', order, returned, allowed);
+      if (answer.status !== 'pending') return answer;
+      await sleep(REVERSAL_PAUSE_MILLISECONDS);
+    }
+  }
+
+  /** Expects a request to be refused with a status of HTTP. */
+  expectRefusal(call: Call, { status, ...returned }: Returned, wanted: number): void {
+    if (status !== wanted) throw new Violation(`/${call} answered with ${described({ status, ...returned })}.`);
+  }
+
+  /** Expects two answers to be about one execution. */
+  expectSame(first: Answer, second: Answer): void {
+    const [one, other] = [first.processor_reference, second.processor_reference];
+    if (one !== null && other !== null && one !== other)
+      throw new Violation(`There are two executions, ${JSON.stringify(one)} and ${JSON.stringify(other)}.`);
+  }
+}
+
+/** Reads what the service would read; anything else is an unknown outcome to it. */
+function readAnswer(call: Call, order: Order, returned: Returned, statuses: readonly string[]): Answer {
+  const { status: httpStatus, record } = returned;
+  if (httpStatus !== 200 || record === undefined) throw new Violation(`/${call} answered with ${described(returned)}.`);
+  const {
+    attempt_id,
+    status,
+    amount,
+    currency,
+    processor_reference = null,
+    code = null,
+    retry_after_seconds = null,
+  } = record;
+  for (const [name, value, wanted] of [
+    ['attempt_id', attempt_id, order.attempt_id],
+    ['amount', amount, order.amount],
+    ['currency', currency, order.currency],
+  ] as const)
+    if (value !== wanted)
+      throw new Violation(`/${call} answered with ${name} ${shown(value)}; the order has ${shown(wanted)}.`);
+  if (typeof status !== 'string' || !statuses.includes(status))
+    throw new Violation(`/${call} answered with status ${shown(status)}.`);
+  for (const [name, value] of Object.entries({ processor_reference, code }))
+    if (value !== null && typeof value !== 'string')
+      throw new Violation(`/${call} answered with ${name} ${shown(value)}, which is neither a text nor null.`);
+  if (retry_after_seconds !== null && !Number.isSafeInteger(retry_after_seconds))
+    throw new Violation(`/${call} answered with retry_after_seconds ${shown(retry_after_seconds)}.`);
+  return {
+    status,
+    amount: order.amount,
+    processor_reference: processor_reference === null ? null : String(processor_reference),
+  };
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'missing' : JSON.stringify(value).slice(0, MAX_EXCERPT_CHARACTERS);
+}
+
+/** What came, in a few words. */
+function described({ status, text }: Pick<Returned, 'status' | 'text'>): string {
+  const excerpt = text.replaceAll(/\s+/g, ' ').trim().slice(0, MAX_EXCERPT_CHARACTERS);
+  if (status === undefined) return excerpt;
+  return excerpt === '' ? `${status} and no body` : `${status} and ${excerpt}`;
+}

@@ -1,0 +1,96 @@
+import { useState } from 'preact/hooks';
+import type { ProcessorAttemptRecord, ResolveAttemptBody } from '../../../sdk/client.ts';
+import { useAction } from '../../data/use-action.ts';
+import { effectOf, nameOfKind, orderOf, type Resolution, resolvedText } from '../../format/operators/processors.ts';
+import { ConfirmDialog } from '../dialogs/dialog.tsx';
+import { AreaField, SelectField } from '../field.tsx';
+import { Moment } from '../moment.tsx';
+
+/** Asks what the processor did, and says what that does to the money, before an attempt is ended. */
+export function ResolveDialog({
+  attempt,
+  onDone,
+  onClose,
+}: {
+  readonly attempt: ProcessorAttemptRecord;
+  /** Receives what was done, in words. */
+  readonly onDone: (text: string) => void;
+  readonly onClose: () => void;
+}) {
+  const { attempt_id: id, connector_id: connector, unknown_since: since, processor_reference: reference } = attempt;
+  const [chosen, setChosen] = useState('');
+  const [note, setNote] = useState('');
+  const outcome = (['executed', 'not_executed'] as const).find((known) => known === chosen);
+  const isReady = outcome !== undefined && note.trim() !== '';
+  const resolve = useAction((body: ResolveAttemptBody, api, options) => api.attempts.resolve(id, body, options), {
+    operation: `resolve_attempt ${id}`,
+  });
+  const confirm = async () => {
+    if (outcome === undefined) return;
+    const resolved = await resolve.run({ outcome, note: note.trim() });
+    if (resolved !== undefined) onDone(resolvedText(resolved));
+  };
+  const order = orderOf(attempt);
+  return (
+    <ConfirmDialog
+      title={`Resolve the ${order}`}
+      confirm={confirmText(attempt, outcome)}
+      kind="danger"
+      pending={resolve.pending}
+      disabled={!isReady}
+      error={resolve.error}
+      onConfirm={() => void confirm()}
+      onClose={onClose}
+    >
+      <p>
+        Ask the processor behind {connector} first. It knows the order as <code>{id}</code>
+        {reference !== null && (
+          <>
+            , by its own reference <code>{reference}</code>
+          </>
+        )}
+        .
+        {since !== null && (
+          <>
+            {' '}
+            Nobody has known the outcome since <Moment at={since} />.
+          </>
+        )}
+      </p>
+      <SelectField
+        label="What the processor did"
+        value={chosen}
+        onChange={setChosen}
+        options={[
+          ['', 'Choose what it says'],
+          ['executed', 'It carried out the order'],
+          ['not_executed', 'It did not carry it out, and will not'],
+        ]}
+      />
+      <dl class="details">
+        <div>
+          <dt>If it did</dt>
+          <dd>{effectOf(attempt, 'executed')}</dd>
+        </div>
+        <div>
+          <dt>If it did not</dt>
+          <dd>{effectOf(attempt, 'not_executed')}</dd>
+        </div>
+      </dl>
+      <p>Neither can be undone.</p>
+      <AreaField
+        label="How you know it"
+        value={note}
+        onInput={setNote}
+        isProse
+        rows={3}
+        hint="Whom you asked, and their answer. For operators and the audit log."
+      />
+    </ConfirmDialog>
+  );
+}
+
+function confirmText(attempt: ProcessorAttemptRecord, outcome: Resolution | undefined): string {
+  if (outcome === undefined) return 'Resolve';
+  return `${outcome === 'executed' ? 'Complete' : 'Fail'} the ${nameOfKind(attempt.kind)}`;
+}

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import {
+  ATTEMPT_SENTENCES,
+  ATTEMPT_WORDS,
+  attentionText,
+  canBeResolved,
+  effectOf,
+  isOpen,
+  openText,
+  orderOf,
+  resolvedText,
+  sentenceOf,
+} from './processors.ts';
+
+const LOAD = { kind: 'push', amount: 1250, currency: 'USD' } as const;
+const UNLOAD = { ...LOAD, kind: 'pull' } as const;
+const NONE = { ready: 0, sent: 0, unknown: 0, pending: 0, reversing: 0, attention: 0 };
+
+it('says what each outcome does to the money', () => {
+  expect(orderOf(LOAD)).toBe('load of 12.50 USD');
+  expect(effectOf(LOAD, 'executed')).toBe("The load is completed: 12.50 USD leave the program's funding for the card.");
+  expect(effectOf(LOAD, 'not_executed')).toContain("go back to the program's funding");
+  expect(effectOf(UNLOAD, 'executed')).toContain("come from the card into the program's funding");
+  expect(effectOf(UNLOAD, 'not_executed')).toContain('stay on the card');
+  expect(resolvedText({ ...LOAD, status: 'approved' })).toBe('Resolved: the load of 12.50 USD is completed.');
+  expect(resolvedText({ ...UNLOAD, status: 'failed' })).toBe('Resolved: the unload of 12.50 USD has failed.');
+});
+
+it('offers to resolve what was sent and has not ended, and nothing else', () => {
+  const statuses = Object.keys(ATTEMPT_WORDS) as (keyof typeof ATTEMPT_WORDS)[];
+  expect(statuses.filter(canBeResolved)).toEqual(['pending', 'unknown', 'reversing', 'attention']);
+  expect(statuses.filter((status) => !isOpen(status))).toEqual(['approved', 'declined', 'failed', 'reversed']);
+  // Only what is certain says that no money moved.
+  const certain = statuses.filter((status) => ATTEMPT_SENTENCES[status].includes('No money moved'));
+  expect(certain).toEqual(['declined', 'failed', 'reversed']);
+  const known = { late_approval_at: '2026-01-31T09:30:00.000Z', break_id: 'brk_1' };
+  for (const status of certain) {
+    expect(sentenceOf({ status, late_approval_at: null, break_id: null })).toBe(ATTEMPT_SENTENCES[status]);
+    expect(sentenceOf({ status, ...known })).toMatch(/^The money moved all the same: .* \(break brk_1\)\.$/);
+  }
+});
+
+it('counts what waits, and what needs a person', () => {
+  expect(openText(NONE)).toBe('nothing waits');
+  expect(openText({ ...NONE, ready: 3, unknown: 1 })).toBe('3 not sent yet, 1 outcome unknown');
+  expect(attentionText([{ open: NONE }], 0, false)).toBeUndefined();
+  expect(attentionText([{ open: { ...NONE, attention: 1 } }], 0, false)).toBe(
+    '1 transfer at processors needs a person.',
+  );
+  expect(attentionText([{ open: NONE }], 1, false)).toBe('1 break at processors needs a person.');
+  expect(attentionText([{ open: { ...NONE, attention: 2 } }, { open: { ...NONE, attention: 1 } }], 100, true)).toBe(
+    '3 transfers and more than 100 breaks at processors need a person.',
+  );
+});

@@ -1,0 +1,129 @@
+import type { BreakRecord, ConnectorRecord, ProcessorAttemptRecord } from '../../../sdk/client.ts';
+import { formatAmount } from '../amounts.ts';
+import { formatNumber } from './switch.ts';
+
+type Status = ProcessorAttemptRecord['status'];
+
+/** A status in words, with the tone of its badge. */
+export type StatusWord = { readonly word: string; readonly tone: 'good' | 'waiting' | 'bad' | 'quiet' };
+
+/** Every status of an attempt, in the order of its life. */
+export const ATTEMPT_WORDS: Readonly<Record<Status, StatusWord>> = {
+  ready: { word: 'not sent yet', tone: 'waiting' },
+  sent: { word: 'sent, no answer yet', tone: 'waiting' },
+  pending: { word: 'accepted, not done yet', tone: 'waiting' },
+  unknown: { word: 'outcome unknown', tone: 'waiting' },
+  reversing: { word: 'being reversed', tone: 'waiting' },
+  attention: { word: 'needs a person', tone: 'bad' },
+  approved: { word: 'approved', tone: 'good' },
+  declined: { word: 'declined', tone: 'bad' },
+  failed: { word: 'not carried out', tone: 'bad' },
+  reversed: { word: 'reversed', tone: 'quiet' },
+};
+
+/** What a status means for the money, in a sentence. */
+export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
+  ready: 'Nothing was sent to the processor yet.',
+  sent: 'The order was sent, and the processor has not answered yet.',
+  pending: 'The processor has accepted the order and will carry it out later.',
+  unknown: 'Nobody knows whether the processor carried it out. Its money stays held until that is known.',
+  reversing: 'The processor is told to undo the order until it confirms that. The money stays held meanwhile.',
+  attention: 'The service cannot find out what the processor did: an operator has to ask it. The money stays held.',
+  approved: 'The processor carried it out.',
+  declined: 'The processor declined it. No money moved.',
+  failed: 'The processor did not carry it out. No money moved.',
+  reversed: 'The processor has undone the order. No money moved.',
+};
+
+/** What is known about the money of an attempt, in a sentence. */
+export function sentenceOf(attempt: Pick<ProcessorAttemptRecord, 'status' | 'late_approval_at' | 'break_id'>): string {
+  const { status, late_approval_at: at, break_id: id } = attempt;
+  if (at === null || id === null) return ATTEMPT_SENTENCES[status];
+  return `The money moved all the same: the processor said so after the transfer had failed. An operator settles that (break ${id}).`;
+}
+
+/** What people call the order of an attempt. */
+export function orderOf({
+  kind,
+  amount,
+  currency,
+}: Pick<ProcessorAttemptRecord, 'kind' | 'amount' | 'currency'>): string {
+  return `${nameOfKind(kind)} of ${formatAmount(amount, currency)}`;
+}
+
+/** `load` or `unload`. */
+export function nameOfKind(kind: ProcessorAttemptRecord['kind']): string {
+  return kind === 'push' ? 'load' : 'unload';
+}
+
+/** Whether an operator who knows what the processor did can end the attempt. */
+export function canBeResolved(status: Status): boolean {
+  return status === 'unknown' || status === 'reversing' || status === 'attention' || status === 'pending';
+}
+
+/** Whether the attempt has not ended, so that it is worth reading again. */
+export function isOpen(status: Status): boolean {
+  return status === 'ready' || status === 'sent' || canBeResolved(status);
+}
+
+/** What an operator can find out from the processor. */
+export type Resolution = 'executed' | 'not_executed';
+
+/** What a resolution does to the money, before it is done. */
+export function effectOf(
+  { kind, amount, currency }: Pick<ProcessorAttemptRecord, 'kind' | 'amount' | 'currency'>,
+  outcome: Resolution,
+): string {
+  const money = formatAmount(amount, currency);
+  if (outcome === 'executed') {
+    return kind === 'push'
+      ? `The load is completed: ${money} leave the program's funding for the card.`
+      : `The unload is completed: ${money} come from the card into the program's funding.`;
+  }
+  return kind === 'push'
+    ? `The load fails: the ${money} that are held go back to the program's funding.`
+    : `The unload fails: nothing comes into the program's funding, and the ${money} stay on the card.`;
+}
+
+/** What happened once an attempt was resolved, in words. */
+export function resolvedText(attempt: Pick<ProcessorAttemptRecord, 'kind' | 'amount' | 'currency' | 'status'>): string {
+  return `Resolved: the ${orderOf(attempt)} ${attempt.status === 'approved' ? 'is completed' : 'has failed'}.`;
+}
+
+/** Each kind of break: what it is called in a list, and what it means. */
+export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: string; readonly meaning: string }>> = {
+  late_approval: {
+    word: 'carried out too late',
+    meaning: 'The processor carried out the order after its transfer had failed. The money is in the suspense account.',
+  },
+  contradiction: {
+    word: 'contradicts an approval',
+    meaning: 'The processor says that it did not carry out an order that it had approved.',
+  },
+  unknown_attempt: {
+    word: 'about an unknown order',
+    meaning: 'The processor has sent a notice about an order that the service never made.',
+  },
+};
+
+/** The attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `nothing waits`. */
+export function openText(open: ConnectorRecord['open']): string {
+  const counts = Object.entries(open).filter(([, count]) => count > 0);
+  if (counts.length === 0) return 'nothing waits';
+  return counts.map(([status, count]) => `${count} ${ATTEMPT_WORDS[status as Status].word}`).join(', ');
+}
+
+/** What an operator has to look at, in a sentence; undefined if there is nothing. `hasMore`: there are further breaks. */
+export function attentionText(
+  connectors: readonly Pick<ConnectorRecord, 'open'>[],
+  breaks: number,
+  hasMore: boolean,
+): string | undefined {
+  const attempts = connectors.reduce((sum, { open }) => sum + open.attention, 0);
+  const things = [
+    attempts > 0 && formatNumber(attempts, 'transfer'),
+    breaks > 0 && `${hasMore ? 'more than ' : ''}${formatNumber(breaks, 'break')}`,
+  ].filter((text) => text !== false);
+  if (things.length === 0) return undefined;
+  return `${things.join(' and ')} at processors ${attempts + breaks === 1 ? 'needs' : 'need'} a person.`;
+}

@@ -1,0 +1,177 @@
+import { useState } from 'preact/hooks';
+import type { OperatorAttemptRecord, SearchAttemptsQuery } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Empty } from '../../components/empty.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { SelectField } from '../../components/field.tsx';
+import { Filters } from '../../components/filters.tsx';
+import { LinkedText } from '../../components/id.tsx';
+import { Loading } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { KeyName, ProgramName } from '../../components/name.tsx';
+import { Section } from '../../components/page.tsx';
+import { Pager } from '../../components/pager.tsx';
+import { AttemptStatus } from '../../components/processors/attempt-status.tsx';
+import { ResolveDialog } from '../../components/processors/resolve-dialog.tsx';
+import { given } from '../../data/given.ts';
+import { hrefTo } from '../../data/location.ts';
+import { useSession } from '../../data/session.ts';
+import { usePages } from '../../data/use-pages.ts';
+import { useUrlState } from '../../data/use-url-state.ts';
+import { pathOf } from '../../format/ids.ts';
+import { sentenceCase } from '../../format/names.ts';
+import { ATTEMPT_WORDS, canBeResolved, orderOf } from '../../format/operators/processors.ts';
+
+const PAGE_ROWS = 20;
+const POLL_MILLISECONDS = 5_000;
+
+const NO_FILTER = { status: '', connector_id: '' };
+
+type Status = NonNullable<SearchAttemptsQuery['status']>;
+
+/** What is listed: first what needs a person, then all that goes on, then each status. */
+const STATUS_OPTIONS: readonly (readonly [value: string, text: string])[] = [
+  ['', 'Needs a person'],
+  ['open', 'All open'],
+  ...Object.entries(ATTEMPT_WORDS)
+    .filter(([status]) => status !== 'attention')
+    .map(([status, { word }]) => [status, sentenceCase(word)] as const),
+];
+
+/** The attempts of all card programs, the oldest first: at first those that need a person. */
+export function AttemptQueue({
+  connectorIds,
+  onDone,
+}: {
+  readonly connectorIds: readonly string[];
+  /** Receives what was done, in words. */
+  readonly onDone: (text: string) => void;
+}) {
+  const { can } = useSession();
+  const [filter, setFilter] = useUrlState(NO_FILTER);
+  const [resolving, setResolving] = useState<OperatorAttemptRecord | undefined>(undefined);
+  const isKnown = STATUS_OPTIONS.some(([value]) => value !== '' && value === filter.status);
+  const status = isKnown ? (filter.status as Status) : 'attention';
+  const { rows, isLoaded, error, stale, reload, pager } = usePages<OperatorAttemptRecord>(
+    (api, options, cursor) =>
+      api.attempts.search(
+        { limit: PAGE_ROWS, status, ...given({ cursor, connector_id: filter.connector_id }) },
+        options,
+      ),
+    { deps: [filter], pollMilliseconds: POLL_MILLISECONDS },
+  );
+  const close = () => setResolving(undefined);
+  return (
+    <Section title="Transfers at processors">
+      <Filters>
+        <SelectField
+          label="Status"
+          value={isKnown ? filter.status : ''}
+          onChange={(chosen) => setFilter({ status: chosen })}
+          options={STATUS_OPTIONS}
+        />
+        <SelectField
+          label="Connector"
+          value={filter.connector_id}
+          onChange={(chosen) => setFilter({ connector_id: chosen })}
+          options={[['', 'Any'], ...connectorIds.map((id) => [id, id] as const)]}
+        />
+      </Filters>
+      {error !== undefined && (
+        <ErrorRecord error={error} stale={isLoaded}>
+          <Button onClick={reload}>Try again</Button>
+        </ErrorRecord>
+      )}
+      {!isLoaded && error === undefined && <Loading />}
+      {isLoaded && (
+        <DataTable
+          label="Transfers at processors"
+          columns={can('resolve_attempt') ? [...COLUMNS, actionOf(setResolving)] : COLUMNS}
+          rows={rows}
+          rowKey={({ attempt_id: id }) => id}
+          href={hrefOf}
+          stale={stale}
+          empty={
+            status === 'attention' ? (
+              <Empty title="Nothing needs a person">The service finds out about the others by itself.</Empty>
+            ) : (
+              <Empty title="None">Choose another status or connector.</Empty>
+            )
+          }
+        />
+      )}
+      <Pager {...pager} />
+      {resolving !== undefined && (
+        <ResolveDialog
+          attempt={resolving}
+          onDone={(text) => {
+            close();
+            onDone(text);
+            reload();
+          }}
+          onClose={close}
+        />
+      )}
+    </Section>
+  );
+}
+
+function hrefOf({ transfer_id: id, program_id: program }: OperatorAttemptRecord): string {
+  return hrefTo(pathOf(id) ?? '', { program });
+}
+
+const COLUMNS: readonly Column<OperatorAttemptRecord>[] = [
+  {
+    title: 'Transfer',
+    onPhone: 'title',
+    cell: (row) => <a href={hrefOf(row)}>{sentenceCase(orderOf(row))}</a>,
+  },
+  { title: 'Status', onPhone: 'value', cell: ({ status }) => <AttemptStatus status={status} /> },
+  {
+    title: 'Unknown since',
+    onPhone: 'note',
+    cell: ({ unknown_since: since, created_at: at }) =>
+      since === null ? (
+        <span class="quiet">
+          made <Moment at={at} distance />
+        </span>
+      ) : (
+        <Moment at={since} distance />
+      ),
+  },
+  { title: 'Next', onPhone: 'note', cell: ({ next_at: at }) => <Moment at={at} distance /> },
+  {
+    title: 'What is known',
+    onPhone: 'note',
+    cell: ({ detail, code, processor_reference: reference, resolved_by: by, program_id: programId }) => (
+      <>
+        {detail !== null && <LinkedText text={detail} programId={programId} />}
+        {code !== null && <div class="quiet">Code {code}</div>}
+        {reference !== null && <div class="quiet">Their reference {reference}</div>}
+        {by !== null && (
+          <div class="quiet">
+            Resolved by <KeyName id={by} plain />
+          </div>
+        )}
+      </>
+    ),
+  },
+  { title: 'Connector', onPhone: 'note', cell: ({ connector_id: id }) => id },
+  { title: 'Program', cell: ({ program_id: id }) => <ProgramName id={id} plain /> },
+];
+
+function actionOf(onResolve: (attempt: OperatorAttemptRecord) => void): Column<OperatorAttemptRecord> {
+  return {
+    title: 'Actions',
+    onPhone: 'note',
+    cell: (attempt) =>
+      canBeResolved(attempt.status) && (
+        <span class="row-actions">
+          <Button title={`Resolve the ${orderOf(attempt)}`} onClick={() => onResolve(attempt)}>
+            Resolve…
+          </Button>
+        </span>
+      ),
+  };
+}

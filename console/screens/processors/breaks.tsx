@@ -1,0 +1,190 @@
+import { useState } from 'preact/hooks';
+import type { BreakRecord, CloseBreakBody } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
+import { Empty } from '../../components/empty.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { AreaField, SelectField } from '../../components/field.tsx';
+import { Filters } from '../../components/filters.tsx';
+import { Id } from '../../components/id.tsx';
+import { Loading } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Money } from '../../components/money.tsx';
+import { KeyName, ProgramName } from '../../components/name.tsx';
+import { Section } from '../../components/page.tsx';
+import { Pager } from '../../components/pager.tsx';
+import { given } from '../../data/given.ts';
+import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
+import { usePages } from '../../data/use-pages.ts';
+import { useUrlState } from '../../data/use-url-state.ts';
+import { sentenceCase } from '../../format/names.ts';
+import { BREAK_KINDS } from '../../format/operators/processors.ts';
+
+const PAGE_ROWS = 20;
+const POLL_MILLISECONDS = 5_000;
+
+const NO_FILTER = { breaks: '' };
+
+/** Where processors contradict the books: what is open, the oldest first, or what was closed. */
+export function Breaks({
+  onDone,
+}: {
+  /** Receives what was done, in words. */ readonly onDone: (text: string) => void;
+}) {
+  const { can } = useSession();
+  const [{ breaks: chosen }, setFilter] = useUrlState(NO_FILTER);
+  const [closing, setClosing] = useState<BreakRecord | undefined>(undefined);
+  const status = chosen === 'closed' ? 'closed' : 'open';
+  const { rows, isLoaded, error, stale, reload, pager } = usePages<BreakRecord>(
+    (api, options, cursor) => api.breaks.list({ limit: PAGE_ROWS, status, ...given({ cursor }) }, options),
+    { deps: [status], pollMilliseconds: POLL_MILLISECONDS },
+  );
+  const isClosable = status === 'open' && can('close_break');
+  const end = () => setClosing(undefined);
+  return (
+    <Section title="Breaks">
+      <p class="quiet">What processors did or said contradicts the books. Only people settle that.</p>
+      <Filters>
+        <SelectField
+          label="Breaks"
+          value={status === 'closed' ? 'closed' : ''}
+          onChange={(value) => setFilter({ breaks: value })}
+          options={[
+            ['', 'Open'],
+            ['closed', 'Closed'],
+          ]}
+        />
+      </Filters>
+      {error !== undefined && (
+        <ErrorRecord error={error} stale={isLoaded}>
+          <Button onClick={reload}>Try again</Button>
+        </ErrorRecord>
+      )}
+      {!isLoaded && error === undefined && <Loading />}
+      {isLoaded && (
+        <DataTable
+          label="Breaks"
+          columns={[
+            ...COLUMNS,
+            ...(status === 'closed' ? [CLOSED] : []),
+            ...(isClosable ? [actionOf(setClosing)] : []),
+          ]}
+          rows={rows}
+          rowKey={({ break_id: id }) => id}
+          stale={stale}
+          empty={<Empty title={status === 'open' ? 'No open breaks' : 'No closed breaks'} />}
+        />
+      )}
+      <Pager {...pager} />
+      {closing !== undefined && (
+        <CloseDialog
+          found={closing}
+          onDone={(text) => {
+            end();
+            onDone(text);
+            reload();
+          }}
+          onClose={end}
+        />
+      )}
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<BreakRecord>[] = [
+  {
+    title: 'What happened',
+    onPhone: 'title',
+    cell: ({ kind, expected, found }) => (
+      <>
+        {sentenceCase(BREAK_KINDS[kind].word)}
+        <div class="quiet">
+          expected {expected}, found {found}
+        </div>
+      </>
+    ),
+  },
+  {
+    title: 'Amount',
+    align: 'end',
+    onPhone: 'value',
+    cell: ({ amount, currency }) => (currency === null ? null : <Money amount={amount} currency={currency} />),
+  },
+  { title: 'Found', onPhone: 'note', cell: ({ created_at: at }) => <Moment at={at} distance /> },
+  {
+    title: 'Transfer',
+    onPhone: 'note',
+    cell: ({ transfer_id: id, program_id: programId }) => <Id id={id} programId={programId} />,
+  },
+  { title: 'Connector', onPhone: 'note', cell: ({ connector_id: id }) => id },
+  { title: 'Program', cell: ({ program_id: id }) => <ProgramName id={id} plain /> },
+];
+
+const CLOSED: Column<BreakRecord> = {
+  title: 'Closed',
+  onPhone: 'note',
+  cell: ({ closed_at: at, closed_by: by, note }) => (
+    <>
+      <Moment at={at} short /> by <KeyName id={by} plain />
+      <div class="quiet">{note}</div>
+    </>
+  ),
+};
+
+function actionOf(onClose: (found: BreakRecord) => void): Column<BreakRecord> {
+  return {
+    title: 'Actions',
+    onPhone: 'note',
+    cell: (found) => (
+      <span class="row-actions">
+        <Button title={`Close the break ${found.break_id}`} onClick={() => onClose(found)}>
+          Close…
+        </Button>
+      </span>
+    ),
+  };
+}
+
+/** Asks what was found and done about a break. Closing it moves no money. */
+function CloseDialog({
+  found: { break_id: id, kind, connector_id: connector, expected, found },
+  onDone,
+  onClose,
+}: {
+  readonly found: BreakRecord;
+  readonly onDone: (text: string) => void;
+  readonly onClose: () => void;
+}) {
+  const [note, setNote] = useState('');
+  const close = useAction((body: CloseBreakBody, api, options) => api.breaks.close(id, body, options), {
+    operation: `close_break ${id}`,
+  });
+  const confirm = async () => {
+    if ((await close.run({ note: note.trim() })) !== undefined) onDone('The break is closed.');
+  };
+  return (
+    <ConfirmDialog
+      title={`Close a break of ${connector}`}
+      confirm="Close the break"
+      pending={close.pending}
+      disabled={note.trim() === ''}
+      error={close.error}
+      onConfirm={() => void confirm()}
+      onClose={onClose}
+    >
+      <p>
+        {BREAK_KINDS[kind].meaning} The books said: {expected}. The processor said: {found}.
+      </p>
+      <p>Closing it moves no money: settle it with the processor first.</p>
+      <AreaField
+        label="What you found and did"
+        value={note}
+        onInput={setNote}
+        isProse
+        hint="For operators and the audit log."
+      />
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,87 @@
+import { useState } from 'preact/hooks';
+import type { ConnectorRecord } from '../../../sdk/client.ts';
+import { Badge } from '../../components/badge.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Empty } from '../../components/empty.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { WhoMay } from '../../components/who-may.tsx';
+import { hrefTo } from '../../data/location.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { openText } from '../../format/operators/processors.ts';
+import { AttemptQueue } from './attempt-queue.tsx';
+import { Breaks } from './breaks.tsx';
+
+const POLL_MILLISECONDS = 5_000;
+
+/** The processors that have the money of cards: whether they answer, what waits for them, and what needs a person. */
+export function ProcessorsScreen() {
+  const [done, setDone] = useState('');
+  const connectors = useOperation((api, options) => api.connectors.list(options), {
+    ofAnyProgram: true,
+    pollMilliseconds: POLL_MILLISECONDS,
+  });
+  const ids = connectors.data?.data.map(({ connector_id: id }) => id) ?? [];
+  return (
+    <Page title="Processors" lead="Who has the money of cards outside this ledger, and what nobody knows about it.">
+      <p class={done === '' ? 'hidden' : 'notice'} role="status">
+        {done}
+      </p>
+      <Section title="Connectors">
+        <Loaded state={connectors}>
+          {({ data }) => (
+            <DataTable
+              label="Connectors"
+              columns={data.some(({ reason }) => reason !== null) ? [...CONNECTOR_COLUMNS, REASON] : CONNECTOR_COLUMNS}
+              rows={data}
+              rowKey={({ connector_id: id }) => id}
+              href={hrefOf}
+              empty={
+                <Empty title="No connectors">
+                  The money of all cards is in this ledger. <a href="/guides/processors">Connect a processor</a>
+                </Empty>
+              }
+            />
+          )}
+        </Loaded>
+      </Section>
+      <AttemptQueue connectorIds={ids} onDone={setDone} />
+      <Breaks onDone={setDone} />
+      <WhoMay operation="resolve_attempt" to="resolve an attempt or close a break" />
+    </Page>
+  );
+}
+
+/** Lists what waits at a connector, below. */
+function hrefOf({ connector_id: id }: ConnectorRecord): string {
+  return hrefTo('/console/processors', { status: 'open', connector_id: id });
+}
+
+const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
+  { title: 'Connector', onPhone: 'title', cell: (row) => <a href={hrefOf(row)}>{row.connector_id}</a> },
+  {
+    title: 'State',
+    onPhone: 'value',
+    cell: ({ state, since }) => (
+      <>
+        <Badge tone={state === 'up' ? 'good' : 'bad'}>{state}</Badge>
+        {since !== null && (
+          <small class="quiet">
+            {' '}
+            since <Moment at={since} short />
+          </small>
+        )}
+      </>
+    ),
+  },
+  { title: 'Transfers not ended', onPhone: 'note', cell: ({ open }) => openText(open) },
+  {
+    title: 'Oldest unknown',
+    cell: ({ oldest_unknown_since: since }) =>
+      since === null ? <span class="quiet">none</span> : <Moment at={since} distance />,
+  },
+  { title: 'Calls now', align: 'end', cell: ({ in_flight: calls }) => calls },
+];
+
+const REASON: Column<ConnectorRecord> = { title: 'Why it is down', onPhone: 'note', cell: ({ reason }) => reason };

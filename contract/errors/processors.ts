@@ -1,0 +1,136 @@
+import { call, errorCode, load } from '../error.ts';
+
+/** A load onto the seeded card whose money is at the simulator, and what that is to do with it. */
+const processed = (behavior: string) =>
+  load({ card_id: 'card_processor' }, { 'Sandbox-Processor': behavior, Prefer: 'wait=5' });
+
+/** Errors of processors: what moves the money of cards outside this ledger. */
+export const PROCESSOR_ERRORS = {
+  connector_not_found: errorCode({
+    status: 400,
+    meaning: 'The service has no connector of this name.',
+    causes: ['The connector_id is misspelled.', 'The connector is not in the settings of the service (CONNECTORS).'],
+    resolution: 'Ask the operator of the service for the names of its connectors, or omit connector_id.',
+    alsoCalled: 'unknown connector, no such connector, connector missing, unknown processor, processor not configured',
+    sample: {
+      reproduce: 'Create a card with the connector "missing".',
+      request: call('create_card', { body: { connector_id: 'missing', processor_token: 'card-1' } }),
+      message: "This service has no connector 'missing'. Its operator names connectors in the setting CONNECTORS.",
+      field: '/connector_id',
+    },
+  }),
+  connector_not_supported: errorCode({
+    status: 400,
+    meaning: 'The processor of the card cannot do this.',
+    causes: [
+      'A card_to_card transfer names a card of a processor.',
+      'A transfer with "capture": "manual" names such a card.',
+      'A transfer that a processor has carried out is to be reversed.',
+    ],
+    resolution: 'Load or unload the card, with automatic capture. To undo a load, send an unload.',
+    alsoCalled: 'not supported by processor, cannot reverse processor transfer, card to card not supported',
+    sample: {
+      reproduce: 'Send money from the card "card_active" to the card "card_processor".',
+      request: load({ type: 'card_to_card', destination_card_id: 'card_processor' }),
+      message:
+        "The card 'card_processor' belongs to the processor 'simulator', and there are no transfers between its cards. " +
+        'Send an unload, then a load.',
+      field: '/type',
+    },
+  }),
+  processor_declined: errorCode({
+    status: 409,
+    meaning: 'The processor of the card declined the transfer.',
+    causes: ['The processor or the issuer refused it, and its code has no error code of its own here.'],
+    resolution: 'Show the holder that the card was declined. The message has the code of the processor.',
+    alsoCalled: 'declined by processor, do not honor, declined by bank, declined by issuer',
+    sample: {
+      reproduce: 'Load the card "card_processor" and have the simulator decline it with the code 05.',
+      request: processed('decline=05'),
+      isOnTransfer: true,
+      message: "The processor 'simulator' declined the load of 10.00 USD (code 05).",
+    },
+  }),
+  processor_error: errorCode({
+    status: 424,
+    type: 'Process Error',
+    meaning: 'The processor of the card could not carry out the transfer, and did not move the money.',
+    causes: [
+      'The processor refused the order as invalid: the card is not set up there, or the connector is set up wrongly.',
+      'An operator found out that the processor did not carry out a transfer of unknown outcome.',
+    ],
+    resolution:
+      'Contact support with the request id. No money moved; a new transfer can be tried when the cause is removed.',
+    alsoCalled: 'processor failure, invalid at processor, processor rejected, processor format error',
+    sample: {
+      reproduce: 'Load the card "card_processor" and have the simulator decline it with the code 12.',
+      request: processed('decline=12'),
+      isOnTransfer: true,
+      message: "The processor 'simulator' could not carry out the load of 10.00 USD (code 12).",
+    },
+  }),
+  processor_unavailable: errorCode({
+    status: 424,
+    type: 'Process Error',
+    retryable: true,
+    meaning: 'The processor of the card could not be reached, and did not move the money.',
+    causes: [
+      'The processor or its adapter is down, so nothing was sent to it.',
+      'The processor cannot reach the issuer of the card.',
+      'The connector of the card is no longer in the settings of the service.',
+      'The processor did not say in time what became of the transfer, and has reversed it.',
+    ],
+    resolution: 'Try again later with a new transfer: this one moved no money. If it lasts, contact support.',
+    alsoCalled: 'processor down, issuer unavailable, issuer inoperative, cannot reach processor, switch inoperative',
+    sample: {
+      reproduce: 'Load the card "card_processor" and have the simulator decline it with the code 91.',
+      request: processed('decline=91'),
+      isOnTransfer: true,
+      message: "The processor 'simulator' was not available for the load of 10.00 USD (code 91).",
+    },
+  }),
+  attempt_not_found: errorCode({
+    status: 404,
+    meaning: 'The attempt does not exist.',
+    causes: ['The attempt id is misspelled.'],
+    resolution: 'GET /api/v0.1/operator/attempt lists the attempts.',
+    alsoCalled: 'unknown attempt, no such attempt, processor attempt missing',
+    sample: {
+      reproduce: 'Resolve the attempt "pat_missing".',
+      request: call('resolve_attempt', {
+        params: { attempt_id: 'pat_missing' },
+        body: { outcome: 'not_executed', note: 'The processor says so.' },
+      }),
+      message: "There is no attempt 'pat_missing'. An attempt id is pat_ and 32 hex digits.",
+    },
+  }),
+  invalid_attempt_status: errorCode({
+    status: 409,
+    meaning: "The attempt's status does not allow this action.",
+    causes: [
+      'The attempt has ended with the other outcome.',
+      'The attempt has not been sent yet, or was sent a moment ago and its answer can still come.',
+    ],
+    resolution:
+      'Read the attempts of the transfer. If one has ended otherwise than the processor says, contact the processor, and correct the difference there.',
+    alsoCalled: 'attempt already resolved, attempt ended, attempt not sent',
+    sample: {
+      reproduce: 'Load the card "card_processor", wait until it is completed, and resolve its attempt as not executed.',
+      given: [processed('approve'), call('list_attempts')],
+      request: call('resolve_attempt', { body: { outcome: 'not_executed', note: 'The processor says so.' } }),
+      message: 'The attempt has been approved and cannot be resolved as not executed.',
+    },
+  }),
+  break_not_found: errorCode({
+    status: 404,
+    meaning: 'The break does not exist.',
+    causes: ['The break id is misspelled.'],
+    resolution: 'GET /api/v0.1/operator/break lists the breaks.',
+    alsoCalled: 'unknown break, no such break, reconciliation break missing',
+    sample: {
+      reproduce: 'Close the break "brk_missing".',
+      request: call('close_break', { params: { break_id: 'brk_missing' }, body: { note: 'Settled.' } }),
+      message: "There is no break 'brk_missing'. A break id is brk_ and 32 hex digits.",
+    },
+  }),
+} as const;

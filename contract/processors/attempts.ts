@@ -1,0 +1,183 @@
+import { type Static, Type } from 'typebox';
+import { ATTEMPT_STATUSES } from '../../domain/processors/attempt.ts';
+import { operation } from '../operation.ts';
+import { DEMO_PROGRAM, EXAMPLE_ATTEMPT_ID, EXAMPLE_LATER, EXAMPLE_TIME } from '../samples.ts';
+import {
+  Amount,
+  currency,
+  cursor,
+  limit,
+  literals,
+  moment,
+  nullable,
+  pageOf,
+  programId,
+  text,
+  textOrNull,
+} from '../schema-parts.ts';
+import { TRANSFER_PATH } from '../transfers.ts';
+
+/** Maximum length of the note with which an operator ends an attempt or closes a break. */
+export const MAX_NOTE_CHARACTERS = 500;
+
+/** An attempt to have a processor move the money of a transfer, as its card program sees it. */
+export const ProcessorAttemptRecord = Type.Object({
+  attempt_id: Type.String({
+    description: 'Id of the attempt: pat_ and 32 hex digits. The processor knows the order by it',
+  }),
+  transfer_id: Type.String({ description: 'The transfer' }),
+  card_id: Type.String({ description: 'The card' }),
+  connector_id: Type.String({ description: 'The connector of the card, which leads to its processor' }),
+  kind: literals(['push', 'pull'], 'push: money goes to the card (a load); pull: it comes from the card (an unload)'),
+  amount: Amount('Amount of the transfer'),
+  currency,
+  status: literals(
+    ATTEMPT_STATUSES,
+    'ready: not sent yet; sent: waits for the answer; unknown: no usable answer, the processor is asked; pending: the ' +
+      'processor will carry it out; reversing: it is told to undo the order; attention: an operator has to find out; ' +
+      'approved, declined, failed, reversed: ended',
+  ),
+  tries: Type.Integer({ minimum: 0, description: 'How often the order was sent, always under this attempt_id' }),
+  sent_at: nullable(moment('When the order was sent last; null before that')),
+  unknown_since: nullable(moment('Since when nobody knows the outcome; null if it is known')),
+  next_at: nullable(
+    moment('When the service next sends, asks or reverses it; null if it has ended or waits for an operator'),
+  ),
+  processor_reference: textOrNull("The processor's reference; null if it gave none"),
+  code: textOrNull("The processor's code, as it sent it; null without one"),
+  retry_after_seconds: nullable(
+    Type.Integer({ description: 'How long the processor advises to wait before a new transfer; null without advice' }),
+  ),
+  resolved_by: textOrNull('The operator who ended it: `key_id` of the API key, or `sandbox`; null if none did'),
+  late_approval_at: nullable(
+    moment(
+      'When the processor said that it has moved the money all the same, although the transfer had failed; null if it has not',
+    ),
+  ),
+  break_id: textOrNull('The break with which an operator settles that; null without one'),
+  created_at: moment('When it was created, with its transfer'),
+  updated_at: moment('When it was changed last; a late approval does not count'),
+});
+
+/** The same, as operators see it. */
+export const OperatorAttemptRecord = Type.Object({
+  ...ProcessorAttemptRecord.properties,
+  program_id: programId,
+  age_seconds: Type.Integer({ minimum: 0, description: 'How long ago it was created, in seconds' }),
+  looks: Type.Integer({
+    minimum: 0,
+    description: 'How often the processor was asked about it, or told to reverse it, since the outcome is unknown',
+  }),
+  not_after: nullable(moment('After this time the processor must not carry out the order; null before it is sent')),
+  detail: textOrNull(
+    'Why the outcome is or was unknown or nothing was sent, or the note of the operator who ended it; null without one',
+  ),
+});
+
+/** The attempts of one transfer. */
+export const TransferAttempts = Type.Object({
+  data: Type.Array(ProcessorAttemptRecord, {
+    description: "The attempts, the newest first; empty if the money of the transfer's cards is at no processor",
+  }),
+});
+
+/** The body of resolve_attempt. */
+export const ResolveAttemptBody = Type.Object(
+  {
+    outcome: literals(['executed', 'not_executed'], 'What the processor did, as you found out from it'),
+    note: text(MAX_NOTE_CHARACTERS, 'How you know it; for the audit log'),
+  },
+  { additionalProperties: false },
+);
+
+const PATH = '/api/v0.1/operator/attempt';
+
+/** Examples of attempts. */
+const PENDING = {
+  attempt_id: EXAMPLE_ATTEMPT_ID,
+  connector_id: 'increase',
+  status: 'unknown',
+  tries: 1,
+  sent_at: EXAMPLE_TIME,
+  unknown_since: EXAMPLE_TIME,
+  next_at: EXAMPLE_LATER,
+} as const;
+const QUEUED = {
+  ...PENDING,
+  status: 'attention',
+  next_at: null,
+  program_id: DEMO_PROGRAM,
+  age_seconds: 90_000,
+  looks: 51,
+  detail: 'The processor did not answer within 10 s.',
+} as const;
+
+/** Operations on attempts: that of card programs, then those of operators. */
+export const ATTEMPTS = [
+  operation({
+    id: 'list_attempts',
+    method: 'GET',
+    path: `${TRANSFER_PATH}/{transfer_id}/attempt`,
+    summary: 'See what the processor of the card said about a transfer, and when it is asked next',
+    reach: 'program',
+    scope: 'transfers:read',
+    reply: TransferAttempts,
+    errors: ['transfer_not_found'],
+    failure: 'The attempts could not be listed',
+    example: { reply: PENDING },
+  }),
+  operation({
+    id: 'search_attempts',
+    method: 'GET',
+    path: PATH,
+    summary: 'List the attempts of all card programs at their processors: those that have not ended, the oldest first',
+    reach: 'operator',
+    scope: 'operator:read',
+    query: Type.Object({
+      limit,
+      cursor,
+      status: Type.Optional(
+        literals(
+          ['open', ...ATTEMPT_STATUSES],
+          'Only attempts with this status, the oldest first, those that have ended the newest first; ' +
+            'open, which is all that have not ended, if omitted',
+        ),
+      ),
+      connector_id: Type.Optional(text(255, 'Only attempts of this connector')),
+      program_id: Type.Optional(text(255, 'Only attempts of this card program')),
+    }),
+    reply: pageOf(OperatorAttemptRecord),
+    failure: 'The attempts could not be searched',
+    example: { reply: QUEUED },
+  }),
+  operation({
+    id: 'resolve_attempt',
+    method: 'POST',
+    path: `${PATH}/{attempt_id}/resolve`,
+    summary: 'End an attempt of unknown outcome, once you know what the processor did: completes or fails its transfer',
+    reach: 'operator',
+    scope: 'funding:write',
+    body: ResolveAttemptBody,
+    reply: OperatorAttemptRecord,
+    movesMoney: true,
+    repeatable: true,
+    audit: 'always',
+    errors: ['attempt_not_found', 'invalid_attempt_status'],
+    failure: 'The attempt could not be resolved',
+    example: {
+      body: { outcome: 'not_executed', note: 'The processor has no record of it, says their ticket 4711.' },
+      reply: {
+        ...QUEUED,
+        status: 'failed',
+        detail: 'The processor has no record of it, says their ticket 4711.',
+        resolved_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
+        updated_at: EXAMPLE_LATER,
+      },
+    },
+  }),
+] as const;
+
+/** An attempt on the wire. */
+export type ProcessorAttemptRecord = Static<typeof ProcessorAttemptRecord>;
+/** An attempt on the wire, as operators see it. */
+export type OperatorAttemptRecord = Static<typeof OperatorAttemptRecord>;

@@ -1,0 +1,99 @@
+import { type Static, Type } from 'typebox';
+import { BREAK_KINDS } from '../../domain/processors/break.ts';
+import { operation } from '../operation.ts';
+import { DEMO_PROGRAM, EXAMPLE_ATTEMPT_ID, EXAMPLE_LATER, EXAMPLE_TRANSFER_ID } from '../samples.ts';
+import { Amount, cursor, limit, literals, moment, nullable, pageOf, text, textOrNull } from '../schema-parts.ts';
+import { MAX_NOTE_CHARACTERS } from './attempts.ts';
+
+/** A difference between a processor and the books. */
+export const BreakRecord = Type.Object({
+  break_id: Type.String({ description: 'Id of the break: brk_ and 32 hex digits' }),
+  kind: literals(
+    BREAK_KINDS,
+    'late_approval: carried out after its transfer had failed; contradiction: not carried out, after it had been ' +
+      'approved; unknown_attempt: a notice about an attempt that the service does not know',
+  ),
+  connector_id: Type.String({ description: 'The connector of the processor' }),
+  program_id: textOrNull('The card program; null if it is not known'),
+  attempt_id: textOrNull('The attempt; null if the service does not know it'),
+  transfer_id: textOrNull('The transfer; null if it is not known'),
+  amount: nullable(Amount('Amount of the attempt; null if it is not known')),
+  currency: textOrNull('Currency of the amount; null without one'),
+  expected: Type.String({ description: 'What the books say, such as the status of the attempt' }),
+  found: Type.String({ description: 'What the processor said' }),
+  age_seconds: Type.Integer({ minimum: 0, description: 'How long ago it was found, in seconds' }),
+  created_at: moment('When it was found'),
+  closed_at: nullable(moment('When it was closed; null while it is open')),
+  closed_by: textOrNull('The operator who closed it: `key_id` of the API key, or `sandbox`; null while it is open'),
+  note: textOrNull('What the operator found and did; null while it is open'),
+});
+
+/** The body of close_break. */
+export const CloseBreakBody = Type.Object({ note: text(MAX_NOTE_CHARACTERS, 'What you found and did') });
+
+const PATH = '/api/v0.1/operator/break';
+
+const OPEN = {
+  break_id: 'brk_0196f5c2d9a67d51b0c7e18f42d965a3',
+  kind: 'late_approval',
+  connector_id: 'increase',
+  program_id: DEMO_PROGRAM,
+  attempt_id: EXAMPLE_ATTEMPT_ID,
+  transfer_id: EXAMPLE_TRANSFER_ID,
+  amount: 1000,
+  currency: 'USD',
+  expected: 'failed',
+  found: 'approved',
+  age_seconds: 3600,
+} as const;
+
+/** Operations on breaks. */
+export const BREAKS = [
+  operation({
+    id: 'list_breaks',
+    method: 'GET',
+    path: PATH,
+    summary: 'List the differences between processors and the books: the open ones, the oldest first',
+    reach: 'operator',
+    scope: 'operator:read',
+    query: Type.Object({
+      limit,
+      cursor,
+      status: Type.Optional(
+        literals(['open', 'closed'], 'open, the oldest first, or closed, the newest first; open if omitted'),
+      ),
+      kind: Type.Optional(literals(BREAK_KINDS, 'Only breaks of this kind')),
+      connector_id: Type.Optional(text(255, 'Only breaks of this connector')),
+      program_id: Type.Optional(text(255, 'Only breaks of this card program')),
+    }),
+    reply: pageOf(BreakRecord),
+    failure: 'The breaks could not be listed',
+    example: { reply: OPEN },
+  }),
+  operation({
+    id: 'close_break',
+    method: 'POST',
+    path: `${PATH}/{break_id}/close`,
+    summary: 'Close a break that is settled; a break that is closed stays as it is',
+    reach: 'operator',
+    scope: 'funding:write',
+    body: CloseBreakBody,
+    reply: BreakRecord,
+    repeatable: true,
+    audit: 'always',
+    errors: ['break_not_found'],
+    failure: 'The break could not be closed',
+    example: {
+      body: { note: 'The processor returned the money, their ticket 4711.' },
+      reply: {
+        ...OPEN,
+        closed_at: EXAMPLE_LATER,
+        closed_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
+        note: 'The processor returned the money, their ticket 4711.',
+      },
+    },
+  }),
+] as const;
+
+/** A break on the wire. */
+export type BreakRecord = Static<typeof BreakRecord>;

@@ -1,0 +1,93 @@
+import { type Static, Type } from 'typebox';
+import { operation } from '../operation.ts';
+import { EXAMPLE_ATTEMPT_ID, EXAMPLE_TIME } from '../samples.ts';
+import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
+import { AdapterNotice, MAX_ADAPTER_BYTES, NoticeReceipt } from './adapter.ts';
+
+const open = (what: string) => Type.Integer({ minimum: 0, description: `Attempts ${what}` });
+
+/** A connector, which leads to the processor of cards. */
+export const ConnectorRecord = Type.Object({
+  connector_id: Type.String({ description: 'Name of the connector in the settings' }),
+  kind: literals(['http', 'simulator'], "http: an adapter for a processor; simulator: the sandbox's own processor"),
+  state: literals(
+    ['up', 'down'],
+    'down: the processor did not answer, so new transfers are refused or wait, as the settings say; it is tried again ' +
+      'every 15 s',
+  ),
+  since: nullable(moment('Since when it is in this state; null if that is not known')),
+  reason: textOrNull('Why it is down; null if it is up'),
+  in_flight: Type.Integer({ minimum: 0, description: 'Calls that have no answer yet, of the process that answers' }),
+  open: Type.Object(
+    {
+      ready: open('that wait to be sent'),
+      sent: open('that wait for the answer'),
+      unknown: open('whose outcome nobody knows, and about which the processor is asked'),
+      pending: open('that the processor will carry out'),
+      reversing: open('that the processor is told to reverse'),
+      attention: open('of unknown outcome about which an operator has to find out'),
+    },
+    { description: 'Its attempts that have not ended, in all card programs, by status' },
+  ),
+  oldest_unknown_since: nullable(
+    moment('Since when nobody knows the outcome of the oldest such attempt; null if there is none'),
+  ),
+});
+
+/** All connectors. */
+export const Connectors = Type.Object({
+  data: Type.Array(ConnectorRecord, { description: 'The connectors, by name; empty if the settings have none' }),
+});
+
+/** Operations on connectors: that of operators, then that of their processors. */
+export const CONNECTORS = [
+  operation({
+    id: 'list_connectors',
+    method: 'GET',
+    path: '/api/v0.1/operator/connector',
+    summary: 'List the connectors to processors: whether they answer, and what waits for them',
+    reach: 'operator',
+    scope: 'operator:read',
+    reply: Connectors,
+    failure: 'The connectors could not be listed',
+    example: {
+      reply: {
+        connector_id: 'increase',
+        state: 'down',
+        since: EXAMPLE_TIME,
+        reason: '5 calls in a row had no answer within 10 s.',
+        in_flight: 0,
+        open: { ready: 3, sent: 0, unknown: 5, pending: 1, reversing: 0, attention: 0 },
+        oldest_unknown_since: EXAMPLE_TIME,
+      },
+    },
+  }),
+  operation({
+    id: 'receive_notice',
+    method: 'POST',
+    path: '/api/v0.1/connector/{connector_id}/notice',
+    summary: 'Tell the service what became of an order; for adapters of processors, which sign it',
+    reach: 'connector',
+    body: AdapterNotice,
+    maxBodyBytes: MAX_ADAPTER_BYTES,
+    reply: NoticeReceipt,
+    repeatable: true,
+    failure: 'The notice could not be stored',
+    example: {
+      body: {
+        notice_id: 'evt_4711',
+        attempt_id: EXAMPLE_ATTEMPT_ID,
+        status: 'approved',
+        amount: 1000,
+        currency: 'USD',
+        processor_reference: 'card_push_transfer_1',
+        code: null,
+        retry_after_seconds: null,
+      },
+      reply: { received: true },
+    },
+  }),
+] as const;
+
+/** A connector on the wire. */
+export type ConnectorRecord = Static<typeof ConnectorRecord>;

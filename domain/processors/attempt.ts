@@ -1,0 +1,123 @@
+import type { Transfer, TransferType } from '../transfers/transfer.ts';
+
+/** Every state of an attempt to have a processor move money. */
+export const ATTEMPT_STATUSES = [
+  'ready',
+  'sent',
+  'unknown',
+  'pending',
+  'approved',
+  'declined',
+  'failed',
+  'reversing',
+  'reversed',
+  'attention',
+] as const;
+
+/** One of {@link ATTEMPT_STATUSES}. */
+export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number];
+
+/** What a processor is asked to do: put money on the card (a load), or take it from the card (an unload). */
+export type AttemptKind = 'push' | 'pull';
+
+/** The kind of attempt that a transfer needs. A card-to-card transfer needs two, which is refused. */
+export function kindOf(type: Exclude<TransferType, 'card_to_card'>): AttemptKind {
+  return type === 'load' ? 'push' : 'pull';
+}
+
+/**
+ * An attempt to have a processor move the money of a transfer. Its id is the key towards the processor, the same each
+ * time it is sent. Ids are inner UUIDs, amounts minor units, times milliseconds since 1970.
+ */
+export type Attempt = {
+  readonly programId: string;
+  readonly attemptId: string;
+  readonly transferId: string;
+  readonly cardId: string;
+  readonly connectorId: string;
+  readonly kind: AttemptKind;
+  readonly amount: bigint;
+  readonly currency: string;
+  readonly status: AttemptStatus;
+  /** How often it was sent. */
+  readonly tries: number;
+  /** How often the processor was asked about it, or to reverse it, since the outcome is unknown. */
+  readonly looks: number;
+  /** How often in a row the processor said that it does not know it. */
+  readonly misses: number;
+  readonly sentAt: number | null;
+  /** After this time the processor must not execute it; null before it is sent. */
+  readonly notAfter: number | null;
+  readonly unknownSince: number | null;
+  /** When it is taken up again; null if nothing is to be done. */
+  readonly nextAt: number | null;
+  readonly processorReference: string | null;
+  /** The processor's code, as it sent it. */
+  readonly code: string | null;
+  /** How long the processor advises to wait before another attempt, in seconds. */
+  readonly retryAfterSeconds: number | null;
+  /** Why the outcome is unknown or nothing was sent, for operators. */
+  readonly detail: string | null;
+  /** The operator who ended it, as the audit log names them. */
+  readonly resolvedBy: string | null;
+  /** When the processor said that it has executed it after all, although its transfer had failed. */
+  readonly lateApprovalAt: number | null;
+  /** The break with which an operator settles that; null without one. */
+  readonly breakId: string | null;
+  /** What the simulator is to do; null outside a sandbox. */
+  readonly sandboxBehavior: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+/** The attempt to have a processor move the money of a transfer, from now on: it is due at once. */
+export function newAttempt(
+  named: Pick<Attempt, 'attemptId' | 'connectorId' | 'kind' | 'sandboxBehavior'>,
+  { programId, transferId, cardId, amount, currency, updatedAt: now }: Transfer,
+): Attempt {
+  return {
+    ...named,
+    programId,
+    transferId,
+    cardId,
+    amount,
+    currency,
+    status: 'ready',
+    tries: 0,
+    looks: 0,
+    misses: 0,
+    sentAt: null,
+    notAfter: null,
+    unknownSince: null,
+    nextAt: now,
+    processorReference: null,
+    code: null,
+    retryAfterSeconds: null,
+    detail: null,
+    resolvedBy: null,
+    lateApprovalAt: null,
+    breakId: null,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+/** Whether the attempt has ended: nothing that the processor says changes the transfer any more. */
+export function isEnded(status: AttemptStatus): boolean {
+  return status === 'approved' || hasFailed(status);
+}
+
+/** Whether it ended without moving money. */
+export function hasFailed(status: AttemptStatus): boolean {
+  return status === 'declined' || status === 'failed' || status === 'reversed';
+}
+
+/** Whether the processor has moved the money after the transfer had failed. */
+export function isMovedLate({ lateApprovalAt }: Pick<Attempt, 'lateApprovalAt'>): boolean {
+  return lateApprovalAt !== null;
+}
+
+/** Whether something may have left for the processor whose result is not known. */
+export function isUnknown(status: AttemptStatus): boolean {
+  return status === 'unknown' || status === 'reversing' || status === 'attention';
+}

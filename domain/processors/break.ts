@@ -1,0 +1,5 @@
+/** What contradicts the books. */
+export const BREAK_KINDS = ['late_approval', 'contradiction', 'unknown_attempt'] as const;
+
+/** One of {@link BREAK_KINDS}. */
+export type BreakKind = (typeof BREAK_KINDS)[number];

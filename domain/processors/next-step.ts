@@ -1,0 +1,369 @@
+// Invariant: Money that a processor may have moved is never released: a time-out, a lost answer or one "not found" does not
+//   end an attempt
+// Kept by: `nextStep`, the only place that decides what follows from an answer
+// Tested by: `domain/processors/next-step.test.ts`, `test/processors`
+import type { RefusalCode } from '../error-codes.ts';
+import { formatMoney } from '../ledger/money.ts';
+import { type Attempt, type AttemptStatus, isEnded, isUnknown } from './attempt.ts';
+import { codeOfDecline } from './decline-codes.ts';
+import type { Answer, Traits } from './order.ts';
+
+/** What the processor was asked; `notice` is what it said by itself. */
+export type Question = 'send' | 'inquire' | 'reverse' | 'notice';
+
+/** What follows for the transfer: captured, released and failed, outcome unknown, outcome open again, or nothing. */
+export type TransferEffect = 'complete' | 'fail' | 'unknown' | 'open' | null;
+
+/** Why a transfer failed: what its error says. */
+export type Failure = { readonly code: RefusalCode; readonly message: string };
+
+/** The fields of an attempt that a step sets. */
+export type AttemptChange = Pick<
+  Attempt,
+  | 'status'
+  | 'tries'
+  | 'looks'
+  | 'misses'
+  | 'unknownSince'
+  | 'nextAt'
+  | 'processorReference'
+  | 'code'
+  | 'retryAfterSeconds'
+  | 'detail'
+  | 'resolvedBy'
+>;
+
+/** What follows from an answer: how the attempt changes, and what becomes of its transfer. */
+export type Step = AttemptChange & { readonly effect: TransferEffect; readonly failure: Failure | null };
+
+/** What contradicts the books, because it came after the end. */
+export type Contradiction = {
+  readonly kind: 'late_approval' | 'contradiction';
+  /** The status that was known. */
+  readonly expected: AttemptStatus;
+  /** What the processor said. */
+  readonly found: Answer['outcome'];
+};
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR_SECONDS = 3600;
+
+/** Pauses between inquiries about an unknown outcome, in milliseconds, after that of the connector; the last one repeats. */
+const INQUIRY_PAUSES = [80 * SECOND, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE];
+
+/** Pauses between reversals that were not acknowledged, in milliseconds; the last one repeats, for ever. */
+const REVERSAL_PAUSES = [5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE];
+
+/** Pauses before something that never left is sent again, in milliseconds. */
+const SEND_PAUSES = [1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND];
+
+/** Pause before a look whether an order that may not be sent may be sent now. */
+const HELD_PAUSE = 5 * SECOND;
+
+/** When a transfer that the processor carries out later is asked about, if no notice comes. */
+const PENDING_PAUSE = 30 * MINUTE;
+
+/** How long an outcome may be unknown before a person must look, in milliseconds. */
+const ATTENTION_AFTER = 24 * 60 * MINUTE;
+
+/** Pause between the two answers "not found" of which the second one is final. */
+const SECOND_MISS_PAUSE = 2 * SECOND;
+
+/** How often one attempt is sent at most: once more after the processor has proved that it does not know it. */
+const MAX_SENDS = 2;
+
+/**
+ * Decides what follows from an answer, or says that it contradicts the end that is known. Undefined if it changes nothing.
+ *
+ * An answer to `send` counts as such only while the attempt is `sent`: what comes later, after others have taken the attempt
+ * for lost, is judged as a notice.
+ */
+export function nextStep(
+  attempt: Attempt,
+  question: Question,
+  answer: Answer,
+  traits: Traits,
+  now: number,
+): Step | Contradiction | undefined {
+  if (isEnded(attempt.status)) return contradictionOf(attempt, answer);
+  const isReversing = attempt.status === 'reversing';
+  const isOurSend = question === 'send' && attempt.status === 'sent';
+  switch (answer.outcome) {
+    case 'approved':
+      // What is being reversed goes on until the processor acknowledges the reversal.
+      return isReversing ? again(attempt, answer, now) : end(attempt, answer, 'approved', 'complete', null);
+    case 'declined':
+      return declined(attempt, answer, traits, now);
+    case 'reversed': {
+      const detail = 'The processor answered that a new order is reversed.';
+      if (isOurSend) return unknown(attempt, { ...answer, detail }, traits, now);
+      return end(attempt, answer, 'reversed', 'fail', failureOf(attempt, 'processor_unavailable', answer, REVERSED));
+    }
+    case 'not_executed':
+      return end(attempt, answer, 'failed', 'fail', failureOf(attempt, 'processor_error', answer, NOT_EXECUTED));
+    case 'pending':
+      return isReversing ? again(attempt, answer, now) : pending(attempt, answer, now);
+    case 'not_sent':
+      if (isOurSend) return notSent(attempt, answer, traits, now);
+      return isAsked(attempt, question) ? again(attempt, answer, now) : undefined;
+    case 'not_found': {
+      const detail = 'The processor answered that it does not know a new order.';
+      if (isOurSend) return unknown(attempt, { ...answer, detail }, traits, now);
+      return isAsked(attempt, question) ? notFound(attempt, answer, traits, now) : undefined;
+    }
+    case 'unknown':
+      if (isOurSend) return unknown(attempt, answer, traits, now);
+      return isAsked(attempt, question) ? again(attempt, answer, now) : undefined;
+  }
+}
+
+/** Whether the processor was asked about the attempt as it is now. */
+function isAsked({ status }: Attempt, question: Question): boolean {
+  if (question === 'reverse') return status === 'reversing';
+  return question === 'inquire' && (status === 'unknown' || status === 'pending');
+}
+
+/** The step for a `sent` attempt whose process has gone: nobody knows what became of it, and it is not sent again unasked. */
+export function lostStep(attempt: Attempt, traits: Traits, now: number): Step {
+  const detail = 'The process that sent it ended before it had an answer.';
+  return unknown(attempt, { ...NO_ANSWER, detail }, traits, now);
+}
+
+/**
+ * The step that a time brings, before the processor is asked again: an outcome that stayed unknown is reversed where that is
+ * all that can be done, or needs a person. Undefined if the processor is to be asked.
+ */
+export function overdueStep(attempt: Attempt, traits: Traits, now: number): Step | undefined {
+  const { status, unknownSince } = attempt;
+  if (status === 'pending') {
+    if (traits.hasInquiry) return undefined;
+    // Only a notice can end it: a person looks at what stays without one.
+    const change = { status: 'attention' as const, unknownSince: now, nextAt: null, detail: NO_NOTICE };
+    return { ...keep(attempt), ...change, effect: 'unknown', failure: null };
+  }
+  if (status !== 'unknown') return undefined;
+  if (!traits.hasInquiry && traits.reversal !== 'none') {
+    return { ...keep(attempt), status: 'reversing', looks: 0, misses: 0, nextAt: now, effect: null, failure: null };
+  }
+  const isTooOld = now - (unknownSince ?? now) >= ATTENTION_AFTER;
+  if (traits.hasInquiry && !isTooOld) return undefined;
+  return { ...keep(attempt), status: 'attention', nextAt: null, effect: null, failure: null };
+}
+
+/** The step for a `ready` attempt that nothing has left for and that may not leave any more. */
+export function refusedStep(attempt: Attempt, failure: Failure): Step {
+  return { ...keep(attempt), status: 'failed', nextAt: null, effect: 'fail', failure };
+}
+
+/**
+ * The step for a `ready` attempt that may not be sent now: it waits, or fails with the reason if it has waited too long. What
+ * the processor has proved not to know does not wait: the proof gets old.
+ */
+export function heldStep(attempt: Attempt, failure: Failure, traits: Traits, now: number): Step {
+  const until = attempt.createdAt + traits.readySeconds * SECOND;
+  if (attempt.tries > 0 || now >= until) return refusedStep(attempt, failure);
+  const nextAt = earlier(now + HELD_PAUSE, until);
+  return { ...keep(attempt), looks: attempt.looks + 1, nextAt, effect: null, failure: null };
+}
+
+/** The step for a `ready` attempt that has become too old to be sent; undefined if it may be sent. */
+export function expiredStep(attempt: Attempt, traits: Traits, now: number): Step | undefined {
+  if (attempt.tries === 0) {
+    if (now < attempt.createdAt + traits.readySeconds * SECOND) return undefined;
+    return refusedStep(attempt, failureOf(attempt, 'processor_unavailable', NO_ANSWER, TOO_LATE));
+  }
+  if (canResend(attempt, traits, now)) return undefined;
+  return refusedStep(attempt, failureOf(attempt, 'processor_unavailable', NO_ANSWER, NOT_EXECUTED));
+}
+
+/** The failure of an order that waited until its processor could be reached. */
+export function unreachable(attempt: Attempt): Failure {
+  return failureOf(attempt, 'processor_unavailable', NO_ANSWER, NOT_REACHED);
+}
+
+/** The step of an operator who knows what the processor did; undefined if there is nothing to resolve. */
+export function resolvedStep(attempt: Attempt, wasExecuted: boolean, by: string): Step | undefined {
+  if (!isUnknown(attempt.status) && attempt.status !== 'pending') return undefined;
+  const common = { ...keep(attempt), nextAt: null, resolvedBy: by };
+  if (wasExecuted) return { ...common, status: 'approved', effect: 'complete', failure: null };
+  const failure = failureOf(attempt, 'processor_error', NO_ANSWER, 'An operator found out that it was not executed.');
+  return { ...common, status: 'failed', effect: 'fail', failure };
+}
+
+const NO_ANSWER: Answer = {
+  outcome: 'unknown',
+  processorReference: null,
+  code: null,
+  retryAfterSeconds: null,
+  detail: null,
+};
+
+const REVERSED = 'The processor did not say in time what became of it, and has reversed it.';
+const NOT_EXECUTED = 'The processor did not execute it.';
+const NOT_REACHED = 'It could not be reached, and nothing was sent to it.';
+const TOO_LATE = 'It could not be sent in time, and nothing was sent.';
+const NO_NOTICE = 'The processor said that it carries it out later, cannot be asked about it, and has sent no notice.';
+const FORGOTTEN = 'The processor answered that it does not know what it has acknowledged before.';
+
+function contradictionOf({ status }: Attempt, { outcome }: Answer): Contradiction | undefined {
+  const found = { expected: status, found: outcome };
+  if (status === 'approved') {
+    const isContrary = outcome === 'declined' || outcome === 'reversed' || outcome === 'not_executed';
+    return isContrary ? { kind: 'contradiction', ...found } : undefined;
+  }
+  if (outcome !== 'approved') return undefined;
+  // What was approved before it was reversed moved nothing: whether it was approved after, a person finds out.
+  return { kind: status === 'reversed' ? 'contradiction' : 'late_approval', ...found };
+}
+
+function declined(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
+  const code = codeOfDecline(answer.code);
+  if (code !== null) {
+    return end(attempt, answer, 'declined', 'fail', failureOf(attempt, code, answer, adviceOf(answer)));
+  }
+  // The processor says that it does not know itself, or that it has seen the order before.
+  return isUnknown(attempt.status) ? again(attempt, answer, now) : unknown(attempt, answer, traits, now);
+}
+
+function adviceOf({ retryAfterSeconds: seconds }: Answer): string {
+  if (seconds === null) return '';
+  const time = seconds < HOUR_SECONDS ? `${seconds} s` : `${hoursOf(seconds)} h`;
+  return `It advises to wait ${time} before another attempt.`;
+}
+
+/** The hours of a time in seconds, rounded up. */
+function hoursOf(seconds: number): number {
+  const rest = seconds % HOUR_SECONDS;
+  return (seconds - rest) / HOUR_SECONDS + (rest === 0 ? 0 : 1);
+}
+
+/** What the processor did, by the code; a sentence of its own for each, by which a pasted message finds its page. */
+const DEEDS: Readonly<Partial<Record<RefusalCode, string>>> = {
+  processor_error: 'could not carry out',
+  processor_unavailable: 'was not available for',
+};
+
+/** The error of a transfer: what failed, the processor's code, and what else is known. */
+function failureOf(attempt: Attempt, code: RefusalCode, answer: Pick<Answer, 'code'>, sentence: string): Failure {
+  const what = attempt.kind === 'push' ? 'load' : 'unload';
+  const money = formatMoney(attempt.amount, attempt.currency);
+  const named = answer.code === null ? '' : ` (code ${answer.code})`;
+  const message = `The processor '${attempt.connectorId}' ${DEEDS[code] ?? 'declined'} the ${what} of ${money}${named}.`;
+  return { code, message: sentence === '' ? message : `${message} ${sentence}` };
+}
+
+function end(
+  attempt: Attempt,
+  answer: Answer,
+  status: AttemptStatus,
+  effect: TransferEffect,
+  failure: Failure | null,
+): Step {
+  const { code, retryAfterSeconds, detail } = answer;
+  const facts = { ...learned(attempt, answer), code, retryAfterSeconds, detail, status, nextAt: null };
+  return { ...keep(attempt), ...facts, effect, failure };
+}
+
+function pending(attempt: Attempt, answer: Answer, now: number): Step {
+  const effect = attempt.unknownSince === null ? null : 'open';
+  const looks = attempt.status === 'pending' ? attempt.looks + 1 : 0;
+  const change = { status: 'pending' as const, looks, misses: 0, unknownSince: null, nextAt: now + PENDING_PAUSE };
+  return { ...keep(attempt), ...learned(attempt, answer), ...change, effect, failure: null };
+}
+
+/** Nothing has left, so nothing is unknown, unless it was sent before. */
+function notSent(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
+  if (attempt.tries > 1) return unknown(attempt, answer, traits, now);
+  const pause = at(SEND_PAUSES, attempt.looks);
+  const change = { tries: 0, looks: attempt.looks + 1, detail: answer.detail };
+  if (now + pause < attempt.createdAt + traits.readySeconds * SECOND) {
+    return { ...keep(attempt), ...change, status: 'ready', nextAt: now + pause, effect: null, failure: null };
+  }
+  return { ...keep(attempt), ...change, status: 'failed', nextAt: null, effect: 'fail', failure: unreachable(attempt) };
+}
+
+function unknown(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
+  const change = {
+    status: 'unknown' as const,
+    looks: 0,
+    misses: 0,
+    unknownSince: attempt.unknownSince ?? now,
+    nextAt: now + traits.settleDelaySeconds * SECOND,
+    detail: answer.detail,
+  };
+  const effect = attempt.unknownSince === null ? ('unknown' as const) : null;
+  return { ...keep(attempt), ...learned(attempt, answer), ...change, effect, failure: null };
+}
+
+/** Asked in vain: asks again later. */
+function again(attempt: Attempt, answer: Answer, now: number): Step {
+  const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
+  const pause = attempt.status === 'pending' ? PENDING_PAUSE : at(pauses, attempt.looks);
+  const nextAt = attempt.status === 'attention' ? null : now + pause;
+  const change = { looks: attempt.looks + 1, misses: 0, nextAt, detail: answer.detail ?? attempt.detail };
+  return { ...keep(attempt), ...learned(attempt, answer), ...change, effect: null, failure: null };
+}
+
+/**
+ * "Not found" counts only after the connector's time and after the order may no longer be executed: until then it may still be
+ * on its way. It is final the second time in a row, and only if the processor never acknowledged the order.
+ */
+function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
+  const { sentAt, notAfter } = attempt;
+  const countsFrom = later((sentAt ?? now) + traits.notFoundFinalSeconds * SECOND, notAfter ?? now);
+  const change = { looks: attempt.looks + 1, detail: answer.detail ?? attempt.detail };
+  if (now <= countsFrom) {
+    const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
+    // Not later than necessary: the first one that counts is the first after that time.
+    const nextAt = earlier(now + at(pauses, attempt.looks), countsFrom + SECOND);
+    return { ...keep(attempt), ...change, misses: 0, nextAt, effect: null, failure: null };
+  }
+  const misses = attempt.misses + 1;
+  if (misses < 2) {
+    return { ...keep(attempt), ...change, misses, nextAt: now + SECOND_MISS_PAUSE, effect: null, failure: null };
+  }
+  if (attempt.status === 'pending' || attempt.processorReference !== null) {
+    const effect = attempt.unknownSince === null ? 'unknown' : null;
+    const unknownSince = attempt.unknownSince ?? now;
+    const facts = { ...change, misses, unknownSince, detail: FORGOTTEN, nextAt: null };
+    return { ...keep(attempt), ...facts, status: 'attention', effect, failure: null };
+  }
+  if (attempt.status === 'unknown' && canResend(attempt, traits, now)) {
+    return { ...keep(attempt), status: 'ready', looks: 0, misses: 0, nextAt: now, effect: null, failure: null };
+  }
+  return end(attempt, answer, 'failed', 'fail', failureOf(attempt, 'processor_unavailable', answer, NOT_EXECUTED));
+}
+
+/** Whether what the processor provably does not know may be sent again: while it still knows the key, if it was the first time. */
+function canResend({ tries, sentAt }: Attempt, { canResend: can, keyMemorySeconds }: Traits, now: number): boolean {
+  const isKnown = keyMemorySeconds === null || now < (sentAt ?? now) + keyMemorySeconds * SECOND;
+  return can && tries < MAX_SENDS && isKnown;
+}
+
+function keep(attempt: Attempt): AttemptChange {
+  const { status, tries, looks, misses, unknownSince, nextAt, ...rest } = attempt;
+  const { processorReference, code, retryAfterSeconds, detail, resolvedBy } = rest;
+  const facts = { processorReference, code, retryAfterSeconds, detail, resolvedBy };
+  return { status, tries, looks, misses, unknownSince, nextAt, ...facts };
+}
+
+function learned(attempt: Attempt, answer: Answer): Partial<AttemptChange> {
+  return {
+    processorReference: answer.processorReference ?? attempt.processorReference,
+    code: answer.code ?? attempt.code,
+    retryAfterSeconds: answer.retryAfterSeconds ?? attempt.retryAfterSeconds,
+  };
+}
+
+function at(pauses: readonly number[], index: number): number {
+  return pauses[index] ?? pauses.at(-1) ?? MINUTE;
+}
+
+function earlier(one: number, other: number): number {
+  return one < other ? one : other;
+}
+
+function later(one: number, other: number): number {
+  return one > other ? one : other;
+}

@@ -1,0 +1,31 @@
+/** What the simulated processor of a sandbox can be asked to do with an order, as messages list it. */
+export const SANDBOX_BEHAVIORS = [
+  'approve',
+  'decline=CODE',
+  'slow=SECONDS',
+  'silent_executed',
+  'silent_not_executed',
+  'late=SECONDS',
+  'duplicate',
+  'pending=SECONDS',
+  'partial',
+  'malformed',
+  'wrong_amount',
+  'cut',
+  'cut_before',
+  'refused',
+  '500',
+  'not_found_then_found',
+] as const;
+
+/** A code, and the seconds after which the processor advises another attempt. */
+const DECLINE = /^decline=[0-9A-Za-z]{1,8}(?::[0-9]{1,7})?$/;
+/** Up to a day of 86400 seconds, with milliseconds. The grammar is that of `readBehavior` in the simulator, which imports nothing. */
+const TIMED =
+  /^(?:slow|late|pending)=(?:(?:[0-9]{1,4}|[0-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2})(?:\.[0-9]{1,3})?|86400(?:\.0{1,3})?)$/;
+
+/** Whether a text asks for one of {@link SANDBOX_BEHAVIORS}. */
+export function isSandboxBehavior(text: string): boolean {
+  if (DECLINE.test(text) || TIMED.test(text)) return true;
+  return !text.includes('=') && SANDBOX_BEHAVIORS.some((behavior) => behavior === text);
+}

@@ -1,0 +1,167 @@
+// An adapter: it takes orders from the service by the adapter contract, and has a processor execute them. Copy it, and replace
+// processor.mjs by calls to your processor. Node 20 or later, no packages:
+//
+//     ADAPTER_SECRET=whsec_… PORT=4000 node adapter.mjs
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { createServer } from 'node:http';
+import * as processor from './processor.mjs';
+
+const { ADAPTER_SECRET = '', PORT = '4000', ATTEMPTS_FILE = 'attempts.jsonl' } = process.env;
+if (!ADAPTER_SECRET.startsWith('whsec_')) throw new Error('Set ADAPTER_SECRET to the secret of the connector, whsec_…');
+const key = Buffer.from(ADAPTER_SECRET.slice('whsec_'.length), 'base64');
+
+// ---- What is known about each attempt: the last line about it in a file that only grows.
+
+/** Status `sending`: the processor was asked, and has not answered. */
+const attempts = new Map();
+if (existsSync(ATTEMPTS_FILE)) {
+  // A line that a crash cut off has no end; nobody was told what it says.
+  const lines = readFileSync(ATTEMPTS_FILE, 'utf8').split('\n');
+  const whole = lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line));
+  for (const attempt of whole) attempts.set(attempt.attempt_id, attempt);
+}
+const file = openSync(ATTEMPTS_FILE, 'a');
+// Whatever was cut off ends here.
+writeSync(file, '\n');
+
+/** Stores what is now known, on disk, before anybody is told. */
+function remember(attempt) {
+  writeSync(file, `${JSON.stringify(attempt)}\n`);
+  fdatasyncSync(file);
+  attempts.set(attempt.attempt_id, attempt);
+  return attempt;
+}
+
+// ---- The three calls.
+
+const ORDER = ['program_id', 'transfer_id', 'kind', 'amount', 'currency', 'processor_token'];
+const isSame = (attempt, order) => ORDER.every((name) => attempt[name] === order[name]);
+const isTooLate = (order) => Date.now() > Date.parse(order.not_after);
+
+/** An attempt with what the processor said about it. */
+function withResult(attempt, { status, reference = null, code = null }) {
+  return { ...attempt, status, processor_reference: reference, code };
+}
+
+async function send(order) {
+  let attempt = attempts.get(order.attempt_id);
+  if (attempt !== undefined && !isSame(attempt, order)) throw new Refused(409, 'Another order has this attempt_id.');
+  if (attempt?.status === 'reversed') return { ...attempt, status: 'not_executed' };
+  if (attempt !== undefined && attempt.status !== 'sending') return attempt;
+  if (attempt !== undefined) {
+    // The last try ended without an answer: only the processor knows whether it was executed.
+    const found = await processor.find(order.attempt_id);
+    if (found !== undefined) return remember(withResult(attempt, found));
+  }
+  attempt ??= newAttempt(order);
+  if (isTooLate(order)) return remember({ ...attempt, status: 'not_executed' });
+  // On disk before the processor hears of it: after a crash it is clear that it may have been executed.
+  remember({ ...attempt, status: 'sending' });
+  return remember(withResult(attempt, await processor.pay(order.attempt_id, order)));
+}
+
+async function inquire(order) {
+  const attempt = attempts.get(order.attempt_id);
+  if (attempt === undefined) return { ...newAttempt(order), status: 'not_found' };
+  if (attempt.status !== 'sending') return attempt;
+  const found = await processor.find(order.attempt_id);
+  return found === undefined ? { ...attempt, status: 'not_found' } : remember(withResult(attempt, found));
+}
+
+async function reverse(order) {
+  const attempt = attempts.get(order.attempt_id);
+  if (attempt !== undefined && !isSame(attempt, order)) throw new Refused(409, 'Another order has this attempt_id.');
+  if (attempt?.status === 'reversed') return attempt;
+  // Even if it is not known here: the order may still come, and must not be executed then.
+  await processor.refund(order.attempt_id);
+  return remember({ ...(attempt ?? newAttempt(order)), status: 'reversed' });
+}
+
+function newAttempt(order) {
+  const known = Object.fromEntries(['attempt_id', ...ORDER].map((name) => [name, order[name]]));
+  return { ...known, status: 'sending', processor_reference: null, code: null };
+}
+
+/** What is said about an attempt. */
+function answerOf({ attempt_id, status, amount, currency, processor_reference, code }) {
+  return { attempt_id, status, amount, currency, processor_reference, code, retry_after_seconds: null };
+}
+
+// ---- One after the other for each attempt, so that two calls about it never meet.
+
+const turns = new Map();
+
+function inTurn(attemptId, work) {
+  const turn = (turns.get(attemptId) ?? Promise.resolve()).then(work, work);
+  turns.set(attemptId, turn);
+  const forget = () => turns.get(attemptId) === turn && turns.delete(attemptId);
+  turn.then(forget, forget);
+  return turn;
+}
+
+// ---- HTTP.
+
+class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Whether the service has signed these bytes in the last five minutes: Standard Webhooks. */
+function isSigned(headers, body) {
+  const { 'webhook-id': id, 'webhook-timestamp': time = '', 'webhook-signature': signatures = '' } = headers;
+  if (!/^\d+$/.test(time) || Math.abs(Date.now() / 1000 - Number(time)) > 300) return false;
+  const expected = createHmac('sha256', key).update(`${id}.${time}.`).update(body).digest();
+  return signatures.split(' ').some((signature) => {
+    const given = Buffer.from(signature.replace(/^v1,/, ''), 'base64');
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
+}
+
+function readOrder(body, isSend) {
+  let order;
+  try {
+    order = JSON.parse(body.toString());
+  } catch {
+    throw new Refused(400, 'The body is not JSON.');
+  }
+  const isText = (name) => typeof order?.[name] === 'string' && order[name] !== '';
+  const missing = ['attempt_id', ...ORDER.filter((name) => name !== 'amount')].find((name) => !isText(name));
+  if (missing !== undefined) throw new Refused(400, `${missing} is missing.`);
+  if (!Number.isSafeInteger(order.amount) || order.amount < 1) throw new Refused(400, 'amount is not a whole number.');
+  if (isSend && Number.isNaN(Date.parse(order.not_after))) throw new Refused(400, 'not_after is not a time.');
+  return order;
+}
+
+const CALLS = { '/send': send, '/inquire': inquire, '/reverse': reverse };
+
+async function respond(request) {
+  if (request.method === 'GET' && request.url === '/health') return { status: 'ok' };
+  const call = CALLS[request.url];
+  if (request.method !== 'POST' || call === undefined) throw new Refused(404, 'There is nothing here.');
+  const chunks = [];
+  for await (const chunk of request) {
+    chunks.push(chunk);
+    if (chunks.reduce((sum, { length }) => sum + length, 0) > 65_536) throw new Refused(413, 'The body is too large.');
+  }
+  const body = Buffer.concat(chunks);
+  if (!isSigned(request.headers, body)) throw new Refused(401, 'The signature is missing, wrong or old.');
+  const order = readOrder(body, call === send);
+  return answerOf(await inTurn(order.attempt_id, () => call(order)));
+}
+
+const server = createServer(async (request, response) => {
+  const say = (status, value) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+  try {
+    say(200, await respond(request));
+  } catch (error) {
+    // Anything unexpected is a 500: to the service the outcome is unknown then, and it asks.
+    if (!(error instanceof Refused)) console.error(error);
+    say(error.status ?? 500, { error: error instanceof Refused ? error.message : 'internal error' });
+  }
+});
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`Listening on http://127.0.0.1:${server.address().port}`));
+process.once('SIGTERM', () => server.close(() => closeSync(file)));

@@ -1,0 +1,24 @@
+// Tells the service what has become of an order that was pending, so that it does not have to ask.
+import { createHmac, randomUUID } from 'node:crypto';
+
+/**
+ * Sends a notice until the service has it. `url` is that of the connector, https://…/api/v0.1/connector/<connector_id>/notice; the
+ * answer is what /inquire would answer now.
+ */
+export async function notify(answer, url, secret) {
+  const body = JSON.stringify({ ...answer, notice_id: `${answer.attempt_id}-${answer.status}` });
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  for (let wait = 1_000; ; wait = Math.min(2 * wait, 60_000)) {
+    const [id, time] = [`msg_${randomUUID()}`, Math.floor(Date.now() / 1000)];
+    const signature = createHmac('sha256', key).update(`${id}.${time}.${body}`).digest('base64');
+    const headers = {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': String(time),
+      'webhook-signature': `v1,${signature}`,
+    };
+    const response = await fetch(url, { method: 'POST', headers, body }).catch(() => undefined);
+    if (response?.status === 200) return;
+    await new Promise((done) => setTimeout(done, wait));
+  }
+}

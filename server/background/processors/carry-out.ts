@@ -1,0 +1,255 @@
+import { CARD_RULES, cardRefusal, cardStatusOn } from '../../../domain/cards/card.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import type { Attempt } from '../../../domain/processors/attempt.ts';
+import {
+  expiredStep,
+  type Failure,
+  heldStep,
+  lostStep,
+  overdueStep,
+  refusedStep,
+  type Step,
+  unreachable,
+} from '../../../domain/processors/next-step.ts';
+import type { Answer, Order } from '../../../domain/processors/order.ts';
+import { databaseTime } from '../../foundation/database-clock.ts';
+import { notify } from '../../foundation/notify.ts';
+import {
+  type ClaimedAttempt,
+  claimAttempts,
+  markSent,
+  toAttempt,
+  toClaimedAttempt,
+} from '../../store/processors/attempt.ts';
+import { type RunningJob, startRounds } from '../jobs/rounds.ts';
+import type { Connector } from './connector.ts';
+import { applyStep, type ReportParts, recordAnswer } from './report.ts';
+
+// Invariant: The order of an attempt leaves only after its being sent is committed, from one process, and never unasked again
+// Kept by: `markSent`, whose rows are all that is sent; `lostStep`
+// Tested by: `test/processors/matrix.test.ts`
+
+// Invariant: No transaction is open while a processor is asked
+// Kept by: every statement of this job is a transaction of its own
+// Tested by: `test/processors/sending.test.ts`
+
+/** Maximum delay before attempts are found that another process has made, or whose time has come. */
+const INTERVAL_MILLISECONDS = 1_000;
+
+/** Pause after a failed round. */
+const RETRY_MILLISECONDS = 1_000;
+
+/** How long the processor may execute an order after it was marked as sent, and when it counts as lost without an answer. */
+const SEND_WINDOW_MILLISECONDS = 30_000;
+
+/** How long an attempt belongs to the process that has taken it up: longer than a call and the report of its answer. */
+const LEASE_SECONDS = { ready: 5, other: 40 };
+
+/** Attempts whose answers wait to be recorded, as a multiple of the calls that a connector takes at the same time. */
+const MAX_UNRECORDED = 4;
+
+/** What is asked of a processor about an attempt that it may know. */
+type Asked = 'inquire' | 'reverse';
+
+/** A call to a connector that has ended, for metrics and the breaker. */
+export type NoteCall = (call: {
+  readonly connectorId: string;
+  readonly question: 'send' | Asked;
+  readonly answer: Answer;
+  readonly milliseconds: number;
+}) => void;
+
+export type CarryOutParts = ReportParts & {
+  /** Whether new orders may be sent: false while the breaker is open. */
+  readonly isOpen: (connectorId: string) => boolean;
+  readonly onCall: NoteCall;
+};
+
+/** A way to a processor that carries out its attempts. */
+export type Carrier = RunningJob & {
+  /** The calls that have not ended. */
+  readonly inFlight: number;
+  /** Resolves when no call is in flight. */
+  readonly whenIdle: () => Promise<void>;
+};
+
+/**
+ * Carries out the attempts of one connector: at most `maxInFlight` at the same time. `stop` takes up no more; what is in flight
+ * goes on, and what the process does not finish is taken up when its lease is over.
+ */
+export function startCarryingOut(connector: Connector, parts: CarryOutParts): Carrier {
+  const inFlight = new Map<string, Promise<void>>();
+  const { connectorId, traits } = connector;
+  let mayBeMore = false;
+  let calls = 0;
+  /** How many more attempts may be taken up: the processor has few at the same time, and few answers wait to be recorded. */
+  const countFree = (): number =>
+    Math.min(traits.maxInFlight - calls, MAX_UNRECORDED * traits.maxInFlight - inFlight.size);
+  /** Attempts are taken up and marked as sent some at a time: each round costs two statements and a commit. */
+  const isWorthwhile = (): boolean => 4 * countFree() >= traits.maxInFlight;
+  const wakeForMore = (): void => {
+    if (mayBeMore && isWorthwhile()) job.wake();
+  };
+  const onCalls = (change: 1 | -1): void => {
+    calls += change;
+    if (change === -1) wakeForMore();
+  };
+  const begin = (attempt: Attempt, work: () => Promise<unknown>): void => {
+    const done = work()
+      .catch((error: unknown) => parts.onFailure(error))
+      .then(() => {
+        inFlight.delete(attempt.attemptId);
+        wakeForMore();
+      });
+    inFlight.set(attempt.attemptId, done);
+  };
+  const job = startRounds({
+    firstPauseMilliseconds: 0,
+    retryMilliseconds: RETRY_MILLISECONDS,
+    onFailure: parts.onFailure,
+    run: async (signal) => {
+      if (!isWorthwhile()) {
+        mayBeMore = true;
+        return INTERVAL_MILLISECONDS;
+      }
+      const free = countFree();
+      const rows = await parts.database.read(claimAttempts([connectorId], free, LEASE_SECONDS));
+      const readAt = performance.now();
+      mayBeMore = rows.length === free;
+      const claimed = rows.map(toClaimedAttempt).filter(({ attempt }) => !inFlight.has(attempt.attemptId));
+      const work = new AttemptWork(connector, { ...parts, onCalls }, readAt);
+      const ready: ClaimedAttempt[] = [];
+      for (const one of claimed) {
+        const { attempt } = one;
+        const step = work.stepBefore(one);
+        if (step !== undefined) begin(attempt, () => work.apply(one, step));
+        else if (attempt.status === 'ready') ready.push(one);
+        else begin(attempt, () => work.ask(one));
+      }
+      // A round that is being stopped leaves them as they are: nothing was sent.
+      if (ready.length > 0 && !signal.aborted) {
+        for (const { one, sent, until } of await work.markSent(ready)) begin(sent, () => work.send(one, sent, until));
+      }
+      return mayBeMore && isWorthwhile() ? 0 : INTERVAL_MILLISECONDS;
+    },
+  });
+  return {
+    ...job,
+    get inFlight() {
+      return inFlight.size;
+    },
+    whenIdle: async () => {
+      while (inFlight.size > 0) await Promise.all(inFlight.values());
+    },
+  };
+}
+
+/** What is done with attempts that were taken up together. */
+class AttemptWork {
+  readonly #connector: Connector;
+  readonly #parts: CarryOutParts & { readonly onCalls: (change: 1 | -1) => void };
+  readonly #readAt: number;
+
+  /** `onCalls` is told when a call begins and when it has ended. */
+  constructor(
+    connector: Connector,
+    parts: CarryOutParts & { readonly onCalls: (change: 1 | -1) => void },
+    readAt: number,
+  ) {
+    this.#connector = connector;
+    this.#parts = parts;
+    this.#readAt = readAt;
+  }
+
+  /** What follows without asking the processor; undefined if it is to be asked. */
+  stepBefore(claimed: ClaimedAttempt): Step | undefined {
+    const { attempt, now } = claimed;
+    const { traits, connectorId } = this.#connector;
+    if (attempt.status === 'sent') return lostStep(attempt, traits, now);
+    if (attempt.status !== 'ready') return overdueStep(attempt, traits, now);
+    const refused = cardFailure(claimed);
+    if (refused !== undefined) return refusedStep(attempt, refused);
+    if (claimed.isDisabled) return heldStep(attempt, DISABLED, traits, now);
+    if (this.#parts.isOpen(connectorId)) return heldStep(attempt, unreachable(attempt), traits, now);
+    return expiredStep(attempt, traits, now);
+  }
+
+  async apply({ attempt, now }: ClaimedAttempt, step: Step): Promise<void> {
+    await applyStep(this.#parts, attempt, step, now);
+  }
+
+  /** Marks attempts as sent and returns those that this process may send, until when by the real time of the database. */
+  async markSent(ready: readonly ClaimedAttempt[]) {
+    // Before the transaction begins: the processor gets rather less time than the books assume.
+    const until = databaseTime() + SEND_WINDOW_MILLISECONDS;
+    const byId = new Map(ready.map((one) => [one.attempt.attemptId, one]));
+    const attempts = ready.map(({ attempt }) => attempt);
+    const rows = await this.#parts.database.read(markSent(attempts, SEND_WINDOW_MILLISECONDS));
+    return rows.map(toAttempt).flatMap((sent) => {
+      const one = byId.get(sent.attemptId);
+      return one === undefined ? [] : [{ one, sent, until }];
+    });
+  }
+
+  async send(claimed: ClaimedAttempt, sent: Attempt, until: number): Promise<void> {
+    // The process was stopped for so long that others take the attempt for lost.
+    if (databaseTime() >= until) return;
+    const sentAt = performance.now();
+    const order = toOrder({ ...claimed, attempt: sent }, { notAfter: until, isRepeat: sent.tries > 1 });
+    const answer = await this.#call('send', order);
+    const now = (): number => (sent.sentAt ?? 0) + performance.now() - sentAt;
+    await recordAnswer(this.#parts, { attempt: sent, question: 'send', answer, traits: this.#connector.traits, now });
+  }
+
+  /** Asks about an attempt that the processor may know. */
+  async ask(claimed: ClaimedAttempt): Promise<void> {
+    const { attempt } = claimed;
+    const question = attempt.status === 'reversing' ? 'reverse' : 'inquire';
+    const answer = await this.#call(question, toOrder(claimed, { notAfter: null, isRepeat: attempt.tries > 1 }));
+    const now = (): number => claimed.now + performance.now() - this.#readAt;
+    await recordAnswer(this.#parts, { attempt, question, answer, traits: this.#connector.traits, now });
+  }
+
+  async #call(question: 'send' | Asked, order: Order): Promise<Answer> {
+    const beganAt = performance.now();
+    this.#parts.onCalls(1);
+    const answer = await this.#connector[question](order).finally(() => this.#parts.onCalls(-1));
+    const milliseconds = performance.now() - beganAt;
+    const { connectorId } = this.#connector;
+    notify(() => this.#parts.onCall({ connectorId, question, answer, milliseconds }));
+    return answer;
+  }
+}
+
+const DISABLED: Failure = {
+  code: 'service_disabled',
+  message: 'An operator switched transfers off before it was sent to the processor. Nothing was sent.',
+};
+
+/** Why the card may not be used any more; it was allowed when the transfer was made. */
+function cardFailure({ attempt, cardName, cardStatus, expiresOn, today }: ClaimedAttempt): Failure | undefined {
+  const status = cardStatusOn({ status: cardStatus, expiresOn }, today);
+  const code = cardRefusal(status, attempt.kind === 'push' ? 'in' : 'out');
+  if (code === null) return undefined;
+  const deed = attempt.kind === 'push' ? 'receive money' : 'be debited';
+  const message = `The card '${cardName}' ${CARD_RULES[status].meaning} and cannot ${deed}. Nothing was sent to its processor.`;
+  return { code, message };
+}
+
+function toOrder(
+  { attempt, processorToken }: Pick<ClaimedAttempt, 'attempt' | 'processorToken'>,
+  { notAfter, isRepeat }: Pick<Order, 'notAfter' | 'isRepeat'>,
+): Order {
+  return {
+    attemptId: toWireId('pat', attempt.attemptId),
+    programId: toWireId('prog', attempt.programId),
+    transferId: toWireId('tr', attempt.transferId),
+    kind: attempt.kind,
+    amount: attempt.amount,
+    currency: attempt.currency,
+    processorToken,
+    notAfter,
+    isRepeat,
+    sandboxBehavior: attempt.sandboxBehavior,
+  };
+}

@@ -1,0 +1,70 @@
+import type { Answer } from '../../../domain/processors/order.ts';
+import { newId } from '../../foundation/ids.ts';
+import {
+  markNoticeForeign,
+  markNoticeHandled,
+  type NoticeBody,
+  readWaitingNotices,
+  toWaitingNotice,
+  type WaitingNotice,
+} from '../../store/processors/waiting-notices.ts';
+import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
+import type { Connector } from './connector.ts';
+import { recordContradiction } from './record-contradiction.ts';
+import { type ReportParts, recordAnswer } from './report.ts';
+
+/** Maximum delay before notices are found that another process has received. */
+const INTERVAL_MILLISECONDS = 1_000;
+
+/** Maximum number of notices in one round. */
+const PORTION = 100;
+
+/**
+ * Handles what processors sent by themselves, once it is stored. Several processes may handle the same notice: the second one
+ * changes nothing.
+ */
+export function startHandlingNotices(connectors: ReadonlyMap<string, Connector>, parts: ReportParts): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: 0,
+    retryMilliseconds: INTERVAL_MILLISECONDS,
+    onFailure: parts.onFailure,
+    run: async (signal) => {
+      const rows = await parts.database.read(readWaitingNotices([...connectors.keys()], PORTION));
+      const readAt = performance.now();
+      const steps = rows.map((row) => () => handle(toWaitingNotice(row), readAt, signal));
+      await takeAllSteps(steps, signal);
+      return rows.length === PORTION ? 0 : INTERVAL_MILLISECONDS;
+    },
+  });
+
+  async function handle(notice: WaitingNotice, readAt: number, signal: AbortSignal): Promise<void> {
+    const { connectorId, noticeId, body, attempt } = notice;
+    const connector = connectors.get(connectorId);
+    if (connector === undefined) return;
+    // Another connector must not end what it was never asked.
+    if (attempt === undefined || attempt.connectorId !== connectorId) {
+      await parts.database.read(markNoticeForeign(notice, newId()));
+      return;
+    }
+    const now = (): number => notice.now + performance.now() - readAt;
+    if (BigInt(body.amount) !== attempt.amount || body.currency !== attempt.currency) {
+      const found = { kind: 'contradiction' as const, expected: attempt.status, found: body.status };
+      await recordContradiction(parts.database, attempt, found, now());
+    } else {
+      const { traits } = connector;
+      const answered = { attempt, question: 'notice' as const, answer: toAnswer(body), traits, now };
+      if (!(await recordAnswer(parts, answered, signal))) return;
+    }
+    await parts.database.read(markNoticeHandled(connectorId, noticeId));
+  }
+}
+
+function toAnswer(body: NoticeBody): Answer {
+  return {
+    outcome: body.status,
+    processorReference: body.processor_reference ?? null,
+    code: body.code ?? null,
+    retryAfterSeconds: body.retry_after_seconds ?? null,
+    detail: null,
+  };
+}

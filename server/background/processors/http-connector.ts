@@ -1,0 +1,149 @@
+import { type AdapterOrder, MAX_ADAPTER_BYTES } from '../../../contract/processors/adapter.ts';
+import { readAnswer, unknownAnswer } from '../../../contract/processors/read-answer.ts';
+import { isJsonObject, type JsonValue } from '../../../contract/reading/json.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { toWire } from '../../../domain/ledger/money.ts';
+import type { Answer, Order, OrderRequest } from '../../../domain/processors/order.ts';
+import { JsonFault, parseStrictJson } from '../../calls/strict-json.ts';
+import { type ConnectorSettings, openConnectorRules } from '../../foundation/connector-settings.ts';
+import { databaseTime } from '../../foundation/database-clock.ts';
+import { newId } from '../../foundation/ids.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import { readSigningKey, signMessage } from '../../foundation/signature.ts';
+import { openSender } from '../outbound/send.ts';
+import type { SendError } from '../outbound/send-failure.ts';
+import { SEND_LIMITS, type SendLimits } from '../outbound/send-limits.ts';
+import type { Answer as Received } from '../outbound/sender.ts';
+import type { Connector } from './connector.ts';
+
+// Invariant: A request to a connector counts as not sent only if no byte of it was written to a connection
+// Kept by: `server/background/outbound/send.ts`
+// Tested by: `server/background/processors/http-connector.test.ts`
+
+// Invariant: A request to a connector is sent once: whether it is repeated is for the attempt to decide
+// Kept by: CONNECTOR_LIMITS, which keep no idle connections
+// Tested by: `test/outbound/connections.test.ts`
+
+/** The limits of requests to connectors. */
+export const CONNECTOR_LIMITS: SendLimits = {
+  ...SEND_LIMITS,
+  // A person may wait for the whole request.
+  connectTimeoutMilliseconds: 2_000,
+  answerTimeoutMilliseconds: 10_000,
+  // One more, because a longer answer is refused instead of truncated.
+  maxReadBytes: MAX_ADAPTER_BYTES + 1,
+  maxKeptBytes: MAX_ADAPTER_BYTES,
+  maxIdleConnections: 0,
+};
+
+/** What only tests set otherwise. */
+export type ConnectorOptions = {
+  /** Certificates in PEM that are trusted besides those of Node, or null. */
+  readonly ca?: string | null;
+  readonly limits?: SendLimits;
+};
+
+/** The most characters of a detail. */
+const MAX_DETAIL_CHARACTERS = 300;
+
+/** Failures whose own messages are about webhooks, or about the URL. */
+const DETAILS: Partial<Readonly<Record<SendError, string>>> = {
+  url_refused: 'The URL of the connector is not one that requests may be sent to.',
+  address_refused: 'The host has an address that is neither public nor named in allowed_networks.',
+  aborted: 'The service stopped meanwhile.',
+};
+
+/** Opens the way to an adapter over HTTP, by the contract in `contract/processors/`. */
+export function openHttpConnector(settings: ConnectorSettings, options: ConnectorOptions = {}): Connector {
+  const { connectorId, mode, url, traits } = settings;
+  const keys = settings.secrets.map(readSigningKey);
+  const sender = openSender(
+    { rules: openConnectorRules(settings), ca: options.ca ?? null },
+    options.limits ?? CONNECTOR_LIMITS,
+  );
+
+  const call = (method: 'GET' | 'POST', path: string, body: string): Promise<Received> => {
+    const sentAt = new Date(databaseTime());
+    const headers = {
+      accept: 'application/json',
+      ...(method === 'POST' && { 'content-type': 'application/json' }),
+      'user-agent': 'Transfer-Service',
+      ...signMessage({ id: toWireId('msg', newId()), sentAt, body }, keys),
+    };
+    return sender.send({ method, url: `${url}${path}`, headers, body });
+  };
+
+  const ask = async (request: OrderRequest, order: Order): Promise<Answer> => {
+    const body = toBody(mode === 'live' ? { ...order, sandboxBehavior: null } : order);
+    if (body === undefined) return notSent('The order has a value that cannot be written.');
+    return toAnswer(await call('POST', `/${request}`, body), request, order);
+  };
+
+  return {
+    connectorId,
+    traits,
+    send: (order) => ask('send', order),
+    inquire: (order) => ask('inquire', order),
+    reverse: (order) => ask('reverse', order),
+    async isHealthy() {
+      const received = await call('GET', '/health', '');
+      if (received.error !== null || received.status !== 200 || received.body === null) return false;
+      const body = parse(received.body);
+      return 'value' in body && isJsonObject(body.value) && body.value.status === 'ok';
+    },
+    close: () => sender.close(),
+  };
+}
+
+/** The body of a request, as `AdapterOrder` describes it; undefined if an amount or a time is beyond all bounds. */
+function toBody(order: Order): string | undefined {
+  try {
+    return JSON.stringify(toFields(order));
+  } catch {
+    return undefined;
+  }
+}
+
+function toFields(order: Order): AdapterOrder {
+  return {
+    attempt_id: order.attemptId,
+    program_id: order.programId,
+    transfer_id: order.transferId,
+    kind: order.kind,
+    amount: toWire(order.amount),
+    currency: order.currency,
+    processor_token: order.processorToken,
+    not_after: order.notAfter === null ? null : new Date(order.notAfter).toISOString(),
+    repeat: order.isRepeat,
+    sandbox_behavior: order.sandboxBehavior,
+  };
+}
+
+/** What a request came to. */
+function toAnswer(received: Received, request: OrderRequest, order: Order): Answer {
+  if (received.error !== null) {
+    const { error, message, mayHaveLeft } = received;
+    const detail = withoutSecrets(DETAILS[error] ?? message, MAX_DETAIL_CHARACTERS - 1);
+    return mayHaveLeft ? unknownAnswer(detail) : notSent(detail);
+  }
+  const { status, body } = received;
+  if (status !== 200) return unknownAnswer(`The connector answered with the status ${status} instead of 200.`);
+  if (body === null) return unknownAnswer(`The answer is longer than ${MAX_ADAPTER_BYTES} bytes.`);
+  const parsed = parse(body);
+  return 'problem' in parsed ? unknownAnswer(parsed.problem) : readAnswer(parsed.value, request, order);
+}
+
+function notSent(detail: string): Answer {
+  return { ...unknownAnswer(detail), outcome: 'not_sent' };
+}
+
+/** The JSON of an answer. A problem says where it is, and quotes nothing. */
+function parse(body: Buffer): { readonly value: JsonValue } | { readonly problem: string } {
+  if (body.length === 0) return { problem: 'The answer is empty.' };
+  try {
+    return { value: parseStrictJson(body) };
+  } catch (error) {
+    const [place = ''] = error instanceof JsonFault ? (/ at line [0-9]+, column [0-9]+/.exec(error.message) ?? []) : [];
+    return { problem: `The answer is not valid JSON${place}.` };
+  }
+}

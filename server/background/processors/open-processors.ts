@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ConnectorState } from '../../../domain/transfers/transfer-view.ts';
+import { type Processors, TransferWaiters, type VerifyNotice } from '../../calls/processors.ts';
+import type { Database } from '../../store/connection/database.ts';
+import {
+  closeBreaker,
+  type OpenBreaker,
+  openBreaker,
+  READ_OPEN_BREAKERS,
+  takeProbes,
+  toOpenBreaker,
+} from '../../store/processors/connector-state.ts';
+import type { TransferService } from '../../subjects/transfers/lane.ts';
+import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
+import { Breaker } from './breaker.ts';
+import { type Carrier, type NoteCall, startCarryingOut } from './carry-out.ts';
+import type { Connector } from './connector.ts';
+import { startHandlingNotices } from './handle-notices.ts';
+
+/** How often the breakers are read that other processes have opened or closed. */
+const INTERVAL_MILLISECONDS = 1_000;
+
+/** How often a connector whose breaker is open is asked whether it works. */
+const PROBE_SECONDS = 15;
+
+/** How long a stop waits for calls in flight, and then for what is recorded about those that it has ended. */
+const STOP_MILLISECONDS = { calls: 3_000, records: 2_000 };
+
+export type ProcessorParts = {
+  readonly database: Database;
+  readonly connectors: readonly Connector[];
+  /** Without it no notice is accepted. */
+  readonly verifyNotice?: VerifyNotice | undefined;
+  /** Connectors that do what they are told, like the simulator: what they leave unanswered opens no breaker. */
+  readonly obedient?: ReadonlySet<string>;
+  readonly onFailure: OnFailure;
+  readonly onCall?: NoteCall | undefined;
+  /** Called when the breaker of a connector opens in this process. */
+  readonly onOpened?: ((connectorId: string, reason: string) => void) | undefined;
+};
+
+/** The processors of a running service. */
+export type RunningProcessors = Processors & {
+  /** Begins to carry out attempts. */
+  readonly start: (transfers: Pick<TransferService['transfers'], 'submit'>) => void;
+  /** Sends nothing new, waits a moment for calls in flight, and ends them. What they leave is taken up when its lease is over. */
+  readonly stop: () => Promise<void>;
+};
+
+/** Opens the processors of cards. Without connectors it sends no statement. */
+export function openProcessors(parts: ProcessorParts): RunningProcessors {
+  const { connectors, database } = parts;
+  const byId = new Map(connectors.map((connector) => [connector.connectorId, connector]));
+  const waiters = new TransferWaiters();
+  const breakers = new Breakers(parts);
+  const carriers = new Map<string, Carrier>();
+  let others: readonly RunningJob[] = [];
+  const wake = (): void => {
+    for (const job of [...carriers.values(), ...others]) job.wake();
+  };
+  const stateOf = (connectorId: string): ConnectorState => {
+    const connector = byId.get(connectorId);
+    if (connector === undefined) return 'missing';
+    return connector.traits.whenDown === 'refuse' && breakers.find(connectorId) !== undefined ? 'down' : 'up';
+  };
+  return {
+    connectorIds: [...byId.keys()],
+    stateOf,
+    statuses: () =>
+      [...byId.keys()].map((connectorId) => {
+        const open = breakers.find(connectorId);
+        const inFlight = carriers.get(connectorId)?.inFlight ?? 0;
+        const about = { connectorId, since: open?.openedAt ?? null, reason: open?.reason ?? null, inFlight };
+        return { ...about, state: open === undefined ? 'up' : 'down' };
+      }),
+    verifyNotice: parts.verifyNotice ?? (() => false),
+    wake,
+    noteTransfer: (record) => {
+      waiters.note(record);
+      if (record.status === 'pending') for (const carrier of carriers.values()) carrier.wake();
+    },
+    whenChanged: (...of) => waiters.wait(...of),
+    start: (transfers) => {
+      if (connectors.length === 0) return;
+      const report = { database, transfers, onFailure: parts.onFailure };
+      const isOpen = (connectorId: string): boolean => breakers.find(connectorId) !== undefined;
+      const onCall: NoteCall = (call) => {
+        breakers.note(call);
+        parts.onCall?.(call);
+      };
+      for (const connector of connectors) {
+        carriers.set(connector.connectorId, startCarryingOut(connector, { ...report, isOpen, onCall }));
+      }
+      others = [startHandlingNotices(byId, report), breakers.start()];
+    },
+    stop: async () => {
+      await Promise.all([...carriers.values(), ...others].map((job) => job.stop()));
+      const idle = Promise.all([...carriers.values()].map((carrier) => carrier.whenIdle()));
+      const within = (milliseconds: number) => Promise.race([idle, sleep(milliseconds, undefined, { ref: false })]);
+      await within(STOP_MILLISECONDS.calls);
+      for (const connector of connectors) connector.close();
+      await within(STOP_MILLISECONDS.records);
+    },
+  };
+}
+
+/** The breakers of all connectors, which all processes share: while one is open, nothing new is sent. */
+class Breakers {
+  readonly #parts: ProcessorParts;
+  readonly #seen = new Map<string, Breaker>();
+  #open: ReadonlyMap<string, OpenBreaker> = new Map();
+
+  constructor(parts: ProcessorParts) {
+    this.#parts = parts;
+    for (const { connectorId } of parts.connectors) this.#seen.set(connectorId, new Breaker());
+  }
+
+  find(connectorId: string): OpenBreaker | undefined {
+    return this.#open.get(connectorId);
+  }
+
+  note({ connectorId, answer }: Parameters<NoteCall>[0]): void {
+    const { obedient, database, onFailure, onOpened } = this.#parts;
+    if (obedient?.has(connectorId) === true) return;
+    const reason = this.#seen.get(connectorId)?.note(answer, performance.now());
+    if (reason === undefined || this.#open.has(connectorId)) return;
+    this.#open = new Map([...this.#open, [connectorId, { connectorId, openedAt: Date.now(), reason }]]);
+    onOpened?.(connectorId, reason);
+    database.read(openBreaker(connectorId, reason, PROBE_SECONDS)).catch(onFailure);
+  }
+
+  start(): RunningJob {
+    const { connectors, onFailure } = this.#parts;
+    return startRounds({
+      firstPauseMilliseconds: 0,
+      retryMilliseconds: INTERVAL_MILLISECONDS,
+      onFailure,
+      run: async (signal) => {
+        await this.#read();
+        const probed = connectors.filter(({ connectorId }) => this.#open.has(connectorId));
+        if (probed.length > 0) await this.#probe(probed, signal);
+        return INTERVAL_MILLISECONDS;
+      },
+    });
+  }
+
+  async #read(): Promise<void> {
+    const before = this.#open;
+    const rows = await this.#parts.database.read(READ_OPEN_BREAKERS);
+    const open = new Map(rows.map(toOpenBreaker).map((breaker) => [breaker.connectorId, breaker]));
+    for (const connectorId of before.keys()) if (!open.has(connectorId)) this.#seen.get(connectorId)?.reset();
+    this.#open = open;
+  }
+
+  /** Each process asks the connectors whose probes it has taken; the others see the result. */
+  async #probe(connectors: readonly Connector[], signal: AbortSignal): Promise<void> {
+    const { database } = this.#parts;
+    const ids = connectors.map(({ connectorId }) => connectorId);
+    const taken = new Set((await database.read(takeProbes(ids, PROBE_SECONDS))).map((row) => row.connector_id));
+    const due = connectors.filter(({ connectorId }) => taken.has(connectorId));
+    const steps = due.map((connector) => async () => {
+      if (await connector.isHealthy()) await database.read(closeBreaker(connector.connectorId));
+    });
+    await takeAllSteps(steps, signal);
+    if (due.length > 0) await this.#read();
+  }
+}

@@ -1,0 +1,81 @@
+import { post } from '../../../domain/ledger/ledger.ts';
+import { MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
+import type { Attempt } from '../../../domain/processors/attempt.ts';
+import type { Contradiction } from '../../../domain/processors/next-step.ts';
+import { toTransferRecord } from '../../calls/records/transfer.ts';
+import { transact } from '../../commit/transaction.ts';
+import { newId } from '../../foundation/ids.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { compactPayload } from '../../store/events/transfer-payload.ts';
+import { insertPostings, toAccount, updateAccounts } from '../../store/ledger/account.ts';
+import {
+  createSuspenseAccount,
+  findBreak,
+  insertBreak,
+  lockSuspenseAndClearing,
+  markLateApproval,
+} from '../../store/processors/contradiction.ts';
+import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
+
+// Invariant: Money that a processor moved after its transfer had failed is in the books once, against suspense, and every answer
+//   about the transfer says so from then on
+// Kept by: the locks of both accounts, under which the break is looked for
+// Tested by: `test/processors/late.test.ts`
+
+/** Time limit of the transaction that records a contradiction. */
+const DEADLINE_MILLISECONDS = 5_000;
+
+/**
+ * Records what contradicts the end of an attempt, once, for a person to look at. An approval after the failure has moved money
+ * outside: it is posted between the card's clearing account and the suspense account of its program, noted on the attempt, from
+ * which everybody sees it, and reported by an event.
+ */
+export async function recordContradiction(
+  database: Database,
+  attempt: Attempt,
+  { kind, expected, found }: Contradiction,
+  now: number,
+): Promise<void> {
+  const { programId, attemptId, transferId, connectorId, amount, currency } = attempt;
+  const breakId = newId();
+  const facts = { breakId, kind, connectorId, programId, attemptId, transferId, amount, currency };
+  const known = { ...facts, expected, found, createdAt: now };
+  const record = insertBreak(known);
+  if (kind === 'contradiction') {
+    await database.read(record);
+    return;
+  }
+  await database.read(createSuspenseAccount({ programId, currency, accountId: newId(), floor: -MAXIMUM_BALANCE }));
+  const load = {
+    accounts: lockSuspenseAndClearing(attempt),
+    breaks: findBreak(attempt, kind),
+    // Read under the lock of the card's account: nobody changes or erases what the event shows.
+    transfers: readTransfer(programId, transferId),
+  };
+  await transact(database, performance.now() + DEADLINE_MILLISECONDS, load, (loaded, batchId) => {
+    if (loaded.breaks.length > 0) return { result: undefined, writes: [], readsOnly: true };
+    const accounts = loaded.accounts.map(toAccount);
+    const suspense = accounts.find((account) => account.kind === 'suspense');
+    const clearing = accounts.find((account) => account.kind === 'clearing');
+    if (suspense === undefined || clearing === undefined) throw new Error('a card at a processor has no accounts');
+    const [row] = loaded.transfers;
+    if (row === undefined) throw new Error('an attempt has no transfer');
+    const shown = toTransferRecord(toTransfer(row));
+    const payload = compactPayload(shown);
+    const event = { type: 'transfer.late_approval' as const, programId, subjectId: shown.transfer_id, payload };
+    const [source, destination] = attempt.kind === 'push' ? [suspense, clearing] : [clearing, suspense];
+    const purpose = attempt.kind === 'push' ? 'load' : 'unload';
+    const posted = post({ index: 0, purpose, source, destination, amount });
+    return {
+      result: undefined,
+      writes: [
+        record,
+        insertPostings([{ ...posted.posting, programId, causeId: breakId }], now),
+        updateAccounts([posted.source, posted.destination]),
+        markLateApproval(known),
+        insertEvents(batchId, [event], now),
+      ],
+    };
+  });
+}

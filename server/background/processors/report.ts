@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Attempt } from '../../../domain/processors/attempt.ts';
+import { nextStep, type Question, type Step } from '../../../domain/processors/next-step.ts';
+import type { Answer, Traits } from '../../../domain/processors/order.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { newId } from '../../foundation/ids.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { attemptAfter, readAttemptsForReport, toAttempt, updateAttempt } from '../../store/processors/attempt.ts';
+import type { TransferService } from '../../subjects/transfers/lane.ts';
+import type { OnFailure } from '../jobs/rounds.ts';
+import { recordContradiction } from './record-contradiction.ts';
+
+/** Time limit of the transaction that records one answer. */
+const DEADLINE_MILLISECONDS = 5_000;
+
+/** How long an answer is kept that cannot be recorded; then the lease of its attempt ends, and the processor is asked again. */
+const KEPT_MILLISECONDS = 20_000;
+
+const PAUSE_MILLISECONDS = 200;
+
+/** Where answers are recorded: the lane, and a database that sees all programs. */
+export type ReportParts = {
+  readonly database: Database;
+  readonly transfers: Pick<TransferService['transfers'], 'submit'>;
+  readonly onFailure: OnFailure;
+};
+
+/** A processor's answer to a question about an attempt as it was when it was asked. */
+export type Answered = {
+  readonly attempt: Attempt;
+  readonly question: Question;
+  readonly answer: Answer;
+  readonly traits: Traits;
+  /** The service's time, in milliseconds since 1970: in a sandbox its clock may be ahead. */
+  readonly now: () => number;
+};
+
+/**
+ * Records an answer. If the database fails, it is tried again for some time, in case that the connector cannot be asked; it
+ * returns whether it was recorded. Never rejects.
+ */
+export async function recordAnswer(parts: ReportParts, answered: Answered, signal?: AbortSignal): Promise<boolean> {
+  const { answer, traits, now } = answered;
+  const giveUpAt = performance.now() + KEPT_MILLISECONDS;
+  let { attempt, question } = answered;
+  let hasFailed = false;
+  for (;;) {
+    try {
+      const known = hasFailed ? await readAgain(parts.database, attempt) : attempt;
+      if (known === undefined) return true;
+      // Somebody has changed it since: what was asked is not known of it any more, and only an end still counts.
+      if (isChanged(known, attempt)) question = 'notice';
+      attempt = known;
+      const step = nextStep(attempt, question, answer, traits, now());
+      if (step === undefined) return true;
+      if ('kind' in step) {
+        await recordContradiction(parts.database, attempt, step, now());
+        return true;
+      }
+      if (await applyStep(parts, attempt, step, now())) return true;
+    } catch (error) {
+      parts.onFailure(error, hasFailed);
+    }
+    hasFailed = true;
+    if (performance.now() > giveUpAt || signal?.aborted === true) return false;
+    await sleep(PAUSE_MILLISECONDS, undefined, { ref: false, signal }).catch(() => undefined);
+  }
+}
+
+/** Carries out a step; false if somebody else has changed the attempt since. Rejects if it may not have been written. */
+export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step, now: number): Promise<boolean> {
+  if (step.effect === null) {
+    const rows = await parts.database.read(updateAttempt({ before: attempt, after: attemptAfter(attempt, step, now) }));
+    return rows.length > 0;
+  }
+  const { programId, transferId, attemptId } = attempt;
+  const request = { command: 'report', programId, transferId, requestId: newId(), key: null, operator: null } as const;
+  const outcome = await parts.transfers.submit(
+    { ...request, attemptId, attempt, step },
+    performance.now() + DEADLINE_MILLISECONDS,
+  );
+  return !(outcome instanceof Refusal);
+}
+
+function isChanged(now: Attempt, before: Attempt): boolean {
+  return now.status !== before.status || now.looks !== before.looks || now.tries !== before.tries;
+}
+
+async function readAgain(database: Database, attempt: Attempt): Promise<Attempt | undefined> {
+  const [row] = await database.read(readAttemptsForReport([attempt], false));
+  return row === undefined ? undefined : toAttempt(row);
+}

@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { programAt } from '../../../installation.mjs';
+
+/** Where the simulator is, and what requests to it and its notices are signed with. */
+export type RunningSimulator = {
+  /** The base URL of the adapter contract. */
+  readonly url: string;
+  /** A URL that refuses every connection while it runs: for orders that are to be refused. */
+  readonly refusedUrl: string;
+  readonly secret: string;
+  readonly processId: number;
+};
+
+export type SimulatorParts = {
+  /** Where its book is kept; made if it is missing. */
+  readonly directory: string;
+  /** Where it sends notices, with `http://`; null if nowhere. */
+  readonly noticeUrl: string | null;
+  /** The secret to use, `whsec_…`; a new one for each process if omitted. */
+  readonly secret?: string;
+};
+
+export type SimulatorProcess = {
+  /** Starts it unless it runs; rejects with a sentence if it cannot be started. After it has died, the next call starts it again. */
+  readonly running: () => Promise<RunningSimulator>;
+  /** Ends it, if it runs, and waits until it has ended. Afterwards it is not started any more. */
+  readonly stop: () => Promise<void>;
+};
+
+/** A start waits for the simulator before it, which ends within moments, and reads the book. */
+const MAX_START_MILLISECONDS = 60_000;
+/** It has only to close its book. */
+const MAX_STOP_MILLISECONDS = 3_000;
+
+/** Prepares the simulator, which is started on first use: the sandbox's processor, in a process of its own. */
+export function prepareSimulator(parts: SimulatorParts): SimulatorProcess {
+  let starting: Promise<{ readonly child: ChildProcess; readonly simulator: RunningSimulator }> | undefined;
+  let isStopped = false;
+  return {
+    running: async () => {
+      if (isStopped) throw new Error('The simulator has been stopped.');
+      if (starting === undefined) {
+        const started = start(parts);
+        starting = started;
+        const forget = (): void => {
+          if (starting === started) starting = undefined;
+        };
+        started.then(({ child }) => child.once('exit', forget), forget);
+      }
+      return (await starting).simulator;
+    },
+    stop: async () => {
+      isStopped = true;
+      const started = await starting?.catch(() => undefined);
+      if (started !== undefined) await end(started.child);
+    },
+  };
+}
+
+async function start({ directory, noticeUrl, secret }: SimulatorParts) {
+  const child = spawn(process.execPath, [programAt('simulator/main')], {
+    // The end of its input is how it notices that this process has ended, however that happens.
+    stdio: ['pipe', 'pipe', 'pipe'],
+    // It has no settings besides the line that it is sent, and needs none of this process's secrets.
+    env: {},
+  });
+  let problem = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    problem = `${problem}${chunk}`.slice(-2_000);
+  });
+  // Writing to a process that could not be started fails; that it has not started is reported below.
+  child.stdin.on('error', () => undefined);
+  child.stdin.write(
+    `${JSON.stringify({ directory, notice_url: noticeUrl, ...(secret !== undefined && { secret }) })}\n`,
+  );
+  const line = await firstLineOf(child);
+  if (line === undefined || child.pid === undefined) {
+    child.kill('SIGKILL');
+    throw new Error(`The simulator could not be started. ${problem.trim()}`.trim());
+  }
+  const addresses: { port: number; refused_port: number; secret: string } = JSON.parse(line);
+  const simulator: RunningSimulator = {
+    url: `http://127.0.0.1:${addresses.port}`,
+    refusedUrl: `http://127.0.0.1:${addresses.refused_port}`,
+    secret: addresses.secret,
+    processId: child.pid,
+  };
+  return { child, simulator };
+}
+
+/** The line with its addresses; undefined if it ends before, or does not start in time. */
+function firstLineOf(child: ChildProcess): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), MAX_START_MILLISECONDS);
+    const settle = (line: string | undefined): void => {
+      clearTimeout(timer);
+      resolve(line);
+    };
+    if (child.stdout !== null) createInterface({ input: child.stdout }).once('line', settle);
+    child.once('error', () => settle(undefined));
+    child.once('close', () => settle(undefined));
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_STOP_MILLISECONDS);
+  child.stdin?.end();
+  await exited;
+  clearTimeout(timer);
+}

@@ -1,0 +1,95 @@
+import type { TransferRecord } from '../../contract/transfers.ts';
+import type { ConnectorState } from '../../domain/transfers/transfer-view.ts';
+import { verifyNotice } from '../foundation/signature.ts';
+
+/** A connector as a process sees it. */
+export type ConnectorStatus = {
+  readonly connectorId: string;
+  readonly state: ConnectorState;
+  /** Since when, in milliseconds since 1970; null if that is not known. */
+  readonly since: number | null;
+  /** Why it is down; null if it is not. */
+  readonly reason: string | null;
+  /** The calls to it that this process has not finished. */
+  readonly inFlight: number;
+};
+
+/** Whether the signature of a notice is valid: by its headers, with names in lower case, and its body as it was received. */
+export type VerifyNotice = (
+  connectorId: string,
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+  body: Buffer,
+) => boolean;
+
+/** Verifies notices with the secrets of their connectors, each `whsec_…`; an unknown connector has none. */
+export function noticeVerifier(secretsOf: (connectorId: string) => readonly string[]): VerifyNotice {
+  return (connectorId, headers, body) => 'id' in verifyNotice(headers, body, secretsOf(connectorId), Date.now());
+}
+
+/** The processors that have the money of cards, as handlers and the lane see them. */
+export type Processors = {
+  /** The connectors of the settings, and `simulator` in a sandbox. */
+  readonly connectorIds: readonly string[];
+  /** Whether a connector takes new transfers. From memory; never throws. */
+  readonly stateOf: (connectorId: string) => ConnectorState;
+  readonly statuses: () => readonly ConnectorStatus[];
+  /** Whether a notice was signed with a secret of the connector, and not long ago. Never throws. */
+  readonly verifyNotice: VerifyNotice;
+  /** Says that there are new attempts or notices. */
+  readonly wake: () => void;
+  /** Called with each transfer that begins to wait for a processor, and with what the processor said. */
+  readonly noteTransfer: (record: TransferRecord) => void;
+  /**
+   * Resolves when this process has changed the transfer (id on the wire), after `milliseconds`, or when `signal` aborts. Never
+   * rejects.
+   */
+  readonly whenChanged: (transferId: string, milliseconds: number, signal?: AbortSignal) => Promise<void>;
+};
+
+/** Requests of this process that wait for a transfer to change. They hold no database connection. */
+export class TransferWaiters {
+  readonly #waiters = new Map<string, Set<() => void>>();
+
+  /** The number of waiters. */
+  get waiting(): number {
+    let count = 0;
+    for (const { size } of this.#waiters.values()) count += size;
+    return count;
+  }
+
+  /** Wakes those that wait for this transfer. */
+  note({ transfer_id: transferId }: Pick<TransferRecord, 'transfer_id'>): void {
+    for (const wake of [...(this.#waiters.get(transferId) ?? [])]) wake();
+  }
+
+  /** See {@link Processors}. */
+  wait(transferId: string, milliseconds: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted === true || milliseconds <= 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const waiters = this.#waiters.get(transferId) ?? new Set();
+      const end = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', end);
+        waiters.delete(end);
+        if (waiters.size === 0 && this.#waiters.get(transferId) === waiters) this.#waiters.delete(transferId);
+        resolve();
+      };
+      const timer = setTimeout(end, milliseconds);
+      signal?.addEventListener('abort', end);
+      waiters.add(end);
+      this.#waiters.set(transferId, waiters);
+    });
+  }
+}
+
+/** A service without connectors. */
+export const NO_PROCESSORS: Processors = {
+  connectorIds: [],
+  stateOf: () => 'missing',
+  statuses: () => [],
+  verifyNotice: () => false,
+  wake: () => undefined,
+  noteTransfer: () => undefined,
+  // Nothing wakes them: no transfer waits for a processor.
+  whenChanged: (transferId, milliseconds, signal) => new TransferWaiters().wait(transferId, milliseconds, signal),
+};

@@ -1,0 +1,75 @@
+import type { OperatorAttemptRecord, ProcessorAttemptRecord } from '../../../contract/processors/attempts.ts';
+import type { BreakRecord } from '../../../contract/processors/breaks.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { toWire } from '../../../domain/ledger/money.ts';
+import type { Break } from '../../store/processors/break.ts';
+import type { ShownAttempt } from '../../store/processors/read-attempts.ts';
+
+/** An attempt as its card program sees it. */
+export function toAttemptRecord({ attempt, cardName }: ShownAttempt): ProcessorAttemptRecord {
+  return {
+    attempt_id: toWireId('pat', attempt.attemptId),
+    transfer_id: toWireId('tr', attempt.transferId),
+    card_id: cardName,
+    connector_id: attempt.connectorId,
+    kind: attempt.kind,
+    amount: toWire(attempt.amount),
+    currency: attempt.currency,
+    status: attempt.status,
+    tries: attempt.tries,
+    sent_at: momentOf(attempt.sentAt),
+    unknown_since: momentOf(attempt.unknownSince),
+    next_at: momentOf(attempt.nextAt),
+    processor_reference: attempt.processorReference,
+    code: attempt.code,
+    retry_after_seconds: attempt.retryAfterSeconds,
+    resolved_by: attempt.resolvedBy,
+    late_approval_at: momentOf(attempt.lateApprovalAt),
+    break_id: attempt.breakId === null ? null : toWireId('brk', attempt.breakId),
+    created_at: new Date(attempt.createdAt).toISOString(),
+    updated_at: new Date(attempt.updatedAt).toISOString(),
+  };
+}
+
+/** An attempt as operators see it. */
+export function toOperatorAttemptRecord(shown: ShownAttempt): OperatorAttemptRecord {
+  const { attempt, now } = shown;
+  return {
+    ...toAttemptRecord(shown),
+    program_id: toWireId('prog', attempt.programId),
+    age_seconds: ageInSeconds(attempt.createdAt, now),
+    looks: attempt.looks,
+    not_after: momentOf(attempt.notAfter),
+    detail: attempt.detail,
+  };
+}
+
+/** A break, as it was found `now`. */
+export function toBreakRecord(found: Break, now: number): BreakRecord {
+  return {
+    break_id: toWireId('brk', found.breakId),
+    kind: found.kind,
+    connector_id: found.connectorId,
+    program_id: found.programId === null ? null : toWireId('prog', found.programId),
+    attempt_id: found.attemptId === null ? null : toWireId('pat', found.attemptId),
+    transfer_id: found.transferId === null ? null : toWireId('tr', found.transferId),
+    amount: found.amount === null ? null : toWire(found.amount),
+    currency: found.currency,
+    expected: found.expected,
+    found: found.found,
+    age_seconds: ageInSeconds(found.createdAt, now),
+    created_at: new Date(found.createdAt).toISOString(),
+    closed_at: momentOf(found.closedAt),
+    closed_by: found.closedBy,
+    note: found.resolution,
+  };
+}
+
+function momentOf(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
+}
+
+/** At least 0: the clock of a sandbox can be moved back. */
+function ageInSeconds(since: number, now: number): number {
+  return Math.max(0, Math.floor((now - since) / 1000));
+}

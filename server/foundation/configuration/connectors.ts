@@ -1,0 +1,248 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { REVERSALS, type Traits, WHEN_DOWN } from '../../../domain/processors/order.ts';
+import { type ConnectorSettings, openConnectorRules } from '../connector-settings.ts';
+import { findNetworkProblem } from '../networks.ts';
+import { withoutSecrets } from '../redaction.ts';
+import { isSigningSecret, SECRET_RULE } from '../signature.ts';
+import { codeOf } from '../startup-problem.ts';
+import { type Kind, quoted, type Surroundings } from './values.ts';
+
+/** The connectors of a file, and its path. */
+export type Connectors = { readonly path: string; readonly connectors: readonly ConnectorSettings[] };
+
+/** The connector to the simulator, which exists in every sandbox. */
+const RESERVED_ID = 'simulator';
+
+/** Far more than card programs have processors. */
+const MAX_CONNECTORS = 50;
+const MAX_NETWORKS = 50;
+
+/** A new secret, and the one before it until the adapter has the new one. */
+const MAX_SECRETS = 2;
+
+const DAY_SECONDS = 86_400;
+
+/** A trait in the file: what it may be, and what it is if it is not there. */
+type TraitRow<Value> = {
+  readonly name: string;
+  readonly fallback: Value;
+  /** As it follows "must be" in a message, with the unit. */
+  readonly allowed: string;
+  readonly isValid: (value: unknown) => boolean;
+  readonly purpose: string;
+};
+
+function flag(name: string, fallback: boolean, purpose: string): TraitRow<boolean> {
+  return { name, fallback, purpose, allowed: 'true or false', isValid: (value) => typeof value === 'boolean' };
+}
+
+type Range = { readonly unit: string; readonly min: number; readonly max: number };
+
+function number(name: string, fallback: number, { unit, min, max }: Range, purpose: string): TraitRow<number> {
+  const isValid = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
+  return { name, fallback, purpose, allowed: `a number of ${unit} from ${min} to ${max}`, isValid };
+}
+
+function word<const Word extends string>(
+  name: string,
+  fallback: Word,
+  words: readonly Word[],
+  purpose: string,
+): TraitRow<Word> {
+  const isValid = (value: unknown): boolean => words.some((one) => one === value);
+  return { name, fallback, purpose, allowed: `one of: ${words.join(', ')}`, isValid };
+}
+
+const KEY_MEMORY: Range = { unit: 'seconds', min: 1, max: 3_650 * DAY_SECONDS };
+
+/**
+ * The traits, in the order in which people read them. A processor about which nothing is said gets nothing twice, and no order
+ * is taken for undone.
+ */
+export const TRAITS = {
+  hasInquiry: flag('has_inquiry', true, 'whether it says what became of an order when asked by its `attempt_id`'),
+  canResend: flag(
+    'can_resend',
+    false,
+    'whether it carries out an order that is sent again under the same `attempt_id` only once; needs `key_memory_seconds`',
+  ),
+  keyMemorySeconds: {
+    ...number('key_memory_seconds', 1, KEY_MEMORY, 'how long it recognizes an `attempt_id`; past it nothing is resent'),
+    fallback: null,
+    allowed: `a number of seconds from 1 to ${KEY_MEMORY.max}, or null for ever`,
+    isValid: (value: unknown) =>
+      value === null || (Number.isInteger(value) && Number(value) >= KEY_MEMORY.min && Number(value) <= KEY_MEMORY.max),
+  } satisfies TraitRow<number | null>,
+  settleDelaySeconds: number(
+    'settle_delay_seconds',
+    // What Mastercard Send asks its users to wait.
+    40,
+    { unit: 'seconds', min: 0, max: DAY_SECONDS },
+    'how long an order may take until an inquiry finds it',
+  ),
+  notFoundFinalSeconds: number(
+    'not_found_final_seconds',
+    900,
+    { unit: 'seconds', min: 0, max: 7 * DAY_SECONDS },
+    'how long after the sending a `not_found` cannot change any more',
+  ),
+  reversal: word(
+    'reversal',
+    'none',
+    REVERSALS,
+    'how it undoes an order: not at all, by a request that it may refuse, or by an advice that it must accept',
+  ),
+  readySeconds: number(
+    'ready_seconds',
+    60,
+    { unit: 'seconds', min: 1, max: DAY_SECONDS },
+    'how long an order may wait before it is first sent; then its transfer fails',
+  ),
+  whenDown: word(
+    'when_down',
+    'refuse',
+    WHEN_DOWN,
+    'what happens to a transfer while the connector is known to be down: it is refused, or waits',
+  ),
+  maxInFlight: number(
+    'max_in_flight',
+    16,
+    { unit: 'requests', min: 1, max: 256 },
+    'requests that each process of the service has open with it at the same time',
+  ),
+} as const satisfies { readonly [Trait in keyof Traits]: TraitRow<Traits[Trait]> };
+
+const FILE_FIELDS = ['connectors'];
+const FIELDS = ['connector_id', 'url', 'secret_variable', 'allowed_networks', 'traits'];
+
+/** A file of connectors in JSON. */
+export const CONNECTORS: Kind<Connectors> = {
+  allowed: 'a file of connectors in JSON',
+  parse: (text, refuse, around) => {
+    const path = resolve(text);
+    const content = readFile(path, refuse);
+    if (!isObject(content)) throw refuse('that file must contain a JSON object');
+    refuseUnknown(content, FILE_FIELDS, (problem) => refuse(`that file ${problem}`));
+    const { connectors } = content;
+    if (!Array.isArray(connectors) || connectors.length > MAX_CONNECTORS) {
+      throw refuse(`in that file 'connectors' must be an array of at most ${MAX_CONNECTORS} connectors`);
+    }
+    const read = connectors.map((connector, index) => readConnector(connector, index, refuse, around));
+    const ids = read.map(({ connectorId }) => connectorId);
+    const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+    if (twice !== undefined) throw refuse(`two connectors of that file have the 'connector_id' ${quoted(twice)}`);
+    return { path, connectors: read };
+  },
+};
+
+type Refuse = (problem: string) => Error;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The content of the file. A message quotes nothing of it: somebody may have written a secret there. */
+function readFile(path: string, refuse: Refuse): unknown {
+  let content: string;
+  try {
+    content = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw refuse(`that file cannot be read: ${codeOf(error) ?? String(error)}`);
+  }
+  try {
+    return JSON.parse(content);
+  } catch (error) {
+    const [place = ''] = /at position [0-9]+/.exec(String(error)) ?? [];
+    throw refuse(`that file is not valid JSON${place === '' ? '' : `: the error is ${place}`}`);
+  }
+}
+
+function readConnector(value: unknown, index: number, refuse: Refuse, around: Surroundings): ConnectorSettings {
+  if (!isObject(value)) throw refuse(`in that file connectors[${index}] must be an object`);
+  const { connector_id: id, url, secret_variable, allowed_networks = [], traits = {} } = value;
+  const isId = typeof id === 'string' && /^[a-z][a-z0-9_-]{0,31}$/.test(id);
+  const name = isId ? `the connector ${quoted(id)}` : `connectors[${index}]`;
+  const inConnector: Refuse = (problem) => refuse(`in that file ${name} ${problem}`);
+  refuseUnknown(value, FIELDS, inConnector);
+  const wrong = (field: string, problem: string): Error => inConnector(`has an invalid '${field}': ${problem}`);
+  if (!isId) {
+    throw wrong('connector_id', 'it must be 1 to 32 lower-case letters, digits, _ and -, and begin with a letter');
+  }
+  if (id === RESERVED_ID) throw wrong('connector_id', 'that id is reserved for the simulator of a sandbox');
+  const allowedNetworks = readNetworks(allowed_networks, wrong);
+  const { mode } = around;
+  if (typeof url !== 'string') throw wrong('url', 'it must be a URL that begins with https://');
+  const problem = openConnectorRules({ mode, allowedNetworks }).findUrlProblem(url);
+  if (problem !== undefined) throw wrong('url', problem);
+  return {
+    connectorId: id,
+    mode,
+    url: url.replace(/\/+$/, ''),
+    allowedNetworks,
+    secrets: readSecrets(secret_variable, wrong, around),
+    traits: readTraits(traits, inConnector, wrong),
+  };
+}
+
+type Wrong = (field: string, problem: string) => Error;
+
+function readNetworks(value: unknown, wrong: Wrong): readonly string[] {
+  if (!Array.isArray(value) || value.length > MAX_NETWORKS) {
+    throw wrong('allowed_networks', `it must be an array of at most ${MAX_NETWORKS} addresses and networks`);
+  }
+  return value.map((network: unknown) => {
+    if (typeof network !== 'string') throw wrong('allowed_networks', 'its items must be strings');
+    const problem = findNetworkProblem(network);
+    if (problem !== undefined) throw wrong('allowed_networks', `${quoted(network)} ${problem}`);
+    return network;
+  });
+}
+
+/** The secrets in the variables that are named. A message does not quote a name, which somebody may have put a secret for. */
+function readSecrets(value: unknown, wrong: Wrong, { readVariable }: Surroundings): readonly string[] {
+  const names: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const isList = names.length > 0 && names.length <= MAX_SECRETS && new Set(names).size === names.length;
+  if (!isList || !names.every(isVariable)) {
+    const rule = 'it must be the name of an environment variable in capital letters, digits and _';
+    throw wrong('secret_variable', `${rule}, or an array of one or two such names`);
+  }
+  return names.map((name) => {
+    const secret = readVariable(name);
+    if (secret === '') throw wrong('secret_variable', `neither ${name} nor ${name}_FILE is set`);
+    if (!isSigningSecret(secret)) throw wrong('secret_variable', `the value of ${name} must be ${SECRET_RULE}`);
+    return secret;
+  });
+}
+
+function isVariable(name: unknown): name is string {
+  return typeof name === 'string' && /^[A-Z][A-Z0-9_]{0,99}$/.test(name);
+}
+
+function readTraits(value: unknown, refuse: Refuse, wrong: Wrong): Traits {
+  if (!isObject(value)) throw wrong('traits', 'it must be an object');
+  const rows = Object.entries<TraitRow<unknown>>(TRAITS);
+  const names = rows.map(([, { name }]) => name);
+  refuseUnknown(value, names, refuse, 'traits.');
+  const traits = Object.fromEntries(
+    rows.map(([trait, { name, fallback, allowed, isValid }]) => {
+      const set = value[name];
+      if (set === undefined) return [trait, fallback];
+      if (!isValid(set)) throw wrong(`traits.${name}`, `it must be ${allowed}`);
+      return [trait, set];
+    }),
+  ) as Traits;
+  // Nobody knows how long a processor remembers, and a wrong guess pays twice.
+  if (traits.canResend && value[TRAITS.keyMemorySeconds.name] === undefined) {
+    throw wrong('traits.key_memory_seconds', 'it must be set if can_resend is true');
+  }
+  return traits;
+}
+
+function refuseUnknown(value: Fields, known: readonly string[], refuse: Refuse, within = ''): void {
+  const unknown = Object.keys(value).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const fields = known.map((name) => `'${within}${name}'`).join(', ');
+  throw refuse(`has the unknown field ${quoted(withoutSecrets(`${within}${unknown}`))}; the fields are ${fields}`);
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,150 @@
+import type { AttemptStatus } from '../../../domain/processors/attempt.ts';
+import { BREAK_KINDS } from '../../../domain/processors/break.ts';
+import type { Answer } from '../../../domain/processors/order.ts';
+import type { Processors } from '../../calls/processors.ts';
+import type { ProcessorFigures } from '../../store/figures.ts';
+import { leaveOutOld } from './parts.ts';
+import type { BoundCounter, BoundHistogram, Metrics } from './registry.ts';
+
+/** The statuses of an attempt that has not ended. */
+const OPEN_STATUSES = [
+  'ready',
+  'sent',
+  'unknown',
+  'pending',
+  'reversing',
+  'attention',
+] as const satisfies readonly AttemptStatus[];
+
+/** The label of attempts whose connector is not in the settings of this process. */
+const OTHER_CONNECTOR = 'other';
+
+/**
+ * Shows the latest figures of attempts and breaks, and nothing once they are old. Labels are the connectors of the settings, so
+ * that there is a worst case.
+ */
+export function showProcessors(metrics: Metrics, connectorIds: readonly string[]): (figures: ProcessorFigures) => void {
+  const open = metrics.gauge({
+    name: 'processor_attempts_open',
+    help: 'Attempts of processors that have not ended, by connector and status.',
+    labels: ['connector', 'status'],
+  });
+  const oldest = metrics.gauge({
+    name: 'processor_oldest_unknown_seconds',
+    help: 'For how long nobody has known the outcome of the oldest such attempt, by connector.',
+    labels: ['connector'],
+  });
+  const breaks = metrics.gauge({
+    name: 'processor_breaks_open',
+    help: 'Differences between processors and the books that nobody has closed, by kind.',
+    labels: ['kind'],
+  });
+  const byKind = BREAK_KINDS.map((kind) => ({ kind, count: breaks(kind) }));
+  const byConnector = [...connectorIds, OTHER_CONNECTOR].map((connector) => ({
+    connector,
+    unknown: oldest(connector),
+    byStatus: OPEN_STATUSES.map((status) => ({ status, count: open(connector, status) })),
+  }));
+  const all = [
+    ...byKind.map(({ count }) => count),
+    ...byConnector.flatMap(({ unknown, byStatus }) => [unknown, ...byStatus.map(({ count }) => count)]),
+  ];
+  const renew = leaveOutOld(metrics, all);
+  return ({ openAttempts, openBreaks }) => {
+    renew();
+    for (const { kind, count } of byKind) count.set(openBreaks.find((found) => found.kind === kind)?.count ?? 0);
+    for (const { connector, unknown, byStatus } of byConnector) {
+      const own = openAttempts.filter(({ connectorId: id }) =>
+        connector === OTHER_CONNECTOR ? !connectorIds.includes(id) : id === connector,
+      );
+      // A start is refused while such attempts are open, so there are none, unless another process has other settings.
+      if (connector === OTHER_CONNECTOR && own.length === 0) {
+        for (const gauge of [unknown, ...byStatus.map(({ count }) => count)]) gauge.remove();
+        continue;
+      }
+      unknown.set(Math.max(0, ...own.map(({ unknownSeconds }) => unknownSeconds ?? 0)));
+      for (const { status, count } of byStatus) {
+        count.set(own.reduce((sum, found) => sum + (found.status === status ? found.count : 0), 0));
+      }
+    }
+  };
+}
+
+/** Shows whether the connectors answer, as this process knows it, and how many calls it has not finished. */
+export function showConnectors(metrics: Metrics, { statuses }: Pick<Processors, 'statuses'>): void {
+  const labels = ['connector'];
+  const up = metrics.gauge({ name: 'connector_up', help: 'Whether a connector takes new transfers, 1 or 0.', labels });
+  const inFlight = metrics.gauge({
+    name: 'connector_calls_in_flight',
+    help: 'Calls to a connector that have no answer yet.',
+    labels,
+  });
+  metrics.beforePage(() => {
+    for (const { connectorId, state, inFlight: calls } of statuses()) {
+      up(connectorId).set(state === 'up' ? 1 : 0);
+      inFlight(connectorId).set(calls);
+    }
+  });
+}
+
+/** A call to a connector that has ended. */
+export type EndedCall = {
+  readonly connectorId: string;
+  readonly answer: Pick<Answer, 'outcome'>;
+  readonly milliseconds: number;
+};
+
+/** What a processor can be said to have answered. */
+const OUTCOMES = [
+  'approved',
+  'declined',
+  'pending',
+  'not_found',
+  'reversed',
+  'not_executed',
+  'not_sent',
+  'unknown',
+] as const satisfies readonly Answer['outcome'][];
+
+/** Seconds; a call ends after 12: 2 to connect, 10 for the answer. */
+const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** The counts of calls to connectors. */
+export type CallCounts = {
+  /** Begins the counts of a connector at 0: a rate misses the first value of a series. */
+  readonly begin: (connectorId: string) => void;
+  /** Called after each call. */
+  readonly note: (call: EndedCall) => void;
+};
+
+/** Counts calls to connectors, by what came of them, and how long they took. */
+export function countCalls(metrics: Metrics): CallCounts {
+  const calls = metrics.counter({
+    name: 'connector_calls_total',
+    help: 'Calls to a connector (orders, inquiries, reversals), by what it answered.',
+    labels: ['connector', 'outcome'],
+  });
+  const seconds = metrics.histogram(
+    { name: 'connector_call_seconds', help: 'Time of a call to a connector.', labels: ['connector'] },
+    CALL_SECONDS,
+  );
+  type Counts = { readonly time: BoundHistogram; readonly byOutcome: ReadonlyMap<Answer['outcome'], BoundCounter> };
+  const known = new Map<string, Counts>();
+  const of = (connectorId: string): Counts => {
+    const found = known.get(connectorId);
+    if (found !== undefined) return found;
+    const byOutcome = new Map(OUTCOMES.map((outcome) => [outcome, calls(connectorId, outcome)]));
+    for (const count of byOutcome.values()) count.inc(0);
+    const counts = { time: seconds(connectorId), byOutcome };
+    known.set(connectorId, counts);
+    return counts;
+  };
+  return {
+    begin: of,
+    note: ({ connectorId, answer, milliseconds }) => {
+      const { time, byOutcome } = of(connectorId);
+      byOutcome.get(answer.outcome)?.inc();
+      time.observe(milliseconds / 1000);
+    },
+  };
+}

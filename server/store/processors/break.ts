@@ -1,0 +1,100 @@
+import type { BreakKind } from '../../../domain/processors/break.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import {
+  BIGINT,
+  CURRENCY,
+  columns,
+  INTEGER,
+  nullable,
+  type RowOf,
+  statement,
+  statementVariants,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
+
+const BREAK = columns({
+  breakId: UUID,
+  kind: word<BreakKind>(),
+  connectorId: TEXT,
+  programId: nullable(UUID),
+  attemptId: nullable(UUID),
+  transferId: nullable(UUID),
+  /** Minor units. */
+  amount: nullable(BIGINT),
+  currency: nullable(CURRENCY),
+  /** What the books say. */
+  expected: TEXT,
+  /** What the processor said. */
+  found: TEXT,
+  createdAt: TIME,
+  closedAt: nullable(TIME),
+  /** The operator, as the audit log names them. */
+  closedBy: nullable(TEXT),
+  resolution: nullable(TEXT),
+});
+
+/** A difference between a processor and the books. Ids are inner UUIDs. */
+export type Break = RowOf<typeof BREAK.columns>;
+
+/** Which breaks are listed; null for no condition. */
+export type BreakFilter = {
+  readonly isClosed: boolean;
+  readonly kind: BreakKind | null;
+  readonly connectorId: string | null;
+  readonly programId: string | null;
+};
+
+const LIST_BREAKS = statementVariants({
+  kind: nullable(word<BreakKind>()),
+  connectorId: nullable(TEXT),
+  programId: nullable(UUID),
+  after: nullable(UUID),
+  count: INTEGER,
+});
+
+const CONDITIONS = [
+  ['kind', 'kind = :kind'],
+  ['connectorId', 'connector_id = :connectorId'],
+  ['programId', 'program_id = :programId'],
+] as const;
+
+/** Reads a page of breaks after the one with the inner UUID `after`: the open ones the oldest first, the closed ones the newest. */
+export function listBreaks(filter: BreakFilter, after: string | null, count: number): Statement {
+  const { isClosed } = filter;
+  const used = CONDITIONS.filter(([name]) => filter[name] !== null);
+  const state = isClosed ? 'closed' : 'open';
+  const name = ['list_breaks', state, ...used.map(([one]) => one), ...(after === null ? [] : ['after'])].join('_');
+  const text = (): string => {
+    const conditions = [
+      `closed_at is ${isClosed ? 'not null' : 'null'}`,
+      ...used.map(([, condition]) => condition),
+      ...(after === null ? [] : [`break_id ${isClosed ? '<' : '>'} :after`]),
+    ];
+    return `select ${BREAK.names}, service_now() as now from processor_break where ${conditions.join(' and ')}
+      order by break_id${isClosed ? ' desc' : ''} limit :count`;
+  };
+  return LIST_BREAKS(name, text, { ...filter, after, count });
+}
+
+/** Locks a break and reads it. */
+export const lockBreak = statement(
+  'lock_break',
+  { breakId: UUID },
+  `select ${BREAK.names}, service_now() as now from processor_break where break_id = :breakId for no key update`,
+);
+
+/** Closes a locked break. */
+export const closeBreak: (closed: Break) => Statement = statement(
+  'close_break',
+  BREAK.pick('breakId', 'closedAt', 'closedBy', 'resolution').columns,
+  `update processor_break set closed_at = :closedAt, closed_by = :closedBy, resolution = :resolution
+    where break_id = :breakId`,
+);
+
+/** A break from a row of {@link listBreaks} or {@link lockBreak}, and when it was read, by the database's clock. */
+export function toBreak(row: Row): { readonly found: Break; readonly now: number } {
+  return { found: BREAK.read(row), now: (row.now as Date).getTime() };
+}

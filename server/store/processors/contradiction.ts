@@ -1,0 +1,92 @@
+import type { Attempt } from '../../../domain/processors/attempt.ts';
+import type { Statement } from '../connection/database.ts';
+import { ACCOUNT } from '../ledger/account.ts';
+import { BIGINT, CURRENCY, columns, type RowOf, statement, TEXT, TIME, UUID, word } from '../sql.ts';
+
+const BREAK = columns({
+  breakId: UUID,
+  kind: word<'late_approval' | 'contradiction'>(),
+  connectorId: TEXT,
+  programId: UUID,
+  attemptId: UUID,
+  transferId: UUID,
+  amount: BIGINT,
+  currency: CURRENCY,
+  expected: TEXT,
+  found: TEXT,
+  createdAt: TIME,
+});
+
+/** What contradicts the books, until a person closes it. An attempt has at most one of each kind. */
+export type NewBreak = RowOf<typeof BREAK.columns>;
+
+const INSERT_BREAK = statement(
+  'insert_processor_break',
+  BREAK.columns,
+  `insert into processor_break (${BREAK.names})
+    values (:breakId, :kind, :connectorId, :programId, :attemptId, :transferId, :amount, :currency, :expected, :found, :createdAt)
+    on conflict (connector_id, attempt_id, kind) where attempt_id is not null do nothing`,
+);
+
+/** Inserts a break, unless its attempt has one of the kind. */
+export function insertBreak(found: NewBreak): Statement {
+  return INSERT_BREAK(found);
+}
+
+const MARK_LATE = statement(
+  'mark_late_approval',
+  { programId: UUID, attemptId: UUID, lateApprovalAt: TIME, breakId: UUID },
+  `update processor_attempt set late_approval_at = :lateApprovalAt, break_id = :breakId
+    where program_id = :programId and attempt_id = :attemptId`,
+);
+
+/** Notes on an attempt that its processor has executed it after it had failed. Nothing else of it changes. */
+export function markLateApproval({ programId, attemptId, breakId, createdAt }: NewBreak): Statement {
+  return MARK_LATE({ programId, attemptId, breakId, lateApprovalAt: createdAt });
+}
+
+type OfAttempt = Pick<Attempt, 'connectorId' | 'attemptId'>;
+
+const FIND_BREAK = statement(
+  'find_processor_break',
+  { connectorId: TEXT, attemptId: UUID, kind: TEXT },
+  `select break_id from processor_break
+    where connector_id = :connectorId and attempt_id = :attemptId and kind = :kind`,
+);
+
+/** Finds the break of an attempt: no row, or one. It comes after the lock of the accounts, so that money is posted once. */
+export function findBreak({ connectorId, attemptId }: OfAttempt, kind: NewBreak['kind']): Statement {
+  return FIND_BREAK({ connectorId, attemptId, kind });
+}
+
+const CREATE_SUSPENSE = statement(
+  'create_suspense_account',
+  { programId: UUID, accountId: UUID, currency: CURRENCY, floor: BIGINT },
+  `insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
+    values (:programId, :accountId, 'suspense', :programId, :currency, :floor, service_now())
+    on conflict do nothing`,
+);
+
+/** Creates a program's account for money that nobody can explain yet, in one currency, unless it exists. */
+export function createSuspenseAccount(
+  account: Pick<Attempt, 'programId' | 'currency'> & { readonly accountId: string; readonly floor: bigint },
+): Statement {
+  return CREATE_SUSPENSE(account);
+}
+
+const LOCK_SUSPENSE = statement(
+  'lock_suspense_and_clearing',
+  { programId: UUID, cardId: UUID, currency: CURRENCY },
+  `select ${ACCOUNT.names} from account
+    where program_id = :programId and kind in ('suspense', 'clearing') and currency = :currency and account_id in (
+      select account_id from account where owner_id = :programId and kind = 'suspense' and currency = :currency
+      union all select account_id from card where program_id = :programId and card_id = :cardId
+    )
+    order by account_id for no key update`,
+);
+
+/** Locks and reads the suspense account of a program and the clearing account of a card: two rows. */
+export function lockSuspenseAndClearing(attempt: Pick<Attempt, 'programId' | 'cardId' | 'currency'>): Statement {
+  const { programId, cardId, currency } = attempt;
+  return LOCK_SUSPENSE({ programId, cardId, currency });
+}

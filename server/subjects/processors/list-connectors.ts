@@ -1,0 +1,40 @@
+import type { ConnectorRecord } from '../../../contract/processors/connectors.ts';
+import type { Call, Reply } from '../../calls/call.ts';
+import type { ConnectorStatus } from '../../calls/processors.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import type { Service } from '../../calls/service.ts';
+import { COUNT_OPEN_ATTEMPTS, toOpenCount } from '../../store/processors/read-attempts.ts';
+
+type OpenCount = ReturnType<typeof toOpenCount>;
+
+const OPEN = ['ready', 'sent', 'unknown', 'pending', 'reversing', 'attention'] as const;
+
+/** The name of the connector that a sandbox always has. */
+const SIMULATOR = 'simulator';
+
+/** list_connectors: the connectors by name, with what waits for them in all card programs. */
+export async function listConnectors(
+  { database, processors }: Service,
+  _call: Call<'list_connectors'>,
+): Promise<Reply<'list_connectors'>> {
+  const counts = (await readRows(database, COUNT_OPEN_ATTEMPTS)).map(toOpenCount);
+  const statuses = [...processors.statuses()].sort((left, right) => (left.connectorId < right.connectorId ? -1 : 1));
+  return { record: { data: statuses.map((status) => toConnectorRecord(status, counts)) } };
+}
+
+function toConnectorRecord(status: ConnectorStatus, counts: readonly OpenCount[]): ConnectorRecord {
+  const { connectorId, state, since, reason, inFlight } = status;
+  const own = counts.filter((count) => count.connectorId === connectorId);
+  const open = OPEN.map((name) => [name, own.find((count) => count.status === name)?.count ?? 0] as const);
+  const unknown = own.flatMap(({ oldestUnknownSince }) => (oldestUnknownSince === null ? [] : [oldestUnknownSince]));
+  return {
+    connector_id: connectorId,
+    kind: connectorId === SIMULATOR ? 'simulator' : 'http',
+    state: state === 'up' ? 'up' : 'down',
+    since: since === null ? null : new Date(since).toISOString(),
+    reason,
+    in_flight: inFlight,
+    open: Object.fromEntries(open) as ConnectorRecord['open'],
+    oldest_unknown_since: unknown.length === 0 ? null : new Date(Math.min(...unknown)).toISOString(),
+  };
+}

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { BreakRecord } from '../../../contract/processors/breaks.ts';
+import type { ConnectorRecord } from '../../../contract/processors/connectors.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { BREAK_KINDS, type BreakKind } from '../../../domain/processors/break.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import { idAt } from '../../../server/foundation/ids.ts';
+import { attemptOf, SilentProcessors } from '../../fixtures/processors.ts';
+import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+
+const server = await useServer();
+const processors = new SilentProcessors();
+const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
+const client = await useConnection(server.connection);
+
+const bodyOf = async <Body>(reply: Promise<{ readonly body: string }>): Promise<Body> =>
+  JSON.parse((await reply).body) as Body;
+
+const list = (query: object = {}) =>
+  bodyOf<{ data: readonly BreakRecord[]; next_cursor: string | null }>(ledger.call('list_breaks', query));
+
+const close = (breakId: string, note: string) =>
+  bodyOf<BreakRecord>(ledger.call('close_break', { note }, { params: { break_id: breakId } }));
+
+let made = 0;
+
+/** Inserts a break, as what follows from a processor's answer does. Its ids rise. */
+async function insert(kind: BreakKind, of: 'attempt' | 'nothing' = 'attempt'): Promise<string> {
+  made += 1;
+  const breakId = idAt(Date.now(), made);
+  const about =
+    of === 'attempt' ? [DEMO_PROGRAM_ID, randomUUID(), randomUUID(), 1000, 'USD'] : [null, null, null, null, null];
+  await client.query(
+    `insert into processor_break (break_id, kind, connector_id, program_id, attempt_id, transfer_id, amount, currency,
+        expected, found, created_at)
+      values ($1, $2, 'simulator', $3, $4, $5, $6, $7, 'failed', 'approved', now() - interval '90 s')`,
+    [breakId, kind, ...about],
+  );
+  return toWireId('brk', breakId);
+}
+
+describe('list_breaks', () => {
+  beforeAll(() => client.query('delete from processor_break'));
+
+  test('shows both values, the amount and the age, the oldest first, page by page', async () => {
+    const ids = [];
+    for (const kind of BREAK_KINDS) ids.push(await insert(kind));
+    const { data } = await list();
+    expect(data.map((one) => one.break_id)).toEqual(ids);
+    expect(data[0]).toMatchObject({
+      kind: 'late_approval',
+      connector_id: 'simulator',
+      amount: 1000,
+      currency: 'USD',
+      expected: 'failed',
+      found: 'approved',
+      closed_at: null,
+      closed_by: null,
+      note: null,
+    });
+    expect(data[0]?.age_seconds).toBeGreaterThanOrEqual(90);
+    const first = await list({ limit: 2 });
+    const second = await list({ limit: 2, cursor: first.next_cursor });
+    expect([...first.data, ...second.data].map((one) => one.break_id)).toEqual(ids);
+    expect(second.next_cursor).toBeNull();
+  });
+
+  test('filters by kind, connector, card program and whether it is closed', async () => {
+    const breakId = await insert('unknown_attempt', 'nothing');
+    const found = await list({ kind: 'unknown_attempt' });
+    expect(found.data.at(-1)).toMatchObject({
+      break_id: breakId,
+      program_id: null,
+      attempt_id: null,
+      transfer_id: null,
+      amount: null,
+      currency: null,
+    });
+    expect(new Set(found.data.map((one) => one.kind))).toEqual(new Set(['unknown_attempt']));
+    expect((await list({ connector_id: 'another' })).data).toEqual([]);
+    const ofProgram = await list({ program_id: toWireId('prog', DEMO_PROGRAM_ID) });
+    expect(ofProgram.data.some((one) => one.break_id === breakId)).toBe(false);
+    await close(breakId, 'A test of theirs.');
+    const another = await insert('contradiction');
+    await close(another, 'Settled.');
+    expect((await list()).data.some((one) => one.break_id === breakId)).toBe(false);
+    expect((await list({ status: 'closed' })).data.map((one) => one.break_id)).toEqual([another, breakId]);
+  });
+});
+
+describe('close_break', () => {
+  test('closes a break once, with its note in the audit log', async () => {
+    const breakId = await insert('late_approval');
+    const closed = await close(breakId, 'They returned it.');
+    expect(closed).toMatchObject({ note: 'They returned it.', closed_by: 'sandbox', closed_at: expect.any(String) });
+    const again = await close(breakId, 'Something else.');
+    expect(again).toMatchObject({ note: 'They returned it.', closed_at: closed.closed_at });
+    const { rows } = await client.query('select action, actor, details::json from audit_entry where subject_id = $1', [
+      breakId,
+    ]);
+    expect(rows).toEqual([{ action: 'close_break', actor: 'sandbox', details: { ...closed } }]);
+  });
+
+  test.each(['brk_0', toWireId('brk', randomUUID())])('refuses the break %s, which does not exist', async (id) => {
+    const answer = await close(id, 'x').catch((error: unknown) => error);
+    expect(answer).toBeInstanceOf(Refusal);
+    expect(answer).toMatchObject({ code: 'break_not_found' });
+  });
+});
+
+describe('list_connectors', () => {
+  const connectors = async () =>
+    (await bodyOf<{ data: readonly ConnectorRecord[] }>(ledger.call('list_connectors'))).data;
+
+  test('counts what waits for a connector, by status', async () => {
+    const none = { ready: 0, sent: 0, unknown: 0, pending: 0, reversing: 0, attention: 0 };
+    const shown = { connector_id: 'simulator', kind: 'simulator', since: null, reason: null, in_flight: 0 };
+    expect(await connectors()).toEqual([{ ...shown, state: 'up', open: none, oldest_unknown_since: null }]);
+    await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_slow', card_id: 'counted' });
+    const attempts = [];
+    for (let at = 0; at < 3; at += 1) {
+      const transfer = await bodyOf<{ transfer_id: string }>(
+        ledger.call('create_transfer', { amount: 5, card_id: 'counted' }),
+      );
+      attempts.push((await attemptOf(ledger, transfer.transfer_id)).attemptId);
+    }
+    await client.query(
+      "update processor_attempt set status = 'attention', unknown_since = '2026-01-31T09:30:00Z' where attempt_id = $1",
+      [attempts[0]],
+    );
+    processors.state = 'down';
+    expect(await connectors()).toEqual([
+      {
+        ...shown,
+        state: 'down',
+        open: { ...none, ready: 2, attention: 1 },
+        oldest_unknown_since: '2026-01-31T09:30:00.000Z',
+      },
+    ]);
+    processors.state = 'up';
+  });
+});

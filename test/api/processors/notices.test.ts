@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, describe, expect, test } from 'vitest';
+import { exampleOf } from '../../../contract/examples.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { readSigningKey, signMessage } from '../../../server/foundation/signature.ts';
+import { attemptOf, NOTICE_SECRET, SilentProcessors } from '../../fixtures/processors.ts';
+import { ledgerGateway, serve, startHttpServer } from '../../harness/http-server.ts';
+import { sendRaw } from '../../harness/raw-request.ts';
+import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+
+const server = await useServer();
+const processors = new SilentProcessors();
+const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
+const client = await useConnection(server.connection);
+const refused: string[] = [];
+const gateway = ledgerGateway(ledger, { onRefusedCredential: ({ reason }) => void refused.push(reason) });
+const http = await startHttpServer(gateway);
+afterAll(() => http.server.close());
+
+const OTHER_SECRET = `whsec_${Buffer.alloc(32, 'other').toString('base64')}`;
+
+/** Where and how a notice is sent; by default as it should be. */
+type Sending = {
+  readonly to?: string;
+  readonly secret?: string;
+  readonly sentAt?: Date;
+  /** What is signed, if it is not what is sent. */
+  readonly signed?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly port?: number;
+};
+
+async function send(notice: object | string, sending: Sending = {}) {
+  const { to = 'simulator', secret = NOTICE_SECRET, sentAt = new Date(), headers = {}, port = http.port } = sending;
+  const text = typeof notice === 'string' ? notice : JSON.stringify(notice);
+  const signing = { id: `msg_${randomUUID()}`, sentAt, body: sending.signed ?? text };
+  const signature = signMessage(signing, [readSigningKey(secret)]);
+  const { status, fields } = await sendRaw(`http://127.0.0.1:${port}`, {
+    method: 'POST',
+    path: `/api/v0.1/connector/${to}/notice`,
+    headers: { 'Content-Type': 'application/json', ...signature, ...headers },
+    body: text,
+  });
+  return { status, code: fields.Code, fields };
+}
+
+/** An attempt that the processor may send notices about. */
+async function newAttempt(): Promise<{ readonly wireId: string; readonly attemptId: string }> {
+  const card = { connector_id: 'simulator', processor_token: 'sim_pending', card_id: `card-${randomUUID()}` };
+  await ledger.call('create_card', card);
+  const made = await ledger.call('create_transfer', { amount: 1000, card_id: card.card_id });
+  const { attemptId } = await attemptOf(ledger, String(JSON.parse(made.body).transfer_id));
+  return { wireId: toWireId('pat', attemptId), attemptId };
+}
+
+const noticeOf = (attemptId: string, more: object = {}): { readonly notice_id: string } => ({
+  ...JSON.parse(exampleOf('receive_notice').body ?? ''),
+  notice_id: randomUUID(),
+  attempt_id: attemptId,
+  ...more,
+});
+
+async function storedOf(noticeId: string) {
+  const { rows } = await client.query(
+    'select connector_id, attempt_id, body, handled_at from processor_notice where notice_id = $1',
+    [noticeId],
+  );
+  return rows;
+}
+
+describe('a signed notice', () => {
+  test('is stored before it is acknowledged, and wakes whoever handles it', async () => {
+    const { wireId, attemptId } = await newAttempt();
+    const notice = noticeOf(wireId);
+    const wakes = processors.wakes;
+    expect(await send(notice)).toMatchObject({ status: 200, fields: { received: true } });
+    const { notice_id: _, ...body } = notice;
+    expect(await storedOf(notice.notice_id)).toEqual([
+      { connector_id: 'simulator', attempt_id: attemptId, body, handled_at: null },
+    ]);
+    expect(processors.wakes).toBe(wakes + 1);
+  });
+
+  test('is stored once, however often and at however many a time it comes', async () => {
+    const { wireId } = await newAttempt();
+    const notice = noticeOf(wireId);
+    const wakes = processors.wakes;
+    const answers = await Promise.all(Array.from({ length: 5 }, () => send(notice)));
+    answers.push(await send({ ...notice, status: 'declined' }));
+    for (const answer of answers) expect(answer).toMatchObject({ status: 200, fields: { received: true } });
+    expect(await storedOf(notice.notice_id)).toHaveLength(1);
+    expect(processors.wakes).toBe(wakes + 1);
+  });
+
+  test('is kept if its connector has no such attempt', async () => {
+    const { wireId } = await newAttempt();
+    const unknown = noticeOf(toWireId('pat', randomUUID()));
+    expect(await send(unknown)).toMatchObject({ status: 200 });
+    expect(await storedOf(unknown.notice_id)).toMatchObject([{ attempt_id: null, handled_at: null }]);
+    await client.query("update processor_attempt set connector_id = 'another' where attempt_id = $1", [
+      (await storedAttempt(wireId)).attempt_id,
+    ]);
+    const foreign = noticeOf(wireId);
+    expect(await send(foreign)).toMatchObject({ status: 200 });
+    expect(await storedOf(foreign.notice_id)).toMatchObject([{ attempt_id: null }]);
+  });
+
+  test('needs no key and no session, and ignores those that are sent', async () => {
+    const { wireId } = await newAttempt();
+    const live = await serve(ledgerGateway(ledger, { keyless: false }));
+    expect(await send(noticeOf(wireId), { port: live.port })).toMatchObject({ status: 200 });
+    const headers = {
+      Authorization: 'Bearer nonsense',
+      Cookie: '__Host-console=nonsense',
+      Origin: 'https://evil.example',
+    };
+    expect(await send(noticeOf(wireId), { port: live.port, headers })).toMatchObject({ status: 200 });
+  });
+
+  test('is stored without what looks like a card number', async () => {
+    const { wireId } = await newAttempt();
+    const notice = noticeOf(wireId, { processor_reference: '4242424242424242', raw: { pan: '4242424242424242' } });
+    expect(await send(notice)).toMatchObject({ status: 200 });
+    const [{ body }] = await storedOf(notice.notice_id);
+    expect(body).toMatchObject({ processor_reference: '[redacted]' });
+    expect(JSON.stringify(body)).not.toContain('4242');
+    expect(await send(noticeOf(wireId, { notice_id: '4242424242424242' }))).toMatchObject({
+      status: 400,
+      code: 'card_number_refused',
+    });
+  });
+
+  test.each([
+    ['status', 'not_found'],
+    ['amount', -1],
+    ['currency', 'usd'],
+    ['notice_id', 'x'.repeat(129)],
+    ['attempt_id', 'order-7'],
+    ['code', undefined],
+  ])('is refused with %s %j', async (name, value) => {
+    const { wireId } = await newAttempt();
+    expect(await send(noticeOf(wireId, { [name]: value }))).toMatchObject({
+      status: 400,
+      code: 'receive_notice_schema',
+    });
+  });
+});
+
+async function storedAttempt(wireId: string) {
+  const { rows } = await client.query(
+    "select attempt_id from processor_attempt where 'pat_' || replace(attempt_id::text, '-', '') = $1",
+    [wireId],
+  );
+  return rows[0];
+}
+
+describe('without a valid signature, every notice gets the same response, and nothing is stored', () => {
+  const SECOND = 1000;
+  const CASES: readonly (readonly [string, Sending])[] = [
+    ['of another secret', { secret: OTHER_SECRET }],
+    ['of another body', { signed: '{}' }],
+    ['of more than 5 minutes ago', { sentAt: new Date(Date.now() - 302 * SECOND) }],
+    ['of more than 5 minutes ahead', { sentAt: new Date(Date.now() + 330 * SECOND) }],
+    ['to an unknown connector', { to: 'missing' }],
+    ['to an unknown connector, with another secret', { to: 'missing', secret: OTHER_SECRET }],
+    ['malformed', { headers: { 'webhook-signature': 'v1,' } }],
+    ['without a time', { headers: { 'webhook-timestamp': '' } }],
+  ];
+
+  test.each(CASES)('a signature %s', async (_, sending) => {
+    const { wireId } = await newAttempt();
+    const notice = noticeOf(wireId);
+    refused.length = 0;
+    const { status, fields } = await send(notice, sending);
+    const expected = await send(notice, { secret: OTHER_SECRET });
+    const { Message: message, ...rest } = fields;
+    expect(status).toBe(401);
+    expect({ Message: message, ...rest }).toEqual(expected.fields);
+    expect(await storedOf(notice.notice_id)).toEqual([]);
+    expect(refused).toEqual(['signature', 'signature']);
+  });
+
+  test('also one that is no notice at all', async () => {
+    expect(await send('{', { secret: OTHER_SECRET })).toMatchObject({ code: 'unauthenticated' });
+    expect(await send('{')).toMatchObject({ code: 'receive_notice_schema' });
+  });
+});
+
+test('a notice that cannot be stored is not acknowledged, and can be sent again', async () => {
+  const { wireId } = await newAttempt();
+  const notice = noticeOf(wireId);
+  await client.query('alter table processor_notice rename to away');
+  try {
+    expect(await send(notice)).toMatchObject({ status: 500, code: 'unknown_receive_notice' });
+  } finally {
+    await client.query('alter table away rename to processor_notice');
+  }
+  expect(await send(notice)).toMatchObject({ status: 200 });
+  expect(await storedOf(notice.notice_id)).toHaveLength(1);
+});
+
+test('a notice of more than 64 KiB is refused before its signature is looked at', async () => {
+  const { wireId } = await newAttempt();
+  const fill = (bytes: number) => {
+    const { length } = JSON.stringify(noticeOf(wireId, { raw: '' }));
+    return noticeOf(wireId, { raw: 'x'.repeat(bytes - length) });
+  };
+  expect(await send(fill(65_536))).toMatchObject({ status: 200 });
+  expect(await send(fill(65_537))).toMatchObject({ status: 413, code: 'payload_too_large' });
+});
+
+test('a connector has the rate limit of a key', async () => {
+  const { wireId } = await newAttempt();
+  const limited = await serve(gateway, { settings: { keyRatePerSecond: 1 } });
+  const answers = await Promise.all(Array.from({ length: 30 }, () => send(noticeOf(wireId), { port: limited.port })));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+});

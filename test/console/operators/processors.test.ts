@@ -1,0 +1,253 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { TransferRecord } from '../../../sdk/client.ts';
+import { signWebhook } from '../../../sdk/client.ts';
+import { waitFor } from '../../harness/process.ts';
+import { expectAccessible, expectAccessibleInEveryView } from '../harness/accessible.ts';
+import { pressKeys, screenshot, untilShown, useConsole } from '../harness/use-console.ts';
+
+/** A connector at whose address nobody listens, and whose notices this file signs. */
+const BANK = 'test_bank';
+const SECRET = `whsec_${Buffer.alloc(32, 'bank').toString('base64')}`;
+
+const directory = mkdtempSync(join(tmpdir(), 'console-connectors-'));
+const CONNECTORS = join(directory, 'connectors.json');
+const traits = { ready_seconds: 3600, when_down: 'queue' };
+const connector = { connector_id: BANK, url: 'http://127.0.0.1:9', secret_variable: 'BANK_SECRET', traits };
+writeFileSync(CONNECTORS, JSON.stringify({ connectors: [connector] }));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const { openConsole, service } = useConsole({ settings: { CONNECTORS, BANK_SECRET: SECRET } });
+const client = () => service().client;
+
+let programId: string;
+beforeAll(async () => {
+  const program = await client().programs.create({ name: 'Lumen Gift Cards', currency: 'USD' });
+  programId = program.program_id;
+  await client().deposits.create(programId, { amount: 1_000_000 });
+});
+
+/** A card whose money is at a processor, and that the simulator treats as its token says. */
+async function newCard(token: string, connectorId = 'simulator'): Promise<string> {
+  const card_id = `card_${token.replace(/\W/g, '_')}_${crypto.randomUUID().slice(0, 8)}`;
+  const at = { connector_id: connectorId, processor_token: token };
+  await client().cards.create({ card_id, holder_reference: `Ada ${token}`, last_four: '4242', ...at }, { programId });
+  return card_id;
+}
+
+/** A transfer, once its attempt has a status. */
+async function transferWith(cardId: string, status: string, type: 'load' | 'unload' = 'load'): Promise<TransferRecord> {
+  const made = await client().transfers.create({ amount: 1250, card_id: cardId, type }, { programId });
+  await waitForAttempt(made.transfer_id, status);
+  return made;
+}
+
+async function waitForAttempt(transferId: string, status: string): Promise<void> {
+  await waitFor(`an attempt that is ${status}`, async () => (await attemptOf(transferId)).status === status);
+}
+
+async function attemptOf(transferId: string) {
+  const [attempt] = (await client().transfers.attempts(transferId, { programId })).data;
+  if (attempt === undefined) throw new Error('the transfer has no attempt');
+  return attempt;
+}
+
+const transferPath = ({ transfer_id: id }: TransferRecord): string => `/console/transfer/${id}?program=${programId}`;
+const section = (page: Page) => page.getByRole('region', { name: 'At the processor' });
+const queue = (page: Page) => page.getByRole('table', { name: 'Transfers at processors' }).locator('tbody tr');
+
+describe('the page of a transfer at a processor', () => {
+  test('says what the processor said, and offers nothing that only the processor can do', async () => {
+    const approved = await transferWith(await newCard('sim_approve'), 'approved');
+    const page = await openConsole(transferPath(approved));
+    await section(page).getByText('The processor carried it out.').waitFor();
+    const { attempt_id: id, processor_reference: reference } = await attemptOf(approved.transfer_id);
+    await section(page).getByText(id).waitFor();
+    await section(page)
+      .getByText(reference ?? 'no reference')
+      .waitFor();
+    await page.locator('.timeline').getByText('Processor', { exact: true }).first().waitFor();
+    expect(await page.getByRole('button', { name: 'Reverse' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Resolve…' }).count()).toBe(0);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'processor-approved');
+
+    const declined = await transferWith(await newCard('sim_decline=51:3600'), 'declined');
+    await page.goto(transferPath(declined));
+    await section(page).getByText('The processor declined it. No money moved.').waitFor();
+    await section(page).getByText('51', { exact: true }).waitFor();
+    await section(page).getByText('after 1 h, says the processor').waitFor();
+  });
+
+  test('says since when nobody knows the outcome, when it is asked next, and what resolving it does', async () => {
+    const transfer = await transferWith(await newCard('sim_partial'), 'unknown');
+    const page = await openConsole(transferPath(transfer));
+    await section(page).getByText('Nobody knows whether the processor carried it out.').waitFor();
+    await section(page).getByText('Asked again').waitFor();
+    await section(page).getByText('Unknown since').waitFor();
+    await page.locator('.highlights').getByText('outcome unknown').waitFor();
+    expect(await page.getByRole('button', { name: /^(?:Capture|Cancel)$/ }).count()).toBe(0);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'processor-unknown');
+
+    await page.getByRole('button', { name: 'Resolve…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Resolve the load of 12.50 USD' });
+    await dialog.getByText("The load is completed: 12.50 USD leave the program's funding for the card.").waitFor();
+    await dialog.getByText("the 12.50 USD that are held go back to the program's funding").waitFor();
+    await expectAccessible(page);
+    await screenshot(page, 'processor-resolve');
+    expect(await dialog.getByRole('button', { name: 'Resolve', exact: true }).isDisabled()).toBe(true);
+    await dialog.getByLabel('What the processor did').selectOption('not_executed');
+    expect(await dialog.getByRole('button', { name: 'Fail the load' }).isDisabled()).toBe(true);
+    await dialog.getByLabel('How you know it').fill('Their support says so, ticket 4711.');
+    await dialog.getByRole('button', { name: 'Fail the load' }).click();
+    await page.getByRole('status').getByText('Resolved: the load of 12.50 USD has failed.').waitFor();
+    await section(page).locator('.badge', { hasText: 'not carried out' }).waitFor();
+    await section(page).getByText('Resolved by').waitFor();
+    const after = await client().transfers.get(transfer.transfer_id, { programId });
+    expect(after).toMatchObject({ status: 'failed', outcome: 'final' });
+    await page.goto('/console/audit');
+    await page.getByText('ticket 4711').first().waitFor();
+    expect(await page.locator('main').innerText()).toContain('resolved the load of 12.50 USD as not carried out');
+  });
+
+  test('has a phone view of each state', async () => {
+    const transfer = await transferWith(await newCard('sim_pending=86400'), 'pending', 'unload');
+    const page = await openConsole(transferPath(transfer), { width: 390, theme: 'dark' });
+    await section(page).getByText('will carry it out later').waitFor();
+    await screenshot(page, 'processor-pending-phone');
+  });
+});
+
+describe('a card whose money is at a processor', () => {
+  test('says so instead of showing balances', async () => {
+    const cardId = await newCard('sim_approve');
+    const page = await openConsole(`/console/card/${cardId}?program=${programId}`);
+    await page.locator('.highlights').getByText('At the processor').waitFor();
+    const text = await page.locator('main').innerText();
+    expect(text).not.toContain('Balance\n');
+    expect(text).not.toContain('Available');
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'processor-card');
+    await page.goto(`/console/cards?program=${programId}&card_id_prefix=${cardId}`);
+    await expect.poll(() => page.locator('main tbody tr').first().innerText()).toContain('at simulator');
+  });
+});
+
+describe('the screen of operators', () => {
+  test('is empty of trouble at first, then has what needs a person, from there to the transfer in two keys', async () => {
+    const page = await openConsole('/console/processors');
+    await page.getByRole('table', { name: 'Connectors' }).getByText(BANK).waitFor();
+    await page.getByText('Nothing needs a person').waitFor();
+    await page.getByText('No open breaks').waitFor();
+    const transfer = await transferWith(await newCard('sim_partial'), 'unknown', 'load');
+    await page.getByLabel('Status').selectOption('unknown');
+    await expect.poll(() => queue(page).filter({ hasText: 'outcome unknown' }).count()).toBe(1);
+
+    // After a day the service leaves it to people.
+    await client().sandbox.moveClock({ seconds_ahead: 25 * 3600 });
+    await waitForAttempt(transfer.transfer_id, 'attention');
+    await page.goto('/console');
+    const concerns = page.getByRole('list', { name: 'What processors need' });
+    await concerns.getByText('1 transfer at processors needs a person.').waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'processor-overview');
+    await page.locator('main').focus();
+    await pressKeys(page, 'g r');
+    await expect.poll(() => queue(page).count()).toBe(1);
+    expect(await queue(page).innerText()).toContain('needs a person');
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'processors');
+    await page.locator('main').focus();
+    // After the two connectors.
+    await pressKeys(page, 'j j j Enter');
+    await page.waitForURL(`**/console/transfer/${transfer.transfer_id}?*`);
+    await untilShown(page);
+    await section(page).getByText('needs a person').waitFor();
+    await page.goBack();
+
+    await page.getByRole('button', { name: 'Resolve…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Resolve the load of 12.50 USD' });
+    await dialog.getByLabel('What the processor did').selectOption('executed');
+    await dialog.getByLabel('How you know it').fill('It is on their statement.');
+    await dialog.getByRole('button', { name: 'Complete the load' }).click();
+    await page.getByText('Resolved: the load of 12.50 USD is completed.').waitFor();
+    await page.getByText('Nothing needs a person').waitFor();
+    expect((await client().transfers.get(transfer.transfer_id, { programId })).status).toBe('completed');
+    await page.getByLabel('Status').selectOption('approved');
+    await queue(page).getByText('It is on their statement.').waitFor();
+    await queue(page).getByText('Resolved by').waitFor();
+  });
+
+  test('a break is closed with a note, and stays among the closed ones', async () => {
+    const body = JSON.stringify({
+      notice_id: 'notice-1',
+      attempt_id: `pat_${'0'.repeat(32)}`,
+      status: 'approved',
+      amount: 500,
+      currency: 'USD',
+      processor_reference: null,
+      code: null,
+      retry_after_seconds: null,
+    });
+    // Signed with the actual time, which the clock of the sandbox does not move.
+    const signature = await signWebhook({ id: 'msg_1', body }, SECRET);
+    const response = await fetch(`${service().url}/api/v0.1/connector/${BANK}/notice`, {
+      method: 'POST',
+      headers: { ...signature, 'Content-Type': 'application/json' },
+      body,
+    });
+    expect(response.status, await response.text()).toBe(200);
+    const page = await openConsole('/console/processors', { width: 390 });
+    const breaks = page.getByRole('table', { name: 'Breaks' });
+    await breaks.getByText('About an unknown order').waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'processors-break-phone');
+    await breaks.getByRole('button', { name: 'Close…' }).click();
+    const dialog = page.getByRole('dialog', { name: `Close a break of ${BANK}` });
+    await dialog.getByText('Closing it moves no money').waitFor();
+    await expectAccessible(page);
+    await screenshot(page, 'processors-close-break');
+    await dialog.getByLabel('What you found and did').fill('It was their test.');
+    await dialog.getByRole('button', { name: 'Close the break' }).click();
+    await page.getByText('No open breaks').waitFor();
+    await page.getByRole('combobox', { name: 'Breaks' }).selectOption('closed');
+    await breaks.getByText('It was their test.').waitFor();
+    expect((await client().breaks.list({ status: 'closed' })).data).toMatchObject([{ note: 'It was their test.' }]);
+    await page.goto('/console/audit');
+    await page.getByText('It was their test.').first().waitFor();
+    expect(await page.locator('main').innerText()).toContain(`closed a break of ${BANK} (unknown attempt)`);
+  });
+
+  test('a connector that does not answer is named in the overview, with the reason', async () => {
+    const cardId = await newCard('token-1', BANK);
+    await Promise.all(
+      [1, 2, 3, 4, 5].map((amount) => client().transfers.create({ amount, card_id: cardId }, { programId })),
+    );
+    await waitFor('the connector to be down', async () => {
+      const { data } = await client().connectors.list();
+      return data.find(({ connector_id: id }) => id === BANK)?.state === 'down';
+    });
+    const page = await openConsole('/console');
+    const concerns = page.getByRole('list', { name: 'What processors need' });
+    await concerns.getByText(`The connector ${BANK} is down`).waitFor();
+    await screenshot(page, 'processor-down-overview');
+    await concerns.getByRole('link', { name: 'Its transfers' }).click();
+    await page.getByRole('table', { name: 'Connectors' }).locator('.badge', { hasText: 'down' }).waitFor();
+    await page.getByRole('table', { name: 'Connectors' }).getByRole('link', { name: BANK }).click();
+    await expect.poll(() => queue(page).count()).toBe(5);
+    // Nothing was sent: there is nothing to resolve.
+    expect(await page.getByRole('button', { name: 'Resolve…' }).count()).toBe(0);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'processors-down');
+  });
+
+  test('shows no button to whom may not use it', async () => {
+    const page = await openConsole('/console/processors?status=open', { role: 'support' });
+    await page.getByText('To resolve an attempt or close a break, ask a treasurer.').waitFor();
+    expect(await page.getByRole('button', { name: 'Resolve…' }).count()).toBe(0);
+  });
+});

@@ -1,0 +1,207 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { TransferRecord } from '../../contract/transfers.ts';
+import type { Attempt } from '../../domain/processors/attempt.ts';
+import { markSent, toAttempt } from '../../server/store/processors/attempt.ts';
+import { answered, attemptOf, report, SilentProcessors, stepFor } from '../fixtures/processors.ts';
+import { ledgerGateway, serve, startHttpServer } from '../harness/http-server.ts';
+import type { Ledger } from '../harness/ledger.ts';
+import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
+
+// Two ledgers over one database stand for two service processes; the first one has the port.
+const server = await useServer();
+const processors = new SilentProcessors();
+const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
+const other = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
+
+checkBalances(ledger);
+
+type Sent = { readonly status: number; readonly headers: Headers; readonly body: TransferRecord };
+
+async function load(port: number, headers: Record<string, string> = {}, body: object = {}): Promise<Sent> {
+  const response = await fetch(`http://127.0.0.1:${port}/api/v0.1/core/transfer`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify({ amount: 1000, card_id: 'card_processor', ...body }),
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as TransferRecord };
+}
+
+/** The attempt of the next transfer that begins to wait, marked as sent. */
+async function sentOf(before: number): Promise<Attempt> {
+  while (processors.noted.length <= before) await new Promise((resume) => setTimeout(resume, 1));
+  const attempt = await attemptOf(ledger, processors.noted[before]?.transfer_id ?? '');
+  const [row] = await ledger.database.read(markSent([attempt], 30_000));
+  if (row === undefined) throw new Error('the attempt was not ready');
+  return toAttempt(row);
+}
+
+async function answer(to: Ledger, attempt: Attempt, ...of: Parameters<typeof answered>): Promise<void> {
+  await report(to, attempt, stepFor(attempt, 'send', answered(...of)));
+}
+
+describe('without a preference, or with one that is invalid', () => {
+  test.each([{}, { Prefer: 'wait=soon' }, { Prefer: 'wait' }, { Prefer: 'wait=0' }, { Prefer: 'return=minimal' }])(
+    'the transfer is returned at once, and nobody knows whether its money moved: %o',
+    async (headers) => {
+      const { port } = await serve(ledgerGateway(ledger));
+      const { status, headers: sent, body } = await load(port, headers as Record<string, string>);
+      expect(status).toBe(201);
+      expect(body).toMatchObject({ status: 'pending', outcome: 'open' });
+      expect(sent.get('Money-Moved')).toBe('unknown');
+      expect(sent.get('Preference-Applied')).toBeNull();
+    },
+  );
+
+  test('a card without a processor waits for nothing', async () => {
+    const { port } = await serve(ledgerGateway(ledger));
+    const { headers, body } = await load(port, { Prefer: 'wait=10' }, { card_id: 'card_active' });
+    expect(body).toMatchObject({ status: 'completed' });
+    expect([headers.get('Money-Moved'), headers.get('Preference-Applied')]).toEqual(['yes', null]);
+  });
+});
+
+describe('a caller that waits gets the transfer as it is at its end', () => {
+  test.each([
+    ['an approval', answered('approved'), { status: 'completed', outcome: 'final', captured_amount: 1000 }, 'yes'],
+    [
+      'a decline',
+      answered('declined', { code: '51' }),
+      { status: 'failed', error: { Code: 'insufficient_funds' } },
+      'no',
+    ],
+  ] as const)('%s, from this process or another', async (_name, { outcome, ...more }, expected, moved) => {
+    const { port } = await serve(ledgerGateway(ledger));
+    for (const one of [ledger, other]) {
+      const before = processors.noted.length;
+      const reply = load(port, { Prefer: 'wait=10' });
+      await answer(one, await sentOf(before), outcome, more);
+      const { status, headers, body } = await reply;
+      expect(status).toBe(201);
+      expect(body).toMatchObject(expected);
+      expect([headers.get('Money-Moved'), headers.get('Preference-Applied')]).toEqual([moved, 'wait=10']);
+    }
+  });
+
+  test('goes on waiting while the outcome is unknown', async () => {
+    const { port } = await serve(ledgerGateway(ledger));
+    const before = processors.noted.length;
+    const reply = load(port, { Prefer: 'wait=1' });
+    await answer(ledger, await sentOf(before), 'unknown');
+    const { status, headers, body } = await reply;
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ status: 'pending', outcome: 'unknown', error: null });
+    expect([headers.get('Money-Moved'), headers.get('Preference-Applied')]).toEqual(['unknown', 'wait=1']);
+  });
+
+  test('a longer wait than ten seconds is one of ten', async () => {
+    const { port } = await serve(ledgerGateway(ledger));
+    const before = processors.noted.length;
+    const reply = load(port, { Prefer: 'wait=600' });
+    await answer(ledger, await sentOf(before), 'approved');
+    expect((await reply).headers.get('Preference-Applied')).toBe('wait=10');
+  });
+});
+
+describe('a replay', () => {
+  test('is the first response, as stored, without waiting', async () => {
+    const { port } = await serve(ledgerGateway(ledger));
+    const headers = { 'Idempotency-Key': randomUUID(), Prefer: 'wait=10' };
+    const before = processors.noted.length;
+    const first = load(port, headers);
+    const attempt = await sentOf(before);
+    const early = await load(port, headers);
+    expect(early.body).toMatchObject({ status: 'pending', outcome: 'open' });
+    expect([early.headers.get('Idempotent-Replayed'), early.headers.get('Money-Moved')]).toEqual(['true', 'unknown']);
+    await answer(ledger, attempt, 'approved');
+    expect((await first).body).toMatchObject({ status: 'completed' });
+    const late = await load(port, headers);
+    expect(late.body).toEqual(early.body);
+    expect([late.headers.get('Money-Moved'), late.headers.get('Preference-Applied')]).toEqual(['unknown', null]);
+  });
+});
+
+describe('the wait ends', () => {
+  test('when the service stops, with the transfer as it was', async () => {
+    const { port, server: http } = await startHttpServer(ledgerGateway(ledger));
+    const before = processors.noted.length;
+    const reply = load(port, { Prefer: 'wait=10' });
+    await sentOf(before);
+    await http.close();
+    const { status, headers, body } = await reply;
+    expect([status, body.status, headers.get('Money-Moved')]).toEqual([201, 'pending', 'unknown']);
+  });
+
+  test('when the caller hangs up: nothing waits for it any more', async () => {
+    const { port } = await serve(ledgerGateway(ledger));
+    const before = processors.noted.length;
+    const abort = new AbortController();
+    const reply = fetch(`http://127.0.0.1:${port}/api/v0.1/core/transfer`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Prefer: 'wait=10' },
+      body: JSON.stringify({ amount: 1000, card_id: 'card_processor' }),
+      signal: abort.signal,
+    });
+    const attempt = await sentOf(before);
+    while (processors.waiting === 0) await new Promise((resume) => setTimeout(resume, 1));
+    abort.abort();
+    await expect(reply).rejects.toThrow();
+    while (processors.waiting > 0) await new Promise((resume) => setTimeout(resume, 1));
+    await answer(ledger, attempt, 'approved');
+  });
+
+  test('never with an error that denies the transfer, even where no more requests may wait', async () => {
+    const { port } = await serve(ledgerGateway(ledger));
+    const before = processors.noted.length;
+    const replies = Array.from({ length: 1_010 }, () => load(port, { Prefer: 'wait=3' }));
+    const found = await Promise.all(replies);
+    expect(new Set(found.map(({ status }) => status))).toEqual(new Set([201]));
+    expect(processors.noted.length - before).toBe(1_010);
+  });
+});
+
+describe('Sandbox-Processor', () => {
+  test.each(['approve', 'decline=51', 'decline=65:3600', 'slow=2', 'late=0.5', 'not_found_then_found', '500'])(
+    '%s is kept for the simulator',
+    async (behavior) => {
+      const { port } = await serve(ledgerGateway(ledger));
+      const { body } = await load(port, { 'Sandbox-Processor': behavior });
+      expect(await attemptOf(ledger, body.transfer_id)).toMatchObject({ sandboxBehavior: behavior });
+    },
+  );
+
+  test.each(['declined', 'decline', 'decline=', 'slow=1.2345', 'slow=86401', 'slow=-1', 'late=SECONDS'])(
+    '%s is refused',
+    async (behavior) => {
+      const { port } = await serve(ledgerGateway(ledger));
+      const { status, headers } = await load(port, { 'Sandbox-Processor': behavior });
+      expect([status, headers.get('Error-Code')]).toEqual([400, 'create_transfer_schema']);
+    },
+  );
+
+  test('is refused with a batch, of which no row is executed', async () => {
+    const { port } = await serve(ledgerGateway(ledger));
+    const response = await fetch(`http://127.0.0.1:${port}/api/v0.1/core/transfer/batch`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Sandbox-Processor': 'decline=51' },
+      body: JSON.stringify({ transfers: [{ idempotency_key: 'row-1', amount: 1000, card_id: 'card_processor' }] }),
+    });
+    expect([response.status, response.headers.get('Error-Code'), response.headers.get('Money-Moved')]).toEqual([
+      400,
+      'create_transfer_batch_schema',
+      'no',
+    ]);
+    expect(await response.json()).toMatchObject({ Message: expect.stringContaining('Sandbox-Processor') });
+  });
+
+  test('is refused in live mode, whatever it says', async () => {
+    const { port } = await serve(ledgerGateway(ledger, { mode: 'live' }));
+    const { status, headers, body } = await load(port, { 'Sandbox-Processor': 'approve' });
+    expect([status, headers.get('Error-Code'), headers.get('Money-Moved')]).toEqual([
+      400,
+      'create_transfer_schema',
+      'no',
+    ]);
+    expect(JSON.stringify(body)).toContain('only in a sandbox');
+  });
+});

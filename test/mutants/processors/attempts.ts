@@ -1,0 +1,71 @@
+import type { Mutant, Witness } from '../mutant.ts';
+
+const MATRIX: Witness = { file: 'test/processors/matrix.test.ts' };
+const NEXT_STEP: Witness = { file: 'domain/processors/next-step.test.ts' };
+const STORE: Witness = { file: 'test/store/processors.test.ts' };
+
+const STEPS = 'domain/processors/next-step.ts';
+const CARRY_OUT = 'server/background/processors/carry-out.ts';
+
+/** Mistakes that move the money of a card at a processor twice, or release what it has moved. */
+export const ATTEMPTS: readonly Mutant[] = [
+  {
+    name: 'send-before-it-is-written',
+    mistake: 'an order is sent before its being sent is committed, so a process that dies meanwhile sends it again',
+    file: CARRY_OUT,
+    find: '    const rows = await this.#parts.database.read(markSent(attempts, SEND_WINDOW_MILLISECONDS));',
+    replace: `    await Promise.all(ready.map((one) => this.#call('send', toOrder(one, { notAfter: until, isRepeat: false }))));
+    const rows = await this.#parts.database.read(markSent(attempts, SEND_WINDOW_MILLISECONDS));`,
+    witnesses: [MATRIX],
+  },
+  {
+    name: 'new-key-on-resend',
+    mistake: 'an order that is sent again has another key, so the processor takes it for a new one',
+    file: CARRY_OUT,
+    find: "attemptId: toWireId('pat', attempt.attemptId),",
+    replace: "attemptId: toWireId('pat', attempt.attemptId) + (attempt.tries > 1 ? attempt.tries : ''),",
+    witnesses: [MATRIX],
+  },
+  {
+    name: 'time-out-is-a-failure',
+    mistake: 'an order without an answer counts as failed, and its money is released',
+    file: STEPS,
+    find: '      if (isOurSend) return unknown(attempt, answer, traits, now);\n      return isAsked(attempt, question) ? again',
+    replace:
+      "      if (isOurSend) return end(attempt, answer, 'failed', 'fail', unreachable(attempt));\n      return isAsked(attempt, question) ? again",
+    witnesses: [NEXT_STEP, MATRIX],
+  },
+  {
+    name: 'first-not-found-is-final',
+    mistake: 'the first "not found" releases the money',
+    file: STEPS,
+    find: 'if (misses < 2) {',
+    replace: 'if (misses < 1) {',
+    witnesses: [NEXT_STEP],
+  },
+  {
+    name: 'not-found-before-its-time',
+    mistake: '"not found" counts while the order may still be executed',
+    file: STEPS,
+    find: 'if (now <= countsFrom) {',
+    replace: 'if (now < 0) {',
+    witnesses: [NEXT_STEP],
+  },
+  {
+    name: 'lost-is-sent-again',
+    mistake: 'an order whose process has died is sent again without asking the processor',
+    file: CARRY_OUT,
+    find: "if (attempt.status === 'sent') return lostStep(attempt, traits, now);",
+    replace:
+      "if (attempt.status === 'sent') return { ...lostStep(attempt, traits, now), status: 'ready', nextAt: now };",
+    witnesses: [MATRIX],
+  },
+  {
+    name: 'hold-of-a-processor-expires',
+    mistake: 'the hold of a transfer that waits for a processor has an end',
+    file: 'domain/transfers/create-transfer.ts',
+    find: '      expiresAt: transfer.expiresAt,',
+    replace: '      expiresAt: transfer.expiresAt ?? transfer.createdAt + 86_400_000,',
+    witnesses: [STORE],
+  },
+];

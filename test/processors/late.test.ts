@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waitFor } from '../harness/process.ts';
+import { expectBalancedBooks } from '../harness/service.ts';
+import { Trial, TYPES } from './matrix.ts';
+import { Stage } from './stage.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await Stage.open();
+});
+afterAll(() => stage?.end());
+
+/** Two transfers, and what the processor says about them after their end. */
+async function say(trial: Trial, status: string, times: number): Promise<void> {
+  for (const id of trial.transferIds) {
+    for (let time = 0; time < times; time += 1) await stage.notify(id, status, `${status} ${time} ${id}`);
+  }
+  await untilHandled();
+}
+
+async function untilHandled(): Promise<void> {
+  const waiting = 'select from processor_notice where handled_at is null';
+  await waitFor('the notices to be handled', async () => (await stage.query(waiting)).length === 0);
+}
+
+async function breaksOf(trial: Trial): Promise<readonly Record<string, unknown>[]> {
+  const text = `select kind, expected, found from processor_break
+    where 'tr_' || replace(transfer_id::text, '-', '') = any ($1) order by break_id`;
+  return stage.query(text, [trial.transferIds]);
+}
+
+test('an approval after the failure is a break and in the books once, however often it is said', async () => {
+  const trial = new Trial(stage, 'inquired_0');
+  await trial.begin(() => ({ executes: false, reply: 'decline' }));
+  for (const id of trial.transferIds) {
+    expect((await stage.untilEnded(id)).status).toBe('failed');
+    stage.processor.execute(id);
+  }
+  await say(trial, 'approved', 3);
+  const found = { kind: 'late_approval', expected: 'declined', found: 'approved' };
+  expect(await breaksOf(trial)).toEqual([found, found]);
+  for (const [index, id] of trial.transferIds.entries()) {
+    const moved = stage.processor.moved(id);
+    expect(moved).toBe(1000);
+    expect(await stage.clearing(trial.cardIds[index] ?? '')).toBe(TYPES[index] === 'load' ? moved : -moved);
+    expect((await stage.show(id)).status).toBe('failed');
+  }
+  await expectBalancedBooks(stage.service);
+  for (const id of trial.transferIds) await expectSaid(id);
+});
+
+/** Says everywhere where people ask whether the money of a failed transfer has moved that it has. */
+async function expectSaid(transferId: string): Promise<void> {
+  const { client } = stage.service;
+  const [found = {}] = await stage.query(
+    `select 'brk_' || replace(break_id::text, '-', '') as id, created_at from processor_break
+      where 'tr_' || replace(transfer_id::text, '-', '') = $1`,
+    [transferId],
+  );
+  const at = (found.created_at as Date).toISOString();
+  const sentence = new RegExp(
+    `^10\\.00 USD moved from .+ all the same: .+ at ${at}, after the transfer had failed\\. .+ \\(break ${found.id}\\)\\.`,
+  );
+
+  const { money, steps, transfer } = await client.transfers.timeline(transferId);
+  expect(money).toEqual({ moved: 'moved_late', sentence: expect.stringMatching(sentence) });
+  const last = steps.filter(({ kind }) => kind === 'processor').at(-1);
+  expect(last).toMatchObject({ at, text: expect.stringContaining(`(break ${found.id})`) });
+  expect(steps.filter(({ event_type: type }) => type === 'transfer.late_approval')).toHaveLength(1);
+
+  const request = await client.requests.get(transfer.request_id);
+  expect(request).toMatchObject({ outcome: 'succeeded', money_moved: 'yes' });
+  expect(request.summary.replace('create_transfer succeeded: ', '')).toMatch(sentence);
+
+  const attempts = await client.transfers.attempts(transferId);
+  expect(attempts.data).toMatchObject([{ status: 'declined', late_approval_at: at, break_id: found.id }]);
+
+  const replayed = async (): Promise<string | null> => {
+    const { type, card_id, amount, currency, idempotency_key: key } = transfer;
+    const response = await fetch(`${stage.service.url}/api/v0.1/core/transfer`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'Idempotency-Key': key ?? '' },
+      body: JSON.stringify({ type, card_id, amount, currency }),
+    });
+    expect(response.headers.get('Idempotent-Replayed')).toBe('true');
+    return response.headers.get('Money-Moved');
+  };
+  // That of the first response, and once it is no longer stored that of the transfer as it is.
+  expect(await replayed()).toBe('unknown');
+  await stage.query("delete from event where subject_id = $1 and type = 'transfer.pending'", [transferId]);
+  expect(await replayed()).toBe('yes');
+
+  const opened = await client.cases.create({ transfer_id: transferId });
+  expect(opened.money_moved).toBe('yes');
+}
+
+test('a decline after the approval is a break and moves nothing', async () => {
+  const trial = new Trial(stage, 'inquired_1');
+  await trial.begin();
+  for (const id of trial.transferIds) expect((await stage.untilEnded(id)).status).toBe('completed');
+  await say(trial, 'declined', 2);
+  const found = { kind: 'contradiction', expected: 'approved', found: 'declined' };
+  expect(await breaksOf(trial)).toEqual([found, found]);
+  await trial.check(['completed, executed 1']);
+});
+
+test('notices about nobody are one break for each attempt that they name', async () => {
+  const send = (noticeId: string, attemptId: string) =>
+    stage.query(
+      `insert into processor_notice (connector_id, notice_id, body, received_at) values ('inquired_2', $1, $2, service_now())`,
+      [noticeId, { attempt_id: attemptId, status: 'approved', amount: 5, currency: 'USD' }],
+    );
+  for (const notice of ['one', 'two', 'three']) await send(notice, 'theirs');
+  await untilHandled();
+  // Once it is closed, the same again opens none.
+  await stage.query(
+    "update processor_break set closed_at = now(), closed_by = 'key', resolution = '' where amount = 5",
+  );
+  for (const [notice, attempt] of [
+    ['four', 'theirs'],
+    ['five', 'another'],
+  ] as const) {
+    await send(notice, attempt);
+  }
+  await untilHandled();
+  const about = "select expected, found from processor_break where kind = 'unknown_attempt' order by break_id";
+  expect(await stage.query(about)).toEqual(
+    ['theirs', 'another'].map((id) => ({ expected: 'no attempt', found: `approved for ${id}` })),
+  );
+});

@@ -1,0 +1,76 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { notify } from '../../examples/minimal-adapter/notify.mjs';
+import { temporaryDirectory } from '../harness/process.ts';
+import { startExample } from './example.ts';
+import { checked, newSecret, noticeReceiver, order } from './simulated.ts';
+
+/** An adapter with its files in a directory of its own. */
+async function start() {
+  const { path, remove } = await temporaryDirectory();
+  onTestFinished(remove);
+  const [attempts, processor] = [join(path, 'attempts.jsonl'), join(path, 'processor.jsonl')];
+  const files = { ATTEMPTS_FILE: attempts, PROCESSOR_FILE: processor };
+  const payments = (attemptId: string): number =>
+    readFileSync(processor, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(attemptId)).length;
+  return { files, attempts, processor, payments, adapter: await startExample('minimal-adapter', files) };
+}
+
+test('the minimal adapter keeps every rule of the contract, and is below 200 lines', async () => {
+  const { adapter } = await start();
+  const results = await checked(adapter.url, adapter.secret);
+  expect(results.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
+  const text = readFileSync(join(import.meta.dirname, '../../examples/minimal-adapter/adapter.mjs'), 'utf8');
+  expect(text.split('\n').length).toBeLessThan(200);
+});
+
+test('after a kill it knows what it has answered', async () => {
+  const { adapter, files, attempts, payments } = await start();
+  const [approved, declined, reversed] = [order(), order(null, { processor_token: 'card_declined' }), order()];
+  const first = [await adapter.call('send', approved), await adapter.call('send', declined)];
+  await adapter.call('send', reversed);
+  await adapter.call('reverse', reversed);
+  await adapter.kill();
+  appendFileSync(attempts, '{"attempt_id":"att_that was cut');
+  // Twice: what was cut off must not hurt the second start either.
+  for (let again = 0; again < 2; again += 1) {
+    const restarted = await startExample('minimal-adapter', files, adapter.secret);
+    expect((await restarted.call('send', { ...approved, repeat: true })).record).toEqual(first[0]?.record);
+    expect((await restarted.call('inquire', declined)).record).toMatchObject({ status: 'declined', code: '05' });
+    expect((await restarted.call('inquire', reversed)).record?.status).toBe('reversed');
+    await restarted.kill();
+  }
+  expect(payments(approved.attempt_id)).toBe(1);
+});
+
+test('an order that it was about to give to the processor when it was killed is executed once', async () => {
+  const { adapter, files, attempts, payments, processor } = await start();
+  const [executed, lost] = [order(), order()];
+  await adapter.call('send', executed);
+  await adapter.kill();
+  // The files as they are when it is killed between asking the processor and storing the answer, and before asking.
+  const stored = readFileSync(attempts, 'utf8').split('\n');
+  const sending = stored.filter((line) => line.includes('"sending"'));
+  expect(sending).toHaveLength(1);
+  const lostLine = { ...JSON.parse(sending[0] ?? ''), attempt_id: lost.attempt_id };
+  Object.assign(lostLine, { program_id: lost.program_id, transfer_id: lost.transfer_id });
+  writeFileSync(attempts, `${sending.join('\n')}\n${JSON.stringify(lostLine)}\n`);
+  expect(readFileSync(processor, 'utf8')).toContain(executed.attempt_id);
+  const restarted = await startExample('minimal-adapter', files, adapter.secret);
+  expect((await restarted.call('inquire', executed)).record?.status).toBe('approved');
+  expect((await restarted.call('inquire', lost)).record?.status).toBe('not_found');
+  for (const one of [executed, lost]) {
+    expect((await restarted.call('send', { ...one, repeat: true })).record?.status).toBe('approved');
+    expect(payments(one.attempt_id)).toBe(1);
+  }
+});
+
+test('a notice is signed, and sent until the service has stored it', async () => {
+  const secret = newSecret();
+  const { url, notices } = await noticeReceiver(() => secret, [503]);
+  await notify({ attempt_id: 'att_1', status: 'approved', amount: 1000, currency: 'USD' }, url, secret);
+  expect(notices).toMatchObject([{ attempt_id: 'att_1', status: 'approved', notice_id: 'att_1-approved' }]);
+});

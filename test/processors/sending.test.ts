@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startInVain, waitFor } from '../harness/process.ts';
+import { type End, hold, Trial } from './matrix.ts';
+import { Stage } from './stage.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await Stage.open();
+});
+afterAll(() => stage?.end());
+
+const COMPLETED: readonly End[] = ['completed, executed 1'];
+
+/** How many transactions of the service are open and wait for nothing. */
+const IDLE_IN_TRANSACTION = `select from pg_stat_activity where state = 'idle in transaction' and pid <> pg_backend_pid()`;
+
+test('a slow connector delays no other, has at most max_in_flight calls, and no transaction is open meanwhile', async () => {
+  const { held, letGo } = hold();
+  const slow = new Trial(stage, 'narrow_0');
+  try {
+    await slow.begin(() => ({ executes: true, reply: 'answer', until: held }));
+    for (let more = 0; more < 4; more += 1) await slow.create();
+    const sent = () => slow.transferIds.filter((id) => stage.processor.about(id, 'send').length > 0).length;
+    await waitFor('two calls', async () => sent() === 2);
+    const other = new Trial(stage, 'inquired_0');
+    await other.begin();
+    for (const id of other.transferIds) expect((await stage.untilEnded(id)).status).toBe('completed');
+    expect(sent()).toBe(2);
+    await waitFor('no open transaction', async () => (await stage.query(IDLE_IN_TRANSACTION)).length === 0);
+  } finally {
+    letGo();
+  }
+  await slow.check(COMPLETED);
+});
+
+test('the state of the card is looked at once more before anything is sent', async () => {
+  const trial = new Trial(stage, 'inquired_1');
+  await trial.prepare();
+  await stage.close('claim', trial.connectorId);
+  await trial.create();
+  await stage.untilWaiting('claim', trial.connectorId);
+  for (const id of trial.cardIds) await stage.service.client.cards.update(id, { status: 'inactive' });
+  await stage.killService();
+  await stage.release();
+  await stage.start();
+  for (const id of trial.transferIds) {
+    expect(await stage.untilEnded(id)).toMatchObject({ status: 'failed', error: { Code: 'card_suspended' } });
+    expect(stage.processor.about(id)).toEqual([]);
+  }
+  await trial.check(['failed, executed 0']);
+});
+
+test('a connector without valid answers gets nothing new until it answers that it works', async () => {
+  const trial = new Trial(stage, 'inquired_2');
+  const waiting = new Trial(stage, 'inquired_2');
+  stage.processor.isHealthy = false;
+  // An inquiry that is answered would end the row of bad answers.
+  await trial.begin(() => ({ executes: true, reply: stage.processor.isHealthy ? 'answer' : 'error' }));
+  for (let more = 0; more < 3; more += 1) await trial.create();
+  const open = "select from connector_state where connector_id = 'inquired_2' and opened_at is not null";
+  await waitFor('the breaker to open', async () => (await stage.query(open)).length > 0);
+  await waiting.begin();
+  // Some of the first ones may be held, too.
+  const held = `select from processor_attempt where status = 'ready' and looks > 0
+    and 'tr_' || replace(transfer_id::text, '-', '') = any ($1)`;
+  await waitFor('both to be held', async () => (await stage.query(held, [waiting.transferIds])).length === 2);
+  for (const id of waiting.transferIds) expect(stage.processor.about(id)).toEqual([]);
+  stage.processor.isHealthy = true;
+  await waiting.check(COMPLETED);
+  await trial.check(COMPLETED);
+});
+
+test('the service does not start without a connector that has open transfers', async () => {
+  const { held, letGo } = hold();
+  const trial = new Trial(stage, 'inquired_3');
+  try {
+    await trial.begin(() => ({ executes: true, reply: 'answer', until: held }));
+    await trial.untilAsked('send');
+    await stage.service.stop();
+    const { exitCode, errors } = await startInVain(stage.settingsWithoutConnectors());
+    expect(exitCode).not.toBe(0);
+    expect(errors).toContain("CONNECTORS does not name the connector 'inquired_3' (transfers that are open: 2)");
+  } finally {
+    letGo();
+    await stage.start();
+  }
+  await trial.check(COMPLETED);
+});
+
+test('a stop ends the calls in flight after a moment; what they leave is asked about, and not sent again', async () => {
+  const { held, letGo } = hold();
+  const answered = new Trial(stage, 'inquired_4');
+  const silent = new Trial(stage, 'inquired_5');
+  try {
+    await answered.begin(() => ({ executes: true, reply: 'answer', until: held }));
+    await silent.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'silence' : 'answer' }));
+    await answered.untilAsked('send');
+    await silent.untilAsked('send');
+    const stopped = stage.service.stop();
+    letGo();
+    expect(await stopped).toBe(0);
+  } finally {
+    letGo();
+    await stage.start();
+  }
+  for (const trial of [answered, silent]) {
+    await trial.check(COMPLETED);
+    for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);
+  }
+  for (const id of silent.transferIds) expect(stage.processor.about(id, 'inquire')).not.toEqual([]);
+});
+
+test('two services with one connector take up different attempts, and each one is sent once', async () => {
+  const trial = new Trial(stage, 'inquired_6');
+  await trial.prepare();
+  const second = await stage.startSecond();
+  for (const gate of ['claim', 'mark'] as const) {
+    await stage.close(gate, trial.connectorId);
+    for (let pair = 0; pair < 10; pair += 1) await trial.create();
+    await stage.untilWaiting(gate, trial.connectorId, 2);
+    // Beyond the lease of what they have taken up.
+    await stage.moveClock(10);
+    await stage.release();
+  }
+  await trial.check(COMPLETED);
+  for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);
+  expect(await second.stop()).toBe(0);
+});

@@ -1,0 +1,213 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What is asked of an adapter. */
+export type Question = 'send' | 'inquire' | 'reverse';
+
+/** An order as it arrives. */
+export type ArrivedOrder = {
+  readonly question: Question;
+  readonly attempt_id: string;
+  readonly transfer_id: string;
+  readonly kind: 'push' | 'pull';
+  readonly amount: number;
+  readonly currency: string;
+  readonly processor_token: string;
+  readonly not_after: string | null;
+  readonly repeat: boolean;
+};
+
+/** How a question is answered: well, badly or not at all. */
+export type Reply =
+  | 'answer'
+  | 'cut'
+  | 'silence'
+  | 'malformed'
+  | 'wrong_amount'
+  | 'error'
+  | 'slow'
+  | 'decline'
+  | 'pending';
+
+/** How long a slow answer takes: longer than a round of the service, and not as long as it waits. */
+const SLOW_MILLISECONDS = 2_000;
+
+/** What the stand-in does with a question: whether it does what is asked, and what it answers, once `until` resolves. */
+export type Doing = {
+  readonly executes: boolean;
+  readonly reply: Reply;
+  /** Before it is done; what is held back when its sender has gone is never done, unless it `waitsOutside`. */
+  readonly before?: Promise<void>;
+  /** It is held back on the way to the processor, so that it arrives although its sender has gone. */
+  readonly waitsOutside?: boolean;
+  /** Between doing it and answering. */
+  readonly until?: Promise<void>;
+};
+
+/** Decides about the nth question of its kind for a token, counted from 0. */
+export type Script = (order: ArrivedOrder, nth: number) => Doing;
+
+/** Whether the time has passed after which an order must not be executed any more. */
+export type IsOver = (order: ArrivedOrder) => Promise<boolean>;
+
+/**
+ * An adapter with a book, in the process of the test: it survives what happens to the service. It executes an order as often as
+ * it is sent: a processor that recognizes keys would hide a double. It executes none whose time is over or that was reversed.
+ */
+export class StandIn {
+  readonly orders: ArrivedOrder[] = [];
+  isHealthy = true;
+  /** What the book says, in minor units: executed and not reversed, by attempt. */
+  readonly #book = new Map<string, number>();
+  readonly #executions = new Map<string, number>();
+  readonly #scripts = new Map<string, Script>();
+  /** What it has said that it will never execute. */
+  readonly #refused = new Set<string>();
+  /** Questions without an answer, by transfer; they end when their sender has gone. */
+  readonly #open = new Map<string, number>();
+  readonly #serving: { readonly transferId: string; readonly done: Promise<void> }[] = [];
+  readonly #isOver: IsOver;
+  readonly #server = createServer((request, response) => void this.#serve(request, response));
+
+  constructor(isOver: IsOver) {
+    this.#isOver = isOver;
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  /** Says what happens to orders with a token; without a script everything is done and answered. */
+  on(token: string, script: Script): void {
+    this.#scripts.set(token, script);
+  }
+
+  /** The amount that the book has for a transfer (id on the wire). */
+  moved(transferId: string): number {
+    const ids = new Set(this.about(transferId).map((order) => order.attempt_id));
+    return [...ids].reduce((sum, id) => sum + (this.#book.get(id) ?? 0), 0);
+  }
+
+  /** How often something was executed for a transfer, reversed or not. */
+  executions(transferId: string): number {
+    const ids = new Set(this.about(transferId).map((order) => order.attempt_id));
+    return [...ids].reduce((sum, id) => sum + (this.#executions.get(id) ?? 0), 0);
+  }
+
+  /** Whether a question about a transfer has no answer yet, and its sender waits for one. */
+  isAsked(transferId: string): boolean {
+    return (this.#open.get(transferId) ?? 0) > 0;
+  }
+
+  /** Resolves when nothing about a transfer is held back any more. */
+  async whenDone(transferId: string): Promise<void> {
+    await Promise.all(this.#serving.filter((one) => one.transferId === transferId).map(({ done }) => done));
+  }
+
+  /** Executes an order by itself, which the service learns later. */
+  execute(transferId: string): void {
+    const [order] = this.about(transferId, 'send');
+    if (order === undefined) throw new Error(`nothing was sent for ${transferId}`);
+    this.#carryOut(order, { executes: true, reply: 'answer' });
+  }
+
+  about(transferId: string, question?: Question): readonly ArrivedOrder[] {
+    return this.orders.filter(
+      (order) => order.transfer_id === transferId && (question === undefined || order.question === question),
+    );
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const question = request.url?.split('/').at(-1) ?? '';
+    if (question === 'health') {
+      response.writeHead(this.isHealthy ? 200 : 503).end('{"status":"ok"}');
+      return;
+    }
+    const order = { ...JSON.parse(Buffer.concat(chunks).toString()), question } as ArrivedOrder;
+    const done = this.#consider(order, response);
+    this.#serving.push({ transferId: order.transfer_id, done });
+    await done;
+  }
+
+  async #consider(order: ArrivedOrder, response: ServerResponse): Promise<void> {
+    const { question } = order;
+    const same = (other: ArrivedOrder) => other.question === question && other.attempt_id === order.attempt_id;
+    const nth = this.orders.filter(same).length;
+    this.orders.push(order);
+    const doing = this.#scripts.get(order.processor_token)?.(order, nth) ?? { executes: true, reply: 'answer' };
+    let isGone = false;
+    this.#count(order, 1);
+    response.once('close', () => {
+      isGone = true;
+      this.#count(order, -1);
+    });
+    await doing.before;
+    if (isGone && doing.waitsOutside !== true) return;
+    if (question === 'send' && (await this.#isOver(order))) this.#refused.add(order.attempt_id);
+    const answer = this.#carryOut(order, doing);
+    await doing.until;
+    if (doing.reply === 'slow') await sleep(SLOW_MILLISECONDS);
+    reply(response, doing.reply, answer);
+  }
+
+  #count({ transfer_id }: ArrivedOrder, more: 1 | -1): void {
+    this.#open.set(transfer_id, (this.#open.get(transfer_id) ?? 0) + more);
+  }
+
+  #carryOut(order: ArrivedOrder, { executes, reply: kind }: Doing): Record<string, unknown> {
+    const { attempt_id, amount, currency, question } = order;
+    const said = (status: string, code: string | null = null) => {
+      const processor_reference = status === 'approved' ? `ref-${attempt_id}` : null;
+      return { attempt_id, status, amount, currency, processor_reference, code, retry_after_seconds: null };
+    };
+    if (question === 'inquire') {
+      if ((this.#book.get(attempt_id) ?? 0) > 0) return said('approved');
+      return said(this.#refused.has(attempt_id) ? 'not_executed' : 'not_found');
+    }
+    if (question === 'reverse') {
+      if (executes) {
+        this.#book.set(attempt_id, 0);
+        this.#refused.add(attempt_id);
+      }
+      return said('reversed');
+    }
+    if (this.#refused.has(attempt_id)) return said('not_executed');
+    if (kind === 'decline') return said('declined', '51');
+    if (kind === 'pending') return said('pending');
+    if (executes) {
+      this.#book.set(attempt_id, (this.#book.get(attempt_id) ?? 0) + amount);
+      this.#executions.set(attempt_id, (this.#executions.get(attempt_id) ?? 0) + 1);
+    }
+    return said(executes ? 'approved' : 'not_executed');
+  }
+}
+
+function reply(response: ServerResponse, kind: Reply, answer: Record<string, unknown>): void {
+  switch (kind) {
+    case 'cut':
+      response.socket?.destroy();
+      return;
+    case 'silence':
+      return;
+    case 'malformed':
+      response.end('{"status":');
+      return;
+    case 'wrong_amount':
+      response.end(JSON.stringify({ ...answer, amount: Number(answer.amount) + 1 }));
+      return;
+    case 'error':
+      response.writeHead(500).end();
+      return;
+    default:
+      response.end(JSON.stringify(answer));
+  }
+}
