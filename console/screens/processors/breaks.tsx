@@ -45,7 +45,7 @@ export function Breaks({
   const end = () => setClosing(undefined);
   return (
     <Section title="Breaks">
-      <p class="quiet">What processors did or said contradicts the books. Only people settle that.</p>
+      <p class="quiet">What a processor did or said contradicts the books. An operator has to settle each break.</p>
       <Filters>
         <SelectField
           label="Breaks"

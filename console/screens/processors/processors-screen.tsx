@@ -24,7 +24,10 @@ export function ProcessorsScreen() {
   });
   const ids = connectors.data?.data.map(({ connector_id: id }) => id) ?? [];
   return (
-    <Page title="Processors" lead="Who has the money of cards outside this ledger, and what nobody knows about it.">
+    <Page
+      title="Processors"
+      lead="The connectors to card processors, transfers whose outcome is not known yet, and what contradicts the books."
+    >
       <p class={done === '' ? 'hidden' : 'notice'} role="status">
         {done}
       </p>
