@@ -100,6 +100,7 @@ describe('the queue of support', () => {
     await page.goto(`/console/cases?status=waiting`);
     await page.getByText('No open cases').waitFor();
     await page.getByLabel('Status').selectOption('');
+    await expect.poll(() => rows(page).count()).toBe(4);
     await page.getByLabel('Code').fill('insufficient_fun');
     await page.getByText('Not an error code.').waitFor();
     expect(await rows(page).count()).toBe(4);
