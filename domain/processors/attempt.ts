@@ -107,6 +107,14 @@ export function isEnded(status: AttemptStatus): boolean {
   return status === 'approved' || hasFailed(status);
 }
 
+/**
+ * Whether nobody has changed an attempt since it was read. The status alone does not say so: what was sent once more is `sent`
+ * again.
+ */
+export function isUnchanged(now: Attempt, before: Attempt): boolean {
+  return now.status === before.status && now.looks === before.looks && now.tries === before.tries;
+}
+
 /** Whether it ended without moving money. */
 export function hasFailed(status: AttemptStatus): boolean {
   return status === 'declined' || status === 'failed' || status === 'reversed';

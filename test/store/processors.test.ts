@@ -4,9 +4,10 @@ import type { CardRecord } from '../../contract/cards.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { Attempt } from '../../domain/processors/attempt.ts';
-import { resolvedStep } from '../../domain/processors/next-step.ts';
+import { heldStep, lostStep, nextStep, resolvedStep, type Step } from '../../domain/processors/next-step.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { recordContradiction } from '../../server/background/processors/record-contradiction.ts';
+import { recordAnswer } from '../../server/background/processors/report.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import {
   claimAttempts,
@@ -18,7 +19,7 @@ import {
   updateReportedAttempts,
 } from '../../server/store/processors/attempt.ts';
 import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
-import { answered, attemptOf, report, SilentProcessors, stepFor } from '../fixtures/processors.ts';
+import { answered, attemptOf, report, SilentProcessors, stepFor, TRAITS } from '../fixtures/processors.ts';
 import { openLedger } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
@@ -36,6 +37,10 @@ checkBalances(ledger);
 afterEach(() => {
   processors.state = 'up';
 });
+
+const fail = (error: unknown): never => {
+  throw error;
+};
 
 const bodyOf = <Body>(reply: WrittenReply): Body => JSON.parse(reply.body) as Body;
 
@@ -220,6 +225,39 @@ describe('a transfer with a card whose money is at a processor', () => {
     const now = await attemptOf(ledger, made.transfer_id);
     expect(now).toMatchObject({ status: 'unknown', looks: 1 });
     expect(await codeOf(report(ledger, now, stepFor(now, 'inquire', approved)))).toBe('done');
+  });
+
+  test('that is sent once more is not changed by what came of the first time', async () => {
+    const made = await create({ amount: 10, card_id: await newCard() });
+    const first = await send(made.transfer_id);
+    // The process that sends it is paused; others take it for lost, and learn that the processor does not know it.
+    await report(other, first, lostStep(first, TRAITS, Date.now()));
+    const unknown = await attemptOf(other, made.transfer_id);
+    const missed = { ...unknown, misses: 1 };
+    const step = nextStep(missed, 'inquire', answered('not_found'), TRAITS, Date.now() + 100_000) as Step;
+    const after = { ...unknown, ...step, updatedAt: unknown.updatedAt };
+    expect(await other.database.read(updateAttempt({ before: unknown, after }))).toHaveLength(1);
+    const second = await send(made.transfer_id);
+    expect(second).toMatchObject({ status: 'sent', looks: first.looks, tries: 2 });
+    // It goes on, and could not send: at a time when that would fail, and before.
+    for (const seconds of [100, 1]) {
+      const now = () => first.createdAt + seconds * 1000;
+      const said = { attempt: first, question: 'send', answer: answered('not_sent'), traits: TRAITS, now } as const;
+      const { database, service } = ledger;
+      expect(await recordAnswer({ database, transfers: service.transfers, onFailure: fail }, said)).toBe(true);
+      expect(await attemptOf(ledger, made.transfer_id)).toEqual(second);
+      expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'pending', outcome: 'unknown' });
+    }
+  });
+
+  test('is not marked as sent by a process that took it up before another one let it wait', async () => {
+    const made = await create({ amount: 10, card_id: await newCard() });
+    const ready = await attemptOf(ledger, made.transfer_id);
+    const off = { code: 'service_disabled', message: 'Off.' } as const;
+    const after = { ...ready, ...heldStep(ready, off, TRAITS, Date.now()), updatedAt: ready.updatedAt };
+    expect(await other.database.read(updateAttempt({ before: ready, after }))).toHaveLength(1);
+    expect(await ledger.database.read(markSent([ready], 30_000))).toEqual([]);
+    expect(await attemptOf(ledger, made.transfer_id)).toMatchObject({ status: 'ready', tries: 0, looks: 1 });
   });
 
   test('is recorded as approved whatever has become of the card, its limits and the switch', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Attempt } from '../../../domain/processors/attempt.ts';
+import { type Attempt, isUnchanged } from '../../../domain/processors/attempt.ts';
 import { nextStep, type Question, type Step } from '../../../domain/processors/next-step.ts';
 import type { Answer, Traits } from '../../../domain/processors/order.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -49,7 +49,7 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
       const known = hasFailed ? await readAgain(parts.database, attempt) : attempt;
       if (known === undefined) return true;
       // Somebody has changed it since: what was asked is not known of it any more, and only an end still counts.
-      if (isChanged(known, attempt)) question = 'notice';
+      if (!isUnchanged(known, attempt)) question = 'notice';
       attempt = known;
       const step = nextStep(attempt, question, answer, traits, now());
       if (step === undefined) return true;
@@ -80,10 +80,6 @@ export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step
     performance.now() + DEADLINE_MILLISECONDS,
   );
   return !(outcome instanceof Refusal);
-}
-
-function isChanged(now: Attempt, before: Attempt): boolean {
-  return now.status !== before.status || now.looks !== before.looks || now.tries !== before.tries;
 }
 
 async function readAgain(database: Database, attempt: Attempt): Promise<Attempt | undefined> {

@@ -138,16 +138,14 @@ const CHANGE = ATTEMPT.pick(
   'updatedAt',
 );
 
-/** A change of an attempt that had the status `from`. */
-export type ChangedAttempt = { readonly attempt: Attempt; readonly from: AttemptStatus };
-
 const SET_CHANGED = `status = sent.status, tries = sent.tries, looks = sent.looks, misses = sent.misses, unknown_since = sent.unknown_since,
       next_at = sent.next_at, processor_reference = sent.processor_reference, code = sent.code,
       retry_after_seconds = sent.retry_after_seconds, detail = sent.detail, resolved_by = sent.resolved_by,
       updated_at = sent.updated_at`;
 
 const IS_SENT = `processor_attempt.program_id = sent.program_id and processor_attempt.attempt_id = sent.attempt_id
-        and processor_attempt.status = sent.status_before and processor_attempt.looks = sent.looks_before`;
+        and processor_attempt.status = sent.status_before and processor_attempt.looks = sent.looks_before
+        and processor_attempt.tries = sent.tries_before`;
 
 /** The same rows, locked in the order of their ids: an update by itself would lock them in any. */
 const LOCKED = `sent as materialized (
@@ -155,7 +153,9 @@ const LOCKED = `sent as materialized (
       order by sent.attempt_id for no key update of processor_attempt
     )`;
 
-const SENT_CHANGE = rows(columns({ ...CHANGE.columns, statusBefore: word<AttemptStatus>(), looksBefore: SMALLINT }));
+const SENT_CHANGE = rows(
+  columns({ ...CHANGE.columns, statusBefore: word<AttemptStatus>(), looksBefore: SMALLINT, triesBefore: SMALLINT }),
+);
 
 const UPDATE_REPORTED = statement(
   'update_reported_attempts',
@@ -169,13 +169,13 @@ const UPDATE_REPORTED = statement(
 /** An attempt before and after a group. */
 export type DecidedAttempt = { readonly before: Attempt; readonly after: Attempt };
 
-/** Updates the attempts of a group; fails as with changed accounts if one has another status than it was decided on. */
+/** Updates the attempts of a group; fails as with changed accounts if one has changed since it was decided on. */
 export function updateReportedAttempts(decided: readonly DecidedAttempt[]): Statement {
   return UPDATE_REPORTED({ sent: decided.map(toSent), number: decided.length });
 }
 
 function toSent({ before, after }: DecidedAttempt) {
-  return { ...after, statusBefore: before.status, looksBefore: before.looks };
+  return { ...after, statusBefore: before.status, looksBefore: before.looks, triesBefore: before.tries };
 }
 
 const UPDATE_ATTEMPT = statement(
@@ -272,11 +272,11 @@ export function toClaimedAttempt(row: Row): ClaimedAttempt {
 }
 
 const IS_READY = `processor_attempt.program_id = sent.program_id and processor_attempt.attempt_id = sent.attempt_id
-      and processor_attempt.status = 'ready' and processor_attempt.tries = sent.tries`;
+      and processor_attempt.status = 'ready' and processor_attempt.tries = sent.tries and processor_attempt.looks = sent.looks`;
 
 const MARK_SENT = statement(
   'mark_attempts_sent',
-  { sent: rows(columns({ programId: UUID, attemptId: UUID, tries: SMALLINT })), window: NUMBER },
+  { sent: rows(columns({ programId: UUID, attemptId: UUID, tries: SMALLINT, looks: SMALLINT })), window: NUMBER },
   `with sent as materialized (
       select sent.* from :sent join processor_attempt on ${IS_READY}
       order by sent.attempt_id for no key update of processor_attempt

@@ -5,7 +5,7 @@ import type { StoredResponse } from '../../../domain/idempotency.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { available } from '../../../domain/ledger/ledger.ts';
-import { newAttempt } from '../../../domain/processors/attempt.ts';
+import { isUnchanged, newAttempt } from '../../../domain/processors/attempt.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import {
   decideCancel,
@@ -206,7 +206,7 @@ export class Books {
   ): TransferPlan | Refusal | undefined {
     const known = this.#attempts.get(request.attemptId);
     const { attempt, step } = request;
-    if (known === undefined || known.after.status !== attempt.status || known.after.looks !== attempt.looks) {
+    if (known === undefined || !isUnchanged(known.after, attempt)) {
       return new Refusal('invalid_transfer_status', 'The attempt has changed since.');
     }
     const plan = withErrorRecord(decideReport(existing, step, view));

@@ -1,5 +1,5 @@
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
-import { type Attempt, hasFailed, isMovedLate } from '../../../domain/processors/attempt.ts';
+import { type Attempt, hasFailed, isMovedLate, isUnchanged } from '../../../domain/processors/attempt.ts';
 import { resolvedStep } from '../../../domain/processors/next-step.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, OperationFailure, type Reply } from '../../calls/call.ts';
@@ -37,7 +37,7 @@ export async function resolveAttempt(service: TransferService, call: ResolveCall
       return { record: toOperatorAttemptRecord(toShownAttempt(after)), moneyMoved };
     }
     // Something has changed the attempt meanwhile, so it is read again.
-    if (before?.status === attempt.status && before.looks === attempt.looks) {
+    if (before !== undefined && isUnchanged(attempt, before)) {
       throw new OperationFailure('the transfer cannot end as its attempt does', { moneyMoved: 'no', cause: outcome });
     }
     before = attempt;
