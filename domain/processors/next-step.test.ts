@@ -247,6 +247,32 @@ describe('"not found"', () => {
   });
 });
 
+describe('what the processor carries out later', () => {
+  it.each(['68', '94'])('is still acknowledged when it answers with the code %s', (code) => {
+    const acknowledged = { ...PENDING, processorReference: null };
+    const step = nextStep(acknowledged, 'inquire', answer('declined', { code }), TRAITS, T) as Step;
+    expect(step).toMatchObject({ status: 'pending', effect: null, looks: 1, nextAt: T + 30 * MINUTE });
+    const missed = { ...acknowledged, ...step, misses: 1 };
+    expect(judge(missed, 'inquire', answer('not_found'), { now: T + DAY })).toEqual(['attention', 'unknown', null]);
+  });
+});
+
+it('counts its looks on, however often a processor says the same', () => {
+  const most = 2 ** 15 - 1;
+  for (const [attempt, said] of [
+    [PENDING, 'pending'],
+    [REVERSING, 'unknown'],
+    [UNKNOWN, 'not_found'],
+  ] as const) {
+    const step = nextStep({ ...attempt, looks: most }, attempt === PENDING ? 'notice' : questionOf(attempt), answer(said), TRAITS, T);
+    expect((step as Step).looks).toBeLessThanOrEqual(most);
+    expect((step as Step).looks).not.toBe(most);
+  }
+  function questionOf({ status }: Attempt): Question {
+    return status === 'reversing' ? 'reverse' : 'inquire';
+  }
+});
+
 describe('a reversal', () => {
   it('is repeated until it is acknowledged, whatever else the processor says', () => {
     for (const outcome of ['approved', 'pending', 'unknown', 'not_sent'] as const) {
@@ -273,6 +299,19 @@ describe('after the end', () => {
   ] as const)('%s, then %s: %s', (status, outcome, kind) => {
     const found = judge({ ...SENT, status }, 'notice', answer(outcome));
     expect(found).toEqual(kind && { kind, expected: status, found: outcome });
+  });
+});
+
+describe('after a late approval, which is in the books', () => {
+  it.each(['failed', 'declined'] as const)('of what has %s, what denies it is a contradiction', (status) => {
+    const late: Attempt = { ...SENT, status, lateApprovalAt: T, breakId: SENT.attemptId };
+    for (const outcome of ['declined', 'reversed', 'not_executed'] as const) {
+      const found = { kind: 'contradiction', expected: 'approved', found: outcome };
+      expect(judge(late, 'notice', answer(outcome)), outcome).toEqual(found);
+    }
+    for (const outcome of ['approved', 'pending', 'not_found'] as const) {
+      expect(judge(late, 'notice', answer(outcome)), outcome).toBeUndefined();
+    }
   });
 });
 

@@ -4,7 +4,7 @@
 // Tested by: `domain/processors/next-step.test.ts`, `test/processors`
 import type { RefusalCode } from '../error-codes.ts';
 import { formatMoney } from '../ledger/money.ts';
-import { type Attempt, type AttemptStatus, isEnded, isUnknown } from './attempt.ts';
+import { type Attempt, type AttemptStatus, isEnded, isMovedLate, isUnknown } from './attempt.ts';
 import { codeOfDecline } from './decline-codes.ts';
 import type { Answer, Traits } from './order.ts';
 
@@ -69,6 +69,9 @@ const ATTENTION_AFTER = 24 * 60 * MINUTE;
 
 /** Pause between the two answers "not found" of which the second one is final. */
 const SECOND_MISS_PAUSE = 2 * SECOND;
+
+/** The most looks that are counted; the next one is the first again. A reversal is repeated for ever. */
+const MAX_LOOKS = 32_767;
 
 /** How often one attempt is sent at most: once more after the processor has proved that it does not know it. */
 const MAX_SENDS = 2;
@@ -164,7 +167,7 @@ export function heldStep(attempt: Attempt, failure: Failure, traits: Traits, now
   const until = attempt.createdAt + traits.readySeconds * SECOND;
   if (attempt.tries > 0 || now >= until) return refusedStep(attempt, failure);
   const nextAt = earlier(now + HELD_PAUSE, until);
-  return { ...keep(attempt), looks: attempt.looks + 1, nextAt, effect: null, failure: null };
+  return { ...keep(attempt), looks: nextLook(attempt), nextAt, effect: null, failure: null };
 }
 
 /** The step for a `ready` attempt that has become too old to be sent; undefined if it may be sent. */
@@ -206,12 +209,14 @@ const TOO_LATE = 'It could not be sent in time, and nothing was sent.';
 const NO_NOTICE = 'The processor said that it carries it out later, cannot be asked about it, and has sent no notice.';
 const FORGOTTEN = 'The processor answered that it does not know what it has acknowledged before.';
 
-function contradictionOf({ status }: Attempt, { outcome }: Answer): Contradiction | undefined {
-  const found = { expected: status, found: outcome };
-  if (status === 'approved') {
+function contradictionOf(attempt: Attempt, { outcome }: Answer): Contradiction | undefined {
+  const { status } = attempt;
+  // A late approval is in the books like any other.
+  if (status === 'approved' || isMovedLate(attempt)) {
     const isContrary = outcome === 'declined' || outcome === 'reversed' || outcome === 'not_executed';
-    return isContrary ? { kind: 'contradiction', ...found } : undefined;
+    return isContrary ? { kind: 'contradiction', expected: 'approved', found: outcome } : undefined;
   }
+  const found = { expected: status, found: outcome };
   if (outcome !== 'approved') return undefined;
   // What was approved before it was reversed moved nothing: whether it was approved after, a person finds out.
   return { kind: status === 'reversed' ? 'contradiction' : 'late_approval', ...found };
@@ -222,8 +227,8 @@ function declined(attempt: Attempt, answer: Answer, traits: Traits, now: number)
   if (code !== null) {
     return end(attempt, answer, 'declined', 'fail', failureOf(attempt, code, answer, adviceOf(answer)));
   }
-  // The processor says that it does not know itself, or that it has seen the order before.
-  return isUnknown(attempt.status) ? again(attempt, answer, now) : unknown(attempt, answer, traits, now);
+  // The processor says that it does not know itself, or that it has seen the order before. What it has acknowledged stays so.
+  return isUnknown(attempt.status) || attempt.status === 'pending' ? again(attempt, answer, now) : unknown(attempt, answer, traits, now);
 }
 
 function adviceOf({ retryAfterSeconds: seconds }: Answer): string {
@@ -267,7 +272,7 @@ function end(
 
 function pending(attempt: Attempt, answer: Answer, now: number): Step {
   const effect = attempt.unknownSince === null ? null : 'open';
-  const looks = attempt.status === 'pending' ? attempt.looks + 1 : 0;
+  const looks = attempt.status === 'pending' ? nextLook(attempt) : 0;
   const change = { status: 'pending' as const, looks, misses: 0, unknownSince: null, nextAt: now + PENDING_PAUSE };
   return { ...keep(attempt), ...learned(attempt, answer), ...change, effect, failure: null };
 }
@@ -276,7 +281,7 @@ function pending(attempt: Attempt, answer: Answer, now: number): Step {
 function notSent(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
   if (attempt.tries > 1) return unknown(attempt, answer, traits, now);
   const pause = at(SEND_PAUSES, attempt.looks);
-  const change = { tries: 0, looks: attempt.looks + 1, detail: answer.detail };
+  const change = { tries: 0, looks: nextLook(attempt), detail: answer.detail };
   if (now + pause < attempt.createdAt + traits.readySeconds * SECOND) {
     return { ...keep(attempt), ...change, status: 'ready', nextAt: now + pause, effect: null, failure: null };
   }
@@ -301,7 +306,7 @@ function again(attempt: Attempt, answer: Answer, now: number): Step {
   const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
   const pause = attempt.status === 'pending' ? PENDING_PAUSE : at(pauses, attempt.looks);
   const nextAt = attempt.status === 'attention' ? null : now + pause;
-  const change = { looks: attempt.looks + 1, misses: 0, nextAt, detail: answer.detail ?? attempt.detail };
+  const change = { looks: nextLook(attempt), misses: 0, nextAt, detail: answer.detail ?? attempt.detail };
   return { ...keep(attempt), ...learned(attempt, answer), ...change, effect: null, failure: null };
 }
 
@@ -312,7 +317,7 @@ function again(attempt: Attempt, answer: Answer, now: number): Step {
 function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
   const { sentAt, notAfter } = attempt;
   const countsFrom = later((sentAt ?? now) + traits.notFoundFinalSeconds * SECOND, notAfter ?? now);
-  const change = { looks: attempt.looks + 1, detail: answer.detail ?? attempt.detail };
+  const change = { looks: nextLook(attempt), detail: answer.detail ?? attempt.detail };
   if (now <= countsFrom) {
     const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
     // Not later than necessary: the first one that counts is the first after that time.
@@ -339,6 +344,11 @@ function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number)
 function canResend({ tries, sentAt }: Attempt, { canResend: can, keyMemorySeconds }: Traits, now: number): boolean {
   const isKnown = keyMemorySeconds === null || now < (sentAt ?? now) + keyMemorySeconds * SECOND;
   return can && tries < MAX_SENDS && isKnown;
+}
+
+/** The number of another look. It differs from the one before, by which it is seen that somebody else has changed the attempt. */
+function nextLook({ looks }: Attempt): number {
+  return looks >= MAX_LOOKS ? 1 : looks + 1;
 }
 
 function keep(attempt: Attempt): AttemptChange {
