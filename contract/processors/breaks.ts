@@ -11,7 +11,7 @@ export const BreakRecord = Type.Object({
   kind: literals(
     BREAK_KINDS,
     'late_approval: carried out after its transfer had failed; contradiction: not carried out, after it had been ' +
-      'approved; unknown_attempt: a notice about an attempt that the service does not know',
+      'approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know',
   ),
   connector_id: Type.String({ description: 'The connector of the processor' }),
   program_id: textOrNull('The card program; null if it is not known'),
@@ -20,7 +20,10 @@ export const BreakRecord = Type.Object({
   amount: nullable(Amount('Amount of the attempt; null if it is not known')),
   currency: textOrNull('Currency of the amount; null without one'),
   expected: Type.String({ description: 'What the books say, such as the status of the attempt' }),
-  found: Type.String({ description: 'What the processor said' }),
+  found: Type.String({
+    description:
+      'What the processor said. If it says something else later, that is added after a comma, and the break is open again',
+  }),
   age_seconds: Type.Integer({ minimum: 0, description: 'How long ago it was found, in seconds' }),
   created_at: moment('When it was found'),
   closed_at: nullable(moment('When it was closed; null while it is open')),

@@ -171,7 +171,7 @@ export type BreakRecord = {
   readonly break_id: string;
   /**
    * late_approval: carried out after its transfer had failed; contradiction: not carried out, after it had been
-   * approved; unknown_attempt: a notice about an attempt that the service does not know.
+   * approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know.
    */
   readonly kind: 'late_approval' | 'contradiction' | 'unknown_attempt';
   /** The connector of the processor. */
@@ -188,7 +188,10 @@ export type BreakRecord = {
   readonly currency: string | null;
   /** What the books say, such as the status of the attempt. */
   readonly expected: string;
-  /** What the processor said. */
+  /**
+   * What the processor said. If it says something else later, that is added after a comma, and the break is open
+   * again.
+   */
   readonly found: string;
   /** How long ago it was found, in seconds. */
   readonly age_seconds: number;

@@ -1,3 +1,5 @@
+import { formatMoney } from '../../../domain/ledger/money.ts';
+import { type Attempt, isEnded } from '../../../domain/processors/attempt.ts';
 import type { Answer } from '../../../domain/processors/order.ts';
 import { newId } from '../../foundation/ids.ts';
 import {
@@ -11,7 +13,7 @@ import {
 import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
 import type { Connector } from './connector.ts';
 import { recordContradiction } from './record-contradiction.ts';
-import { type ReportParts, recordAnswer } from './report.ts';
+import { type ReportParts, readAgain, recordAnswer } from './report.ts';
 
 /** Maximum delay before notices are found that another process has received. */
 const INTERVAL_MILLISECONDS = 1_000;
@@ -38,24 +40,32 @@ export function startHandlingNotices(connectors: ReadonlyMap<string, Connector>,
   });
 
   async function handle(notice: WaitingNotice, readAt: number, signal: AbortSignal): Promise<void> {
-    const { connectorId, noticeId, body, attempt } = notice;
+    const { connectorId, noticeId, body } = notice;
     const connector = connectors.get(connectorId);
     if (connector === undefined) return;
     // Another connector must not end what it was never asked.
-    if (attempt === undefined || attempt.connectorId !== connectorId) {
+    if (notice.attempt === undefined || notice.attempt.connectorId !== connectorId) {
       await parts.database.read(markNoticeForeign(notice, newId()));
       return;
     }
     const now = (): number => notice.now + performance.now() - readAt;
-    if (BigInt(body.amount) !== attempt.amount || body.currency !== attempt.currency) {
-      const found = { kind: 'contradiction' as const, expected: attempt.status, found: body.status };
-      await recordContradiction(parts.database, attempt, found, now());
+    const attempt = await asItIs(notice.attempt);
+    const amount = BigInt(body.amount);
+    if (amount !== attempt.amount || body.currency !== attempt.currency) {
+      const found = `${body.status} of ${formatMoney(amount, body.currency)}`;
+      await recordContradiction(parts.database, attempt, { kind: 'contradiction', expected: attempt.status, found }, now());
     } else {
       const { traits } = connector;
       const answered = { attempt, question: 'notice' as const, answer: toAnswer(body), traits, now };
       if (!(await recordAnswer(parts, answered, signal))) return;
     }
     await parts.database.read(markNoticeHandled(connectorId, noticeId));
+  }
+
+  /** What has ended does not change any more, but a notice of the same round may have said that it moved money all the same. */
+  async function asItIs(attempt: Attempt): Promise<Attempt> {
+    if (!isEnded(attempt.status)) return attempt;
+    return (await readAgain(parts.database, attempt)) ?? attempt;
   }
 }
 

@@ -26,6 +26,9 @@ import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 /** Time limit of the transaction that records a contradiction. */
 const DEADLINE_MILLISECONDS = 5_000;
 
+/** A contradiction in the words of its break. */
+type Said = Omit<Contradiction, 'found'> & { readonly found: string };
+
 /**
  * Records what contradicts the end of an attempt, once, for a person to look at. An approval after the failure has moved money
  * outside: it is posted between the card's clearing account and the suspense account of its program, noted on the attempt, from
@@ -34,7 +37,7 @@ const DEADLINE_MILLISECONDS = 5_000;
 export async function recordContradiction(
   database: Database,
   attempt: Attempt,
-  { kind, expected, found }: Contradiction,
+  { kind, expected, found }: Said,
   now: number,
 ): Promise<void> {
   const { programId, attemptId, transferId, connectorId, amount, currency } = attempt;

@@ -82,7 +82,8 @@ export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step
   return !(outcome instanceof Refusal);
 }
 
-async function readAgain(database: Database, attempt: Attempt): Promise<Attempt | undefined> {
+/** An attempt as it is now; undefined if there is none any more. */
+export async function readAgain(database: Database, attempt: Attempt): Promise<Attempt | undefined> {
   const [row] = await database.read(readAttemptsForReport([attempt], false));
   return row === undefined ? undefined : toAttempt(row);
 }

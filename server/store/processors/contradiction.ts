@@ -1,7 +1,7 @@
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { Statement } from '../connection/database.ts';
 import { ACCOUNT } from '../ledger/account.ts';
-import { BIGINT, CURRENCY, columns, type RowOf, statement, TEXT, TIME, UUID, word } from '../sql.ts';
+import { BIGINT, CURRENCY, columns, INTEGER, type RowOf, statement, TEXT, TIME, UUID, word } from '../sql.ts';
 
 const BREAK = columns({
   breakId: UUID,
@@ -22,15 +22,24 @@ export type NewBreak = RowOf<typeof BREAK.columns>;
 
 const INSERT_BREAK = statement(
   'insert_processor_break',
-  BREAK.columns,
+  { ...BREAK.columns, maxFound: INTEGER },
   `insert into processor_break (${BREAK.names})
     values (:breakId, :kind, :connectorId, :programId, :attemptId, :transferId, :amount, :currency, :expected, :found, :createdAt)
-    on conflict (connector_id, attempt_id, kind) where attempt_id is not null do nothing`,
+    on conflict (connector_id, attempt_id, kind) where attempt_id is not null do update
+      set found = processor_break.found || ', ' || excluded.found, closed_at = null, closed_by = null, resolution = null
+      where excluded.found <> all (string_to_array(processor_break.found, ', '))
+        and char_length(processor_break.found) < :maxFound`,
 );
 
-/** Inserts a break, unless its attempt has one of the kind. */
+/** The most characters to which more is added that a processor says: a person has seen enough by then. */
+const MAX_FOUND_CHARACTERS = 1_000;
+
+/**
+ * Inserts a break. If its attempt has one of the kind, it is added there what the processor had not said yet, and the break is open
+ * again: who has closed it did not know that. The audit log keeps that it was closed.
+ */
 export function insertBreak(found: NewBreak): Statement {
-  return INSERT_BREAK(found);
+  return INSERT_BREAK({ ...found, maxFound: MAX_FOUND_CHARACTERS });
 }
 
 const MARK_LATE = statement(

@@ -3,11 +3,17 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import type { ConnectorRecord } from '../../../contract/processors/connectors.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import type { Attempt } from '../../../domain/processors/attempt.ts';
 import { BREAK_KINDS, type BreakKind } from '../../../domain/processors/break.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import { startHandlingNotices } from '../../../server/background/processors/handle-notices.ts';
+import { openHttpConnector } from '../../../server/background/processors/http-connector.ts';
+import { simulatorSettings } from '../../../server/background/processors/simulator-connector.ts';
 import { idAt } from '../../../server/foundation/ids.ts';
-import { attemptOf, SilentProcessors } from '../../fixtures/processors.ts';
+import { insertNotice } from '../../../server/store/processors/notice.ts';
+import { answered, attemptOf, report, SilentProcessors, stepFor } from '../../fixtures/processors.ts';
+import { waitFor } from '../../harness/process.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
 const server = await useServer();
@@ -107,6 +113,84 @@ describe('close_break', () => {
     const answer = await close(id, 'x').catch((error: unknown) => error);
     expect(answer).toBeInstanceOf(Refusal);
     expect(answer).toMatchObject({ code: 'break_not_found' });
+  });
+});
+
+describe('what a processor says about an attempt that has ended', () => {
+  /** An attempt that was approved. */
+  async function approvedAttempt(): Promise<Attempt> {
+    const card_id = `card-${randomUUID()}`;
+    await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
+    const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(
+      ledger.call('create_transfer', { amount: 1000, card_id }),
+    );
+    const ready = await attemptOf(ledger, id);
+    await report(ledger, ready, stepFor(ready, 'notice', answered('approved')));
+    return attemptOf(ledger, id);
+  }
+
+  /** Has the service handle notices of the processor, each of which it has stored. */
+  async function say(about: Attempt, ...said: readonly { readonly status: string; readonly amount?: number }[]) {
+    for (const { status, amount = 1000 } of said) {
+      const body = { attempt_id: toWireId('pat', about.attemptId), status, amount, currency: 'USD' };
+      const notice = { connectorId: 'simulator', noticeId: randomUUID(), sentAttemptId: about.attemptId, body };
+      await ledger.database.read(insertNotice(notice as Parameters<typeof insertNotice>[0]));
+    }
+    const { database, service } = ledger;
+    const connector = openHttpConnector(simulatorSettings());
+    const handling = startHandlingNotices(new Map([['simulator', connector]]), {
+      database,
+      transfers: service.transfers,
+      onFailure: () => undefined,
+    });
+    const waiting = 'select from processor_notice where handled_at is null';
+    await waitFor('the notices to be handled', async () => (await client.query(waiting)).rowCount === 0);
+    await handling.stop();
+    connector.close();
+  }
+
+  const breaksOf = async ({ attemptId }: Attempt) => {
+    const { data } = await list();
+    return data.filter((one) => one.attempt_id === toWireId('pat', attemptId));
+  };
+
+  test('is added to its break, which opens again if it was closed and the processor says something else', async () => {
+    const attempt = await approvedAttempt();
+    await say(attempt, { status: 'declined' }, { status: 'declined' });
+    const [first, ...others] = await breaksOf(attempt);
+    expect([first, others]).toEqual([
+      expect.objectContaining({ kind: 'contradiction', expected: 'approved', found: 'declined' }),
+      [],
+    ]);
+    const breakId = first?.break_id ?? '';
+    await close(breakId, 'Their mistake.');
+    await say(attempt, { status: 'declined' }, { status: 'approved' });
+    expect(await breaksOf(attempt)).toEqual([]);
+    await say(attempt, { status: 'reversed' });
+    expect(await breaksOf(attempt)).toMatchObject([
+      { break_id: breakId, found: 'declined, reversed', closed_at: null, closed_by: null, note: null },
+    ]);
+  });
+
+  test('names the amount, if that is another one than was ordered', async () => {
+    const attempt = await approvedAttempt();
+    await say(attempt, { status: 'approved', amount: 123_456 });
+    expect(await breaksOf(attempt)).toMatchObject([
+      { kind: 'contradiction', amount: 1000, expected: 'approved', found: 'approved of 1,234.56 USD' },
+    ]);
+  });
+
+  test('is looked at as the notice before it has left the attempt', async () => {
+    const card_id = `card-${randomUUID()}`;
+    await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
+    const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(
+      ledger.call('create_transfer', { amount: 1000, card_id }),
+    );
+    await say(await attemptOf(ledger, id), { status: 'declined' }, { status: 'approved' }, { status: 'reversed' });
+    expect(await breaksOf(await attemptOf(ledger, id))).toMatchObject([
+      { kind: 'late_approval', expected: 'declined', found: 'approved' },
+      { kind: 'contradiction', expected: 'approved', found: 'reversed' },
+    ]);
   });
 });
 
