@@ -94,6 +94,8 @@ test('a stop ends the calls in flight after a moment; what they leave is asked a
   try {
     await answered.begin(() => ({ executes: true, reply: 'answer', until: held }));
     await silent.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'silence' : 'answer' }));
+    // As many as would open the breaker, if it were the connector that had not answered them.
+    for (let more = 0; more < 4; more += 1) await silent.create();
     await answered.untilAsked('send');
     await silent.untilAsked('send');
     const stopped = stage.service.stop();
@@ -103,6 +105,7 @@ test('a stop ends the calls in flight after a moment; what they leave is asked a
     letGo();
     await stage.start();
   }
+  expect(await stage.query("select from connector_state where connector_id = 'inquired_5'")).toEqual([]);
   for (const trial of [answered, silent]) {
     await trial.check(COMPLETED);
     for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);

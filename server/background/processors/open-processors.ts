@@ -55,6 +55,7 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
   const breakers = new Breakers(parts);
   const carriers = new Map<string, Carrier>();
   let others: readonly RunningJob[] = [];
+  let isStopped = false;
   const wake = (): void => {
     for (const job of [...carriers.values(), ...others]) job.wake();
   };
@@ -85,7 +86,8 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
       const report = { database, transfers, onFailure: parts.onFailure };
       const isOpen = (connectorId: string): boolean => breakers.find(connectorId) !== undefined;
       const onCall: NoteCall = (call) => {
-        breakers.note(call);
+        // What this process has ended itself says nothing about the connector.
+        if (!isStopped) breakers.note(call);
         parts.onCall?.(call);
       };
       for (const connector of connectors) {
@@ -98,6 +100,7 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
       const idle = Promise.all([...carriers.values()].map((carrier) => carrier.whenIdle()));
       const within = (milliseconds: number) => Promise.race([idle, sleep(milliseconds, undefined, { ref: false })]);
       await within(STOP_MILLISECONDS.calls);
+      isStopped = true;
       for (const connector of connectors) connector.close();
       await within(STOP_MILLISECONDS.records);
     },
