@@ -45,6 +45,8 @@ export type Attempt = {
   readonly looks: number;
   /** How often in a row the processor said that it does not know it. */
   readonly misses: number;
+  /** Whether the processor ever said that it has it: then "not found" proves nothing any more. */
+  readonly acknowledged: boolean;
   readonly sentAt: number | null;
   /** After this time the processor must not execute it; null before it is sent. */
   readonly notAfter: number | null;
@@ -86,6 +88,7 @@ export function newAttempt(
     tries: 0,
     looks: 0,
     misses: 0,
+    acknowledged: false,
     sentAt: null,
     notAfter: null,
     unknownSince: null,

@@ -44,6 +44,7 @@ const SENT: Attempt = {
   tries: 1,
   looks: 0,
   misses: 0,
+  acknowledged: false,
   sentAt: T,
   notAfter: NOT_AFTER,
   unknownSince: null,
@@ -247,13 +248,23 @@ describe('"not found"', () => {
   });
 });
 
-describe('what the processor carries out later', () => {
-  it.each(['68', '94'])('is still acknowledged when it answers with the code %s', (code) => {
-    const acknowledged = { ...PENDING, processorReference: null };
-    const step = nextStep(acknowledged, 'inquire', answer('declined', { code }), TRAITS, T) as Step;
-    expect(step).toMatchObject({ status: 'pending', effect: null, looks: 1, nextAt: T + 30 * MINUTE });
-    const missed = { ...acknowledged, ...step, misses: 1 };
-    expect(judge(missed, 'inquire', answer('not_found'), { now: T + DAY })).toEqual(['attention', 'unknown', null]);
+describe('what the processor has acknowledged without a reference', () => {
+  const later = T + DAY;
+  const step = (attempt: Attempt, question: Question, said: Answer, now = T) =>
+    nextStep(attempt, question, said, { ...TRAITS, canResend: true }, now) as Step;
+
+  it.each([
+    ['unknown', answer('declined', { code: '68' }), UNKNOWN, 'inquire', answer('pending')],
+    ['reversing', answer('unknown'), REVERSING, 'notice', answer('approved')],
+    ['reversing', answer('unknown'), REVERSING, 'reverse', answer('pending')],
+  ] as const)('is neither released nor sent again when it is not found: %s, %o', (status, then, first, asked, said) => {
+    const acknowledged = { ...first, ...step(first, asked, said) };
+    const question = status === 'reversing' ? 'reverse' : 'inquire';
+    const known: Attempt = { ...acknowledged, ...step(acknowledged, question, then), lateApprovalAt: null };
+    expect(known).toMatchObject({ status, processorReference: null });
+    const missed: Attempt = { ...known, ...step(known, question, answer('not_found'), later) };
+    expect(missed).toMatchObject({ status, misses: 1 });
+    expect(step(missed, question, answer('not_found'), later)).toMatchObject({ status: 'attention', effect: null });
   });
 });
 
@@ -353,6 +364,7 @@ const someAttempt: fc.Arbitrary<Attempt> = fc
     tries: fc.nat(2),
     looks: fc.nat(9),
     misses: fc.nat(3),
+    acknowledged: fc.boolean(),
     unknownSince: fc.constantFrom(null, T, T - DAY),
     processorReference: fc.constantFrom(null, 'r-1'),
   })

@@ -24,6 +24,7 @@ export type AttemptChange = Pick<
   | 'tries'
   | 'looks'
   | 'misses'
+  | 'acknowledged'
   | 'unknownSince'
   | 'nextAt'
   | 'processorReference'
@@ -227,8 +228,8 @@ function declined(attempt: Attempt, answer: Answer, traits: Traits, now: number)
   if (code !== null) {
     return end(attempt, answer, 'declined', 'fail', failureOf(attempt, code, answer, adviceOf(answer)));
   }
-  // The processor says that it does not know itself, or that it has seen the order before. What it has acknowledged stays so.
-  return isUnknown(attempt.status) || attempt.status === 'pending' ? again(attempt, answer, now) : unknown(attempt, answer, traits, now);
+  // The processor says that it does not know itself, or that it has seen the order before.
+  return isUnknown(attempt.status) ? again(attempt, answer, now) : unknown(attempt, answer, traits, now);
 }
 
 function adviceOf({ retryAfterSeconds: seconds }: Answer): string {
@@ -274,7 +275,7 @@ function pending(attempt: Attempt, answer: Answer, now: number): Step {
   const effect = attempt.unknownSince === null ? null : 'open';
   const looks = attempt.status === 'pending' ? nextLook(attempt) : 0;
   const change = { status: 'pending' as const, looks, misses: 0, unknownSince: null, nextAt: now + PENDING_PAUSE };
-  return { ...keep(attempt), ...learned(attempt, answer), ...change, effect, failure: null };
+  return { ...keep(attempt), ...learned(attempt, answer), ...change, acknowledged: true, effect, failure: null };
 }
 
 /** Nothing has left, so nothing is unknown, unless it was sent before. */
@@ -306,7 +307,9 @@ function again(attempt: Attempt, answer: Answer, now: number): Step {
   const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
   const pause = attempt.status === 'pending' ? PENDING_PAUSE : at(pauses, attempt.looks);
   const nextAt = attempt.status === 'attention' ? null : now + pause;
-  const change = { looks: nextLook(attempt), misses: 0, nextAt, detail: answer.detail ?? attempt.detail };
+  const acknowledged = attempt.acknowledged || answer.outcome === 'approved' || answer.outcome === 'pending';
+  const detail = answer.detail ?? attempt.detail;
+  const change = { looks: nextLook(attempt), misses: 0, acknowledged, nextAt, detail };
   return { ...keep(attempt), ...learned(attempt, answer), ...change, effect: null, failure: null };
 }
 
@@ -328,7 +331,7 @@ function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number)
   if (misses < 2) {
     return { ...keep(attempt), ...change, misses, nextAt: now + SECOND_MISS_PAUSE, effect: null, failure: null };
   }
-  if (attempt.status === 'pending' || attempt.processorReference !== null) {
+  if (attempt.acknowledged || attempt.status === 'pending' || attempt.processorReference !== null) {
     const effect = attempt.unknownSince === null ? 'unknown' : null;
     const unknownSince = attempt.unknownSince ?? now;
     const facts = { ...change, misses, unknownSince, detail: FORGOTTEN, nextAt: null };
@@ -352,10 +355,10 @@ function nextLook({ looks }: Attempt): number {
 }
 
 function keep(attempt: Attempt): AttemptChange {
-  const { status, tries, looks, misses, unknownSince, nextAt, ...rest } = attempt;
+  const { status, tries, looks, misses, acknowledged, unknownSince, nextAt, ...rest } = attempt;
   const { processorReference, code, retryAfterSeconds, detail, resolvedBy } = rest;
   const facts = { processorReference, code, retryAfterSeconds, detail, resolvedBy };
-  return { status, tries, looks, misses, unknownSince, nextAt, ...facts };
+  return { status, tries, looks, misses, acknowledged, unknownSince, nextAt, ...facts };
 }
 
 function learned(attempt: Attempt, answer: Answer): Partial<AttemptChange> {

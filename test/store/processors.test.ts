@@ -178,6 +178,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     await report(other, unknown, stepFor(unknown, 'inquire', answered('pending')));
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'pending', outcome: 'open' });
     const waiting = await attemptOf(ledger, made.transfer_id);
+    expect([unknown.acknowledged, waiting.acknowledged]).toEqual([false, true]);
     await report(ledger, waiting, stepFor(waiting, 'notice', approved));
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'completed', outcome: 'final' });
     expect(await eventsOf(made.transfer_id)).toEqual([

@@ -98,7 +98,7 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
   },
   contradiction: {
     word: 'contradicts an approval',
-    meaning: 'The processor says that it did not carry out an order that it had approved.',
+    meaning: 'The processor says that it did not carry out an order that it had approved, or names another amount.',
   },
   unknown_attempt: {
     word: 'about an unknown order',

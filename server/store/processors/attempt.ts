@@ -5,6 +5,7 @@ import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import {
   BIGINT,
+  BOOLEAN,
   CURRENCY,
   columns,
   insertRows,
@@ -42,6 +43,7 @@ const ATTEMPT = columns({
   tries: SMALLINT,
   looks: SMALLINT,
   misses: SMALLINT,
+  acknowledged: BOOLEAN,
   sentAt: nullable(TIME),
   notAfter: nullable(TIME),
   unknownSince: nullable(TIME),
@@ -128,6 +130,7 @@ const CHANGE = ATTEMPT.pick(
   'tries',
   'looks',
   'misses',
+  'acknowledged',
   'unknownSince',
   'nextAt',
   'processorReference',
@@ -138,10 +141,10 @@ const CHANGE = ATTEMPT.pick(
   'updatedAt',
 );
 
-const SET_CHANGED = `status = sent.status, tries = sent.tries, looks = sent.looks, misses = sent.misses, unknown_since = sent.unknown_since,
-      next_at = sent.next_at, processor_reference = sent.processor_reference, code = sent.code,
-      retry_after_seconds = sent.retry_after_seconds, detail = sent.detail, resolved_by = sent.resolved_by,
-      updated_at = sent.updated_at`;
+const SET_CHANGED = `status = sent.status, tries = sent.tries, looks = sent.looks, misses = sent.misses,
+      acknowledged = sent.acknowledged, unknown_since = sent.unknown_since, next_at = sent.next_at,
+      processor_reference = sent.processor_reference, code = sent.code, retry_after_seconds = sent.retry_after_seconds,
+      detail = sent.detail, resolved_by = sent.resolved_by, updated_at = sent.updated_at`;
 
 const IS_SENT = `processor_attempt.program_id = sent.program_id and processor_attempt.attempt_id = sent.attempt_id
         and processor_attempt.status = sent.status_before and processor_attempt.looks = sent.looks_before
