@@ -47,13 +47,9 @@ function withResult(attempt, { status, reference = null, code = null }) {
 async function send(order) {
   let attempt = attempts.get(order.attempt_id);
   if (attempt !== undefined && !isSame(attempt, order)) throw new Refused(409, 'Another order has this attempt_id.');
+  if (attempt?.status === 'sending' || (attempt === undefined && order.repeat)) attempt = (await ask(order)) ?? attempt;
   if (attempt?.status === 'reversed') return { ...attempt, status: 'not_executed' };
   if (attempt !== undefined && attempt.status !== 'sending') return attempt;
-  if (attempt !== undefined) {
-    // The last try ended without an answer: only the processor knows whether it was executed.
-    const found = await processor.find(order.attempt_id);
-    if (found !== undefined) return remember(withResult(attempt, found));
-  }
   attempt ??= newAttempt(order);
   if (isTooLate(order)) return remember({ ...attempt, status: 'not_executed' });
   // On disk before the processor hears of it: after a crash it is clear that it may have been executed.
@@ -63,10 +59,14 @@ async function send(order) {
 
 async function inquire(order) {
   const attempt = attempts.get(order.attempt_id);
-  if (attempt === undefined) return { ...newAttempt(order), status: 'not_found' };
-  if (attempt.status !== 'sending') return attempt;
+  if (attempt !== undefined && attempt.status !== 'sending') return attempt;
+  return (await ask(order)) ?? { ...newAttempt(order), status: 'not_found' };
+}
+
+/** What the processor says: only it knows what became of a try without an answer, or of one that is missing in the file. */
+async function ask(order) {
   const found = await processor.find(order.attempt_id);
-  return found === undefined ? { ...attempt, status: 'not_found' } : remember(withResult(attempt, found));
+  return found && remember(withResult(attempts.get(order.attempt_id) ?? newAttempt(order), found));
 }
 
 async function reverse(order) {

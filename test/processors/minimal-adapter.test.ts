@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { notify } from '../../examples/minimal-adapter/notify.mjs';
@@ -66,6 +66,19 @@ test('an order that it was about to give to the processor when it was killed is 
     expect((await restarted.call('send', { ...one, repeat: true })).record?.status).toBe('approved');
     expect(payments(one.attempt_id)).toBe(1);
   }
+});
+
+test('without its file it asks the processor, and denies nothing that was executed', async () => {
+  const { adapter, files, attempts, payments } = await start();
+  const [asked, sent] = [order(), order()];
+  for (const one of [asked, sent]) await adapter.call('send', one);
+  await adapter.kill();
+  rmSync(attempts);
+  const restarted = await startExample('minimal-adapter', files, adapter.secret);
+  expect((await restarted.call('inquire', asked)).record?.status).toBe('approved');
+  const late = { ...sent, repeat: true, not_after: new Date(Date.now() - 60_000).toISOString() };
+  expect((await restarted.call('send', late)).record?.status).toBe('approved');
+  for (const one of [asked, sent]) expect(payments(one.attempt_id)).toBe(1);
 });
 
 test('a notice is signed, and sent until the service has stored it', async () => {
