@@ -19,7 +19,7 @@ const OPTIONS: OptionsFor<CheckOptions> = {
 };
 
 const NOTES = `
-Sends about twenty orders of 1.00 USD, and some that the adapter has to refuse.
+Sends about twenty orders of 1.15 USD, and some that the adapter has to refuse.
 The processor executes them: use its test environment. Exits with 1 if the
 adapter breaks a rule.`;
 

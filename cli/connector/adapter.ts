@@ -34,8 +34,8 @@ export type Signing = (id: string, body: string, secret: string) => Promise<Read
 
 /** What the service reads of an answer. */
 const MAX_ANSWER_BYTES = 65_536;
-/** Longer than the ten seconds that the service waits: a slow answer is another problem than none. */
-const TIMEOUT_MILLISECONDS = 30_000;
+/** As long as the service waits: what comes later is an unknown outcome to it. */
+const TIMEOUT_MILLISECONDS = 10_000;
 
 /** Signs now. */
 export const signed: Signing = async (id, body, secret) => ({ ...(await signWebhook({ id, body }, secret)) });
@@ -48,15 +48,18 @@ export type Adapter = {
 };
 
 /** The adapter at a base URL. Every request has a connection of its own, as those of the service have. */
-export function adapterAt(url: string, secret: string): Adapter {
+export function adapterAt(url: string, secret: string, timeoutMilliseconds = TIMEOUT_MILLISECONDS): Adapter {
   const base = url.replace(/\/+$/, '');
   return {
     call: async (call, given, signing = signed) => {
       const body = typeof given === 'string' ? given : JSON.stringify(given);
       const headers = { 'content-type': 'application/json', ...(await signing(newId('msg'), body, secret)) };
-      return send('POST', `${base}/${call}`, headers, body);
+      return send({ method: 'POST', url: `${base}/${call}`, headers, body, timeoutMilliseconds });
     },
-    health: async () => send('GET', `${base}/health`, await signed(newId('msg'), '', secret)),
+    health: async () => {
+      const headers = await signed(newId('msg'), '', secret);
+      return send({ method: 'GET', url: `${base}/health`, headers, timeoutMilliseconds });
+    },
   };
 }
 
@@ -65,34 +68,38 @@ export function newId(kind: string): string {
   return `${kind}_${crypto.randomUUID().replaceAll('-', '')}`;
 }
 
-function send(
-  method: string,
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  body?: string,
-): Promise<Returned> {
+type Outgoing = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly timeoutMilliseconds: number;
+};
+
+function send({ method, url, headers, body, timeoutMilliseconds }: Outgoing): Promise<Returned> {
   const request = url.startsWith('https:') ? requestHttps : requestHttp;
   return new Promise((resolve) => {
-    const fail = (error: Error): void =>
-      resolve({ status: undefined, text: `no answer: ${error.message}`, record: undefined });
-    const outgoing = request(
-      url,
-      { method, headers, agent: false, signal: AbortSignal.timeout(TIMEOUT_MILLISECONDS) },
-      (response) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        response.on('error', fail);
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes > MAX_ANSWER_BYTES) outgoing.destroy(new Error(`more than ${MAX_ANSWER_BYTES} bytes`));
-          else chunks.push(chunk);
-        });
-        response.on('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8');
-          resolve({ status: response.statusCode, text, record: recordIn(text) });
-        });
-      },
-    );
+    const signal = AbortSignal.timeout(timeoutMilliseconds);
+    const fail = (error: Error): void => {
+      const reason = signal.aborted
+        ? `none within ${timeoutMilliseconds / 1000} seconds, and the service waits no longer`
+        : error.message;
+      resolve({ status: undefined, text: `no answer: ${reason}`, record: undefined });
+    };
+    const outgoing = request(url, { method, headers, agent: false, signal }, (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on('error', fail);
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > MAX_ANSWER_BYTES) outgoing.destroy(new Error(`more than ${MAX_ANSWER_BYTES} bytes`));
+        else chunks.push(chunk);
+      });
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        resolve({ status: response.statusCode, text, record: recordIn(text) });
+      });
+    });
     outgoing.on('error', fail);
     outgoing.end(body);
   });

@@ -23,7 +23,7 @@ export type AdapterToCheck = {
 };
 
 /**
- * Checks an adapter by every rule of the contract, one after the other; about twenty orders of 1.00 USD are executed. Ends after
+ * Checks an adapter by every rule of the contract, one after the other; about twenty orders of 1.15 USD are executed. Ends after
  * the first rule if there is no answer at all. Throws what is not about the adapter, such as an InvalidArgument for the secret.
  */
 export async function* checkAdapter({ url, secret, token }: AdapterToCheck): AsyncGenerator<RuleResult> {

@@ -110,7 +110,12 @@ export const RULES: readonly Rule[] = [
     why: 'An amount that is guessed, or rounded, is money that nobody has ordered to move.',
     check: async (trial) => {
       for (const amount of [undefined, 10.5, 0, -100, '100'])
-        trial.expectRefusal('send', await trial.raw('send', { ...trial.order(), amount }), 400);
+        trial.expectRefusal(
+          'send',
+          await trial.raw('send', { ...trial.order(), amount }),
+          400,
+          `To an order ${amount === undefined ? 'without an amount' : `with the amount ${JSON.stringify(amount)}`}, `,
+        );
     },
   },
   {
@@ -159,9 +164,11 @@ export const RULES: readonly Rule[] = [
     check: async (trial) => {
       const order = trial.order();
       const first = await trial.sent(order);
-      const others = [{ amount: order.amount + 1 }, { processor_token: `${order.processor_token}x` }, { kind: 'pull' }];
-      for (const other of others)
-        trial.expectRefusal('send', await trial.raw('send', { ...order, ...other, repeat: true }), 409);
+      const others = { amount: order.amount + 1, processor_token: `${order.processor_token}x`, kind: 'pull' };
+      for (const [name, value] of Object.entries(others)) {
+        const returned = await trial.raw('send', { ...order, [name]: value, repeat: true });
+        trial.expectRefusal('send', returned, 409, `To the order with another ${name}, `);
+      }
       trial.expectSame(first, await trial.ask('inquire', order, 'approved', 'pending'));
     },
   },

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readAnswer as readAsService } from '../../contract/processors/read-answer.ts';
+import { JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
 import { type Adapter, type Call, newId, type Order, type Returned, type Signing } from './adapter.ts';
 
 /** What an adapter did in place of what a rule expects; the message is a sentence. */
@@ -10,12 +12,14 @@ export class NotApplicable extends Error {}
 /** The answer to a call, after it was found to be one. */
 export type Answer = {
   readonly status: string;
-  readonly amount: number;
   readonly processor_reference: string | null;
 };
 
-/** Amounts are small, in case somebody checks an adapter that moves money: 1.00. */
-const AMOUNT = 100;
+/**
+ * Small, in case somebody checks an adapter that moves money, and one that shows a conversion by floating point: 1.15 × 100 is
+ * 114.99999999999999.
+ */
+const AMOUNT = 115;
 const CURRENCY = 'USD';
 /** Much longer than a check takes. */
 const NOT_AFTER_MILLISECONDS = 600_000;
@@ -91,9 +95,9 @@ export class Trial {
     }
   }
 
-  /** Expects a request to be refused with a status of HTTP. */
-  expectRefusal(call: Call, { status, ...returned }: Returned, wanted: number): void {
-    if (status !== wanted) throw new Violation(`/${call} answered with ${described({ status, ...returned })}.`);
+  /** Expects a request to be refused with a status of HTTP. `to` says to what, such as `To an order without an amount, `. */
+  expectRefusal(call: Call, { status, ...returned }: Returned, wanted: number, to = ''): void {
+    if (status !== wanted) throw new Violation(`${to}/${call} answered with ${described({ status, ...returned })}.`);
   }
 
   /** Expects two answers to be about one execution. */
@@ -108,15 +112,7 @@ export class Trial {
 function readAnswer(call: Call, order: Order, returned: Returned, statuses: readonly string[]): Answer {
   const { status: httpStatus, record } = returned;
   if (httpStatus !== 200 || record === undefined) throw new Violation(`/${call} answered with ${described(returned)}.`);
-  const {
-    attempt_id,
-    status,
-    amount,
-    currency,
-    processor_reference = null,
-    code = null,
-    retry_after_seconds = null,
-  } = record;
+  const { attempt_id, status, amount, currency, processor_reference } = record;
   for (const [name, value, wanted] of [
     ['attempt_id', attempt_id, order.attempt_id],
     ['amount', amount, order.amount],
@@ -126,16 +122,19 @@ function readAnswer(call: Call, order: Order, returned: Returned, statuses: read
       throw new Violation(`/${call} answered with ${name} ${shown(value)}; the order has ${shown(wanted)}.`);
   if (typeof status !== 'string' || !statuses.includes(status))
     throw new Violation(`/${call} answered with status ${shown(status)}.`);
-  for (const [name, value] of Object.entries({ processor_reference, code }))
-    if (value !== null && typeof value !== 'string')
-      throw new Violation(`/${call} answered with ${name} ${shown(value)}, which is neither a text nor null.`);
-  if (retry_after_seconds !== null && !Number.isSafeInteger(retry_after_seconds))
-    throw new Violation(`/${call} answered with retry_after_seconds ${shown(retry_after_seconds)}.`);
-  return {
-    status,
-    amount: order.amount,
-    processor_reference: processor_reference === null ? null : String(processor_reference),
-  };
+  for (const name of ['processor_reference', 'code', 'retry_after_seconds'])
+    if (record[name] === undefined)
+      throw new Violation(`/${call} answered without ${name}, which has to be there: null if there is none.`);
+  const expected = { attemptId: order.attempt_id, amount: BigInt(order.amount), currency: order.currency };
+  const { outcome, detail } = readAsService(withNumbers(returned.text), call, expected);
+  if (outcome === 'unknown')
+    throw new Violation(`The service cannot use what /${call} answered with: ${excerptOf(returned.text)}. ${detail}`);
+  return { status, processor_reference: typeof processor_reference === 'string' ? processor_reference : null };
+}
+
+/** A JSON text with its numbers as the service reads them. */
+function withNumbers(text: string): JsonValue {
+  return JSON.parse(text, (_, value) => (typeof value === 'number' ? new JsonNumber(String(value)) : value));
 }
 
 function shown(value: unknown): string {
@@ -144,7 +143,11 @@ function shown(value: unknown): string {
 
 /** What came, in a few words. */
 function described({ status, text }: Pick<Returned, 'status' | 'text'>): string {
-  const excerpt = text.replaceAll(/\s+/g, ' ').trim().slice(0, MAX_EXCERPT_CHARACTERS);
+  const excerpt = excerptOf(text);
   if (status === undefined) return excerpt;
   return excerpt === '' ? `${status} and no body` : `${status} and ${excerpt}`;
+}
+
+function excerptOf(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim().slice(0, MAX_EXCERPT_CHARACTERS);
 }

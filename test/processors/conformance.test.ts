@@ -43,6 +43,9 @@ const DEVIATIONS: readonly (readonly [Deviation, readonly string[]])[] = [
   ['bad_json_is_500', ['not_json', 'not_an_order']],
   ['any_amount', ['not_an_order', 'other_order']],
   ['refuses_unknown_fields', ['unknown_fields']],
+  ['counts_in_floats', ['send']],
+  ['leaves_out_null', ['send']],
+  ['long_code', ['send']],
   ['other_amount', ['unknown_fields', 'send', 'send_again', 'send_at_once', 'other_order', 'inquire']],
   ['pays_again', ['send_again', 'send_at_once', 'not_after_executed']],
   ['takes_any_order_for_the_first', ['other_order']],
@@ -82,6 +85,24 @@ test('every rule is broken by a deviation, and says what it expects and why in a
   const broken = new Set(DEVIATIONS.flatMap(([, rules]) => rules));
   expect(RULES.map(({ name }) => name).filter((name) => !broken.has(name))).toEqual([]);
   for (const { expected, why } of RULES) for (const text of [expected, why]) expect(text).toMatch(/^\S.*\.$/);
+});
+
+test.each([
+  ['leaves_out_null', 'send', '/send answered without code, which has to be there: null if there is none.'],
+  ['counts_in_floats', 'send', '/send answered with amount 114; the order has 115.'],
+  ['long_code', 'send', "In the answer, 'code' is missing or not as the contract says."],
+  ['bad_json_is_500', 'not_an_order', 'To an order without an amount, /send answered with 500 and {}.'],
+  ['takes_any_order_for_the_first', 'other_order', 'To the order with another amount, /send answered with 200 and {'],
+] as const)('of %s it says what came', async (deviation, rule, came) => {
+  const secret = newSecret();
+  const results = await checked(await startDeviating(deviation, secret), secret);
+  expect(results.find((result) => result.rule === rule)?.came).toContain(came);
+});
+
+test('an answer that comes when the service waits no longer is none', async () => {
+  const secret = newSecret();
+  const health = adapterAt(await startDeviating('never_answers', secret), secret, 50).health();
+  expect((await health).text).toBe('no answer: none within 0.05 seconds, and the service waits no longer');
 });
 
 test('the command says how many rules passed, and exits with 0 or 1', async () => {

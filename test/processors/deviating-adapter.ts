@@ -7,6 +7,7 @@ import { isSigned } from '../../simulator/signature.ts';
 
 /** A way in which an adapter breaks the contract. */
 export type Deviation =
+  | 'never_answers'
   | 'no_health'
   | 'no_signature_needed'
   | 'any_signature'
@@ -17,6 +18,9 @@ export type Deviation =
   | 'any_amount'
   | 'refuses_unknown_fields'
   | 'other_amount'
+  | 'leaves_out_null'
+  | 'long_code'
+  | 'counts_in_floats'
   | 'pays_again'
   | 'looks_first_and_writes_later'
   | 'takes_any_order_for_the_first'
@@ -38,6 +42,7 @@ export async function startDeviating(deviation: Deviation | null, secret: string
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    if (does('never_answers')) return;
     const reply = await replyTo(request, Buffer.concat(chunks), { attempts, does, secret });
     say(response, ...reply);
   });
@@ -61,7 +66,7 @@ async function replyTo({ url, headers }: IncomingMessage, body: Buffer, world: W
   const isAccepted = accepts(headers, body, does, secret);
   if (!isAccepted && !does('acts_before_it_verifies')) return [401, {}];
   const call = url === '/send' ? 'send' : url === '/reverse' ? 'reverse' : 'inquire';
-  const given = does('any_amount') ? Buffer.from(body.toString().replace(/"amount":[^,}]+/, '"amount":100')) : body;
+  const given = does('any_amount') ? Buffer.from(body.toString().replace(/"amount":[^,}]+/, '"amount":115')) : body;
   let order: Order;
   try {
     order = readOrder(given, call);
@@ -108,7 +113,13 @@ async function send(order: Order, { attempts, does }: World): Promise<[number, o
     attempt = { order, status: 'approved', reference: randomUUID() };
     attempts.set(order.attempt_id, attempt);
   }
-  const more = does('other_amount') ? { amount: order.amount - 1 } : {};
+  const more = {
+    ...(does('other_amount') && { amount: order.amount - 1 }),
+    ...(does('leaves_out_null') && { code: undefined }),
+    ...(does('long_code') && { code: 'x'.repeat(65) }),
+    // As a processor that counts in major units is asked and answers.
+    ...(does('counts_in_floats') && { amount: Math.trunc(Number((order.amount / 100).toFixed(2)) * 100) }),
+  };
   return said(order, 'approved', { processor_reference: attempt.reference, ...more });
 }
 
