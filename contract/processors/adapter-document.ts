@@ -129,8 +129,9 @@ const PATHS: JsonObject = {
   '/reverse': request(
     'reverse',
     'Undo an order',
-    'Undoes the order, or advises the processor that it is undone. The request comes again until the answer is `reversed`, so ' +
-      'the same again must have no further effect.',
+    'Undoes the order, or advises the processor that it is undone. The request comes again until the answer is `reversed`, ' +
+      'so the same again must have no further effect. `approved` says that the order was carried out and cannot be undone: it ' +
+      'counts for connectors with the trait `reversal` `request`.',
     'ReverseAnswer',
     { reversed: { value: exampleAnswer('reversed') }, pending: { value: exampleAnswer('pending') } },
   ),

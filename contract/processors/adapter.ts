@@ -11,7 +11,7 @@ export const MAX_ADAPTER_BYTES = 65_536;
 export const STATUSES_OF: Readonly<Record<OrderRequest, readonly OrderStatus[]>> = {
   send: ['approved', 'declined', 'pending', 'not_executed'],
   inquire: ['approved', 'declined', 'pending', 'not_found', 'not_executed', 'reversed'],
-  reverse: ['reversed', 'pending', 'not_found'],
+  reverse: ['approved', 'reversed', 'pending', 'not_found'],
 };
 
 /** What a notice can say. */

@@ -293,6 +293,15 @@ describe('a reversal', () => {
     expect(judge(REVERSING, 'notice', answer('approved'))).toEqual(['reversing', null, 5]);
     expect(judge(REVERSING, 'reverse', answer('reversed'))).toEqual(['reversed', 'fail', null]);
   });
+
+  it('that is refused because the money has moved completes the transfer, where a reversal can be refused', () => {
+    const traits: Traits = { ...TRAITS, hasInquiry: false, reversal: 'request' };
+    expect(judge(REVERSING, 'reverse', answer('approved'), { traits })).toEqual(['approved', 'complete', null]);
+    for (const question of ['send', 'notice'] as const)
+      expect(judge(REVERSING, question, answer('approved'), { traits })).toEqual(['reversing', null, 5]);
+    const advising: Traits = { ...traits, reversal: 'advice' };
+    expect(judge(REVERSING, 'reverse', answer('approved'), { traits: advising })).toEqual(['reversing', null, 5]);
+  });
 });
 
 describe('after the end', () => {
@@ -445,10 +454,11 @@ class Processor {
     return answer('not_found');
   }
 
-  reverse(now: number): Answer {
+  reverse(now: number, { reversal }: Traits): Answer {
     this.work(now);
     const fate = this.#pick(4);
     if (fate === 0) return answer('unknown');
+    if (fate === 2 && this.executed && reversal === 'request') return answer('approved');
     this.executed = false;
     this.#canExecuteUntil = 0;
     return fate === 1 ? answer('pending') : answer('reversed');
@@ -499,7 +509,7 @@ it('never releases what a processor has executed or may still execute, and never
     const overdue = overdueStep(attempt, traits, now);
     if (overdue !== undefined) return overdue;
     return status === 'reversing'
-      ? stepOf(attempt, 'reverse', processor.reverse(now))
+      ? stepOf(attempt, 'reverse', processor.reverse(now, traits))
       : stepOf(attempt, 'inquire', processor.inquire(now));
 
     function stepOf(asked: Attempt, question: Question, said: Answer): Step {

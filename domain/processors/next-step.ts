@@ -95,8 +95,11 @@ export function nextStep(
   const isOurSend = question === 'send' && attempt.status === 'sent';
   switch (answer.outcome) {
     case 'approved':
-      // What is being reversed goes on until the processor acknowledges the reversal.
-      return isReversing ? again(attempt, answer, now) : end(attempt, answer, 'approved', 'complete', null);
+      // What is being reversed goes on until the processor acknowledges the reversal, or refuses it: an approval that comes by
+      // itself may be older than the reversal.
+      return isReversing && !(question === 'reverse' && traits.reversal === 'request')
+        ? again(attempt, answer, now)
+        : end(attempt, answer, 'approved', 'complete', null);
     case 'declined':
       return declined(attempt, answer, traits, now);
     case 'reversed': {
