@@ -39,19 +39,25 @@ const ORDER = ['program_id', 'transfer_id', 'kind', 'amount', 'currency', 'proce
 const isSame = (attempt, order) => ORDER.every((name) => attempt[name] === order[name]);
 const isTooLate = (order) => Date.now() > Date.parse(order.not_after);
 
-/** An attempt with what the processor said about it. */
-function withResult(attempt, { status, reference = null, code = null }) {
+/** An attempt with what the processor said about it. What it did with another amount is not taken for the order. */
+function withResult(attempt, { status, amount, currency, reference = null, code = null }) {
+  if (amount !== attempt.amount || currency !== attempt.currency)
+    throw new Refused(502, `The processor has ${amount} ${currency} instead of ${attempt.amount} ${attempt.currency}.`);
   return { ...attempt, status, processor_reference: reference, code };
 }
 
 async function send(order) {
   let attempt = attempts.get(order.attempt_id);
   if (attempt !== undefined && !isSame(attempt, order)) throw new Refused(409, 'Another order has this attempt_id.');
-  if (attempt?.status === 'sending' || (attempt === undefined && order.repeat)) attempt = (await ask(order)) ?? attempt;
+  const mayBeSent = attempt?.status === 'sending' || (attempt === undefined && order.repeat);
+  if (mayBeSent) attempt = (await ask(order)) ?? attempt;
   if (attempt?.status === 'reversed') return { ...attempt, status: 'not_executed' };
   if (attempt !== undefined && attempt.status !== 'sending') return attempt;
+  if (isTooLate(order)) {
+    if (mayBeSent) throw new Refused(503, 'An earlier request may still be on its way to the processor.');
+    return remember({ ...newAttempt(order), status: 'not_executed' });
+  }
   attempt ??= newAttempt(order);
-  if (isTooLate(order)) return remember({ ...attempt, status: 'not_executed' });
   // On disk before the processor hears of it: after a crash it is clear that it may have been executed.
   remember({ ...attempt, status: 'sending' });
   return remember(withResult(attempt, await processor.pay(order.attempt_id, order)));
@@ -74,7 +80,7 @@ async function reverse(order) {
   if (attempt !== undefined && !isSame(attempt, order)) throw new Refused(409, 'Another order has this attempt_id.');
   if (attempt?.status === 'reversed') return attempt;
   // Even if it is not known here: the order may still come, and must not be executed then.
-  await processor.refund(order.attempt_id);
+  await processor.refund(order.attempt_id, order);
   return remember({ ...(attempt ?? newAttempt(order)), status: 'reversed' });
 }
 

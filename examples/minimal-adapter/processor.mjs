@@ -25,14 +25,16 @@ export async function pay(key, { amount, currency, kind, processor_token }) {
   return find(key);
 }
 
-/** What became of the order with a key: its status, reference and code; undefined if there is none. */
+/** What became of the order with a key: status, amount, currency, reference and code, as the processor has them; or undefined. */
 export async function find(key) {
   const payment = payments.get(key);
-  return payment && { status: payment.status, reference: payment.reference, code: payment.code };
+  if (payment === undefined) return undefined;
+  const { status, amount, currency, reference, code } = payment;
+  return { status, amount, currency, reference, code };
 }
 
 /** Moves back what was moved for a key, once. A key that is not known yet is executed no more. */
-export async function refund(key) {
-  const payment = payments.get(key) ?? { key };
+export async function refund(key, { amount, currency }) {
+  const payment = payments.get(key) ?? { key, amount, currency };
   if (payment.status !== 'declined' && payment.status !== 'reversed') record({ ...payment, status: 'reversed' });
 }

@@ -62,6 +62,9 @@ test('an order that it was about to give to the processor when it was killed is 
   const restarted = await startExample('minimal-adapter', files, adapter.secret);
   expect((await restarted.call('inquire', executed)).record?.status).toBe('approved');
   expect((await restarted.call('inquire', lost)).record?.status).toBe('not_found');
+  // It may still be on its way to the processor, so there is nothing to promise.
+  const late = { ...lost, repeat: true, not_after: new Date(0).toISOString() };
+  expect((await restarted.call('send', late)).status).toBe(503);
   for (const one of [executed, lost]) {
     expect((await restarted.call('send', { ...one, repeat: true })).record?.status).toBe('approved');
     expect(payments(one.attempt_id)).toBe(1);
@@ -79,6 +82,22 @@ test('without its file it asks the processor, and denies nothing that was execut
   const late = { ...sent, repeat: true, not_after: new Date(Date.now() - 60_000).toISOString() };
   expect((await restarted.call('send', late)).record?.status).toBe('approved');
   for (const one of [asked, sent]) expect(payments(one.attempt_id)).toBe(1);
+});
+
+test('what the processor did with another amount is not taken for the order', async () => {
+  const { adapter, files, attempts, processor } = await start();
+  const one = order();
+  await adapter.call('send', one);
+  await adapter.kill();
+  writeFileSync(
+    attempts,
+    `${readFileSync(attempts, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes('"sending"'))}\n`,
+  );
+  writeFileSync(processor, readFileSync(processor, 'utf8').replace('"amount":1000', '"amount":100000'));
+  const restarted = await startExample('minimal-adapter', files, adapter.secret);
+  expect((await restarted.call('inquire', one)).status).toBe(502);
 });
 
 test('a notice is signed, and sent until the service has stored it', async () => {
