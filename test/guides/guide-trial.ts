@@ -59,7 +59,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
 
   beforeAll(async () => {
     folder = await readerFolder(text.includes('@transfer-service/sdk'));
-    for (const port of ['8080', '3000', '3001', '9464']) ports.set(port, new URL(await deadUrl()).port);
+    for (const port of ['8080', '8081', '3000', '3001', '9464']) ports.set(port, new URL(await deadUrl()).port);
     if (service !== undefined) ports.set('8080', new URL(service().url).port);
     const environment = userEnvironment({ PORT: ports.get('8080') ?? '', ...trial.environment });
     if (trial.usesNpm !== true) environment.PATH = `${folder.quickNpx}${delimiter}${environment.PATH}`;

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { codeOfDecline, isMappedCode } from '../../../domain/processors/decline-codes.ts';
 import { TRAITS } from '../../../server/foundation/configuration/connectors.ts';
 import { readBehavior } from '../../../simulator/behavior.ts';
 import { newSecret } from '../../processors/simulated.ts';
@@ -16,6 +17,12 @@ const GUIDE = read('docs/processors.md');
 function listingAfter(text: string): string {
   const [, listing = ''] = /```[a-z]*\n([^`]*)```/.exec(GUIDE.slice(GUIDE.indexOf(text))) ?? [];
   return listing;
+}
+
+/** The cells of the table with this head. */
+function listedAfter(head: string): readonly (readonly string[])[] {
+  const [, ...rows] = (GUIDE.split(`${head}\n`)[1] ?? '').split('\n\n')[0]?.split('\n') ?? [];
+  return rows.map((row) => row.split('|').slice(1, -1));
 }
 
 // The sandbox of the reader has the connectors of the guide's file.
@@ -79,6 +86,18 @@ test('the service of the guide takes its notice, with a signature', async () => 
     const { [field]: _left, ...others } = JSON.parse(body);
     expect((await send(now, JSON.stringify(others))).status, field).toBe(400);
   }
+});
+
+test('the guide says what each code of a decline comes to', () => {
+  const rows = listedAfter('| `code` | `error` of the transfer |').map(([codes = '', error = '']) => [
+    [...codes.matchAll(/`(\w+)`/g)].map(([, code = '']) => code),
+    /`(\w+)`/.exec(error)?.[1] ?? null,
+  ]);
+  const shown = rows.flatMap(([codes, error]) => (codes as string[]).map((code) => [code, error]));
+  expect(shown.map(([code]) => [code, codeOfDecline(code as string)])).toEqual(shown);
+  const all = Array.from({ length: 100 }, (_, code) => String(code).padStart(2, '0'));
+  // 05 is one of the others.
+  expect(shown.map(([code]) => code).toSorted()).toEqual(all.filter((code) => isMappedCode(code) && code !== '05'));
 });
 
 test('the guide has every trait, with its default', () => {
