@@ -11,7 +11,7 @@ import {
   toOpenBreaker,
 } from '../../store/processors/connector-state.ts';
 import type { TransferService } from '../../subjects/transfers/lane.ts';
-import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
+import { type OnFailure, type RunningJob, startRounds } from '../jobs/rounds.ts';
 import { Breaker } from './breaker.ts';
 import { type Carrier, type NoteCall, startCarryingOut } from './carry-out.ts';
 import type { Connector } from './connector.ts';
@@ -138,10 +138,10 @@ class Breakers {
       firstPauseMilliseconds: 0,
       retryMilliseconds: INTERVAL_MILLISECONDS,
       onFailure,
-      run: async (signal) => {
+      run: async () => {
         await this.#read();
         const probed = connectors.filter(({ connectorId }) => this.#open.has(connectorId));
-        if (probed.length > 0) await this.#probe(probed, signal);
+        if (probed.length > 0) await this.#takeProbes(probed);
         return INTERVAL_MILLISECONDS;
       },
     });
@@ -155,16 +155,22 @@ class Breakers {
     this.#open = open;
   }
 
-  /** Each process asks the connectors whose probes it has taken; the others see the result. */
-  async #probe(connectors: readonly Connector[], signal: AbortSignal): Promise<void> {
-    const { database } = this.#parts;
+  /**
+   * Each process asks the connectors whose probes it has taken; the others see the result. The round does not wait for the answers,
+   * of which one may take as long as any call: meanwhile other breakers open and close.
+   */
+  async #takeProbes(connectors: readonly Connector[]): Promise<void> {
+    const { database, onFailure } = this.#parts;
     const ids = connectors.map(({ connectorId }) => connectorId);
     const taken = new Set((await database.read(takeProbes(ids, PROBE_SECONDS))).map((row) => row.connector_id));
-    const due = connectors.filter(({ connectorId }) => taken.has(connectorId));
-    const steps = due.map((connector) => async () => {
-      if (await connector.isHealthy()) await database.read(closeBreaker(connector.connectorId));
-    });
-    await takeAllSteps(steps, signal);
-    if (due.length > 0) await this.#read();
+    for (const connector of connectors) {
+      if (taken.has(connector.connectorId)) void this.#probe(connector).catch(onFailure);
+    }
+  }
+
+  async #probe(connector: Connector): Promise<void> {
+    if (!(await connector.isHealthy())) return;
+    await this.#parts.database.read(closeBreaker(connector.connectorId));
+    await this.#read();
   }
 }
