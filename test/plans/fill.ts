@@ -21,6 +21,7 @@ export const GROWING: readonly string[] = [
   'card_metadata',
   'funding_movement',
   'funding_movement_metadata',
+  'processor_attempt',
 ];
 
 /**
@@ -122,6 +123,14 @@ async function fillAround(client: pg.Client): Promise<void> {
     `insert into hold (program_id, transfer_id, source_account_id, destination_account_id, amount, expires_at, day_start)
      select program_id, transfer_id, gen_random_uuid(), gen_random_uuid(), 1, now() + random() * interval '7 days', now()
      from transfer limit 20000`,
+  );
+  // Nearly all are approved; few have ended otherwise, fewer have not ended.
+  await client.query(
+    `insert into processor_attempt (program_id, attempt_id, transfer_id, card_id, connector_id, kind, amount, currency, status,
+       tries, looks, misses, created_at, updated_at)
+     select program_id, transfer_id, transfer_id, card_id, 'bank', 'push', 1, 'USD',
+       case number % 500 when 0 then 'unknown' when 1 then 'declined' else 'approved' end, 1, 0, 0, created_at, created_at
+     from (select *, row_number() over () as number from transfer) as numbered`,
   );
   await client.query(
     `insert into limit_counter (program_id, account_id, direction, day_start, amount, count)

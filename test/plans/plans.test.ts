@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ATTEMPT_STATUSES } from '../../domain/processors/attempt.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { findAuditEntries, findAuditEntry, listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
@@ -30,6 +31,7 @@ import { readStatement, readStatementLines } from '../../server/store/ledger/sta
 import { listProcesses } from '../../server/store/overview/service-process.ts';
 import { countScheduled } from '../../server/store/overview/switch-preview.ts';
 import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
+import { type AttemptFilter, searchAttempts } from '../../server/store/processors/read-attempts.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
 import { findCreated, findEvents, readClockMoves } from '../../server/store/requests/find-request.ts';
 import {
@@ -236,6 +238,11 @@ function pagesOfCards(filter: CardFilter): readonly Statement[] {
   return [null, after].map((last) => listCards(PROGRAM, filter, { after: last, count: 21, maxExamined }));
 }
 
+/** What operators look for among attempts. */
+const ATTEMPT_FILTERS: readonly AttemptFilter[] = (['open', ...ATTEMPT_STATUSES] as const).flatMap((status) =>
+  [null, 'rare'].flatMap((connectorId) => [null, PROGRAM].map((programId) => ({ status, connectorId, programId }))),
+);
+
 /** What a transaction reads and writes by key, with the one plan that serves every call. */
 const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['locking the accounts', lockAccounts(cards, [])],
@@ -277,7 +284,7 @@ function planIn({ rows }: pg.QueryResult): Plan {
 describe.each([
   ['on tables that the planner knows nothing of', async () => undefined],
   ['on tables that it has analyzed', async () => void (await client.query('analyze'))],
-])('%s', (_state, prepare) => {
+])('%s', (state, prepare) => {
   beforeAll(prepare);
 
   test.each(READS)('%s reads no growing table whole', async (_name, statement) => {
@@ -322,6 +329,22 @@ describe.each([
           const plan = await planOf(reader, statement, how);
           const faults = [...endlessReads(plan), ...halfProbes(plan)];
           expect(faults, `${name}, ${statement.name}: ${JSON.stringify(plan, null, 1)}`).toEqual([]);
+        }
+      }
+    },
+  );
+
+  test.each(['custom', 'generic'] as const)(
+    'searches for attempts compare a bounded number of them, whatever they are narrowed to: %s plan',
+    async (how) => {
+      for (const filter of ATTEMPT_FILTERS) {
+        for (const last of [null, after]) {
+          const statement = searchAttempts(filter, { after: last, count: 21, maxExamined: 210 });
+          const plan = await planOf(client, statement, how);
+          // Few have not ended or have ended without money: those can be sorted. So can what the planner takes for few.
+          const isOrdered = filter.status === 'approved' && state.endsWith('analyzed');
+          const faults = isOrdered ? [...endlessReads(plan), ...halfProbes(plan)] : wholeReads(plan);
+          expect.soft(faults.map((fault) => `${statement.name}: ${fault}`)).toEqual([]);
         }
       }
     },

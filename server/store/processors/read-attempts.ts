@@ -1,7 +1,7 @@
 import type { Attempt, AttemptStatus } from '../../../domain/processors/attempt.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { REPLICATED } from '../connection/standby.ts';
-import { columns, INTEGER, NUMBER, nullable, statement, statementVariants, TEXT, TIME, UUID, word } from '../sql.ts';
+import { columns, NUMBER, nullable, statement, statementVariants, TEXT, TIME, UUID, word } from '../sql.ts';
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 
 /** An attempt with the name of its card, as a response shows it. */
@@ -52,27 +52,101 @@ const SEARCH_ATTEMPTS = statementVariants({
   connectorId: nullable(TEXT),
   programId: nullable(UUID),
   after: nullable(UUID),
-  count: INTEGER,
+  maxExamined: NUMBER,
+  count: NUMBER,
 });
 
-/** Reads a page of attempts after the one with the inner UUID `after`: those that have ended the newest first, others the oldest. */
-export function searchAttempts(filter: AttemptFilter, after: string | null, count: number): Statement {
+/** A part of the attempts that match a filter. */
+export type AttemptChunk = {
+  /** The last attempt of the previous chunk (inner UUID); null for the first. */
+  readonly after: string | null;
+  /** Maximum number of attempts returned. */
+  readonly count: number;
+  /** Maximum number of attempts compared with the filter: it bounds the time of a chunk, however rare the matches. */
+  readonly maxExamined: number;
+};
+
+/**
+ * Reads a chunk of the attempts of a filter: those that have ended the newest first, others the oldest. One index finds those
+ * that can match, and each is compared with the rest of the filter.
+ */
+export function searchAttempts(filter: AttemptFilter, chunk: AttemptChunk): Statement {
   const { status, connectorId, programId } = filter;
-  const isEnded = ENDED.has(status);
   // The status is part of the text, so that the planner can use the indexes of some statuses.
-  const name = `search_attempts_${status}${connectorId === null ? '' : '_of_connector'}${programId === null ? '' : '_of_program'}${after === null ? '' : '_after'}`;
-  const text = (): string => {
-    const conditions = [
-      ...(isEnded ? [] : [IS_OPEN]),
-      ...(status === 'open' ? [] : [`processor_attempt.status = '${status}'`]),
-      ...(connectorId === null ? [] : ['processor_attempt.connector_id = :connectorId']),
-      ...(programId === null ? [] : ['processor_attempt.program_id = :programId']),
-      ...(after === null ? [] : [`processor_attempt.attempt_id ${isEnded ? '<' : '>'} :after`]),
-    ];
-    return `select ${SHOWN} from processor_attempt ${WITH_CARD} where ${conditions.join(' and ')}
-      order by processor_attempt.attempt_id${isEnded ? ' desc' : ''} limit :count`;
-  };
-  return SEARCH_ATTEMPTS(name, text, { connectorId, programId, after, count });
+  const name = `search_attempts_${status}${connectorId === null ? '' : '_of_connector'}${programId === null ? '' : '_of_program'}${chunk.after === null ? '' : '_after'}`;
+  return SEARCH_ATTEMPTS(name, () => textOf(filter, chunk.after !== null), { connectorId, programId, ...chunk });
+}
+
+/** Whether a search compares more attempts than it returns; false if one index covers the filter. */
+export function isAttemptFiltered({ status, connectorId, programId }: AttemptFilter): boolean {
+  return status === 'approved' || programId !== null || (connectorId !== null && ENDED.has(status));
+}
+
+const FIRST_ID = "'00000000-0000-0000-0000-000000000000'::uuid";
+const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";
+
+/**
+ * SQL: the attempts among which a chunk is looked for, which of them match, and the order of the index. Few have not ended, or
+ * have ended without money, and have indexes of their own. Of the others a card program's are found by its bounds alone: beside
+ * an equal sign the planner could walk through those of all programs.
+ */
+function routeOf({ status, connectorId, programId }: AttemptFilter, isLater: boolean) {
+  const ofConnector = connectorId === null ? [] : ['processor_attempt.connector_id = :connectorId'];
+  const ofProgram = programId === null ? [] : ['processor_attempt.program_id = :programId'];
+  const ofStatus = status === 'open' ? [] : [`processor_attempt.status = '${status}'`];
+  const beyond = (sign: '<' | '>') => (isLater ? [`processor_attempt.attempt_id ${sign} :after`] : []);
+  const key = 'processor_attempt.attempt_id';
+  if (!ENDED.has(status)) {
+    return { where: [IS_OPEN, ...ofStatus, ...ofConnector, ...beyond('>')], matches: ofProgram, key };
+  }
+  if (status !== 'approved') {
+    return { where: [...ofStatus, ...beyond('<')], matches: [...ofConnector, ...ofProgram], key };
+  }
+  const matches = [...ofStatus, ...ofConnector];
+  if (programId === null) return { where: beyond('<'), matches, key };
+  const along = '(processor_attempt.program_id, processor_attempt.attempt_id)';
+  const end = isLater ? '< (:programId::uuid, :after::uuid)' : `<= (:programId::uuid, ${LAST_ID})`;
+  const where = [`${along} >= (:programId::uuid, ${FIRST_ID})`, `${along} ${end}`];
+  return { where, matches, key: 'processor_attempt.program_id desc, processor_attempt.attempt_id' };
+}
+
+function textOf(filter: AttemptFilter, isLater: boolean): string {
+  const { where, matches, key } = routeOf(filter, isLater);
+  const [onward, backward] = ENDED.has(filter.status) ? ['desc', 'asc'] : ['asc', 'desc'];
+  return `with candidate as materialized (
+      select processor_attempt.attempt_id, ${matches.join(' and ') || 'true'} as matches
+      from processor_attempt ${where.length === 0 ? '' : `where ${where.join(' and ')}`}
+      order by ${key} ${onward} limit :maxExamined
+    )
+    select ${SHOWN}, walk.examined, walk.reached
+    from (
+      select (select count(*) from candidate) as examined,
+        (select attempt_id from candidate order by attempt_id ${backward} limit 1) as reached
+    ) as walk
+    left join (
+      select attempt_id from candidate where matches order by attempt_id ${onward} limit :count
+    ) as page on true
+    left join lateral (
+      select * from processor_attempt where processor_attempt.attempt_id = page.attempt_id limit 1
+    ) as processor_attempt on true
+    left join lateral (
+      select name from card
+      where card.program_id = processor_attempt.program_id and card.card_id = processor_attempt.card_id limit 1
+    ) as card on true
+    order by page.attempt_id ${onward}`;
+}
+
+/** The attempts of a chunk, from the rows of {@link searchAttempts}. `next` is where the next one begins; null at the end. */
+export function toAttemptChunk(
+  rows: readonly Row[],
+  chunk: AttemptChunk,
+): { readonly items: readonly ShownAttempt[]; readonly next: string | null } {
+  const items = rows.filter((row) => row.attempt_id !== null).map(toShownAttempt);
+  const last = items.at(-1);
+  if (last !== undefined && items.length === chunk.count) return { items, next: last.attempt.attemptId };
+  const [row] = rows;
+  const isCutShort = row !== undefined && Number(row.examined) === chunk.maxExamined;
+  return { items, next: isCutShort ? (row.reached as string) : null };
 }
 
 const ENDED: ReadonlySet<string> = new Set<AttemptStatus>(['approved', 'declined', 'failed', 'reversed']);

@@ -3,6 +3,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { OperatorAttemptRecord } from '../../../contract/processors/attempts.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { ATTEMPT_STATUSES, type AttemptStatus } from '../../../domain/processors/attempt.ts';
+import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import { searchAttempts, toAttemptChunk } from '../../../server/store/processors/read-attempts.ts';
 import { answered, attemptOf, report, SilentProcessors, stepFor } from '../../fixtures/processors.ts';
 import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
@@ -149,6 +151,43 @@ describe('search_attempts', () => {
     await client.query('update processor_attempt set status = $2 where attempt_id = $1', [inner(attemptId), 'unknown']);
   });
 
+  test('compares a bounded number of those that have ended, and says where it goes on', async () => {
+    const made = [await waiting('unknown'), await waiting('unknown'), await waiting('unknown')];
+    const ids = made.map(({ attemptId }) => inner(attemptId));
+    const set = (status: string, connectorId: string) =>
+      client.query('update processor_attempt set status = $2, connector_id = $3 where attempt_id = any ($1)', [
+        ids,
+        status,
+        connectorId,
+      ]);
+    const filters = [
+      { connectorId: 'simulator', programId: null },
+      { connectorId: 'simulator', programId: DEMO_PROGRAM_ID },
+      { connectorId: null, programId: DEMO_PROGRAM_ID },
+    ];
+    for (const status of ['approved', 'declined'] as const) {
+      await set(status, 'rare');
+      await client.query("update processor_attempt set connector_id = 'simulator' where attempt_id = $1", [ids[0]]);
+      for (const filter of filters) {
+        const found: string[] = [];
+        let next: string | null = LAST_ID;
+        while (next !== null && !found.includes(ids[0] ?? '')) {
+          const chunk = { after: next, count: 10, maxExamined: 1 };
+          const { text, values } = searchAttempts({ status, ...filter }, chunk);
+          const part = toAttemptChunk((await client.query(text, [...values])).rows, chunk);
+          expect(part.items.length).toBeLessThanOrEqual(1);
+          found.push(...part.items.map(({ attempt }) => attempt.attemptId));
+          next = part.next;
+        }
+        expect(found.filter((id) => ids.includes(id))).toEqual(
+          filter.connectorId === null ? ids.toReversed() : [ids[0]],
+        );
+      }
+      expect(idsOf(await search(`status=${status}&connector_id=rare&limit=2`))).toHaveLength(2);
+    }
+    await set('unknown', 'simulator');
+  });
+
   test('filters by connector and card program', async () => {
     await waiting('unknown');
     const { fields } = await ask('POST', '/api/v0.1/operator/program', { name: 'Other', currency: 'USD' });
@@ -158,6 +197,8 @@ describe('search_attempts', () => {
     expect((await search('status=lost')).code).toBe('search_attempts_schema');
   });
 });
+
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const inner = (attemptId: string): string => fromWireId('pat', attemptId) ?? '';
 
