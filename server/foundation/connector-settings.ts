@@ -28,6 +28,8 @@ export type ConnectorAddress = {
 /** A connector of the setting CONNECTORS: plain values, which can be passed to a worker thread. */
 export type ConnectorSettings = ConnectorAddress & {
   readonly connectorId: string;
+  /** Certificates in PEM that are trusted besides those of Node, or null. */
+  readonly ca: string | null;
   /** One or two secrets, each `whsec_…`. All of them sign, and each of them verifies. */
   readonly secrets: readonly string[];
   readonly traits: Traits;

@@ -53,15 +53,16 @@ const LIMITS = {
   hostsFile: '/nonexistent/hosts',
 };
 
-type Setup = Partial<ConnectorSettings> & { readonly limits?: Partial<SendLimits>; readonly ca?: string };
+type Setup = Partial<ConnectorSettings> & { readonly limits?: Partial<SendLimits> };
 
-function open(url: string, { limits, ca, ...settings }: Setup = {}): Connector {
+function open(url: string, { limits, ...settings }: Setup = {}): Connector {
   const connector = openHttpConnector(
     {
       connectorId: 'test',
       mode: 'sandbox',
       url,
       allowedNetworks: [],
+      ca: null,
       secrets: SECRETS,
       traits: {
         hasInquiry: true,
@@ -76,7 +77,7 @@ function open(url: string, { limits, ca, ...settings }: Setup = {}): Connector {
       },
       ...settings,
     },
-    { ca: ca ?? null, limits: { ...CONNECTOR_LIMITS, ...LIMITS, ...limits } },
+    { limits: { ...CONNECTOR_LIMITS, ...LIMITS, ...limits } },
   );
   onTestFinished(() => connector.close());
   return connector;

@@ -38,8 +38,6 @@ export const CONNECTOR_LIMITS: SendLimits = {
 
 /** What only tests set otherwise. */
 export type ConnectorOptions = {
-  /** Certificates in PEM that are trusted besides those of Node, or null. */
-  readonly ca?: string | null;
   readonly limits?: SendLimits;
 };
 
@@ -58,7 +56,7 @@ export function openHttpConnector(settings: ConnectorSettings, options: Connecto
   const { connectorId, mode, url, traits } = settings;
   const keys = settings.secrets.map(readSigningKey);
   const sender = openSender(
-    { rules: openConnectorRules(settings), ca: options.ca ?? null },
+    { rules: openConnectorRules(settings), ca: settings.ca },
     options.limits ?? CONNECTOR_LIMITS,
   );
 

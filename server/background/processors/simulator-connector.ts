@@ -27,7 +27,7 @@ const REFUSED = 'refused';
 /** The settings of the simulator's connector, with a secret for this process and its simulator. */
 export function simulatorSettings(): ConnectorSettings {
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
-  const address = { mode: 'sandbox', url: 'http://127.0.0.1', allowedNetworks: [] } as const;
+  const address = { mode: 'sandbox', url: 'http://127.0.0.1', allowedNetworks: [], ca: null } as const;
   return { ...address, connectorId: SIMULATOR_ID, secrets: [secret], traits: TRAITS };
 }
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createAuthority } from '../../../test/outbound/certificates.ts';
 import { StartupProblem } from '../startup-problem.ts';
 import { readConfiguration } from './configuration.ts';
 import { showConfiguration } from './show.ts';
@@ -55,6 +56,29 @@ test('without the setting there are no connectors', () => {
   expect(showConfiguration(readConfiguration({}))).toContain('\nCONNECTORS=\n');
 });
 
+describe('ca_file', () => {
+  test('is read when the service starts', () => {
+    const authority = createAuthority();
+    const path = join(directory, 'authority.pem');
+    writeFileSync(path, authority.ca);
+    authority.remove();
+    const [connector] = read([{ ...MINIMAL, ca_file: path }]).connectors?.connectors ?? [];
+    expect(connector?.ca?.trim()).toBe(authority.ca.trim());
+  });
+
+  test.each([
+    [7, ''],
+    ['', ''],
+    ['/nonexistent/authority.pem', ', but that file cannot be read: ENOENT'],
+    [import.meta.filename, ', but that file does not contain valid certificates in PEM format'],
+  ])('that is %s is refused', (path, why) => {
+    const rule = "in that file the connector 'increase' has an invalid 'ca_file': it must be the path of a file of";
+    expect(refusalOf(() => read([{ ...MINIMAL, ca_file: path }]))).toContain(
+      `${rule} certificates in PEM format${why}`,
+    );
+  });
+});
+
 test('a connector has defaults that promise little, and the setting is shown without secrets', () => {
   const configuration = read([MINIMAL]);
   expect(configuration.connectors).toEqual({
@@ -65,6 +89,7 @@ test('a connector has defaults that promise little, and the setting is shown wit
         mode: 'sandbox',
         url: 'https://adapter.test/v1',
         allowedNetworks: [],
+        ca: null,
         secrets: [SECRET],
         traits: {
           hasInquiry: true,

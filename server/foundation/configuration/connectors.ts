@@ -6,7 +6,7 @@ import { findNetworkProblem } from '../networks.ts';
 import { withoutSecrets } from '../redaction.ts';
 import { isSigningSecret, SECRET_RULE } from '../signature.ts';
 import { codeOf } from '../startup-problem.ts';
-import { type Kind, quoted, type Surroundings } from './values.ts';
+import { CERTIFICATES, type Kind, quoted, type Surroundings } from './values.ts';
 
 /** The connectors of a file, and its path. */
 export type Connectors = { readonly path: string; readonly connectors: readonly ConnectorSettings[] };
@@ -114,7 +114,7 @@ export const TRAITS = {
 } as const satisfies { readonly [Trait in keyof Traits]: TraitRow<Traits[Trait]> };
 
 const FILE_FIELDS = ['connectors'];
-const FIELDS = ['connector_id', 'url', 'secret_variable', 'allowed_networks', 'traits'];
+const FIELDS = ['connector_id', 'url', 'ca_file', 'secret_variable', 'allowed_networks', 'traits'];
 
 /** A file of connectors in JSON. */
 export const CONNECTORS: Kind<Connectors> = {
@@ -157,7 +157,7 @@ function readFile(path: string, refuse: Refuse): unknown {
 
 function readConnector(value: unknown, index: number, refuse: Refuse, around: Surroundings): ConnectorSettings {
   if (!isObject(value)) throw refuse(`in that file connectors[${index}] must be an object`);
-  const { connector_id: id, url, secret_variable, allowed_networks = [], traits = {} } = value;
+  const { connector_id: id, url, ca_file, secret_variable, allowed_networks = [], traits = {} } = value;
   const isId = typeof id === 'string' && /^[a-z][a-z0-9_-]{0,31}$/.test(id);
   const name = isId ? `the connector ${quoted(id)}` : `connectors[${index}]`;
   const inConnector: Refuse = (problem) => refuse(`in that file ${name} ${problem}`);
@@ -177,6 +177,7 @@ function readConnector(value: unknown, index: number, refuse: Refuse, around: Su
     mode,
     url: url.replace(/\/+$/, ''),
     allowedNetworks,
+    ca: readCertificates(ca_file, wrong, around),
     secrets: readSecrets(secret_variable, wrong, around),
     traits: readTraits(traits, inConnector, wrong),
   };
@@ -194,6 +195,16 @@ function readNetworks(value: unknown, wrong: Wrong): readonly string[] {
     if (problem !== undefined) throw wrong('allowed_networks', `${quoted(network)} ${problem}`);
     return network;
   });
+}
+
+/** The certificates of the adapter's own authority; null without a file. */
+function readCertificates(value: unknown, wrong: Wrong, around: Surroundings): string | null {
+  if (value === undefined) return null;
+  const problem = 'it must be the path of a file of certificates in PEM format';
+  const refuse = (found: string): Error => wrong('ca_file', `${problem}, but ${found}`);
+  const read = typeof value === 'string' ? CERTIFICATES.parse(value, refuse, around) : undefined;
+  if (read === undefined) throw wrong('ca_file', problem);
+  return read.certificates;
 }
 
 /** The secrets in the variables that are named. A message does not quote a name, which somebody may have put a secret for. */
