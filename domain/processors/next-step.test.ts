@@ -128,8 +128,33 @@ describe('what never left', () => {
     expect(heldStep(READY, failure, TRAITS, T)).toMatchObject({ status: 'ready', nextAt: T + 5000, effect: null });
     expect(heldStep(READY, failure, TRAITS, T + 58_000)).toMatchObject({ nextAt: T + 60_000 });
     expect(heldStep(READY, failure, TRAITS, T + 60_000)).toMatchObject({ status: 'failed', effect: 'fail', failure });
-    expect(heldStep({ ...READY, tries: 1 }, failure, TRAITS, T)).toMatchObject({ status: 'failed' });
     expect(unreachable(READY).code).toBe('processor_unavailable');
+  });
+
+  it('waits as long when it is to be sent again, which the processor has proved not to have executed', () => {
+    const traits = { ...TRAITS, canResend: true, keyMemorySeconds: 3600 };
+    // Long after the transfer was made.
+    const later = T + 30 * MINUTE;
+    let attempt: Attempt = { ...READY, tries: 1, sentAt: T };
+    let now = later;
+    for (;;) {
+      const step = heldStep(attempt, unreachable(attempt), traits, now);
+      attempt = { ...attempt, ...step };
+      if (step.nextAt === null) {
+        const message = expect.stringContaining('It did not execute it, and could not be reached to be sent it again.');
+        expect(step).toMatchObject({ status: 'failed', effect: 'fail', failure: { message } });
+        break;
+      }
+      expect(step).toMatchObject({ status: 'ready', effect: null, tries: 1 });
+      now = step.nextAt;
+    }
+    expect(now - later).toBe(traits.readySeconds * 1000);
+    // The processor may have forgotten the key, so that it would execute what it executed before.
+    const forgotten = heldStep({ ...READY, tries: 1, sentAt: T }, unreachable(READY), traits, T + 3_600_000);
+    expect(forgotten).toMatchObject({ status: 'failed', effect: 'fail' });
+    expect(heldStep({ ...READY, tries: 1, sentAt: T }, unreachable(READY), TRAITS, later)).toMatchObject({
+      status: 'failed',
+    });
   });
 
   it('fails if nobody sent it in time', () => {

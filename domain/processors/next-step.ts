@@ -164,13 +164,20 @@ export function refusedStep(attempt: Attempt, failure: Failure): Step {
 }
 
 /**
- * The step for a `ready` attempt that may not be sent now: it waits, or fails with the reason if it has waited too long. What
- * the processor has proved not to know does not wait: the proof gets old.
+ * The step for a `ready` attempt that may not be sent now: it waits, or fails with the reason if it has waited too long. So does
+ * what was sent before, and the processor has proved not to have executed and not to be able to any more: nothing is at the
+ * processor meanwhile, and it is sent only while the processor still knows its key.
  */
 export function heldStep(attempt: Attempt, failure: Failure, traits: Traits, now: number): Step {
   const until = attempt.createdAt + traits.readySeconds * SECOND;
-  if (attempt.tries > 0 || now >= until) return refusedStep(attempt, failure);
-  const nextAt = earlier(now + HELD_PAUSE, until);
+  // When it became ready again is not known, but how often it has waited since then.
+  const pauses = nextLook(attempt);
+  const isOver =
+    attempt.tries === 0
+      ? now >= until
+      : !canResend(attempt, traits, now) || pauses * HELD_PAUSE > traits.readySeconds * SECOND;
+  if (isOver) return refusedStep(attempt, failure);
+  const nextAt = attempt.tries === 0 ? earlier(now + HELD_PAUSE, until) : now + HELD_PAUSE;
   return { ...keep(attempt), looks: nextLook(attempt), nextAt, effect: null, failure: null };
 }
 
@@ -186,7 +193,8 @@ export function expiredStep(attempt: Attempt, traits: Traits, now: number): Step
 
 /** The failure of an order that waited until its processor could be reached. */
 export function unreachable(attempt: Attempt): Failure {
-  return failureOf(attempt, 'processor_unavailable', NO_ANSWER, NOT_REACHED);
+  const sentence = attempt.tries === 0 ? NOT_REACHED : NOT_REACHED_AGAIN;
+  return failureOf(attempt, 'processor_unavailable', NO_ANSWER, sentence);
 }
 
 /** The step of an operator who knows what the processor did; undefined if there is nothing to resolve. */
@@ -209,6 +217,7 @@ const NO_ANSWER: Answer = {
 const REVERSED = 'The processor did not say in time what became of it, and has reversed it.';
 const NOT_EXECUTED = 'The processor did not execute it.';
 const NOT_REACHED = 'It could not be reached, and nothing was sent to it.';
+const NOT_REACHED_AGAIN = 'It did not execute it, and could not be reached to be sent it again.';
 const TOO_LATE = 'It could not be sent in time, and nothing was sent.';
 const NO_NOTICE = 'The processor said that it carries it out later, cannot be asked about it, and has sent no notice.';
 const FORGOTTEN = 'The processor answered that it does not know what it has acknowledged before.';

@@ -169,7 +169,7 @@ class AttemptWork {
     if (attempt.status !== 'ready') return overdueStep(attempt, traits, now);
     const refused = cardFailure(claimed);
     if (refused !== undefined) return refusedStep(attempt, refused);
-    if (claimed.isDisabled) return heldStep(attempt, DISABLED, traits, now);
+    if (claimed.isDisabled) return heldStep(attempt, disabled(attempt), traits, now);
     if (this.#parts.isOpen(connectorId)) return heldStep(attempt, unreachable(attempt), traits, now);
     return expiredStep(attempt, traits, now);
   }
@@ -221,10 +221,13 @@ class AttemptWork {
   }
 }
 
-const DISABLED: Failure = {
-  code: 'service_disabled',
-  message: 'An operator switched transfers off before it was sent to the processor. Nothing was sent.',
-};
+function disabled({ tries }: Attempt): Failure {
+  const sentence =
+    tries === 0
+      ? 'before it was sent to the processor. Nothing was sent.'
+      : 'before it was sent to the processor again. The processor has not executed it.';
+  return { code: 'service_disabled', message: `An operator switched transfers off ${sentence}` };
+}
 
 /** Why the card may not be used any more; it was allowed when the transfer was made. */
 function cardFailure({ attempt, cardName, cardStatus, expiresOn, today }: ClaimedAttempt): Failure | undefined {
@@ -232,7 +235,9 @@ function cardFailure({ attempt, cardName, cardStatus, expiresOn, today }: Claime
   const code = cardRefusal(status, attempt.kind === 'push' ? 'in' : 'out');
   if (code === null) return undefined;
   const deed = attempt.kind === 'push' ? 'receive money' : 'be debited';
-  const message = `The card '${cardName}' ${CARD_RULES[status].meaning} and cannot ${deed}. Nothing was sent to its processor.`;
+  const known =
+    attempt.tries === 0 ? 'Nothing was sent to its processor.' : 'Its processor has not executed the transfer.';
+  const message = `The card '${cardName}' ${CARD_RULES[status].meaning} and cannot ${deed}. ${known}`;
   return { code, message };
 }
 
