@@ -140,6 +140,19 @@ const CheckRecord = Type.Object({
 export const TransferExplanation = Type.Object({
   would_succeed: Type.Boolean({ description: 'Whether create_transfer would succeed' }),
   first_failure: textOrNull('The error code that create_transfer would return; null if it would succeed'),
+  result: describedOrNull(
+    Type.Object({
+      status: literals(TRANSFER_STATUSES, 'The first status of the transfer'),
+      money_moved: literals(
+        ['yes', 'no', 'unknown'],
+        'What the header `Money-Moved` would say: `unknown` if the processor of the card has to answer first',
+      ),
+      sentence: Type.String({
+        description: 'What would become of the money, and what the processor of the card would be asked to do',
+      }),
+    }),
+    'What create_transfer would do; null if it would fail, or would send the response again that is stored under the key',
+  ),
   checks: Type.Array(CheckRecord, { description: 'Every check, in the order checked' }),
 });
 
@@ -298,6 +311,11 @@ export const TRANSFERS = [
       reply: {
         would_succeed: true,
         first_failure: null,
+        result: {
+          status: 'completed',
+          money_moved: 'yes',
+          sentence: "10.00 USD would move from the program's funding to the card 'card_active'.",
+        },
         checks: [
           { name: 'service_enabled', outcome: 'passed', code: null, message: null, saw: { disabled: false } },
           { name: 'card_exists', outcome: 'passed', code: null, message: null, saw: { card_id: 'card_active' } },

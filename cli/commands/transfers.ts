@@ -185,8 +185,11 @@ function addCreate(transfers: Command, context: CommandContext): void {
     run: async ({ service, showText, width }, { idempotencyKey, amount, ...body }) => {
       const typed = { ...body, ...amountFields(amount, body.currency) };
       const explanation = await service.transfers.explain(typed, { idempotencyKey });
-      const { checks, would_succeed, first_failure } = explanation;
-      const verdict = would_succeed ? 'The transfer would succeed.' : `The transfer would fail: ${first_failure}.`;
+      const { checks, would_succeed, first_failure, result } = explanation;
+      const foreseen = result === null ? '' : ` ${result.sentence}`;
+      const verdict = would_succeed
+        ? `The transfer would succeed.${foreseen}`
+        : `The transfer would fail: ${first_failure}.`;
       const currency = checks.find(({ saw }) => saw.card_currency !== undefined)?.saw.card_currency;
       const saw = (check: (typeof checks)[number]) =>
         Object.entries(check.saw)
@@ -196,7 +199,10 @@ function addCreate(transfers: Command, context: CommandContext): void {
       const columns = ['name', 'outcome', 'code', { heading: 'values', show: saw }] as const;
       const others = checks.filter((check) => !isEvaluated(check)).map(({ name }) => name);
       const notEvaluated = others.length === 0 ? '' : wrap(`Not evaluated: ${others.join(', ')}.`, '', '  ');
-      showText(explanation, `${table(columns, checks.filter(isEvaluated), width)}${notEvaluated}\n${verdict}\n`);
+      showText(
+        explanation,
+        `${table(columns, checks.filter(isEvaluated), width)}${notEvaluated}\n${wrap(verdict, '', '')}`,
+      );
     },
   });
 }

@@ -182,6 +182,7 @@ function operationObject(id: OperationId): JsonObject {
       ...(id === 'create_transfer'
         ? [reference('parameters', 'Prefer'), reference('parameters', 'SandboxProcessor')]
         : []),
+      ...(id === 'explain_transfer' ? [reference('parameters', 'SandboxProcessor')] : []),
       reference('parameters', 'SandboxProvoke'),
     ],
     ...(body === undefined

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MONEY_STATES, type MoneyFacts, moneySentence } from './money-sentence.ts';
+import { foresee, MONEY_STATES, type MoneyFacts, moneySentence } from './money-sentence.ts';
 import { TRANSFER_STATUSES } from './transfer.ts';
 
 const CREATED = Date.parse('2026-01-31T09:00:00.000Z');
@@ -287,5 +287,77 @@ describe('the sentence about the money of a transfer', () => {
       if (moved === 'unknown') expect(sentence, name).toMatch(/^(?:It is not known yet|Nobody (?:knows|has known))/);
       else expect(hasMoved, name).toBe(!sentence.startsWith('No money'));
     }
+  });
+});
+
+describe('what creating a transfer would do', () => {
+  const TERMS = {
+    type: 'load',
+    amount: 1000n,
+    cardName: 'card_1',
+    destinationCardName: null,
+    currency: null,
+    reference: null,
+    capture: 'automatic',
+    expiresAt: null,
+    scheduledFor: null,
+  } as const;
+  const CARD = { currency: 'USD', connectorId: null };
+  const AT_BANK = { ...CARD, connectorId: 'bank' };
+  const FROM_FUNDING = "from the program's funding to the card 'card_1'";
+  const ON_FUNDING = "would be held on the program's funding for the card 'card_1'";
+  const asked = (more = '') =>
+    `he processor 'bank' is asked to move the money, and the transfer is pending until it has answered${more}.`;
+
+  it.each([
+    ['a load', TERMS, CARD, undefined, 'completed', 'yes', `10.00 USD would move ${FROM_FUNDING}.`],
+    [
+      'a load with a behavior for a processor that the card does not have',
+      TERMS,
+      CARD,
+      'decline=51',
+      'completed',
+      'yes',
+      `10.00 USD would move ${FROM_FUNDING}. The header Sandbox-Processor changes nothing: the card has no processor.`,
+    ],
+    [
+      'a hold',
+      { ...TERMS, capture: 'manual' },
+      CARD,
+      undefined,
+      'pending',
+      'no',
+      `10.00 USD ${ON_FUNDING} until it is captured.`,
+    ],
+    [
+      'a load for later',
+      { ...TERMS, scheduledFor: DUE },
+      CARD,
+      undefined,
+      'scheduled',
+      'no',
+      `10.00 USD would move ${FROM_FUNDING} at 2026-02-01T09:00:00.000Z.`,
+    ],
+    ['a load at a processor', TERMS, AT_BANK, undefined, 'pending', 'unknown', `10.00 USD ${ON_FUNDING}. T${asked()}`],
+    [
+      'an unload at a processor that is told what to do',
+      { ...TERMS, type: 'unload' },
+      AT_BANK,
+      'late=30',
+      'pending',
+      'unknown',
+      `10.00 USD would be held on the card 'card_1' for the program's funding. T${asked("; 'bank' is told to behave as 'late=30'")}`,
+    ],
+    [
+      'a load at a processor for later',
+      { ...TERMS, scheduledFor: DUE },
+      AT_BANK,
+      undefined,
+      'scheduled',
+      'no',
+      `10.00 USD would move ${FROM_FUNDING} at 2026-02-01T09:00:00.000Z. Then t${asked()}`,
+    ],
+  ] as const)('%s', (_name, terms, card, behavior, status, moneyMoved, sentence) => {
+    expect(foresee(terms, card, behavior)).toEqual({ status, moneyMoved, sentence });
   });
 });

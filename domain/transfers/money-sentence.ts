@@ -1,8 +1,16 @@
+import type { Card } from '../cards/card.ts';
 import { toWireId } from '../identifier.ts';
 import { formatMoney } from '../ledger/money.ts';
 import type { Attempt } from '../processors/attempt.ts';
 import type { MoneyMoved } from '../refusal.ts';
-import { statusAt, type Transfer, waitsForProcessor } from './transfer.ts';
+import {
+  statusAt,
+  statusOf,
+  type Transfer,
+  type TransferStatus,
+  type TransferTerms,
+  waitsForProcessor,
+} from './transfer.ts';
 
 /**
  * Where the money of a transfer is: it moved, it did not, it is held, it came back in full or in part, nobody knows yet whether a
@@ -64,7 +72,7 @@ export function endsInWords({
   type,
   cardName,
   destinationCardName,
-}: Pick<MoneyFacts, 'type' | 'cardName' | 'destinationCardName'>): {
+}: Pick<TransferTerms, 'type' | 'cardName' | 'destinationCardName'>): {
   readonly source: string;
   readonly destination: string;
 } {
@@ -90,6 +98,49 @@ export function moneySentence(facts: MoneyFacts, now: number): MoneySummary {
     case 'expired':
       return { moved: 'no', sentence: expiredSentence(facts) };
   }
+}
+
+/** What creating a transfer would do: its first status, what becomes of its money with that, and the same in a sentence. */
+export type Foresight = { readonly status: TransferStatus; readonly moneyMoved: MoneyMoved; readonly sentence: string };
+
+/**
+ * Says what creating a transfer of `terms` would do, if it succeeds. `behavior`: what the simulator of a sandbox is asked to do,
+ * or undefined.
+ */
+export function foresee(
+  terms: TransferTerms,
+  card: Pick<Card, 'currency' | 'connectorId'>,
+  behavior: string | undefined,
+): Foresight {
+  const { source, destination } = endsInWords(terms);
+  const money = formatMoney(terms.amount, card.currency);
+  const status = statusOf(terms, card);
+  const isHold = terms.capture === 'manual';
+  const unused =
+    behavior === undefined ? '' : ' The header Sandbox-Processor changes nothing: the card has no processor.';
+  const { connectorId } = card;
+  const order =
+    connectorId === null
+      ? unused
+      : ` The processor '${connectorId}' is asked to move the money, and the transfer is pending until it has answered${told(connectorId, behavior)}.`;
+  if (status === 'scheduled') {
+    const what = isHold
+      ? `would be held on ${source} for ${destination}`
+      : `would move from ${source} to ${destination}`;
+    const then = connectorId === null ? order : order.replace(' The', ' Then the');
+    return { status, moneyMoved: 'no', sentence: `${money} ${what} at ${momentOf(terms.scheduledFor)}.${then}` };
+  }
+  if (status === 'completed') {
+    return { status, moneyMoved: 'yes', sentence: `${money} would move from ${source} to ${destination}.${order}` };
+  }
+  const held = `${money} would be held on ${source} for ${destination}`;
+  if (isHold) return { status, moneyMoved: 'no', sentence: `${held} until it is captured.${order}` };
+  return { status, moneyMoved: 'unknown', sentence: `${held}.${order}` };
+}
+
+/** What its adapter is told besides the order, in a sandbox. */
+function told(connectorId: string, behavior: string | undefined): string {
+  return behavior === undefined ? '' : `; '${connectorId}' is told to behave as '${behavior}'`;
 }
 
 function scheduledSentence(facts: MoneyFacts, now: number): string {

@@ -198,7 +198,10 @@ export function newTransfer(
 }
 
 /** The first status of a transfer, which its terms and its card determine. */
-function statusOf(terms: TransferTerms, card: Card): TransferStatus {
+export function statusOf(
+  terms: Pick<TransferTerms, 'scheduledFor' | 'capture'>,
+  card: Pick<Card, 'connectorId'>,
+): TransferStatus {
   if (terms.scheduledFor !== null) return 'scheduled';
   return terms.capture === 'manual' || card.connectorId !== null ? 'pending' : 'completed';
 }

@@ -3334,6 +3334,18 @@ export type TransferExplanation = {
   readonly would_succeed: boolean;
   /** The error code that create_transfer would return; null if it would succeed. */
   readonly first_failure: string | null;
+  /**
+   * What create_transfer would do; null if it would fail, or would send the response again that is stored under
+   * the key.
+   */
+  readonly result: {
+    /** The first status of the transfer. */
+    readonly status: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired';
+    /** What the header `Money-Moved` would say: `unknown` if the processor of the card has to answer first. */
+    readonly money_moved: 'yes' | 'no' | 'unknown';
+    /** What would become of the money, and what the processor of the card would be asked to do. */
+    readonly sentence: string;
+  } | null;
   /** Every check, in the order checked. */
   readonly checks: readonly {
     /** Name of the check. */

@@ -55,7 +55,7 @@ export type CallContext = {
   readonly idempotencyKey: string | null;
   /** For create_transfer: how long the caller prefers to wait for the end of the transfer, in seconds (`Prefer: wait`). */
   readonly waitSeconds?: number | undefined;
-  /** For create_transfer in a sandbox: what the simulated processor is to do with it (`Sandbox-Processor`), validated. */
+  /** For create_transfer and explain_transfer in a sandbox: what the simulated processor is to do with it (`Sandbox-Processor`), validated. */
   readonly sandboxBehavior?: string | undefined;
   /** Set where the caller asked for a stream of Server-Sent Events, and the operation has one. */
   readonly stream?: StreamRequest | undefined;

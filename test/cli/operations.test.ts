@@ -57,6 +57,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
     reply: {
       would_succeed: false,
       first_failure: 'insufficient_funds',
+      result: null,
       checks: [
         {
           name: 'available_balance',

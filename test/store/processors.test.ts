@@ -496,10 +496,23 @@ describe('what is shown', () => {
 
   test('by explain_transfer is what create_transfer would say', async () => {
     const members = { amount: 10, card_id: await newCard() };
-    const explain = async () => bodyOf(await ledger.call('explain_transfer', members));
-    expect(await explain()).toMatchObject({ would_succeed: true });
+    const explain = async (more = {}) => bodyOf(await ledger.call('explain_transfer', members, more));
+    const result = (behavior = '') => ({
+      status: 'pending',
+      money_moved: 'unknown',
+      sentence: expect.stringMatching(
+        RegExp(`^0.10 USD would be held on .* The processor 'simulator' is asked to move the money, .*${behavior}.$`),
+      ),
+    });
+    expect(await explain()).toMatchObject({ would_succeed: true, result: result() });
+    const told = await explain({ sandboxBehavior: 'decline=51' });
+    expect(told).toMatchObject({ result: result("'simulator' is told to behave as 'decline=51'") });
     processors.state = 'down';
-    expect(await explain()).toMatchObject({ would_succeed: false, first_failure: 'processor_unavailable' });
+    expect(await explain()).toMatchObject({
+      would_succeed: false,
+      first_failure: 'processor_unavailable',
+      result: null,
+    });
   });
 
   test('by a batch is what is known about the money of each of its rows', async () => {

@@ -193,7 +193,7 @@ function Form({
 type Check = TransferExplanation['checks'][number];
 
 function Explanation({ of: explanation, currency }: { readonly of: TransferExplanation; readonly currency: string }) {
-  const { would_succeed, first_failure, checks } = explanation;
+  const { would_succeed, first_failure, result, checks } = explanation;
   // Balances and limits are those of the card, whatever currency was asked for.
   const ofCard = cardCurrencyIn(explanation) ?? currency;
   const failed = checks.find(({ outcome }) => outcome === 'failed');
@@ -201,7 +201,7 @@ function Explanation({ of: explanation, currency }: { readonly of: TransferExpla
     <>
       <p class={would_succeed ? 'answer' : 'answer declined'}>
         {would_succeed || first_failure === null ? (
-          'This transfer would succeed now.'
+          <>This transfer would succeed now. {result?.sentence}</>
         ) : (
           <>
             Would be{' '}

@@ -46,6 +46,7 @@ function callOf(request: OperationRequest): AnyCall {
     deadline: performance.now() + service.settings.operationTimeoutMilliseconds,
     isGone: (isWaiting) => context.isGone(isWaiting),
     ...(request.id === 'create_transfer' && ofTransfer(head)),
+    ...(request.id === 'explain_transfer' && { sandboxBehavior: head.sandboxProcessor }),
     stream: operation.stream === undefined ? undefined : readStreamRequest(context),
   };
 }

@@ -26,7 +26,7 @@ export function takeFields(request: OperationRequest): undefined {
   request.sent = readSent(id, context, request.body);
   request.fields = readAll(id, context, request.sent);
   context.fields = request.fields;
-  if (id === 'create_transfer' || id === 'create_transfer_batch') refuseBehavior(request);
+  if (id === 'create_transfer' || id === 'create_transfer_batch' || id === 'explain_transfer') refuseBehavior(request);
 }
 
 /** What the simulated processor of a sandbox is to do with the transfer. */

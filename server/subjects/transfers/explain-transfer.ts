@@ -3,8 +3,9 @@ import { originalDetails, originalOf, replay } from '../../../domain/idempotency
 import { type AmountReading, MINIMUM_AMOUNT, readAmount } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Seen, shownSeen } from '../../../domain/seen.ts';
+import { foresee } from '../../../domain/transfers/money-sentence.ts';
 import { TRANSFER_CHECKS, type TransferCheck } from '../../../domain/transfers/transfer-checks.ts';
-import { type Finding, NOT_EVALUATED } from '../../../domain/transfers/transfer-view.ts';
+import { type Finding, NOT_EVALUATED, type TransferView } from '../../../domain/transfers/transfer-view.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import type { Service } from '../../calls/service.ts';
 import { transact } from '../../commit/transaction.ts';
@@ -51,6 +52,7 @@ function explain(books: Books, request: CreateRequest, reading: AmountReading): 
   return {
     would_succeed: first === undefined,
     first_failure: first ?? null,
+    result: first === undefined && !isReplay(books, request) ? resultOf(request, view) : null,
     checks: findings.map(({ name, finding }) => ({
       name,
       outcome: finding.outcome,
@@ -59,6 +61,12 @@ function explain(books: Books, request: CreateRequest, reading: AmountReading): 
       saw: finding.outcome === 'not_evaluated' ? {} : shownOf(finding.saw),
     })),
   };
+}
+
+function resultOf({ terms, sandboxBehavior }: CreateRequest, { card }: TransferView): TransferExplanation['result'] {
+  if (card === undefined) return null;
+  const { status, moneyMoved, sentence } = foresee(terms, card, sandboxBehavior);
+  return { status, money_moved: moneyMoved, sentence };
 }
 
 /** What a check saw, without the reason that an operator gave for disabling something. */
