@@ -54,9 +54,18 @@ export const ProcessorAttemptRecord = Type.Object({
       'When the processor said that it has moved the money all the same, although the transfer had failed; null if it has not',
     ),
   ),
-  break_id: textOrNull('The break with which an operator settles that; null without one'),
+  contradicted_at: nullable(
+    moment(
+      'When the processor contradicted what was known, such as by a decline after an approval; null if it has not',
+    ),
+  ),
+  contradiction: textOrNull('What it said then, such as `declined`; null without a contradiction'),
+  contradiction_settled_at: nullable(
+    moment('When an operator settled that; null before that, and without a contradiction'),
+  ),
+  break_id: textOrNull('The break with which an operator settles a late approval or a contradiction; null without one'),
   created_at: moment('When it was created, with its transfer'),
-  updated_at: moment('When it was changed last; a late approval does not count'),
+  updated_at: moment('When it was changed last; a late approval or a contradiction does not count'),
 });
 
 /** The same, as operators see it. */

@@ -66,6 +66,14 @@ export type Attempt = {
   readonly lateApprovalAt: number | null;
   /** The break with which an operator settles that; null without one. */
   readonly breakId: string | null;
+  /** When the processor contradicted what was known; null if it has not. */
+  readonly contradictedAt: number | null;
+  /** What it said then, such as `declined`. */
+  readonly contradiction: string | null;
+  /** The break with which an operator settles that. */
+  readonly contradictionBreakId: string | null;
+  /** When an operator has settled it; null before that. */
+  readonly contradictionSettledAt: number | null;
   /** What the simulator is to do; null outside a sandbox. */
   readonly sandboxBehavior: string | null;
   readonly createdAt: number;
@@ -100,6 +108,10 @@ export function newAttempt(
     resolvedBy: null,
     lateApprovalAt: null,
     breakId: null,
+    contradictedAt: null,
+    contradiction: null,
+    contradictionBreakId: null,
+    contradictionSettledAt: null,
     createdAt: now,
     updatedAt: now,
   };
@@ -127,6 +139,23 @@ export function hasFailed(status: AttemptStatus): boolean {
 export function isMovedLate({ lateApprovalAt }: Pick<Attempt, 'lateApprovalAt'>): boolean {
   return lateApprovalAt !== null;
 }
+
+/** Whether the processor has contradicted what is known, and no operator has settled that. */
+export function isContradicted(attempt: Pick<Attempt, 'contradictedAt' | 'contradictionSettledAt'>): boolean {
+  return attempt.contradictedAt !== null && attempt.contradictionSettledAt === null;
+}
+
+/** What a processor said that contradicts what is known, as the end of a sentence: `that it has declined the order`. */
+export function contradictionInWords(said: string): string {
+  return CONTRADICTIONS[said] ?? `"${said}"`;
+}
+
+const CONTRADICTIONS: Readonly<Record<string, string>> = {
+  approved: 'that it has moved the money',
+  declined: 'that it has declined the order',
+  reversed: 'that it has undone the order',
+  not_executed: 'that it has not executed the order',
+};
 
 /** Whether something may have left for the processor whose result is not known. */
 export function isUnknown(status: AttemptStatus): boolean {

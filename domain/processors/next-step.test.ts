@@ -56,6 +56,10 @@ const SENT: Attempt = {
   resolvedBy: null,
   lateApprovalAt: null,
   breakId: null,
+  contradictedAt: null,
+  contradiction: null,
+  contradictionBreakId: null,
+  contradictionSettledAt: null,
   sandboxBehavior: null,
   createdAt: T,
   updatedAt: T,
@@ -300,7 +304,13 @@ it('counts its looks on, however often a processor says the same', () => {
     [REVERSING, 'unknown'],
     [UNKNOWN, 'not_found'],
   ] as const) {
-    const step = nextStep({ ...attempt, looks: most }, attempt === PENDING ? 'notice' : questionOf(attempt), answer(said), TRAITS, T);
+    const step = nextStep(
+      { ...attempt, looks: most },
+      attempt === PENDING ? 'notice' : questionOf(attempt),
+      answer(said),
+      TRAITS,
+      T,
+    );
     expect((step as Step).looks).toBeLessThanOrEqual(most);
     expect((step as Step).looks).not.toBe(most);
   }

@@ -42,8 +42,8 @@ export type Contradiction = {
   readonly kind: 'late_approval' | 'contradiction';
   /** The status that was known. */
   readonly expected: AttemptStatus;
-  /** What the processor said. */
-  readonly found: Answer['outcome'];
+  /** What the processor said: an outcome, and what else differs. */
+  readonly found: string;
 };
 
 const SECOND = 1000;

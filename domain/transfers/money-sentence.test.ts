@@ -32,7 +32,14 @@ const SCHEDULED: MoneyFacts = { ...OPEN, status: 'scheduled', scheduledFor: DUE 
 const ASKED: MoneyFacts = { ...OPEN, status: 'pending', outcome: 'open' };
 const UNKNOWN: MoneyFacts = { ...ASKED, outcome: 'unknown' };
 const BREAK = '0196f5c2-d9a6-7d51-b0c7-e18f42d965a3';
-const NOT_LATE = { lateApprovalAt: null, breakId: null } as const;
+const NOT_LATE = {
+  lateApprovalAt: null,
+  breakId: null,
+  contradictedAt: null,
+  contradiction: null,
+  contradictionBreakId: null,
+  contradictionSettledAt: null,
+} as const;
 const ATTEMPT = {
   connectorId: 'bank',
   status: 'sent',
@@ -359,5 +366,48 @@ describe('what creating a transfer would do', () => {
     ],
   ] as const)('%s', (_name, terms, card, behavior, status, moneyMoved, sentence) => {
     expect(foresee(terms, card, behavior)).toEqual({ status, moneyMoved, sentence });
+  });
+});
+
+describe('a processor that contradicts itself', () => {
+  const CONTRADICTED = { ...ATTEMPT, contradictedAt: LATER, contradictionBreakId: BREAK } as const;
+  const ID = `brk_${BREAK.replaceAll('-', '')}`;
+  const MOVED = "10.00 USD moved from the program's funding to the card 'card_1' at 2026-01-31T09:00:00.000Z.";
+  const open = (said: string) =>
+    ` But at 2026-02-03T00:00:00.000Z the processor 'bank' said ${said}. An operator of the service finds out which is true (break ${ID}). Do not send the transfer again.`;
+
+  it.each([
+    ['approved', 'declined', 'that it has declined the order'],
+    ['approved', 'reversed', 'that it has undone the order'],
+    ['approved', 'not_executed', 'that it has not executed the order'],
+    ['approved', 'approved of 6.00 USD', '"approved of 6.00 USD"'],
+  ] as const)('%s, then %s', (status, contradiction, said) => {
+    const attempt = { ...CONTRADICTED, status, contradiction };
+    expect(moneySentence({ ...DONE, attempt }, AFTER_END)).toEqual({
+      moved: 'unknown',
+      sentence: `${MOVED}${open(said)}`,
+    });
+  });
+
+  it('reversed, then approved', () => {
+    const attempt = { ...CONTRADICTED, status: 'reversed', contradiction: 'approved' } as const;
+    const facts = { ...OPEN, status: 'failed', outcome: 'final', errorCode: 'processor_unavailable', attempt } as const;
+    expect(moneySentence(facts, AFTER_END)).toEqual({
+      moved: 'unknown',
+      sentence: `No money moved: the transfer failed: processor unavailable.${open('that it has moved the money')}`,
+    });
+  });
+
+  it('is settled once an operator has closed the break', () => {
+    const attempt = {
+      ...CONTRADICTED,
+      status: 'approved',
+      contradiction: 'declined',
+      contradictionSettledAt: AFTER_END,
+    } as const;
+    expect(moneySentence({ ...DONE, attempt }, AFTER_END)).toEqual({
+      moved: 'yes',
+      sentence: `${MOVED} But at 2026-02-03T00:00:00.000Z the processor 'bank' said that it has declined the order, which an operator of the service settled at 2026-02-08T00:00:00.000Z (break ${ID}).`,
+    });
   });
 });

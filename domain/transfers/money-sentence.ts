@@ -1,7 +1,7 @@
 import type { Card } from '../cards/card.ts';
 import { toWireId } from '../identifier.ts';
 import { formatMoney } from '../ledger/money.ts';
-import type { Attempt } from '../processors/attempt.ts';
+import { type Attempt, contradictionInWords, isContradicted } from '../processors/attempt.ts';
 import type { MoneyMoved } from '../refusal.ts';
 import {
   statusAt,
@@ -62,7 +62,17 @@ export type MoneyFacts = Pick<
 /** What is known about a processor that is to move the money; times are milliseconds since 1970. */
 export type ProcessorFacts = Pick<
   Attempt,
-  'connectorId' | 'status' | 'tries' | 'unknownSince' | 'nextAt' | 'lateApprovalAt' | 'breakId'
+  | 'connectorId'
+  | 'status'
+  | 'tries'
+  | 'unknownSince'
+  | 'nextAt'
+  | 'lateApprovalAt'
+  | 'breakId'
+  | 'contradictedAt'
+  | 'contradiction'
+  | 'contradictionBreakId'
+  | 'contradictionSettledAt'
 >;
 
 const FUNDING = "the program's funding";
@@ -83,6 +93,27 @@ export function endsInWords({
 
 /** Answers "did the money move?" for a transfer in any status, as of the moment `now` (milliseconds since 1970). */
 export function moneySentence(facts: MoneyFacts, now: number): MoneySummary {
+  return withContradiction(facts, bookedSentence(facts, now));
+}
+
+/** What the books say, and what the processor has said since that contradicts them. */
+function withContradiction({ attempt }: MoneyFacts, { moved, sentence }: MoneySummary): MoneySummary {
+  const { contradictedAt = null, contradiction = null, contradictionBreakId = null } = attempt ?? {};
+  if (!attempt || contradictedAt === null || contradiction === null || contradictionBreakId === null) {
+    return { moved, sentence };
+  }
+  const said = `the processor '${attempt.connectorId}' said ${contradictionInWords(contradiction)}`;
+  const when = `${sentence} But at ${momentOf(contradictedAt)} ${said}`;
+  const which = `(break ${toWireId('brk', contradictionBreakId)})`;
+  if (!isContradicted(attempt)) {
+    const settled = momentOf(attempt.contradictionSettledAt);
+    return { moved, sentence: `${when}, which an operator of the service settled at ${settled} ${which}.` };
+  }
+  const next = `An operator of the service finds out which is true ${which}. Do not send the transfer again.`;
+  return { moved: moved === 'yes' || moved === 'no' ? 'unknown' : moved, sentence: `${when}. ${next}` };
+}
+
+function bookedSentence(facts: MoneyFacts, now: number): MoneySummary {
   const status = statusAt(facts, now);
   switch (status) {
     case 'scheduled':

@@ -213,10 +213,11 @@ export function waitsForProcessor({ status, capture }: Pick<Transfer, 'status' |
 
 /**
  * Whether what a processor said may tell more about the money of a transfer than its status: while it waits, and once it has
- * failed, since the processor may have moved the money after that.
+ * ended, since the processor may have contradicted that.
  */
 export function dependsOnProcessor(transfer: Pick<Transfer, 'status' | 'capture'>): boolean {
-  return waitsForProcessor(transfer) || (transfer.status === 'failed' && transfer.capture === 'automatic');
+  const hasEnded = transfer.status === 'failed' || transfer.status === 'completed';
+  return waitsForProcessor(transfer) || (hasEnded && transfer.capture === 'automatic');
 }
 
 /** The status of a transfer at a moment: a hold past its end has expired, even if that has not been written yet. */

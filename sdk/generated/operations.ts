@@ -1976,11 +1976,19 @@ export type OperatorAttemptRecord = {
    * it has not.
    */
   readonly late_approval_at: string | null;
-  /** The break with which an operator settles that; null without one. */
+  /**
+   * When the processor contradicted what was known, such as by a decline after an approval; null if it has not.
+   */
+  readonly contradicted_at: string | null;
+  /** What it said then, such as `declined`; null without a contradiction. */
+  readonly contradiction: string | null;
+  /** When an operator settled that; null before that, and without a contradiction. */
+  readonly contradiction_settled_at: string | null;
+  /** The break with which an operator settles a late approval or a contradiction; null without one. */
   readonly break_id: string | null;
   /** When it was created, with its transfer. */
   readonly created_at: string;
-  /** When it was changed last; a late approval does not count. */
+  /** When it was changed last; a late approval or a contradiction does not count. */
   readonly updated_at: string;
   /** Id of the card program: prog_ and 32 hex digits. */
   readonly program_id: string;
@@ -2298,11 +2306,19 @@ export type ProcessorAttemptRecord = {
    * it has not.
    */
   readonly late_approval_at: string | null;
-  /** The break with which an operator settles that; null without one. */
+  /**
+   * When the processor contradicted what was known, such as by a decline after an approval; null if it has not.
+   */
+  readonly contradicted_at: string | null;
+  /** What it said then, such as `declined`; null without a contradiction. */
+  readonly contradiction: string | null;
+  /** When an operator settled that; null before that, and without a contradiction. */
+  readonly contradiction_settled_at: string | null;
+  /** The break with which an operator settles a late approval or a contradiction; null without one. */
   readonly break_id: string | null;
   /** When it was created, with its transfer. */
   readonly created_at: string;
-  /** When it was changed last; a late approval does not count. */
+  /** When it was changed last; a late approval or a contradiction does not count. */
   readonly updated_at: string;
 };
 

@@ -21,7 +21,13 @@ async function connectorTo(connectorId: string, answer: RequestListener) {
   await once(adapter, 'listening');
   const address = adapter.address();
   const port = typeof address === 'object' ? address?.port : undefined;
-  const settings = { mode: 'sandbox', url: `http://127.0.0.1:${port}`, allowedNetworks: [], traits: TRAITS } as const;
+  const settings = {
+    mode: 'sandbox',
+    url: `http://127.0.0.1:${port}`,
+    allowedNetworks: [],
+    ca: null,
+    traits: TRAITS,
+  } as const;
   // No answer ends by its time, however slow the machine is.
   const limits = { ...CONNECTOR_LIMITS, answerTimeoutMilliseconds: 3_600_000 };
   return openHttpConnector({ ...settings, connectorId, secrets: [NOTICE_SECRET] }, { limits });

@@ -102,7 +102,44 @@ test('a decline after the approval is a break and moves nothing', async () => {
   const found = { kind: 'contradiction', expected: 'approved', found: 'declined' };
   expect(await breaksOf(trial)).toEqual([found, found]);
   await trial.check(['completed, executed 1']);
+  for (const id of trial.transferIds) await expectContradicted(id);
 });
+
+/** Says everywhere where people ask about the money that the processor contradicts itself, until an operator has settled that. */
+async function expectContradicted(transferId: string): Promise<void> {
+  const { client } = stage.service;
+  const said = async () => {
+    const { money, steps, transfer } = await client.transfers.timeline(transferId);
+    const { money_moved: moved, summary } = await client.requests.get(transfer.request_id);
+    const { data } = await client.transfers.attempts(transferId);
+    expect(summary).toContain(money.sentence);
+    return {
+      moved: [money.moved, moved],
+      sentence: money.sentence,
+      steps: steps.map(({ text }) => text),
+      attempt: data[0],
+    };
+  };
+  const open = await said();
+  const id = open.attempt?.break_id ?? '';
+  expect(open.moved).toEqual(['unknown', 'unknown']);
+  expect(open.sentence).toMatch(
+    RegExp(
+      `^10\\.00 USD moved from .+ But at \\S+ the processor 'inquired_1' said that it has declined the order\\. .+ \\(break ${id}\\)\\.`,
+    ),
+  );
+  expect(open.steps).toContainEqual(
+    expect.stringContaining(`against what was known. An operator of the service settles`),
+  );
+  expect(open.attempt).toMatchObject({ status: 'approved', contradiction: 'declined', contradiction_settled_at: null });
+  expect((await client.cases.create({ transfer_id: transferId })).money_moved).toBe('unknown');
+
+  await client.breaks.close(id, { note: 'Their decline was about another order.' });
+  const settled = await said();
+  expect(settled.moved).toEqual(['yes', 'yes']);
+  expect(settled.sentence).toMatch(RegExp(`, which an operator of the service settled at \\S+ \\(break ${id}\\)\\.$`));
+  expect(settled.attempt?.contradiction_settled_at).not.toBeNull();
+}
 
 test('notices about nobody are one break for each attempt that they name', async () => {
   const send = (noticeId: string, attemptId: string) =>

@@ -36,8 +36,20 @@ export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
 };
 
 /** What is known about the money of an attempt, in a sentence. */
-export function sentenceOf(attempt: Pick<ProcessorAttemptRecord, 'status' | 'late_approval_at' | 'break_id'>): string {
-  const { status, late_approval_at: at, break_id: id } = attempt;
+export function sentenceOf(
+  attempt: Pick<
+    ProcessorAttemptRecord,
+    'status' | 'late_approval_at' | 'contradiction' | 'contradiction_settled_at' | 'break_id'
+  >,
+): string {
+  const { status, late_approval_at: at, contradiction, contradiction_settled_at: settled, break_id: id } = attempt;
+  if (contradiction !== null && at === null && id !== null) {
+    const then =
+      settled === null
+        ? `An operator finds out which is true (break ${id}).`
+        : `An operator settled that (break ${id}).`;
+    return `${ATTEMPT_SENTENCES[status]} But later it said "${contradiction.replaceAll('_', ' ')}". ${then}`;
+  }
   if (at === null || id === null) return ATTEMPT_SENTENCES[status];
   return `The money moved all the same: the processor said so after the transfer had failed. An operator settles that (break ${id}).`;
 }

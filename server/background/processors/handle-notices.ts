@@ -53,7 +53,12 @@ export function startHandlingNotices(connectors: ReadonlyMap<string, Connector>,
     const amount = BigInt(body.amount);
     if (amount !== attempt.amount || body.currency !== attempt.currency) {
       const found = `${body.status} of ${formatMoney(amount, body.currency)}`;
-      await recordContradiction(parts.database, attempt, { kind: 'contradiction', expected: attempt.status, found }, now());
+      await recordContradiction(
+        parts.database,
+        attempt,
+        { kind: 'contradiction', expected: attempt.status, found },
+        now(),
+      );
     } else {
       const { traits } = connector;
       const answered = { attempt, question: 'notice' as const, answer: toAnswer(body), traits, now };

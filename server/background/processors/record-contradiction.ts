@@ -15,6 +15,7 @@ import {
   insertBreak,
   lockSuspenseAndClearing,
   markLateApproval,
+  recordContradiction as noteContradiction,
 } from '../../store/processors/contradiction.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 
@@ -31,8 +32,8 @@ type Said = Omit<Contradiction, 'found'> & { readonly found: string };
 
 /**
  * Records what contradicts the end of an attempt, once, for a person to look at. An approval after the failure has moved money
- * outside: it is posted between the card's clearing account and the suspense account of its program, noted on the attempt, from
- * which everybody sees it, and reported by an event.
+ * outside: it is posted between the card's clearing account and the suspense account of its program and reported by an event.
+ * Both are noted on the attempt, from which everybody sees them.
  */
 export async function recordContradiction(
   database: Database,
@@ -44,11 +45,11 @@ export async function recordContradiction(
   const breakId = newId();
   const facts = { breakId, kind, connectorId, programId, attemptId, transferId, amount, currency };
   const known = { ...facts, expected, found, createdAt: now };
-  const record = insertBreak(known);
   if (kind === 'contradiction') {
-    await database.read(record);
+    await database.read(noteContradiction(known));
     return;
   }
+  const record = insertBreak(known);
   await database.read(createSuspenseAccount({ programId, currency, accountId: newId(), floor: -MAXIMUM_BALANCE }));
   const load = {
     accounts: lockSuspenseAndClearing(attempt),

@@ -7,6 +7,7 @@ import type { ShownAttempt } from '../../store/processors/read-attempts.ts';
 
 /** An attempt as its card program sees it. */
 export function toAttemptRecord({ attempt, cardName }: ShownAttempt): ProcessorAttemptRecord {
+  const breakId = attempt.breakId ?? attempt.contradictionBreakId;
   return {
     attempt_id: toWireId('pat', attempt.attemptId),
     transfer_id: toWireId('tr', attempt.transferId),
@@ -25,7 +26,10 @@ export function toAttemptRecord({ attempt, cardName }: ShownAttempt): ProcessorA
     retry_after_seconds: attempt.retryAfterSeconds,
     resolved_by: attempt.resolvedBy,
     late_approval_at: momentOf(attempt.lateApprovalAt),
-    break_id: attempt.breakId === null ? null : toWireId('brk', attempt.breakId),
+    contradicted_at: momentOf(attempt.contradictedAt),
+    contradiction: attempt.contradiction,
+    contradiction_settled_at: momentOf(attempt.contradictionSettledAt),
+    break_id: breakId === null ? null : toWireId('brk', breakId),
     created_at: new Date(attempt.createdAt).toISOString(),
     updated_at: new Date(attempt.updatedAt).toISOString(),
   };

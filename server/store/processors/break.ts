@@ -86,12 +86,19 @@ export const lockBreak = statement(
   `select ${BREAK.names}, service_now() as now from processor_break where break_id = :breakId for no key update`,
 );
 
-/** Closes a locked break. */
+/** Closes a locked break; a contradiction is then settled on its attempt. */
 export const closeBreak: (closed: Break) => Statement = statement(
   'close_break',
   BREAK.pick('breakId', 'closedAt', 'closedBy', 'resolution').columns,
-  `update processor_break set closed_at = :closedAt, closed_by = :closedBy, resolution = :resolution
-    where break_id = :breakId`,
+  `with closed as (
+      update processor_break set closed_at = :closedAt, closed_by = :closedBy, resolution = :resolution
+      where break_id = :breakId
+      returning *
+    )
+    update processor_attempt set contradiction_settled_at = closed.closed_at
+    from closed
+    where processor_attempt.program_id = closed.program_id and processor_attempt.attempt_id = closed.attempt_id
+      and processor_attempt.contradiction_break_id = closed.break_id`,
 );
 
 /** A break from a row of {@link listBreaks} or {@link lockBreak}, and when it was read, by the database's clock. */

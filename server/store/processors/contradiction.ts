@@ -20,26 +20,44 @@ const BREAK = columns({
 /** What contradicts the books, until a person closes it. An attempt has at most one of each kind. */
 export type NewBreak = RowOf<typeof BREAK.columns>;
 
-const INSERT_BREAK = statement(
-  'insert_processor_break',
-  { ...BREAK.columns, maxFound: INTEGER },
-  `insert into processor_break (${BREAK.names})
+/**
+ * If its attempt has a break of the kind, what the processor had not said yet is added there, and the break is open again: who
+ * has closed it did not know that. The audit log keeps that it was closed.
+ */
+const INSERT = `insert into processor_break (${BREAK.names})
     values (:breakId, :kind, :connectorId, :programId, :attemptId, :transferId, :amount, :currency, :expected, :found, :createdAt)
     on conflict (connector_id, attempt_id, kind) where attempt_id is not null do update
       set found = processor_break.found || ', ' || excluded.found, closed_at = null, closed_by = null, resolution = null
       where excluded.found <> all (string_to_array(processor_break.found, ', '))
-        and char_length(processor_break.found) < :maxFound`,
-);
+        and char_length(processor_break.found) < :maxFound`;
 
 /** The most characters to which more is added that a processor says: a person has seen enough by then. */
 const MAX_FOUND_CHARACTERS = 1_000;
 
-/**
- * Inserts a break. If its attempt has one of the kind, it is added there what the processor had not said yet, and the break is open
- * again: who has closed it did not know that. The audit log keeps that it was closed.
- */
+const INSERT_BREAK = statement('insert_processor_break', { ...BREAK.columns, maxFound: INTEGER }, INSERT);
+
+/** Inserts a break, or adds what its attempt's break of the kind does not say yet and opens that again. */
 export function insertBreak(found: NewBreak): Statement {
   return INSERT_BREAK({ ...found, maxFound: MAX_FOUND_CHARACTERS });
+}
+
+const RECORD_CONTRADICTION = statement(
+  'record_contradiction',
+  { ...BREAK.columns, maxFound: INTEGER },
+  `with written as (${INSERT} returning break_id, program_id, attempt_id)
+    update processor_attempt
+    set contradicted_at = :createdAt, contradiction = :found, contradiction_break_id = written.break_id,
+      contradiction_settled_at = null
+    from written
+    where processor_attempt.program_id = written.program_id and processor_attempt.attempt_id = written.attempt_id`,
+);
+
+/**
+ * Inserts the break of a contradiction as {@link insertBreak} does, and notes on the attempt what the processor has said last,
+ * unless it had said it before. Nothing else of the attempt changes.
+ */
+export function recordContradiction(found: NewBreak): Statement {
+  return RECORD_CONTRADICTION({ ...found, maxFound: MAX_FOUND_CHARACTERS });
 }
 
 const MARK_LATE = statement(

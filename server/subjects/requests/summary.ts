@@ -179,7 +179,7 @@ function effectOfMany(facts: RequestFacts, now: number): Effect {
   const sums = [...totals].map(([currency, total]) => formatMoney(total, currency)).join(' and ');
   const isPart = facts.transfers.length < facts.transferCount;
   const of = isPart ? `the first ${facts.transfers.length} of ${transfersIn(facts)}` : transfersIn(facts);
-  const rest = `Whether the money of ${unknown} moved is not known yet: their processor has not said so.`;
+  const rest = `Whether the money of ${unknown} moved is not known yet: their processor has not said so, or has contradicted itself.`;
   const failed = `The processor moved the money of ${late} after the transfer had failed: operators of the service settle that.`;
   const more = `${late === 0 ? '' : ` ${failed}`}${unknown === 0 ? '' : ` ${rest}`}`;
   if (moved.length === 0 && unknown > 0) return { moneyMoved: 'unknown', sentence: `Of ${of}: ${rest}` };

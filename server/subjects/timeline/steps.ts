@@ -1,7 +1,7 @@
 import type { TimelineStep, TimelineStepKind, TransferTimeline } from '../../../contract/look-up/timeline.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { formatMoney, toWire } from '../../../domain/ledger/money.ts';
-import type { Attempt as ProcessorAttempt } from '../../../domain/processors/attempt.ts';
+import { contradictionInWords, type Attempt as ProcessorAttempt } from '../../../domain/processors/attempt.ts';
 import { endsInWords } from '../../../domain/transfers/money-sentence.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { statusAt, type Transfer } from '../../../domain/transfers/transfer.ts';
@@ -125,6 +125,15 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
     steps.push(
       step(lateApprovalAt, `The processor '${connectorId}' said that it had moved ${money} all the same. ${settled}`),
     );
+  }
+  const { contradictedAt, contradiction, contradictionBreakId, contradictionSettledAt } = attempt;
+  if (contradictedAt !== null && contradiction !== null && contradictionBreakId !== null) {
+    const which = `(break ${toWireId('brk', contradictionBreakId)})`;
+    const what = `The processor '${connectorId}' said ${contradictionInWords(contradiction)}, against what was known.`;
+    steps.push(step(contradictedAt, `${what} An operator of the service settles that ${which}.`));
+    if (contradictionSettledAt !== null) {
+      steps.push(step(contradictionSettledAt, `An operator of the service settled the contradiction ${which}.`));
+    }
   }
   const said = SAID[status];
   if (said === undefined) return steps;

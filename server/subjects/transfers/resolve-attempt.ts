@@ -1,5 +1,11 @@
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
-import { type Attempt, hasFailed, isMovedLate, isUnchanged } from '../../../domain/processors/attempt.ts';
+import {
+  type Attempt,
+  hasFailed,
+  isContradicted,
+  isMovedLate,
+  isUnchanged,
+} from '../../../domain/processors/attempt.ts';
 import { resolvedStep } from '../../../domain/processors/next-step.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, OperationFailure, type Reply } from '../../calls/call.ts';
@@ -28,7 +34,8 @@ export async function resolveAttempt(service: TransferService, call: ResolveCall
     const { attempt } = shown;
     const isSame = wasExecuted ? attempt.status === 'approved' : hasFailed(attempt.status);
     if (isSame) {
-      return { record: toOperatorAttemptRecord(shown), moneyMoved: isMovedLate(attempt) ? 'yes' : moneyMoved };
+      const known = isMovedLate(attempt) ? 'yes' : isContradicted(attempt) ? 'unknown' : moneyMoved;
+      return { record: toOperatorAttemptRecord(shown), moneyMoved: known };
     }
     const outcome = await service.transfers.submit(toReport(call, attempt, wasExecuted), call.deadline);
     if (!(outcome instanceof Refusal)) {

@@ -1,8 +1,9 @@
 import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { originalOf, replay, type StoredResponse } from '../../../domain/idempotency.ts';
-import { isMovedLate } from '../../../domain/processors/attempt.ts';
+import { type Attempt, isContradicted, isMovedLate } from '../../../domain/processors/attempt.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
+import { dependsOnProcessor } from '../../../domain/transfers/transfer.ts';
 import type { CallContext, JsonReply, Moved, RecordReply } from '../../calls/call.ts';
 import { readAgain } from '../../calls/read-rows.ts';
 import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer.ts';
@@ -56,19 +57,22 @@ export function toTransferReply(
     if (row === undefined) return undefined;
     const transfer = toTransfer(row);
     const record = toTransferRecord(transfer);
-    if (known !== undefined || transfer.status !== 'failed') return { record, wasMovedLate: false };
-    const attempts = await readAgain(database, readLastAttempts([transfer]), 'unknown');
-    return { record, wasMovedLate: attempts.map(toAttempt).some(isMovedLate) };
+    if (known !== undefined || !dependsOnProcessor(transfer)) return { record, attempt: undefined };
+    const [last] = await readAgain(database, readLastAttempts([transfer]), 'unknown');
+    return { record, attempt: last === undefined ? undefined : toAttempt(last) };
   });
 }
 
 /**
- * Whether the money of a transfer has moved that was to move at once. While it waits for a processor nobody knows; if the
- * processor did not carry it out, it did not, unless it did so after the transfer had failed.
+ * Whether the money of a transfer has moved that was to move at once. While it waits for a processor nobody knows, nor while the
+ * processor contradicts the end; if the processor did not carry it out, it did not, unless it did so after the transfer had
+ * failed.
  */
-export function movedBy({ status }: Pick<TransferRecord, 'status'>, wasMovedLate = false): MoneyMoved {
+export function movedBy({ status }: Pick<TransferRecord, 'status'>, attempt?: Attempt): MoneyMoved {
   if (status === 'pending') return 'unknown';
-  return status === 'failed' && !wasMovedLate ? 'no' : 'yes';
+  if (attempt !== undefined && isMovedLate(attempt)) return 'yes';
+  if (attempt !== undefined && isContradicted(attempt)) return 'unknown';
+  return status === 'failed' ? 'no' : 'yes';
 }
 
 /** The same for the reply with a reversal, whose money has always moved. */
@@ -83,7 +87,7 @@ export function toReversalReply(
     () => 'yes',
     async (reversalId) => {
       const [row] = await readAgain(database, readReversal(programId, reversalId), 'yes');
-      return row === undefined ? undefined : { record: toReversalRecord(toReversal(row)), wasMovedLate: false };
+      return row === undefined ? undefined : { record: toReversalRecord(toReversal(row)), attempt: undefined };
     },
   );
 }
@@ -94,8 +98,10 @@ const isTransfer = (record: TransferRecord | ReversalRecord): record is Transfer
 function toReply<Wanted extends TransferRecord | ReversalRecord>(
   outcome: Outcome,
   isWanted: (record: TransferRecord | ReversalRecord) => record is Wanted,
-  movedBy: (record: Wanted, wasMovedLate?: boolean) => MoneyMoved,
-  readNow: (subjectId: string) => Promise<{ readonly record: Wanted; readonly wasMovedLate: boolean } | undefined>,
+  movedBy: (record: Wanted, attempt?: Attempt) => MoneyMoved,
+  readNow: (
+    subjectId: string,
+  ) => Promise<{ readonly record: Wanted; readonly attempt: Attempt | undefined } | undefined>,
 ): MoneyReply<Wanted> | Promise<MoneyReply<Wanted>> {
   if (outcome instanceof Refusal) throw outcome;
   if ('subjectId' in outcome) {
@@ -103,8 +109,8 @@ function toReply<Wanted extends TransferRecord | ReversalRecord>(
     if (json !== null) return { json, replayed: true, originalRequestId, moneyMoved: movedBy(JSON.parse(json)) };
     return readNow(subjectId).then((found) => {
       if (found === undefined) throw new Error('what a stored response created does not exist');
-      const { record, wasMovedLate } = found;
-      const moneyMoved = movedBy(record, wasMovedLate);
+      const { record, attempt } = found;
+      const moneyMoved = movedBy(record, attempt);
       return { json: JSON.stringify(record), replayed: true, originalRequestId, moneyMoved };
     });
   }

@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
-import { isMovedLate } from '../../../domain/processors/attempt.ts';
 import type { MoneyMoved } from '../../../domain/refusal.ts';
 import { waitsForProcessor } from '../../../domain/transfers/transfer.ts';
 import type { CallContext, JsonReply, Moved, WaitReply } from '../../calls/call.ts';
@@ -62,8 +61,8 @@ async function read({ database }: TransferService, { programId }: CallContext, k
     const transfer = toTransfer(row);
     const record = toTransferRecord(transfer);
     if (record.status !== 'failed') return { record, moneyMoved: movedBy(record) };
-    const attempts = await database.read(readLastAttempts([transfer]));
-    return { record, moneyMoved: movedBy(record, attempts.map(toAttempt).some(isMovedLate)) };
+    const [last] = await database.read(readLastAttempts([transfer]));
+    return { record, moneyMoved: movedBy(record, last === undefined ? undefined : toAttempt(last)) };
   } catch {
     return asKnown;
   }
