@@ -1,5 +1,6 @@
 import type { TransferRecord } from '../../contract/transfers.ts';
 import type { ConnectorState } from '../../domain/transfers/transfer-view.ts';
+import { databaseTime } from '../foundation/database-clock.ts';
 import { verifyNotice } from '../foundation/signature.ts';
 
 /** A connector as a process sees it. */
@@ -21,9 +22,12 @@ export type VerifyNotice = (
   body: Buffer,
 ) => boolean;
 
-/** Verifies notices with the secrets of their connectors, each `whsec_…`; an unknown connector has none. */
+/**
+ * Verifies notices with the secrets of their connectors, each `whsec_…`; an unknown connector has none. Their age is by the
+ * database's clock: that of this machine may be wrong, and every notice would be refused.
+ */
 export function noticeVerifier(secretsOf: (connectorId: string) => readonly string[]): VerifyNotice {
-  return (connectorId, headers, body) => 'id' in verifyNotice(headers, body, secretsOf(connectorId), Date.now());
+  return (connectorId, headers, body) => 'id' in verifyNotice(headers, body, secretsOf(connectorId), databaseTime());
 }
 
 /** The processors that have the money of cards, as handlers and the lane see them. */

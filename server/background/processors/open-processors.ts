@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectorState } from '../../../domain/transfers/transfer-view.ts';
 import { type Processors, TransferWaiters, type VerifyNotice } from '../../calls/processors.ts';
+import { databaseTime } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
 import {
   closeBreaker,
@@ -127,7 +128,7 @@ class Breakers {
     if (obedient?.has(connectorId) === true) return;
     const reason = this.#seen.get(connectorId)?.note(answer, performance.now());
     if (reason === undefined || this.#open.has(connectorId)) return;
-    this.#open = new Map([...this.#open, [connectorId, { connectorId, openedAt: Date.now(), reason }]]);
+    this.#open = new Map([...this.#open, [connectorId, { connectorId, openedAt: databaseTime(), reason }]]);
     onOpened?.(connectorId, reason);
     database.read(openBreaker(connectorId, reason, PROBE_SECONDS)).catch(onFailure);
   }
