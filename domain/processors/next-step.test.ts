@@ -216,6 +216,31 @@ describe('an unknown outcome', () => {
     expect(lostStep(SENT, TRAITS, NOT_AFTER)).toMatchObject({ status: 'unknown', effect: 'unknown', tries: 1 });
   });
 
+  it('is asked about as soon as the processor must know, and ends with that answer', () => {
+    const lost = nextStep(SENT, 'send', answer('unknown'), TRAITS, T + 5_000) as Step;
+    expect(lost).toMatchObject({ status: 'unknown', unknownSince: T + 5_000, nextAt: T + 45_000 });
+    const asked = { ...SENT, ...lost };
+    expect(overdueStep(asked, TRAITS, T + 45_000)).toBeUndefined();
+    for (const outcome of ['approved', 'declined', 'not_executed'] as const) {
+      const said = answer(outcome, { code: outcome === 'declined' ? '51' : null });
+      expect(isEnded((nextStep(asked, 'inquire', said, TRAITS, T + 45_000) as Step).status), outcome).toBe(true);
+    }
+  });
+
+  it.each([
+    ['it was executed', 'inquire', { hasInquiry: true }, answer('approved')],
+    ['it never arrived', 'inquire', { hasInquiry: true }, answer('not_found')],
+    ['it can only be reversed', 'reverse', { hasInquiry: false, reversal: 'advice' }, answer('reversed')],
+  ] as const)('ends within a minute after the process was killed, if %s', (_, question, known, said) => {
+    const traits: Traits = { ...TRAITS, ...known, settleDelaySeconds: 0, notFoundFinalSeconds: 0 };
+    let attempt: Attempt = SENT;
+    for (let now = NOT_AFTER; !isEnded(attempt.status); now = attempt.nextAt ?? Number.POSITIVE_INFINITY) {
+      expect(now).toBeLessThanOrEqual(T + MINUTE);
+      const unasked = attempt.status === 'sent' ? lostStep(attempt, traits, now) : overdueStep(attempt, traits, now);
+      attempt = { ...attempt, ...(unasked ?? (nextStep(attempt, question, said, traits, now) as Step)) };
+    }
+  });
+
   it('is ended by an operator once', () => {
     expect(resolvedStep(UNKNOWN, true, 'key')).toMatchObject({
       status: 'approved',
