@@ -8,6 +8,12 @@ import { sendRaw } from '../harness/raw-request.ts';
  */
 export async function killPostgres(path: string, all: boolean): Promise<number> {
   const { processId } = await embeddedServerOf(path);
+  await killServer(processId, all);
+  return processId;
+}
+
+/** The same, by its main process. */
+export async function killServer(processId: number, all: boolean): Promise<void> {
   const children = all ? await readFile(`/proc/${processId}/task/${processId}/children`, 'utf8').catch(() => '') : '';
   for (const victim of [processId, ...children.split(' ').filter(Boolean).map(Number)]) {
     try {
@@ -16,7 +22,6 @@ export async function killPostgres(path: string, all: boolean): Promise<number> 
       // It has ended by itself.
     }
   }
-  return processId;
 }
 
 /** Kills PostgreSQL under the living service, and gives the time until it is back, in milliseconds. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { waitFor } from '../harness/process.ts';
 import { expectBalancedBooks } from '../harness/service.ts';
-import { Trial, TYPES } from './matrix.ts';
 import { Stage } from './stage.ts';
+import { Trial, TYPES } from './trial.ts';
 
 let stage: Stage;
 beforeAll(async () => {

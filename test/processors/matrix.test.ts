@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { isThorough } from '../harness/run/ring.ts';
-import { CELLS, type Cell, FAULT_NAMES, runTogether } from './matrix.ts';
+import { groupsOf } from './cells/cell.ts';
+import { runTogether } from './cells/run-together.ts';
+import { CELLS, coverage, PAIRS, WITHOUT_MEANING } from './matrix.ts';
 import { Stage } from './stage.ts';
 
 /** In `npm test` a cell of each kind; all of them in `npm run verify`. */
@@ -14,35 +16,40 @@ const FEW = [
   'before record: kill PostgreSQL',
 ];
 
-const chosen = isThorough ? CELLS : CELLS.filter(({ name }) => FEW.includes(name));
+const groups = groupsOf(isThorough ? CELLS : CELLS.filter(({ name }) => FEW.includes(name)));
 
-let stage: Stage;
-beforeAll(async () => {
-  stage = await Stage.open();
+describe('the table', () => {
+  test('has every step with every fault: a cell, or the reason why there is none', () => {
+    const { filled, withoutMeaning, missing } = coverage();
+    expect(missing).toEqual([]);
+    expect(filled.filter((pair) => withoutMeaning.includes(pair))).toEqual([]);
+    expect(filled.length + withoutMeaning.length).toBe(PAIRS.length);
+    expect(PAIRS).toHaveLength(110);
+    const reasons = new Set(withoutMeaning.map((pair) => WITHOUT_MEANING[pair]));
+    console.log(
+      `${PAIRS.length} pairs of a step and a fault: ${filled.length} filled by ${CELLS.length} cells, each with a load and an ` +
+        `unload; ${withoutMeaning.length} without a meaning, for ${reasons.size} reasons`,
+    );
+  });
+
+  test('has cells with names of their own, and those of npm test', () => {
+    expect(new Set(CELLS.map(({ name }) => name)).size).toBe(CELLS.length);
+    expect(FEW.filter((name) => !CELLS.some((cell) => cell.name === name))).toEqual([]);
+  });
 });
-afterAll(() => stage?.end());
 
-const run = (cells: readonly Cell[]) => runTogether(stage, cells);
+describe.each([false, true].filter((isWired) => groups.some((group) => group.isWired === isWired)))(
+  'the book of the processor equals the ledger (wired: %s)',
+  (isWired) => {
+    let stage: Stage | undefined;
+    afterAll(() => stage?.end());
 
-test('each cell has a name of its own, and those of npm test exist', () => {
-  expect(new Set(CELLS.map(({ name }) => name)).size).toBe(CELLS.length);
-  expect(FEW.filter((name) => !CELLS.some((cell) => cell.name === name))).toEqual([]);
-});
-
-test('whatever the processor answers, its book equals the ledger', async () => {
-  expect(await run(chosen.filter(({ fault }) => fault === undefined))).toEqual([]);
-});
-
-/** The cells of `npm test` are not at every step. */
-const groups = [false, true]
-  .flatMap((isAtGate) => FAULT_NAMES.map((fault) => ({ fault, isAtGate })))
-  .map((group) => ({
-    ...group,
-    step: group.isAtGate ? 'something is written' : 'the processor is asked',
-    cells: chosen.filter(({ fault, isAtGate = false }) => fault === group.fault && isAtGate === group.isAtGate),
-  }))
-  .filter(({ cells }) => cells.length > 0);
-
-test.each(groups)('while $step: $fault', async ({ cells }) => {
-  expect(await run(cells)).toEqual([]);
-});
+    test.each(groups.filter((group) => group.isWired === isWired))('$name', async ({ cells }) => {
+      stage ??= await Stage.open({ isWired });
+      const { problems, executed, doubled, lost } = await runTogether(stage, cells);
+      expect(problems).toEqual([]);
+      expect({ doubled, lost }).toEqual({ doubled: 0, lost: 0 });
+      expect(executed).toBeGreaterThanOrEqual(0);
+    });
+  },
+);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startInVain, waitFor } from '../harness/process.ts';
-import { type End, hold, Trial } from './matrix.ts';
 import { Stage } from './stage.ts';
+import { type End, hold, Trial } from './trial.ts';
 
 let stage: Stage;
 beforeAll(async () => {
@@ -36,12 +36,12 @@ test('a slow connector delays no other, has at most max_in_flight calls, and no 
 test('the state of the card is looked at once more before anything is sent', async () => {
   const trial = new Trial(stage, 'inquired_1');
   await trial.prepare();
-  await stage.close('claim', trial.connectorId);
+  await stage.gates.close('claim', trial.connectorId);
   await trial.create();
-  await stage.untilWaiting('claim', trial.connectorId);
+  await stage.gates.untilWaiting('claim', trial.connectorId);
   for (const id of trial.cardIds) await stage.service.client.cards.update(id, { status: 'inactive' });
   await stage.killService();
-  await stage.release();
+  await stage.gates.release();
   await stage.start();
   for (const id of trial.transferIds) {
     expect(await stage.untilEnded(id)).toMatchObject({ status: 'failed', error: { Code: 'card_suspended' } });
@@ -118,12 +118,12 @@ test('two services with one connector take up different attempts, and each one i
   await trial.prepare();
   const second = await stage.startSecond();
   for (const gate of ['claim', 'mark'] as const) {
-    await stage.close(gate, trial.connectorId);
+    await stage.gates.close(gate, trial.connectorId);
     for (let pair = 0; pair < 10; pair += 1) await trial.create();
-    await stage.untilWaiting(gate, trial.connectorId, 2);
+    await stage.gates.untilWaiting(gate, trial.connectorId, 2);
     // Beyond the lease of what they have taken up.
     await stage.moveClock(10);
-    await stage.release();
+    await stage.gates.release();
   }
   await trial.check(COMPLETED);
   for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);

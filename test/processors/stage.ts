@@ -2,42 +2,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { killPostgres } from '../crashes/killing.ts';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import type { DatabaseProxy } from '../harness/proxy.ts';
+import { GATE_TRIGGERS, Gates } from './gates.ts';
+import { Host, Line } from './lines.ts';
+import { type Delivery, sendNotice } from './notices.ts';
+import { openEmbedded, openWired, type StageDatabase } from './stage-database.ts';
 import { type ArrivedOrder, StandIn } from './stand-in.ts';
-
-/** A place where the service waits, because the test holds a lock that a trigger takes there. */
-export const GATES = { claim: 1, mark: 2, record: 3, inquired: 4, reversed: 5 } as const;
-
-export type Gate = keyof typeof GATES;
-
-const GATE_SPACE = 7300;
-
-/**
- * What the lane or the job is about to write, by the status of the attempt before and after it; the lock is that of the gate and
- * the connector. It also notes how far the clock was ahead when an order was sent.
- */
-const GATE_TRIGGER = `
-  create table test_sent (attempt_id uuid, tries int, ahead interval, primary key (attempt_id, tries));
-  create function test_gate() returns trigger language plpgsql security definer as $$
-  begin
-    if old.status = 'ready' and new.status = 'sent' then
-      insert into test_sent values (new.attempt_id, new.tries, new.sent_at - clock_timestamp())
-        on conflict (attempt_id, tries) do update set ahead = excluded.ahead;
-    end if;
-    perform pg_advisory_xact_lock_shared(${GATE_SPACE} + case
-      when old.status = 'ready' and new.status = 'ready' then ${GATES.claim}
-      when old.status = 'ready' and new.status = 'sent' then ${GATES.mark}
-      when old.status = 'sent' then ${GATES.record}
-      when old.status = 'unknown' and new.looks = old.looks and new.status = 'unknown' then 0
-      when old.status = 'unknown' then ${GATES.inquired}
-      when old.status = 'reversing' and new.looks = old.looks and new.status = 'reversing' then 0
-      else ${GATES.reversed}
-    end, hashtext(new.connector_id) & x'7fffffff'::int);
-    return new;
-  end $$;
-  create trigger test_gate before update on processor_attempt for each row execute function test_gate()`;
 
 /** How far the clock is ahead now, and was when an order was sent. */
 const AHEAD = `select extract(epoch from service_now() - clock_timestamp() - ahead) as seconds from test_sent
@@ -47,6 +18,10 @@ const AHEAD = `select extract(epoch from service_now() - clock_timestamp() - ahe
 const NEXT_LOOK = `select status, ceil(extract(epoch from next_at - service_now()))::int as wait,
     round(extract(epoch from service_now() - clock_timestamp()))::int as ahead
   from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1 order by attempt_id desc limit 1`;
+
+/** The attempt of a transfer, as notices name it. */
+const OF_TRANSFER = `select connector_id, 'pat_' || replace(attempt_id::text, '-', '') as attempt_id, amount, trim(currency) as currency
+  from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1`;
 
 /** A transfer as the API shows it. */
 export type Shown = {
@@ -67,66 +42,117 @@ const TRAITS = {
   when_down: 'queue',
 };
 
+/** How a cell needs its connector: one that can be asked, one where only a reversal ends what is unknown; and ways of their own. */
+export type Way = 'inquired' | 'reversed' | 'lined' | 'stopped';
+
 /**
  * Connectors that all lead to the stand-in. Cells beside each other that can be asked have one of their own, so that no breaker
  * opens for another one; a reversal needs none that is closed. A service has at most 50.
  */
-const COUNTS = { inquired: 31, reversed: 18 } as const;
+export const CONNECTORS: Readonly<Record<'embedded' | 'wired', Readonly<Record<Way, number>>>> = {
+  embedded: { inquired: 31, reversed: 18, lined: 0, stopped: 0 },
+  wired: { inquired: 20, reversed: 10, lined: 12, stopped: 4 },
+};
+
+const WRONG_CLOCK = new URL('../harness/wrong-clock.ts', import.meta.url).href;
+
+/** How wrong the clock of the service's machine is, in hours: it changes with every start. */
+const WRONG_HOURS = [3, -3] as const;
+
+export type StageOptions = {
+  /** A program in place of the service. */
+  readonly main?: string | undefined;
+  /** Whether the connections to the database and to processors go through the test; then the database outlives the service. */
+  readonly isWired?: boolean;
+};
 
 /** A service on a ledger of its own that can be killed with its database, and a processor that outlives both. */
 export class Stage {
-  readonly processor = new StandIn((order) => this.#isOver(order));
-  readonly #directory: Awaited<ReturnType<typeof ledgerDirectory>>;
+  readonly processor: StandIn;
+  readonly gates: Gates;
+  readonly #database: StageDatabase;
+  readonly #secret: string;
   readonly #settings: Record<string, string>;
-  /** A program in place of the service. */
   readonly #main: string | undefined;
+  readonly #counts: Readonly<Record<Way, number>>;
+  readonly #lines: Line[] = [];
+  readonly #hosts: Host[] = [];
+  readonly #used = { inquired: 0, reversed: 0, lined: 0, stopped: 0 };
   #service: ServiceProcess | undefined;
+  #starts = 0;
   #seconds = 0;
-  readonly #used = { inquired: 0, reversed: 0 };
   #moves: Promise<unknown> = Promise.resolve();
   #pool: pg.Pool | undefined;
-  readonly #holders: pg.Client[] = [];
   readonly #others: ServiceProcess[] = [];
 
-  private constructor(
-    directory: Awaited<ReturnType<typeof ledgerDirectory>>,
-    settings: Record<string, string>,
-    main?: string,
-  ) {
-    this.#directory = directory;
+  private constructor(database: StageDatabase, { main, isWired = false }: StageOptions) {
+    const file = join(database.directory, 'connectors.json');
+    this.#secret = `whsec_${randomBytes(32).toString('base64')}`;
+    this.#database = database;
     this.#main = main;
-    this.#settings = settings;
+    this.#counts = CONNECTORS[isWired ? 'wired' : 'embedded'];
+    // A busy machine must not refuse what the test asks for: overload is the subject of others.
+    const patient = { OVERLOAD_DELAY_MILLISECONDS: '0' };
+    this.#settings = { ...database.settings, ...patient, CONNECTORS: file, STAND_IN_SECRET: this.#secret };
+    this.processor = new StandIn(this.#secret, (order) => this.#isOver(order));
+    this.gates = new Gates(database.url, (text, values) => this.query(text, values));
   }
 
-  static async open(main?: string): Promise<Stage> {
-    const directory = await ledgerDirectory();
-    const file = join(directory.path, 'connectors.json');
-    const secret = `whsec_${randomBytes(32).toString('base64')}`;
-    const stage = new Stage(directory, { DATA_DIR: directory.path, CONNECTORS: file, STAND_IN_SECRET: secret }, main);
-    const url = await stage.processor.listen();
-    const named = (prefix: string, count: number, traits: object) =>
-      Array.from({ length: count }, (_, index) => ({
-        connector_id: `${prefix}_${index}`,
-        url,
-        secret_variable: 'STAND_IN_SECRET',
-        traits: { ...TRAITS, ...traits },
-      }));
-    const connectors = [
-      ...named('inquired', COUNTS.inquired, { can_resend: true, key_memory_seconds: 864_000 }),
-      ...named('narrow', 1, { max_in_flight: 2 }),
-      ...named('reversed', COUNTS.reversed, { has_inquiry: false, reversal: 'advice' }),
-    ];
-    await writeFile(file, JSON.stringify({ connectors }));
+  static async open(options: StageOptions = {}): Promise<Stage> {
+    const stage = new Stage(await (options.isWired === true ? openWired() : openEmbedded()), options);
+    await writeFile(stage.#settings.CONNECTORS ?? '', JSON.stringify({ connectors: await stage.#connectors() }));
     await stage.start();
-    await stage.query(GATE_TRIGGER);
+    await stage.query(GATE_TRIGGERS);
     return stage;
   }
 
-  /** The next one of the connectors that can be asked, or of the others. */
-  nextConnector(way: keyof typeof COUNTS): string {
+  async #connectors(): Promise<readonly object[]> {
+    const url = await this.processor.listen();
+    const connectors: object[] = [];
+    const add = (way: string, urls: readonly string[], traits: object): void => {
+      for (const [index, one] of urls.entries()) {
+        const common = { connector_id: `${way}_${index}`, url: one, secret_variable: 'STAND_IN_SECRET' };
+        connectors.push({ ...common, traits: { ...TRAITS, ...traits } });
+      }
+    };
+    const { inquired, reversed, lined, stopped } = this.#counts;
+    const isAsked = { can_resend: true, key_memory_seconds: 864_000 };
+    for (let made = 0; made < lined; made += 1) this.#lines.push(new Line(this.processor.port));
+    for (let made = 0; made < stopped; made += 1) this.#hosts.push(await Host.start(this.processor.port));
+    add('inquired', Array(inquired).fill(url), isAsked);
+    add('narrow', [url], { max_in_flight: 2 });
+    add('reversed', Array(reversed).fill(url), { has_inquiry: false, reversal: 'advice' });
+    add('lined', await Promise.all(this.#lines.map((line) => line.listen())), isAsked);
+    const hosts = this.#hosts.map((host) => host.url);
+    add('stopped', hosts, isAsked);
+    return connectors;
+  }
+
+  /** The line that leads from a connector to the processor. */
+  line(connectorId: string): Line {
+    const line = this.#lines[Number(/^lined_(\d+)$/.exec(connectorId)?.[1])];
+    if (line === undefined) throw new Error(`${connectorId} has no line`);
+    return line;
+  }
+
+  /** The host to which a connector leads. */
+  host(connectorId: string): Host {
+    const host = this.#hosts[Number(/^stopped_(\d+)$/.exec(connectorId)?.[1])];
+    if (host === undefined) throw new Error(`${connectorId} has no host`);
+    return host;
+  }
+
+  /** What is between the service and its database. */
+  get wire(): DatabaseProxy {
+    if (this.#database.proxy === undefined) throw new Error('the stage is not wired');
+    return this.#database.proxy;
+  }
+
+  /** The next one of the connectors of a kind. */
+  nextConnector(way: Way): string {
     const used = this.#used[way];
     this.#used[way] = used + 1;
-    return `${way}_${used % COUNTS[way]}`;
+    return `${way}_${used % this.#counts[way]}`;
   }
 
   get service(): ServiceProcess {
@@ -135,16 +161,23 @@ export class Stage {
   }
 
   async start(): Promise<void> {
-    this.#service = await startService(this.#settings, this.#main);
+    const hours = WRONG_HOURS[this.#starts % WRONG_HOURS.length];
+    this.#starts += 1;
+    const clock = { NODE_OPTIONS: `--import=${WRONG_CLOCK}`, WRONG_CLOCK_HOURS: String(hours) };
+    this.#service = await startService({ ...this.#settings, ...clock }, this.#main);
   }
 
   /** Another service on the same ledger, with the same connectors. */
   async startSecond(): Promise<ServiceProcess> {
-    const { DATA_DIR = '', ...settings } = this.#settings;
-    const { databaseUrl } = await embeddedServerOf(DATA_DIR);
-    const second = await startService({ ...settings, DATABASE_URL: databaseUrl }, this.#main);
+    const { DATA_DIR: _, ...settings } = this.#settings;
+    const second = await startService({ ...settings, DATABASE_URL: await this.#database.url() }, this.#main);
     this.#others.push(second);
     return second;
+  }
+
+  /** Stops the other services. */
+  async endOthers(): Promise<void> {
+    for (const other of this.#others.splice(0)) await other.stop();
   }
 
   /** The settings of the service without its connectors. */
@@ -154,12 +187,14 @@ export class Stage {
   }
 
   async end(): Promise<void> {
-    await this.release();
+    await this.gates.release();
     await this.#leave();
-    for (const other of this.#others) await other.stop();
+    await this.endOthers();
     await this.#service?.stop();
+    for (const line of this.#lines) line.close();
+    for (const host of this.#hosts) await host.stop();
     this.processor.close();
-    await this.#directory.remove();
+    await this.#database.remove();
   }
 
   async query(text: string, values: readonly unknown[] = []): Promise<readonly Record<string, unknown>[]> {
@@ -168,8 +203,7 @@ export class Stage {
   }
 
   async #openPool(): Promise<pg.Pool> {
-    const { databaseUrl } = await embeddedServerOf(this.#directory.path);
-    const pool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
+    const pool = new pg.Pool({ connectionString: await this.#database.url(), max: 4 });
     // Its connections end with the server where that is killed.
     pool.on('error', () => undefined);
     return pool;
@@ -182,33 +216,6 @@ export class Stage {
     await pool?.end().catch(() => undefined);
   }
 
-  /** Lets the service wait at a gate with the attempts of a connector until {@link release}. */
-  async close(gate: Gate, connectorId: string): Promise<void> {
-    const { databaseUrl } = await embeddedServerOf(this.#directory.path);
-    const holder = new pg.Client(databaseUrl);
-    holder.on('error', () => undefined);
-    await holder.connect();
-    this.#holders.push(holder);
-    await holder.query(`select pg_advisory_lock($1, hashtext($2) & x'7fffffff'::int)`, [
-      GATE_SPACE + GATES[gate],
-      connectorId,
-    ]);
-  }
-
-  /** Waits until so many connections of services wait at a gate that is closed, or at any after a question. */
-  async untilWaiting(gate?: Gate, connectorId?: string, connections = 1): Promise<void> {
-    const waiting = `select from pg_locks where locktype = 'advisory' and not granted
-      and classid::int between $1 and $2 and ($3::text is null or objid::int = hashtext($3) & x'7fffffff'::int)`;
-    const [first, last] = gate === undefined ? [GATES.record, GATES.reversed] : [GATES[gate], GATES[gate]];
-    const values = [GATE_SPACE + first, GATE_SPACE + last, connectorId ?? null];
-    await waitFor(`the gate ${gate ?? ''}`, async () => (await this.query(waiting, values)).length >= connections);
-  }
-
-  /** Opens all gates. */
-  async release(): Promise<void> {
-    for (const holder of this.#holders.splice(0)) await holder.end().catch(() => undefined);
-  }
-
   async killService(): Promise<void> {
     await this.service.kill();
     await this.#leave();
@@ -216,21 +223,23 @@ export class Stage {
   }
 
   async killDatabase(): Promise<void> {
-    const killed = await killPostgres(this.#directory.path, true);
+    const isReplaced = await this.#database.kill();
     await this.#leave();
-    await this.untilReady(killed);
+    await waitFor('another server', isReplaced);
+    await this.untilReady();
   }
 
-  async untilReady(killed?: number): Promise<void> {
-    await waitFor('the service to be ready', async () => {
-      const ready = await fetch(`${this.service.url}/health/ready`).catch(() => undefined);
-      const server = await embeddedServerOf(this.#directory.path).catch(() => undefined);
-      return ready?.status === 200 && server !== undefined && server.processId !== killed;
-    });
+  async isReady(): Promise<boolean> {
+    const ready = await fetch(`${this.service.url}/health/ready`).catch(() => undefined);
+    return ready?.status === 200;
   }
 
-  async post(path: string, body: object): Promise<Record<string, unknown>> {
-    const headers = { 'content-type': 'application/json', 'Idempotency-Key': randomUUID() };
+  async untilReady(): Promise<void> {
+    await waitFor('the service to be ready', () => this.isReady());
+  }
+
+  async post(path: string, body: object, key: string = randomUUID()): Promise<Record<string, unknown>> {
+    const headers = { 'content-type': 'application/json', 'Idempotency-Key': key };
     const response = await fetch(`${this.service.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
     const answer = (await response.json()) as Record<string, unknown>;
     if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
@@ -244,9 +253,19 @@ export class Stage {
     return card_id;
   }
 
-  async createTransfer(cardId: string, type: 'load' | 'unload'): Promise<string> {
+  async createTransfer(cardId: string, type: 'load' | 'unload', key?: string): Promise<string> {
     const body = { type, card_id: cardId, amount: 1000, currency: 'USD' };
-    return String((await this.post('/api/v0.1/core/transfer', body)).transfer_id);
+    return String((await this.post('/api/v0.1/core/transfer', body, key)).transfer_id);
+  }
+
+  /** Sends the same request under one key until it is answered with the transfer. */
+  async createSurely(cardId: string, type: 'load' | 'unload', key: string): Promise<string> {
+    let transferId: string | undefined;
+    await waitFor('the transfer', async () => {
+      transferId = await this.createTransfer(cardId, type, key).catch(() => undefined);
+      return transferId !== undefined;
+    });
+    return transferId ?? '';
   }
 
   async show(transferId: string): Promise<Shown> {
@@ -262,7 +281,11 @@ export class Stage {
   async #moveClockTo(seconds: number): Promise<void> {
     const move = async (): Promise<void> => {
       if (seconds <= this.#seconds) return;
-      await this.service.client.sandbox.moveClock({ seconds_ahead: seconds });
+      const isMoved = async (): Promise<boolean> => {
+        await this.service.client.sandbox.moveClock({ seconds_ahead: seconds });
+        return true;
+      };
+      await waitFor('the clock to be moved', () => isMoved().catch(() => false));
       this.#seconds = seconds;
     };
     const moved = this.#moves.then(move);
@@ -307,17 +330,21 @@ export class Stage {
     }
   }
 
-  /** Stores a notice as the service does when it has received it. */
+  /** Sends a notice until it is acknowledged, as processors do. */
   async notify(transferId: string, status: string, noticeId: string): Promise<void> {
-    await this.query(
-      `insert into processor_notice (connector_id, notice_id, program_id, attempt_id, body, received_at)
-        select connector_id, $2, program_id, attempt_id, jsonb_build_object('attempt_id', 'pat_' || replace(attempt_id::text, '-', ''),
-          'status', $3::text, 'amount', amount, 'currency', trim(currency), 'processor_reference', 'by notice', 'code', null,
-          'retry_after_seconds', null), service_now()
-        from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1
-        on conflict do nothing`,
-      [transferId, noticeId, status],
-    );
+    const isTaken = async () => (await this.tryToNotify(transferId, { status, notice_id: noticeId })) === 200;
+    await waitFor('a notice to be acknowledged', () => isTaken().catch(() => false));
+  }
+
+  /** Sends a notice about a transfer once; returns the status of the answer, if there is one. */
+  async tryToNotify(transferId: string, facts: object, delivery: Delivery = 'whole'): Promise<number | undefined> {
+    const [attempt] = await this.query(OF_TRANSFER, [transferId]);
+    if (attempt === undefined) throw new Error(`${transferId} has no attempt`);
+    const { connector_id: connectorId, attempt_id, amount, currency } = attempt;
+    const about = { attempt_id, amount: Number(amount), currency, processor_reference: 'by notice' };
+    const body = JSON.stringify({ ...about, code: null, retry_after_seconds: null, ...facts });
+    const { url } = this.service;
+    return sendNotice({ url, connectorId: String(connectorId), secret: this.#secret, body, delivery });
   }
 
   /** What the clearing account of a card says, in minor units. */

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isSigned } from '../../simulator/signature.ts';
 
 /** What is asked of an adapter. */
 export type Question = 'send' | 'inquire' | 'reverse';
@@ -27,6 +28,8 @@ export type Reply =
   | 'wrong_amount'
   | 'error'
   | 'slow'
+  /** The same answer two times on one connection. */
+  | 'twice'
   | 'decline'
   | 'pending';
 
@@ -37,6 +40,8 @@ const SLOW_MILLISECONDS = 2_000;
 export type Doing = {
   readonly executes: boolean;
   readonly reply: Reply;
+  /** It moves less than was ordered, and says so, until it is asked without this. */
+  readonly isShort?: boolean;
   /** Before it is done; what is held back when its sender has gone is never done, unless it `waitsOutside`. */
   readonly before?: Promise<void>;
   /** It is held back on the way to the processor, so that it arrives although its sender has gone. */
@@ -61,22 +66,31 @@ export class StandIn {
   /** What the book says, in minor units: executed and not reversed, by attempt. */
   readonly #book = new Map<string, number>();
   readonly #executions = new Map<string, number>();
+  /** Executed with less than was ordered. */
+  readonly #short = new Set<string>();
   readonly #scripts = new Map<string, Script>();
   /** What it has said that it will never execute. */
   readonly #refused = new Set<string>();
   /** Questions without an answer, by transfer; they end when their sender has gone. */
   readonly #open = new Map<string, number>();
   readonly #serving: { readonly transferId: string; readonly done: Promise<void> }[] = [];
+  readonly #secret: string;
   readonly #isOver: IsOver;
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  // A request whose other half never comes is no order.
+  readonly #server = createServer((request, response) => void this.#serve(request, response).catch(() => undefined));
 
-  constructor(isOver: IsOver) {
+  constructor(secret: string, isOver: IsOver) {
+    this.#secret = secret;
     this.#isOver = isOver;
   }
 
   async listen(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
   }
 
   close(): void {
@@ -99,6 +113,11 @@ export class StandIn {
   executions(transferId: string): number {
     const ids = new Set(this.about(transferId).map((order) => order.attempt_id));
     return [...ids].reduce((sum, id) => sum + (this.#executions.get(id) ?? 0), 0);
+  }
+
+  /** Whether it has refused an order for a transfer, because its time was over or it was reversed. */
+  hasRefused(transferId: string): boolean {
+    return this.about(transferId).some((order) => this.#refused.has(order.attempt_id));
   }
 
   /** Whether a question about a transfer has no answer yet, and its sender waits for one. */
@@ -132,7 +151,12 @@ export class StandIn {
       response.writeHead(this.isHealthy ? 200 : 503).end('{"status":"ok"}');
       return;
     }
-    const order = { ...JSON.parse(Buffer.concat(chunks).toString()), question } as ArrivedOrder;
+    const body = Buffer.concat(chunks);
+    if (!isSigned(request.headers, body, this.#secret)) {
+      response.writeHead(401).end('{}');
+      return;
+    }
+    const order = { ...JSON.parse(body.toString()), question } as ArrivedOrder;
     const done = this.#consider(order, response);
     this.#serving.push({ transferId: order.transfer_id, done });
     await done;
@@ -163,12 +187,14 @@ export class StandIn {
     this.#open.set(transfer_id, (this.#open.get(transfer_id) ?? 0) + more);
   }
 
-  #carryOut(order: ArrivedOrder, { executes, reply: kind }: Doing): Record<string, unknown> {
-    const { attempt_id, amount, currency, question } = order;
+  #carryOut(order: ArrivedOrder, { executes, reply: kind, isShort = false }: Doing): Record<string, unknown> {
+    const { attempt_id, currency, question } = order;
+    const amount = isShort ? order.amount - 1 : order.amount;
     const said = (status: string, code: string | null = null) => {
       const processor_reference = status === 'approved' ? `ref-${attempt_id}` : null;
       return { attempt_id, status, amount, currency, processor_reference, code, retry_after_seconds: null };
     };
+    if (question === 'inquire' && !isShort && this.#short.delete(attempt_id)) this.#book.set(attempt_id, amount);
     if (question === 'inquire') {
       if ((this.#book.get(attempt_id) ?? 0) > 0) return said('approved');
       return said(this.#refused.has(attempt_id) ? 'not_executed' : 'not_found');
@@ -184,6 +210,7 @@ export class StandIn {
     if (kind === 'decline') return said('declined', '51');
     if (kind === 'pending') return said('pending');
     if (executes) {
+      if (isShort) this.#short.add(attempt_id);
       this.#book.set(attempt_id, (this.#book.get(attempt_id) ?? 0) + amount);
       this.#executions.set(attempt_id, (this.#executions.get(attempt_id) ?? 0) + 1);
     }
@@ -207,6 +234,12 @@ function reply(response: ServerResponse, kind: Reply, answer: Record<string, unk
     case 'error':
       response.writeHead(500).end();
       return;
+    case 'twice': {
+      const body = JSON.stringify(answer);
+      const whole = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+      response.socket?.end(whole + whole);
+      return;
+    }
     default:
       response.end(JSON.stringify(answer));
   }

@@ -1,60 +1,119 @@
-import { CELLS, type Cell, FAULT_NAMES, runTogether } from '../../processors/matrix.ts';
+import { type Cell, fits, groupsOf } from '../../processors/cells/cell.ts';
+import { runTogether } from '../../processors/cells/run-together.ts';
+import { CELLS } from '../../processors/matrix.ts';
 import { Stage } from '../../processors/stage.ts';
 import { type Ledger, overLedgers } from '../ledgers.ts';
+import { judgeTimes, timeRecovery } from '../processor-times.ts';
 import { type Findings, type Row, type Setting, streamOf, Tally } from '../row.ts';
 
-/** On a new ledger the clock begins anew: it is moved ahead in each round. */
-const ROUNDS_OF_LEDGER = 20;
+/** On a new ledger the clock begins anew: it is moved ahead for each hand. */
+const HANDS_OF_LEDGER = 20;
 
-/** The most cells of a round: with more of them the connectors would be shared. */
-const MOST_CELLS = 12;
+/** On so many of them one is used to measure how long transfers stay open after a kill. */
+const LEDGERS_OF_KILL = 4;
 
-/** The cells that can be beside each other: they have the same fault while the service waits for the same. */
-const GROUPS: readonly (readonly Cell[])[] = [
-  CELLS.filter(({ fault }) => fault === undefined),
-  ...FAULT_NAMES.flatMap((fault) =>
-    [false, true].map((isAtGate) =>
-      CELLS.filter((cell) => cell.fault === fault && (cell.isAtGate ?? false) === isAtGate),
-    ),
-  ),
-];
+/** Cells of one group, beside each other. */
+type Hand = { readonly isWired: boolean; readonly cells: readonly Cell[] };
 
-function draw(random: () => number): readonly Cell[] {
-  const group = GROUPS[Math.floor(random() * GROUPS.length)] ?? [];
-  const most = 1 + Math.floor(random() * MOST_CELLS);
-  const shuffled = group.map((cell) => ({ cell, place: random() })).sort((left, right) => left.place - right.place);
-  return shuffled.slice(0, most).map(({ cell }) => cell);
+/** Every cell once, in hands of a size that is drawn, in an order that is drawn. */
+function deal(random: () => number): readonly Hand[] {
+  const shuffled = <Item>(items: readonly Item[]): readonly Item[] =>
+    items
+      .map((item) => ({ item, place: random() }))
+      .sort((left, right) => left.place - right.place)
+      .map(({ item }) => item);
+  const hands = groupsOf(CELLS).flatMap(({ isWired, cells }) => {
+    const left = [...shuffled(cells)];
+    const dealt: Hand[] = [];
+    while (left.length > 0) {
+      const size = 1 + Math.floor(random() * left.length);
+      const hand: Cell[] = [];
+      while (hand.length < size && left[0] !== undefined && fits([...hand, left[0]], isWired)) {
+        hand.push(left.shift() as Cell);
+      }
+      dealt.push({ isWired, cells: hand });
+    }
+    return dealt;
+  });
+  return shuffled(hands);
 }
 
-async function attack(setting: Setting, tally: Tally, { number, done, attacks }: Ledger): Promise<void> {
-  const stage = await Stage.open(setting.main);
-  const end = setting.resources.add('the stage', () => stage.end());
-  try {
-    for (let round = done; round < done + attacks; round += 1) {
-      const cells = draw(streamOf(setting.seed, round));
-      const problems = await runTogether(stage, cells);
-      tally.violate(`round ${round}, ledger ${number}`, problems);
-      tally.add('cells', cells.length);
-      tally.add(cells[0]?.fault ?? 'bad answers');
-      setting.progress(round + 1, `${tally.count('cells')} cells`);
-      // What is left open would disturb the rounds after it.
-      if (problems.length > 0) break;
+/** Hands with so many cells together: each cell as often as every other, but for the last round. */
+function handsOf(seed: number, count: number): readonly Hand[] {
+  const hands: Hand[] = [];
+  let left = count;
+  for (let round = 0; left > 0; round += 1) {
+    for (const { isWired, cells } of deal(streamOf(seed, round))) {
+      if (left <= 0) break;
+      hands.push({ isWired, cells: cells.slice(0, left) });
+      left -= cells.length;
     }
+  }
+  return hands;
+}
+
+/** The stages of a ledger: one whose database the service starts by itself, and one whose connections go through the test. */
+class Stages {
+  readonly #setting: Setting;
+  readonly #open = new Map<boolean, { readonly stage: Stage; readonly end: () => Promise<void> }>();
+
+  constructor(setting: Setting) {
+    this.#setting = setting;
+  }
+
+  async take(isWired: boolean): Promise<Stage> {
+    const open = this.#open.get(isWired);
+    if (open !== undefined) return open.stage;
+    const stage = await Stage.open({ main: this.#setting.main, isWired });
+    this.#open.set(isWired, { stage, end: this.#setting.resources.add('the stage', () => stage.end()) });
+    return stage;
+  }
+
+  async end(): Promise<void> {
+    for (const { end } of this.#open.values()) await end();
+  }
+}
+
+async function attack(
+  setting: Setting,
+  tally: Tally,
+  hands: readonly Hand[],
+  { number, done, attacks }: Ledger,
+): Promise<void> {
+  const stages = new Stages(setting);
+  try {
+    for (let at = done; at < done + attacks; at += 1) {
+      const { isWired, cells } = hands[at] ?? { isWired: false, cells: [] };
+      const { problems, ...counts } = await runTogether(await stages.take(isWired), cells);
+      tally.violate(`hand ${at}, ledger ${number}`, problems);
+      tally.add('rounds of a cell', cells.length);
+      for (const [what, count] of Object.entries(counts)) tally.add(what, count);
+      setting.progress(tally.count('rounds of a cell'), `${tally.count('executed')} executed`);
+      // What is left open would disturb what comes after it.
+      if (problems.length > 0) return;
+    }
+    // It takes as long as a lease; the small form, which runs beside other tests, measures nothing.
+    if (setting.inHaste !== true && number % LEDGERS_OF_KILL === 0) await timeRecovery(await stages.take(false), tally);
   } finally {
-    await end();
+    await stages.end();
   }
 }
 
 async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  await overLedgers(setting, tally, ROUNDS_OF_LEDGER, (ledger) => attack(setting, tally, ledger));
+  tally.add('cells', CELLS.length);
+  const hands = handsOf(setting.seed, setting.count);
+  const over = { ...setting, count: hands.length };
+  await overLedgers(over, tally, HANDS_OF_LEDGER, (ledger) => attack(setting, tally, hands, ledger));
+  judgeTimes(setting, tally);
   return { figures: tally.figures(), violations: tally.violations };
 }
 
-/** Transfers of cards at a processor, in cells of the matrix that are drawn: what it has done equals the ledger. */
+/** Transfers of cards at a processor, in every cell of the matrix: what it has done equals the ledger. */
 export const PROCESSORS: Row = {
   name: 'processors',
-  unit: 'rounds',
-  counts: { small: 4, middle: 40, large: 400 },
+  unit: 'rounds of a cell',
+  // So many rounds of every cell, but for the small form.
+  counts: { small: 24, middle: 20 * CELLS.length, large: 500 * CELLS.length },
   run,
 };

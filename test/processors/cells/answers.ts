@@ -1,0 +1,161 @@
+import type { Question, Reply } from '../stand-in.ts';
+import type { End } from '../trial.ts';
+import type { Cell, Fault, Step } from './cell.ts';
+
+/** Replies that are bad, and what they are to the matrix. */
+const BAD: Readonly<Partial<Record<Reply, Fault>>> = {
+  cut: 'cut',
+  silence: 'silence',
+  malformed: 'malformed',
+  wrong_amount: 'wrong amount',
+  error: 'malformed',
+  slow: 'slow',
+};
+
+/** The step at which a question is answered badly: an order is executed, or only its answer is read, or that was all it was. */
+const STEP: Readonly<Record<Question, (executes: boolean) => Step>> = {
+  send: (executes) => (executes ? 'read' : 'execute'),
+  inquire: () => 'inquire',
+  reverse: () => 'reverse',
+};
+
+/** What was reversed came to nothing, whether it had been executed or not. */
+const reversedEnd = (executes: boolean): End => (executes ? 'failed, executed 1' : 'failed, executed 0');
+
+/** Questions that are answered badly the first time, whether they were carried out or not. */
+const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((reply) =>
+  [true, false].flatMap((executes) => {
+    const what = executes ? 'executed' : 'not executed';
+    const cell = (question: Question, way: Cell['way'], ends: readonly End[]): Cell => ({
+      name: `${question}, ${what}: ${reply} (${way})`,
+      pairs: [`${STEP[question](executes)}: ${BAD[reply] ?? 'malformed'}`],
+      way,
+      ends,
+      arrive: (trial) =>
+        trial.begin((order, nth) => {
+          if (order.question === question && nth === 0) return { executes, reply };
+          // Before an inquiry or a reversal there is a send of unknown outcome; what is to be reversed was executed.
+          const isFirst = order.question === 'send' && nth === 0;
+          if (isFirst) return { executes: executes || question === 'reverse', reply: 'cut' };
+          return { executes: true, reply: 'answer' };
+        }),
+    });
+    // The answer that comes slowly says that the order was not executed.
+    const isSaid = reply === 'slow' && !executes;
+    return [
+      cell('send', 'inquired', isSaid ? ['failed, executed 0', 'completed, executed 1'] : ['completed, executed 1']),
+      cell('inquire', 'inquired', ['completed, executed 1']),
+      cell(
+        'send',
+        'reversed',
+        reply === 'slow' && executes ? ['completed, executed 1', 'failed, executed 1'] : [reversedEnd(executes)],
+      ),
+      // What is said to be reversed is reversed.
+      ...(isSaid ? [] : [cell('reverse', 'reversed', ['failed, executed 1'])]),
+    ];
+  }),
+);
+
+/** The same answer twice: whoever takes it for none asks again. */
+const ANSWERED_TWICE: readonly Cell[] = (['send', 'inquire', 'reverse'] as const).map((question) => ({
+  name: `${question}: the answer twice`,
+  pairs: [`${STEP[question](true)}: twice`],
+  way: question === 'reverse' ? 'reversed' : 'inquired',
+  ends: [question === 'reverse' ? 'failed, executed 1' : 'completed, executed 1'],
+  arrive: (trial) =>
+    trial.begin((order, nth) => {
+      if (order.question === question && nth === 0) return { executes: true, reply: 'twice' };
+      return { executes: true, reply: order.question === 'send' && nth === 0 ? 'cut' : 'answer' };
+    }),
+}));
+
+/** Orders that arrive when their sender has given them up: they are not executed any more. */
+const LATE: readonly Cell[] = (['inquired', 'reversed'] as const).flatMap((way) =>
+  ([undefined, 'kill service'] as const).map((incident): Cell => {
+    return {
+      name: `send, arrives late: ${incident ?? 'silence'} (${way})`,
+      // After it has been sent once more, or after its reversal.
+      pairs: way === 'inquired' ? ['execute: twice'] : ['execute: reordered', 'reverse: reordered'],
+      way,
+      ends: [way === 'inquired' ? 'completed, executed 1' : 'failed, executed 0'],
+      ...(incident !== undefined && { incident }),
+      arrive: async (trial) => {
+        await trial.begin(({ question }, nth) => {
+          const isLate = question === 'send' && nth === 0;
+          return { executes: true, reply: 'answer', ...(isLate && { before: trial.hold.held, waitsOutside: true }) };
+        });
+        await trial.untilAsked('send');
+      },
+      after: async (trial) => {
+        await trial.untilEnded();
+        trial.hold.letGo();
+        for (const id of trial.transferIds) await trial.stage.processor.whenDone(id);
+      },
+    };
+  }),
+);
+
+const OTHERS: readonly Cell[] = [
+  {
+    name: 'send: declined',
+    pairs: [],
+    way: 'inquired',
+    ends: ['failed, executed 0'],
+    arrive: (trial) => trial.begin(() => ({ executes: false, reply: 'decline' })),
+  },
+  {
+    name: 'send: less than ordered, put right later',
+    pairs: ['execute: wrong amount'],
+    way: 'inquired',
+    ends: ['completed, executed 1'],
+    arrive: (trial) =>
+      trial.begin(({ question }, nth) => {
+        const isShort = question === 'send' || nth === 0;
+        return { executes: true, reply: 'answer', isShort };
+      }),
+  },
+  {
+    name: 'inquire: not found, when it was approved meanwhile',
+    pairs: ['inquire: reordered'],
+    way: 'inquired',
+    ends: ['completed, executed 1'],
+    arrive: async (trial) => {
+      await trial.begin(({ question }, nth) => {
+        if (question === 'send' && nth === 0) return { executes: false, reply: 'cut' };
+        return {
+          executes: true,
+          reply: 'answer',
+          ...(question === 'inquire' && nth === 0 && { until: trial.hold.held }),
+        };
+      });
+      await trial.untilAsked('inquire');
+      for (const id of trial.transferIds) {
+        trial.stage.processor.execute(id);
+        await trial.stage.notify(id, 'approved', `while asked ${id}`);
+      }
+    },
+    after: async (trial) => {
+      await trial.untilEnded();
+      trial.hold.letGo();
+      for (const id of trial.transferIds) await trial.stage.processor.whenDone(id);
+    },
+  },
+  {
+    name: 'reverse: approved while it is reversed',
+    pairs: ['reverse: reordered'],
+    way: 'reversed',
+    ends: ['failed, executed 1'],
+    arrive: async (trial) => {
+      await trial.begin(({ question }, nth) => {
+        if (question === 'send') return { executes: true, reply: 'cut' };
+        return { executes: true, reply: 'answer', ...(nth === 0 && { until: trial.hold.held }) };
+      });
+      await trial.untilAsked('reverse');
+      for (const id of trial.transferIds) await trial.stage.notify(id, 'approved', `while reversed ${id}`);
+    },
+    after: async (trial) => trial.hold.letGo(),
+  },
+];
+
+/** What the processor does and answers. */
+export const ANSWERS: readonly Cell[] = [...BADLY_ANSWERED, ...ANSWERED_TWICE, ...LATE, ...OTHERS];

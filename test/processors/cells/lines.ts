@@ -1,0 +1,91 @@
+import { waitFor } from '../../harness/process.ts';
+import type { Carrying, LineScript } from '../lines.ts';
+import { type End, type Trial, TYPES } from '../trial.ts';
+import type { Cell, Fault } from './cell.ts';
+
+const COMPLETED: readonly End[] = ['completed, executed 1'];
+
+/** The first requests to send find this; what comes later passes. */
+const first = (carrying: Carrying): LineScript => ({
+  carrying: (question, nth) => (question === 'send' && nth === 0 ? carrying : 'pass'),
+});
+
+const onLine = (name: string, pair: Cell['pairs'][number], script: LineScript): Cell => ({
+  name,
+  pairs: [pair],
+  way: 'lined',
+  ends: COMPLETED,
+  arrive: async (trial) => {
+    trial.stage.line(trial.connectorId).play(script);
+    await trial.begin();
+  },
+});
+
+const LOST: readonly (readonly [Exclude<Carrying, 'pass' | Promise<void>>, Fault])[] = [
+  ['cut', 'cut'],
+  ['silence', 'silence'],
+  ['slow', 'slow'],
+  ['malformed', 'malformed'],
+  ['wrong_amount', 'wrong amount'],
+];
+
+const SERVICE = ['kill service', 'kill PostgreSQL', 'clock'] as const;
+
+/** A request that is written in part, or arrives as another one. */
+const WRITTEN: readonly Cell[] = [
+  ...LOST.map(([carrying, fault]) => onLine(`write: ${carrying}`, `write: ${fault}`, first(carrying))),
+  ...SERVICE.map((incident): Cell => {
+    return {
+      name: `write, half of it: ${incident}`,
+      pairs: [`write: ${incident}`],
+      way: 'lined',
+      ends: COMPLETED,
+      incident,
+      arrive: async (trial) => {
+        const line = trial.stage.line(trial.connectorId);
+        line.play(first(trial.hold.held));
+        await trial.begin();
+        await waitFor('the requests', async () => line.requests >= TYPES.length);
+      },
+      after: async (trial) => trial.hold.letGo(),
+    };
+  }),
+];
+
+const isConnecting = (trial: Trial) => trial.untilAttempts("status = 'sent'");
+
+/** A connection that is not made, or only after a while. */
+const CONNECTED: readonly Cell[] = [
+  onLine('connect: reset', 'connect: cut', { connecting: (nth) => (nth < TYPES.length ? 'reset' : 'pass') }),
+  {
+    name: 'connect: no answer',
+    pairs: ['connect: silence'],
+    way: 'stopped',
+    ends: COMPLETED,
+    arrive: async (trial) => {
+      await trial.stage.host(trial.connectorId).fallSilent();
+      await trial.begin();
+      // Nothing has left, or nobody knows: the reason is recorded.
+      await trial.untilAttempts('detail is not null');
+    },
+    after: async (trial) => trial.stage.host(trial.connectorId).answer(),
+  },
+  ...(['slow', ...SERVICE] as const).map((fault): Cell => {
+    return {
+      name: `connect, no answer for a while: ${fault}`,
+      pairs: [`connect: ${fault}`],
+      way: 'stopped',
+      ends: COMPLETED,
+      ...(fault !== 'slow' && { incident: fault }),
+      arrive: async (trial) => {
+        await trial.stage.host(trial.connectorId).fallSilent();
+        await trial.begin();
+        await isConnecting(trial);
+      },
+      after: async (trial) => trial.stage.host(trial.connectorId).answer(),
+    };
+  }),
+];
+
+/** What becomes of requests on their way to the processor. */
+export const ON_LINES: readonly Cell[] = [...WRITTEN, ...CONNECTED];

@@ -1,0 +1,160 @@
+import { equal } from 'node:assert/strict';
+import { waitFor } from '../../harness/process.ts';
+import type { End, Trial } from '../trial.ts';
+import type { Cell, Incident, Pair } from './cell.ts';
+
+const COMPLETED: readonly End[] = ['completed, executed 1'];
+
+/** Transfers that the processor carries out later, and has carried out. */
+async function executeLater(trial: Trial): Promise<void> {
+  await trial.begin(() => ({ executes: false, reply: 'pending' }));
+  await trial.untilAttempts("status = 'pending'");
+  for (const id of trial.transferIds) trial.stage.processor.execute(id);
+}
+
+/** Tries to send a notice until it has this status. */
+async function untilAnswered(trial: Trial, id: string, facts: object, status: number, isSlow = false): Promise<void> {
+  const delivery = isSlow ? 'slow' : 'whole';
+  const isSo = async () => (await trial.stage.tryToNotify(id, facts, delivery)) === status;
+  await waitFor(`a notice to be answered with ${status}`, isSo);
+}
+
+/** Notices about transfers that are `pending`, and how they come. */
+const cell = (name: string, fault: Pair, come: (trial: Trial, id: string) => Promise<void>): Cell => ({
+  name: `notice: ${name}`,
+  pairs: [fault],
+  way: 'inquired',
+  ends: COMPLETED,
+  arrive: async (trial) => {
+    await executeLater(trial);
+    for (const id of trial.transferIds) await come(trial, id);
+  },
+});
+
+const approved = (id: string) => ({ status: 'approved', notice_id: `notice ${id}` });
+
+const BADLY_SENT: readonly Cell[] = [
+  cell('pending, then approved', 'notice: reordered', (trial, id) => trial.stage.notify(id, 'approved', `later ${id}`)),
+  cell('none, although it is executed', 'notice: silence', async () => undefined),
+  cell('without hearing its answer, and once more', 'notice: cut', async (trial, id) => {
+    await trial.stage.tryToNotify(id, approved(id), 'cut');
+    await untilAnswered(trial, id, approved(id), 200);
+  }),
+  cell('byte by byte', 'notice: slow', (trial, id) => untilAnswered(trial, id, approved(id), 200, true)),
+  cell('malformed, and then in its form', 'notice: malformed', async (trial, id) => {
+    await untilAnswered(trial, id, { ...approved(id), amount: 'ten' }, 400);
+    await untilAnswered(trial, id, approved(id), 200);
+  }),
+  {
+    ...cell('of another amount, and then of the right one', 'notice: wrong amount', async (trial, id) => {
+      await untilAnswered(trial, id, { ...approved(id), notice_id: `wrong ${id}`, amount: 999 }, 200);
+      await untilAnswered(trial, id, approved(id), 200);
+    }),
+    after: async (trial) => {
+      await trial.untilAllIsHeard();
+      const breaks = `select from processor_break where 'tr_' || replace(transfer_id::text, '-', '') = $1`;
+      for (const id of trial.transferIds) equal((await trial.stage.query(breaks, [id])).length, 1, 'one break');
+    },
+  },
+];
+
+/** What the processor says by itself beside its answers, in every order. */
+const BESIDE_ANSWERS: readonly Cell[] = [
+  {
+    name: 'notice: twice, after the answer',
+    pairs: ['notice: twice'],
+    way: 'inquired',
+    ends: COMPLETED,
+    arrive: async (trial) => {
+      await trial.begin();
+      await trial.untilAsked('send');
+      for (const id of trial.transferIds) await trial.stage.notify(id, 'approved', `after ${id}`);
+      for (const id of trial.transferIds) await trial.stage.notify(id, 'approved', `after ${id}`);
+      for (const id of trial.transferIds) await trial.stage.notify(id, 'approved', `again ${id}`);
+    },
+  },
+  {
+    name: 'notice: before the answer',
+    pairs: ['notice: reordered', 'read: reordered'],
+    way: 'inquired',
+    ends: COMPLETED,
+    arrive: async (trial) => {
+      await trial.begin(() => ({ executes: true, reply: 'malformed', until: trial.hold.held }));
+      await trial.untilAsked('send');
+      for (const id of trial.transferIds) await trial.stage.notify(id, 'approved', `before ${id}`);
+    },
+    after: async (trial) => {
+      await trial.untilEnded();
+      trial.hold.letGo();
+    },
+  },
+  {
+    name: 'notice: approved, then pending, then the answer',
+    pairs: ['notice: reordered', 'read: reordered', 'record: reordered'],
+    way: 'inquired',
+    ends: COMPLETED,
+    arrive: async (trial) => {
+      await trial.begin(() => ({ executes: true, reply: 'answer', until: trial.hold.held }));
+      await trial.untilAsked('send');
+      for (const id of trial.transferIds) {
+        await trial.stage.notify(id, 'approved', `first ${id}`);
+        await trial.stage.notify(id, 'pending', `second ${id}`);
+      }
+    },
+    after: async (trial) => {
+      await trial.untilEnded();
+      trial.hold.letGo();
+    },
+  },
+  {
+    name: 'notice: approved, after it was declined',
+    pairs: ['notice: reordered'],
+    way: 'inquired',
+    ends: ['failed, executed 1 late'],
+    arrive: async (trial) => {
+      await trial.begin(() => ({ executes: false, reply: 'decline' }));
+      await trial.untilAttempts("status = 'declined'");
+      for (const id of trial.transferIds) {
+        trial.stage.processor.execute(id);
+        for (const time of ['once', 'twice']) await trial.stage.notify(id, 'approved', `${time} ${id}`);
+      }
+    },
+  },
+  {
+    name: 'record: what a notice says, too, at the same time',
+    pairs: ['record: twice'],
+    way: 'inquired',
+    ends: COMPLETED,
+    arrive: async (trial) => {
+      await trial.begin(() => ({ executes: true, reply: 'answer', until: trial.hold.held }));
+      await trial.untilAsked('send');
+    },
+    approach: async (trial) => {
+      await trial.stage.gates.close('record', trial.connectorId);
+      trial.hold.letGo();
+      for (const id of trial.transferIds) await trial.stage.notify(id, 'approved', `beside ${id}`);
+    },
+  },
+];
+
+/** The incident while a notice is stored, or while what follows from it is written. */
+export function atNotice(incident: Incident, pair: Pair): readonly Cell[] {
+  return (['stored', 'noticed'] as const).map((gate) => ({
+    name: `before ${gate}: ${incident}`,
+    pairs: [pair],
+    way: 'inquired',
+    ends: COMPLETED,
+    incident,
+    isAtGate: true,
+    arrive: executeLater,
+    approach: async (trial) => {
+      await trial.stage.gates.close(gate, trial.connectorId);
+      const all = trial.transferIds.map((id) => trial.stage.notify(id, 'approved', `meanwhile ${id}`));
+      trial.goOn(Promise.all(all));
+    },
+    after: (trial) => trial.whenDone(),
+  }));
+}
+
+/** What the processor says by itself. */
+export const NOTICES: readonly Cell[] = [...BADLY_SENT, ...BESIDE_ANSWERS];

@@ -1,0 +1,50 @@
+import type { Stage } from '../stage.ts';
+import { type Counts, Trial } from '../trial.ts';
+import type { Cell } from './cell.ts';
+import { CAUSE } from './incidents.ts';
+
+/** What is wrong, by the names of the cells, and what was moved. */
+export type Together = Counts & { readonly problems: readonly string[] };
+
+/** Runs cells of one group beside each other: what happens comes when all of them are where it is meant to come. */
+export async function runTogether(stage: Stage, cells: readonly Cell[]): Promise<Together> {
+  const trials = cells.map((cell) => ({ cell, trial: new Trial(stage, stage.nextConnector(cell.way)) }));
+  const problems: string[] = [];
+  const inAll = async (act: (cell: Cell, trial: Trial) => Promise<void> | undefined): Promise<void> => {
+    const acts = trials.map(async ({ cell, trial }) => {
+      try {
+        await act(cell, trial);
+      } catch (error) {
+        problems.push(`${cell.name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    });
+    await Promise.all(acts);
+  };
+  try {
+    await inAll((cell, trial) => cell.arrive(trial));
+    const later = trials.filter(({ cell }) => cell.approach !== undefined);
+    for (const { cell, trial } of later) await cell.approach?.(trial);
+    // The first one is there, and the others are there or behind it.
+    if (later.length > 0) await stage.gates.untilWaiting();
+    const incident = cells[0]?.incident;
+    const mend = incident === undefined ? undefined : await CAUSE[incident](stage);
+    await stage.gates.release();
+    await mend?.();
+    await inAll(async (cell, trial) => {
+      await cell.after?.(trial);
+      await trial.check(cell.ends);
+    });
+  } finally {
+    for (const { trial } of trials) trial.hold.letGo();
+    await stage.gates.release();
+    await stage.endOthers();
+  }
+  const sum = (count: (counts: Counts) => number) =>
+    trials.reduce((total, { trial }) => total + count(trial.counts), 0);
+  return {
+    problems,
+    executed: sum(({ executed }) => executed),
+    doubled: sum(({ doubled }) => doubled),
+    lost: sum(({ lost }) => lost),
+  };
+}

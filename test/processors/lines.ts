@@ -1,0 +1,213 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
+import { COMPILED } from '../harness/process.ts';
+import type { Question } from './stand-in.ts';
+
+/** What a line does with a connection that is made: it is reset, or a request may come. */
+export type Connecting = 'pass' | 'reset';
+
+/** What a line does with a request on its way to the processor. */
+export type Carrying =
+  | 'pass'
+  /** Half of it arrives, and then both sides are cut. */
+  | 'cut'
+  /** Half of it arrives, and no side is told. */
+  | 'silence'
+  /** It arrives byte by byte. */
+  | 'slow'
+  /** Something in its body arrives as something else. */
+  | 'malformed'
+  /** Its amount arrives as another one. */
+  | 'wrong_amount'
+  /** Half of it arrives, and the rest when it is let go. */
+  | Promise<void>;
+
+/** What a line does, by the place of a connection among all, or of a request among those of its kind about one attempt. */
+export type LineScript = {
+  readonly connecting?: (nth: number) => Connecting;
+  readonly carrying?: (question: Question, nth: number) => Carrying;
+};
+
+/** The way of one connector to the processor, on which requests get lost or change. Answers pass. */
+export class Line {
+  readonly #port: number;
+  readonly #seen = new Map<string, number>();
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+  #script: LineScript = {};
+  #connections = 0;
+
+  /** Leads to a port of this machine. */
+  constructor(port: number) {
+    this.#port = port;
+    this.#server = createServer((client) => void this.#serve(client).catch(() => client.destroy()));
+  }
+
+  /** How many requests have come to the line as a whole. */
+  get requests(): number {
+    return [...this.#seen.values()].reduce((sum, times) => sum + times, 0);
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Says what happens from now on. */
+  play(script: LineScript): void {
+    this.#script = script;
+    this.#connections = 0;
+    this.#seen.clear();
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async #serve(client: Socket): Promise<void> {
+    this.#keep(client);
+    const nth = this.#connections;
+    this.#connections += 1;
+    if (this.#script.connecting?.(nth) === 'reset') {
+      client.resetAndDestroy();
+      return;
+    }
+    const request = await readRequest(client);
+    const carrying = this.#carryingOf(request);
+    const server = createConnection(this.#port, '127.0.0.1');
+    this.#keep(server);
+    client.once('close', () => server.destroy());
+    server.once('close', () => client.destroy());
+    server.pipe(client);
+    await carry(request, carrying, client, server);
+  }
+
+  #carryingOf(request: Buffer): Carrying {
+    const text = request.toString();
+    const [, question = ''] = /^\S+ \S*\/(\w+) /.exec(text) ?? [];
+    const [about = ''] = /"attempt_id":"\w+"/.exec(text) ?? [];
+    const nth = this.#seen.get(`${question} ${about}`) ?? 0;
+    this.#seen.set(`${question} ${about}`, nth + 1);
+    return this.#script.carrying?.(question as Question, nth) ?? 'pass';
+  }
+
+  #keep(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+}
+
+async function readRequest(client: Socket): Promise<Buffer> {
+  let request = Buffer.alloc(0);
+  for (;;) {
+    const end = request.indexOf('\r\n\r\n');
+    const [, length = '0'] = /^content-length: (\d+)/im.exec(request.toString()) ?? [];
+    if (end !== -1 && request.length >= end + 4 + Number(length)) return request;
+    const [chunk] = (await once(client, 'data')) as [Buffer];
+    request = Buffer.concat([request, chunk]);
+  }
+}
+
+async function carry(request: Buffer, carrying: Carrying, client: Socket, server: Socket): Promise<void> {
+  // In the middle of the body: what came so far looks like an order.
+  const half = request.length - 40;
+  switch (carrying) {
+    case 'pass':
+      server.write(request);
+      return;
+    case 'cut':
+      server.write(request.subarray(0, half), () => {
+        server.destroy();
+        client.destroy();
+      });
+      return;
+    case 'silence':
+      server.write(request.subarray(0, half));
+      return;
+    case 'slow':
+      for (const byte of request) {
+        server.write(Buffer.of(byte));
+        await new Promise((turn) => setImmediate(turn));
+      }
+      return;
+    case 'malformed':
+      server.write(Buffer.from(request.toString().replace('"currency"', '"curren"y"')));
+      return;
+    case 'wrong_amount':
+      server.write(Buffer.from(request.toString().replace(/"amount":\d/, '"amount":9')));
+      return;
+    default:
+      server.write(request.subarray(0, half));
+      await carrying;
+      server.write(request.subarray(half));
+  }
+}
+
+/** A program that passes connections on, and can be stopped with its port open. */
+const PASS_ON = `
+  const { createConnection, createServer } = require('node:net');
+  const server = createServer((client) => {
+    const upstream = createConnection(Number(process.argv[1]), '127.0.0.1');
+    client.pipe(upstream).pipe(client);
+    for (const [one, other] of [[client, upstream], [upstream, client]]) {
+      one.on('error', () => undefined);
+      one.on('close', () => other.destroy());
+    }
+  });
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));`;
+
+/** So many connections are made and wait to be accepted; the others of the test only make sure that there is no place left. */
+const PLACES = 2;
+const CONNECTIONS = 5;
+
+/** A way to the processor whose host can stop to answer: a new connection is neither made nor refused. */
+export class Host {
+  readonly #child: ChildProcess;
+  readonly #port: number;
+  readonly #waiting: Socket[] = [];
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.#port = port;
+  }
+
+  static async start(port: number): Promise<Host> {
+    const child = spawn(process.execPath, ['-e', PASS_ON, String(port)], {
+      env: { ...COMPILED },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [printed] = (await once(child.stdout as NonNullable<typeof child.stdout>, 'data')) as [Buffer];
+    return new Host(child, Number(printed.toString()));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Stops it, and makes as many connections as wait to be accepted: the next one gets no answer. */
+  async fallSilent(): Promise<void> {
+    this.#child.kill('SIGSTOP');
+    for (let made = 0; made < CONNECTIONS; made += 1) {
+      const socket = createConnection(this.#port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      this.#waiting.push(socket);
+    }
+    await Promise.all(this.#waiting.slice(0, PLACES).map((socket) => once(socket, 'connect')));
+  }
+
+  /** Lets it go on. */
+  answer(): void {
+    this.#child.kill('SIGCONT');
+    for (const socket of this.#waiting.splice(0)) socket.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.answer();
+    const ended = once(this.#child, 'close');
+    this.#child.kill('SIGKILL');
+    await ended;
+  }
+}
