@@ -156,9 +156,9 @@ const STALE_READS: readonly Mutant[] = [
     also: [
       {
         file: 'server/subjects/transfers/load.ts',
-        find: '    rules: readProgramRules(requests.map(({ programId }) => programId)),\n',
+        find: '    rules: readProgramRules(programIds, !isKnown),\n',
         replace:
-          "    rules: readProgramRules(requests.map(({ programId }) => programId)),\n    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),\n",
+          "    rules: readProgramRules(programIds, !isKnown),\n    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),\n",
       },
     ],
     witnesses: [LOCKS],

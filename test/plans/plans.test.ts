@@ -255,6 +255,7 @@ const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['reading references', readReferences([{ programId: PROGRAM, reference: 'x' }])],
   ['reading transfers', readTransfersForChange([transfer])],
   ['reading the rules', readProgramRules([PROGRAM])],
+  ['reading the rules without what was counted', readProgramRules([PROGRAM], false)],
   ['reading erasures of transfers', readErasuresOfTransfers([transfer])],
   ['updating the accounts', updateAccounts([])],
   ['updating transfers', updateTransfers([])],

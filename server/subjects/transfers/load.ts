@@ -35,6 +35,7 @@ export function loadFor(
     reference === null ? [] : [{ programId, reference }],
   );
   const names = requests.flatMap(namesOf);
+  const programIds = requests.map(({ programId }) => programId);
   const isKnown = cards.length + changes.length === 0;
   // Accounts that are locked need a statement of their own: they are locked in order, before anything else is read.
   const isOneRead = mode === 'unlocked' && changes.length === 0;
@@ -42,7 +43,8 @@ export function loadFor(
     lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),
     accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),
     cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,
-    rules: readProgramRules(requests.map(({ programId }) => programId)),
+    // What a funding account has counted is used if the account is read, too; otherwise it is in memory with the account.
+    rules: readProgramRules(programIds, !isKnown),
     cards: cards.length === 0 || isOneRead ? null : readCards(cards),
     cardsOfTransfers: changes.length === 0 ? null : readCardsOfTransfers(changes),
     transfers: changes.length === 0 ? null : readTransfersForChange(changes),

@@ -69,7 +69,7 @@ function periodsOf(day: number): Calendar['periods'] {
 
 /** Cards and the rules of their programs. */
 export const CARD_STATEMENTS: Meanings = {
-  read_program_rules(transaction, { rows }) {
+  read_program_rules(transaction, { rows, values: [withDays] }) {
     const time = Math.floor(transaction.clock());
     const calendar = calendarAt(time);
     const disabled = disabledScopes(transaction);
@@ -85,7 +85,10 @@ export const CARD_STATEMENTS: Meanings = {
           ...{ program_id, currency, limits, card_limits, funding_low_threshold },
           today: calendar.today,
           ...calendar.periods,
-          used: limits === null ? null : funding.flatMap((account) => countedDays(transaction, account.account_id)),
+          used:
+            limits === null || withDays === false
+              ? null
+              : funding.flatMap((account) => countedDays(transaction, account.account_id)),
         },
       ];
     });

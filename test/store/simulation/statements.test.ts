@@ -301,7 +301,14 @@ test('random histories come out the same in PostgreSQL', async () => {
   await database.read(lockAccounts([], [{ programId: String(transfer?.program_id), transferId }], 'skip'));
   // Shortly before a day ends: the time that is shown belongs to the day that is.
   await passTime(DAY - (time.clock % DAY) - 0.4);
-  await database.read(readProgramRules(PROGRAMS.map(({ programId }) => programId)));
+  for (const withDays of [true, false]) {
+    await database.read(
+      readProgramRules(
+        PROGRAMS.map(({ programId }) => programId),
+        withDays,
+      ),
+    );
+  }
   expect(bugs).toEqual([]);
   for (const table of COMPARED) await compareTable(table);
 });
