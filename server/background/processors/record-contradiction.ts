@@ -7,7 +7,6 @@ import { transact } from '../../commit/transaction.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
-import { compactPayload } from '../../store/events/transfer-payload.ts';
 import { insertPostings, toAccount, updateAccounts } from '../../store/ledger/account.ts';
 import {
   createSuspenseAccount,
@@ -66,7 +65,8 @@ export async function recordContradiction(
     const [row] = loaded.transfers;
     if (row === undefined) throw new Error('an attempt has no transfer');
     const shown = toTransferRecord(toTransfer(row));
-    const payload = compactPayload(shown);
+    // Never in a compact form: an earlier version that runs beside this one could not read it, and these events are few.
+    const payload = JSON.stringify(shown);
     const event = { type: 'transfer.late_approval' as const, programId, subjectId: shown.transfer_id, payload };
     const [source, destination] = attempt.kind === 'push' ? [suspense, clearing] : [clearing, suspense];
     const purpose = attempt.kind === 'push' ? 'load' : 'unload';
