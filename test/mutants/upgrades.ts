@@ -20,8 +20,8 @@ export const UPGRADES: readonly Mutant[] = [
     name: 'compact-payloads-beside-an-older-version',
     mistake: 'payloads are written that a program which may still run would send as they are',
     file: MIGRATE,
-    find: "coalesce(max(needs), '') >= '0035' as compacts",
-    replace: "max(name) >= '0035' as compacts",
+    find: "coalesce(max(needs), '') >= '0046' as compacts",
+    replace: "max(name) >= '0046' as compacts",
     witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'are not written on one' }],
   },
   {

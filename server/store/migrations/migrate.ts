@@ -178,7 +178,7 @@ function adviceFor(user: string | undefined): string {
 export type SchemaFacts = {
   /** The name of the newest migration that the database has. */
   readonly migration: string | undefined;
-  /** Whether every program that may run on the schema knows compact payloads of events (migration 0035). */
+  /** Whether every program that may run on the schema knows the compact payloads of events that this one writes (migration 0046). */
   readonly compactsPayloads: boolean;
 };
 
@@ -186,7 +186,7 @@ export type SchemaFacts = {
 export async function readSchema(settings: ConnectionSettings): Promise<SchemaFacts> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ name: string | null; compacts: boolean }>(
-      `select max(name) as name, coalesce(max(needs), '') >= '0035' as compacts from schema_migration`,
+      `select max(name) as name, coalesce(max(needs), '') >= '0046' as compacts from schema_migration`,
     );
     return { migration: rows[0]?.name ?? undefined, compactsPayloads: rows[0]?.compacts === true };
   });

@@ -3,12 +3,18 @@ import { describe, expect, test } from 'vitest';
 import { toWireId } from '../../../domain/identifier.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES, type Transfer } from '../../../domain/transfers/transfer.ts';
 import { toTransferRecord } from '../../../server/calls/records/transfer.ts';
+import { idAt } from '../../../server/foundation/ids.ts';
 import { compactPayload, fullPayload } from '../../../server/store/events/transfer-payload.ts';
 import { aTransfer } from '../../fixtures/records.ts';
 
 // A compact payload is read as the same bytes that were sent when the event happened.
 
 const uuid = fc.uuid();
+const key = fc.oneof(
+  fc.string({ unit: 'binary', minLength: 1 }),
+  uuid,
+  uuid.map((id) => id.replaceAll('-', '')),
+);
 const text = fc.string({ unit: 'binary' });
 const amount = fc.bigInt({ min: 0n, max: 999_999_999_999n });
 const time = fc.integer({ min: 0, max: 253_402_300_799_999 });
@@ -30,7 +36,7 @@ const transfer: fc.Arbitrary<Transfer> = fc
     amount,
     own: fc.record({
       programId: uuid,
-      transferId: uuid,
+      transferId: orNull(uuid),
       type: fc.constantFrom(...TRANSFER_TYPES),
       cardId: uuid,
       cardName: text,
@@ -38,7 +44,7 @@ const transfer: fc.Arbitrary<Transfer> = fc
       destinationCardName: orNull(text),
       currency: fc.constantFrom('USD', 'JPY'),
       requestId: uuid,
-      idempotencyKey: orNull(text),
+      idempotencyKey: orNull(key),
       createdBy: orNull(uuid),
     }),
     other: fc.record(
@@ -64,10 +70,27 @@ const transfer: fc.Arbitrary<Transfer> = fc
   .map(({ now, amount: whole, own, other }) =>
     aTransfer({
       ...own,
+      // As the service makes it, with the time at which the transfer was created; sometimes another.
+      transferId: own.transferId ?? idAt(now),
       ...{ amount: whole, capturedAmount: whole, createdAt: now, updatedAt: now, completedAt: now },
       ...(other as Partial<Transfer>),
     }),
   );
+
+/** The payload of a transfer in form 1, which is no longer written: with the time, and with ids as they are on the wire. */
+function inFormOne(one: Transfer): string {
+  const { programId, transferId, type, amount, currency, cardName, requestId, idempotencyKey, createdBy } = one;
+  const named = { programId, transferId, type, amount, currency, cardName, requestId, idempotencyKey, createdBy };
+  const { createdAt } = one;
+  const times = { createdAt, updatedAt: createdAt, completedAt: createdAt };
+  const usual = toTransferRecord(aTransfer({ ...named, ...times, capturedAmount: amount }));
+  const unusual = Object.entries(toTransferRecord(one)).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(usual[name as keyof typeof usual]),
+  );
+  const { card_id, request_id, idempotency_key, created_by } = usual;
+  const own = [1, type, usual.amount, currency, card_id, request_id, idempotency_key, created_by, createdAt];
+  return JSON.stringify(unusual.length === 0 ? own : [...own, Object.fromEntries(unusual)]);
+}
 
 const originOf = ({ programId, transferId }: Transfer) => ({ programId, subjectId: toWireId('tr', transferId) });
 
@@ -80,6 +103,23 @@ describe('the payload of an event about a transfer', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  test('is in form 1 read as the bytes that were sent', () => {
+    fc.assert(
+      fc.property(transfer, (one) => {
+        expect(fullPayload(inFormOne(one), originOf(one))).toBe(JSON.stringify(toTransferRecord(one)));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test.each([
+    ['1', '[1,"load",1000,"USD","card_1","req_01900000000070008000000000000003","order 7",null,1769850000000]'],
+    ['2', '[2,"load",1000,"USD","card_1","AZAAAAAAcACAAAAAAAAAAw","=order 7",null]'],
+  ])('is what it was when form %s was introduced', (_form, stored) => {
+    const one = aTransfer({ transferId: '019c1347-d280-7000-8000-000000000001', idempotencyKey: 'order 7' });
+    expect(fullPayload(stored, originOf(one))).toBe(JSON.stringify(toTransferRecord(one)));
   });
 
   test('keeps fields that a later version adds to the end, also where they are null', () => {
@@ -100,15 +140,16 @@ describe('the payload of an event about a transfer', () => {
     );
   });
 
-  test('has less than a third of the bytes', () => {
-    const { cardId } = aTransfer();
-    const own = { cardName: toWireId('card', cardId), idempotencyKey: 'a'.repeat(32), createdBy: cardId };
+  test('has a fifth of the bytes', () => {
+    const { cardId, createdAt } = aTransfer();
+    const cardName = toWireId('card', cardId);
+    const own = { transferId: idAt(createdAt), cardName, idempotencyKey: 'a'.repeat(32), createdBy: cardId };
     const record = toTransferRecord(aTransfer(own));
-    expect(compactPayload(record).length * 3).toBeLessThan(JSON.stringify(record).length);
+    expect(compactPayload(record).length * 5).toBeLessThan(JSON.stringify(record).length);
   });
 
   test('of a form that only later versions know is an error, and no other bytes', () => {
     const origin = { programId: null, subjectId: 'tr_1' };
-    expect(() => fullPayload('[2,"load"]', origin)).toThrow('this version does not know the form of the event of tr_1');
+    expect(() => fullPayload('[3,"load"]', origin)).toThrow('this version does not know the form of the event of tr_1');
   });
 });
