@@ -124,6 +124,8 @@ test('two services with one connector take up different attempts, and each one i
     // Beyond the lease of what they have taken up.
     await stage.moveClock(10);
     await stage.gates.release();
+    // Before the clock is moved again: an order that is still on its way then would be lost, and sent once more.
+    await trial.untilAsked('send');
   }
   await trial.check(COMPLETED);
   for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);
