@@ -72,6 +72,7 @@ export const SLOW: readonly string[] = [
   'test/faults/unknown-commit.test.ts',
   'test/http/slow-clients.test.ts',
   'test/processors/sending.test.ts',
+  'test/processors/simulator.test.ts',
   'test/sdk/event-restarts.test.ts',
   'test/store/mix.test.ts',
   'test/store/races.test.ts',
@@ -142,7 +143,7 @@ export const SLOW: readonly string[] = [
   'test/guides/run',
   'test/packages',
   // It needs the packages of an example.
-  'test/processors/increase.test.ts',
+  'test/processors/adapters/increase.test.ts',
 ];
 
 /** Of the fast files those that `npm run verify` runs again, with more: see VERIFY in tools/check.ts. */

@@ -1,12 +1,15 @@
 import type { TransferType } from './transfers/transfer.ts';
 
 /**
- * One setting of the switch. Scope: the whole service (`programId` null), a program, or one transfer type of a
- * program. Times are milliseconds since 1970 by the database's clock.
+ * One setting of the switch. Scope: the whole service (`programId` null), a program, or one transfer type of a program; with
+ * `connectorId` what goes to that connector, of every program or one, of every type or one. Times are milliseconds since 1970
+ * by the database's clock.
  */
 export type SwitchSetting = {
   readonly programId: string | null;
   readonly transferType: TransferType | null;
+  /** The connector to the processor whose orders are meant; null for all transfers, wherever their money is. */
+  readonly connectorId: string | null;
   readonly disabled: boolean;
   readonly reason: string | null;
   readonly actor: string;
@@ -15,41 +18,40 @@ export type SwitchSetting = {
   readonly until: number | null;
 };
 
-/**
- * The setting that stops transfers of this program and type at `now`, widest scope first. If the type is not known
- * (null), settings for one type are ignored.
- */
-export function disabledBy(
-  settings: readonly SwitchSetting[],
-  programId: string,
-  transferType: TransferType | null,
-  now: number,
-): SwitchSetting | undefined {
-  return allDisabling(settings, { programId, transferType }, now)[0];
-}
+/** What a setting applies to, or a transfer belongs to. */
+export type SwitchReach = Pick<SwitchSetting, 'programId' | 'transferType' | 'connectorId'>;
 
-/** Every setting that disables a whole scope at `now`, widest first. A `programId` of null is the whole service. */
+/**
+ * Every setting that disables a whole scope at `now`, widest first. A `programId` of null is the whole service. Where the type
+ * or the connector is null, settings for one of them are ignored.
+ */
 export function allDisabling(
   settings: readonly SwitchSetting[],
-  { programId, transferType }: Pick<SwitchSetting, 'programId' | 'transferType'>,
+  { programId, transferType, connectorId }: SwitchReach,
   now: number,
 ): readonly SwitchSetting[] {
   return settings
     .filter((setting) => setting.disabled && (setting.until === null || setting.until > now))
     .filter((setting) => setting.programId === null || setting.programId === programId)
     .filter((setting) => setting.transferType === null || setting.transferType === transferType)
+    .filter((setting) => setting.connectorId === null || setting.connectorId === connectorId)
     .sort((left, right) => width(left) - width(right));
 }
 
 /** How wide a setting of the switch reaches. */
-export type SwitchScope = 'service' | 'program' | 'transfer_type';
+export type SwitchScope = (typeof SWITCH_SCOPES)[number];
+
+/** The scopes of settings. One of a connector may reach as far as one program, one type, or both. */
+export const SWITCH_SCOPES = ['service', 'program', 'transfer_type', 'connector'] as const;
 
 /** The scope of a setting in a word. */
-export function scopeOf(setting: Pick<SwitchSetting, 'programId' | 'transferType'>): SwitchScope {
+export function scopeOf(setting: SwitchReach): SwitchScope {
+  if (setting.connectorId !== null) return 'connector';
   if (setting.programId === null) return 'service';
   return setting.transferType === null ? 'program' : 'transfer_type';
 }
 
 function width(setting: SwitchSetting): number {
-  return ['service', 'program', 'transfer_type'].indexOf(scopeOf(setting));
+  if (setting.connectorId === null) return SWITCH_SCOPES.indexOf(scopeOf(setting));
+  return SWITCH_SCOPES.length + (setting.programId === null ? 0 : 2) + (setting.transferType === null ? 0 : 1);
 }

@@ -64,7 +64,7 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
       'disabled',
       disabled.service_disabled === null
         ? null
-        : `${disabled.service_disabled ? 'the service, ' : ''}${disabled.programs_disabled} card programs`,
+        : `${disabled.service_disabled ? 'the service, ' : ''}${disabled.programs_disabled} card programs, ${disabled.connectors_disabled} connectors`,
     ],
     [
       'books',

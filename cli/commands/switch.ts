@@ -11,6 +11,7 @@ const COLUMNS: readonly Column<SwitchRecord>[] = [
   'scope',
   'program_id',
   'type',
+  'connector_id',
   'disabled',
   'since',
   'until',
@@ -19,14 +20,19 @@ const COLUMNS: readonly Column<SwitchRecord>[] = [
 ];
 
 const SCOPE_NOTES = `
-Without --program the command applies to the whole service. It ignores
-TRANSFER_SERVICE_PROGRAM.`;
+Without --program and --connector the command applies to the whole service. It
+ignores TRANSFER_SERVICE_PROGRAM.`;
 
-type ScopeOptions = KeyOption & Pick<ChangeSwitchBody, 'program_id' | 'type'>;
+type ScopeOptions = KeyOption & Pick<ChangeSwitchBody, 'program_id' | 'type' | 'connector_id'>;
 
 const SCOPE_OPTIONS: OptionsFor<ScopeOptions> = {
   program_id: { flag: '--program <program_id>', help: 'only this card program' },
-  type: { flag: '--type <type>', help: 'only this type of transfer; needs --program', choices: TRANSFER_TYPES },
+  type: {
+    flag: '--type <type>',
+    help: 'only this type of transfer; needs --program or --connector',
+    choices: TRANSFER_TYPES,
+  },
+  connector_id: { flag: '--connector <name>', help: 'only what goes to this connector to a processor' },
   ...KEY_OPTION,
 };
 
@@ -44,7 +50,11 @@ export const addSwitch: AddCommands = (program, context) => {
   addCommand<Omit<ScopeOptions, keyof KeyOption>>(parent, context, {
     name: 'preview',
     description: 'show what disabling would stop, and what would continue',
-    options: { program_id: SCOPE_OPTIONS.program_id, type: SCOPE_OPTIONS.type },
+    options: {
+      program_id: SCOPE_OPTIONS.program_id,
+      type: SCOPE_OPTIONS.type,
+      connector_id: SCOPE_OPTIONS.connector_id,
+    },
     notes: SCOPE_NOTES,
     run: async ({ service, showText }, scope) => {
       const preview = await service.switch.preview(scope);
@@ -54,7 +64,7 @@ export const addSwitch: AddCommands = (program, context) => {
   addDisable(parent, context);
   addCommand<ScopeOptions & { readonly reason?: string }>(parent, context, {
     name: 'enable',
-    description: 'enable the service, a card program, or one type of transfer',
+    description: 'enable the service, a card program, one type of transfer, or a connector',
     options: { ...SCOPE_OPTIONS, reason: { flag: '--reason <text>', help: 'why' } },
     notes: SCOPE_NOTES,
     run: async (session, { idempotencyKey, ...body }) =>
@@ -65,7 +75,7 @@ export const addSwitch: AddCommands = (program, context) => {
 function addDisable(parent: Command, context: CommandContext): void {
   addCommand<ScopeOptions & { readonly reason: string; readonly until?: string }>(parent, context, {
     name: 'disable',
-    description: 'disable the service, a card program, or one type of transfer',
+    description: 'disable the service, a card program, one type of transfer, or a connector',
     options: {
       ...SCOPE_OPTIONS,
       reason: { flag: '--reason <text>', help: 'why', required: true },
@@ -84,10 +94,10 @@ function addDisable(parent: Command, context: CommandContext): void {
 function describePreview(preview: SwitchPreview): string {
   const { programs, last_hour: hour, last_day: day, scheduled, stops, goes_on: goesOn, in_force: inForce } = preview;
   const head = alignedLines([
-    ['scope', preview.scope],
+    ['scope', preview.connector_id === null ? preview.scope : `${preview.scope} ${preview.connector_id}`],
     ['card programs', String(programs.count)],
-    [`transfers since ${plainTime(hour.since)}`, String(hour.transfers)],
-    [`transfers since ${plainTime(day.since)}`, String(day.transfers)],
+    [`transfers since ${plainTime(hour.since)}`, countText(hour)],
+    [`transfers since ${plainTime(day.since)}`, countText(day)],
     [
       'scheduled transfers',
       `${scheduled.at_least ? 'at least ' : ''}${scheduled.transfers}, ${scheduled.within_day} of them due within 24 hours`,
@@ -97,4 +107,8 @@ function describePreview(preview: SwitchPreview): string {
   const lines = (title: string, texts: readonly string[]): string =>
     `\n${title}\n${texts.map((text) => `  ${printable(text)}\n`).join('')}`;
   return `${head}${lines('Stops:', stops)}${lines('Continues:', goesOn)}`;
+}
+
+function countText({ transfers, at_least: atLeast }: SwitchPreview['last_hour']): string {
+  return `${atLeast ? 'at least ' : ''}${transfers}`;
 }

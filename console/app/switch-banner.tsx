@@ -1,10 +1,9 @@
 import { Moment } from '../components/moment.tsx';
-import { KeyName, ProgramName } from '../components/name.tsx';
+import { KeyName, SwitchSetting } from '../components/name.tsx';
 import { hrefTo } from '../data/location.ts';
 import { useSession } from '../data/session.ts';
 import { useOperation } from '../data/use-operation.ts';
-import { sentenceCase } from '../format/names.ts';
-import { kindText } from '../format/operators/switch.ts';
+import { settingKey } from '../format/operators/switch.ts';
 
 const POLL_MILLISECONDS = 5_000;
 const MAX_ENTRIES = 3;
@@ -19,16 +18,10 @@ export function SwitchBanner() {
   if (disabled.length === 0) return null;
   return (
     <div class="banner" role="status">
-      {disabled.slice(0, MAX_ENTRIES).map(({ program_id: programId, type, reason, actor, since, until }) => (
-        <p key={`${programId} ${type}`}>
+      {disabled.slice(0, MAX_ENTRIES).map(({ reason, actor, since, until, ...setting }) => (
+        <p key={settingKey(setting)}>
           <b>
-            {programId === null ? (
-              'Everything is stopped'
-            ) : (
-              <>
-                {sentenceCase(kindText(type))} for <ProgramName id={programId} plain /> are stopped
-              </>
-            )}
+            <SwitchSetting setting={setting} starts plain /> {setting.scope === 'service' ? 'is' : 'are'} stopped
           </b>
           {reason !== null && <>: {reason}</>}
           {' ('}

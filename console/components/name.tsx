@@ -1,8 +1,10 @@
+import type { SwitchRecord } from '../../sdk/client.ts';
 import { hrefTo } from '../data/location.ts';
 import type { NamedKind } from '../data/name-book.ts';
 import { useName } from '../data/names.ts';
 import { pathOf, shortId } from '../format/ids.ts';
-import { nameOfActor } from '../format/names.ts';
+import { nameOfActor, sentenceCase } from '../format/names.ts';
+import { kindText } from '../format/operators/switch.ts';
 import { CopyButton } from './copy-button.tsx';
 
 type NameParts = {
@@ -77,4 +79,30 @@ export function WebhookName(parts: NameParts) {
 /** A card by its holder and last four digits. */
 export function CardName(parts: NameParts) {
   return <Name kind="card" {...parts} />;
+}
+
+/** What a setting of the switch is about, with the name of its card program; `starts` if a sentence begins with it. */
+export function SwitchSetting({
+  setting: { program_id: programId, type, connector_id: connectorId },
+  starts = false,
+  plain = false,
+}: {
+  readonly setting: Pick<SwitchRecord, 'program_id' | 'type' | 'connector_id'>;
+  readonly starts?: boolean;
+  readonly plain?: boolean;
+}) {
+  const begin = starts ? sentenceCase : (text: string): string => text;
+  if (programId === null && connectorId === null) return <>{begin('everything')}</>;
+  return (
+    <>
+      {begin(kindText(type))}
+      {connectorId !== null && ` at the connector ${connectorId}`}
+      {programId !== null && (
+        <>
+          {' for '}
+          <ProgramName id={programId} plain={plain} />
+        </>
+      )}
+    </>
+  );
 }

@@ -7,15 +7,18 @@ const MAX_PROGRAMS = 100;
 export function ProgramField({
   value,
   onChange,
+  without = 'Choose a program',
 }: {
   readonly value: string;
   readonly onChange: (programId: string) => void;
+  /** What it means to choose none. */
+  readonly without?: string;
 }) {
   const { data } = useOperation((api, options) => api.programs.list({ limit: MAX_PROGRAMS }, options));
   const programs = data?.data ?? [];
   const isListed = programs.some(({ program_id: id }) => id === value);
   const options: (readonly [string, string])[] = [
-    ['', 'Choose a program'],
+    ['', without],
     ...programs.map(({ program_id: id, name }) => [id, name] as const),
     ...(value === '' || isListed ? [] : [[value, value] as const]),
   ];

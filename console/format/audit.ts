@@ -45,10 +45,11 @@ const moved =
   ];
 
 function describeSwitch({ details, program_id: programId }: Entry): readonly (Part | null)[] {
-  const { disabled, type, reason, until } = details;
+  const { disabled, type, reason, until, connector_id: connectorId } = details;
   const what = TYPES[String(type)] ?? 'all transfers';
+  const where = text(connectorId) === undefined ? '' : ` at the connector ${String(connectorId)}`;
   return [
-    `${disabled === true ? 'stopped' : 'restarted'} ${what}${programId === null ? '' : ' for'}`,
+    `${disabled === true ? 'stopped' : 'restarted'} ${what}${where}${programId === null ? '' : ' for'}`,
     programId === null ? null : { id: programId, kind: 'program', programId },
     ...(text(until) === undefined ? [] : ['until', { moment: String(until) }]),
     text(reason) === undefined ? null : `: ${String(reason)}`,

@@ -5,8 +5,12 @@ export const ACCESS_ERRORS = {
   service_disabled: errorCode({
     status: 424,
     type: 'Process Error',
-    meaning: 'An operator has disabled the whole service, the card program, or one type of transfer.',
-    causes: ['An operator has disabled transfers, for example during maintenance or an incident.'],
+    meaning:
+      'An operator has disabled the whole service, the card program, one type of transfer, or the connector of the card.',
+    causes: [
+      'An operator has disabled transfers, for example during maintenance or an incident.',
+      'An operator has disabled the connector to the processor of the card; the message names it.',
+    ],
     resolution:
       'Contact support: open a case with the request id. If the end is known, the Retry-After header says when it is.',
     headers: [

@@ -48,10 +48,11 @@ const REPLACED = {
 /** Events of the switch and of API keys. */
 export const ACCESS_EVENTS = {
   'switch.changed': eventType({
-    summary: 'Transfers were disabled or enabled: in the whole service, in a card program, or of one type.',
+    summary:
+      'Transfers were disabled or enabled: in the whole service, in a card program, of one type, or at one connector.',
     sent: [
       'change_switch succeeds.',
-      'A change of the whole service is sent to every card program, a change of a card program only to that program.',
+      'A change of the whole service or of a connector is sent to every card program, one that names a card program only to that program.',
       'Operators also get an event of the service itself, which has the `reason` and the `actor`.',
     ],
     data: SwitchChangeRecord,
@@ -59,10 +60,10 @@ export const ACCESS_EVENTS = {
     subjectOtherwise: 'service',
     operation: 'get_switch',
     notes: [
-      'While `disabled` is true, requests that would move money get the error service_disabled.',
+      'While `disabled` is true, requests that would move money get the error service_disabled; with a `connector_id` only new loads and unloads of cards of that connector.',
       'When the time in `until` comes, transfers are enabled again without an event.',
     ],
-    example: { disabled: true, program_id: null, reason: undefined, actor: undefined },
+    example: { disabled: true, program_id: null, connector_id: null, reason: undefined, actor: undefined },
     sample: {
       reproduce: 'Disable the service, then enable it again.',
       request: call('change_switch', { body: { disabled: true, reason: 'Maintenance' } }),

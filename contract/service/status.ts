@@ -89,6 +89,7 @@ export const ServiceStatus = Type.Object({
   switch: part('The switch that disables transfers', {
     service_disabled: booleanOrNull('Whether transfers of the whole service are disabled, all or of one type'),
     programs_disabled: countOrNull('Card programs with a setting of their own that disables transfers'),
+    connectors_disabled: countOrNull('Connectors that are disabled, in all card programs or in some'),
   }),
   funding_low: countOrNull('Card programs whose funding is below its threshold'),
   books: part('The verification of the books', {

@@ -1,24 +1,33 @@
 import { type Static, Type } from 'typebox';
+import { SWITCH_SCOPES } from '../../domain/switch.ts';
 import { TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_LATER, EXAMPLE_TIME } from '../samples.ts';
-import { literals, moment, nullable, programId, refuseEmpty, text, textOrNull } from '../schema-parts.ts';
+import { connectorId, literals, moment, nullable, programId, refuseEmpty, text, textOrNull } from '../schema-parts.ts';
 
-/** The body of change_switch. Without `program_id` it applies to the whole service. */
+const TYPE = literals(TRANSFER_TYPES, 'Only transfers of this type; requires program_id or connector_id');
+
+/** The body of change_switch. Without `program_id` and `connector_id` it applies to the whole service. */
 export const ChangeSwitchBody = Type.Object(
   {
     disabled: Type.Boolean({ description: 'true disables, false enables' }),
     reason: Type.Optional(text(500, 'Reason; required to disable')),
     program_id: Type.Optional(text(255, 'Only this card program')),
-    type: Type.Optional(literals(TRANSFER_TYPES, 'Only transfers of this type; requires program_id')),
+    type: Type.Optional(TYPE),
+    connector_id: Type.Optional(
+      connectorId(
+        'Only what goes to this connector: new loads and unloads of its cards, and orders that were not sent yet',
+      ),
+    ),
     until: Type.Optional(moment('When it is enabled again automatically')),
   },
   {
     // An unknown field may be a mistake for one that narrows the scope.
     additionalProperties: false,
     ...refuseEmpty({
-      program_id: 'for the whole service',
+      program_id: 'for the whole service, or all of a connector',
       type: 'for all types of transfer',
+      connector_id: 'for all transfers, wherever their money is',
       until: 'for a change without an end',
     }),
   },
@@ -26,9 +35,13 @@ export const ChangeSwitchBody = Type.Object(
 
 /** One setting of the switch. */
 export const SwitchRecord = Type.Object({
-  scope: literals(['service', 'program', 'transfer_type'], 'What the setting applies to'),
-  program_id: textOrNull('The card program; null for the whole service'),
+  scope: literals(
+    SWITCH_SCOPES,
+    'What the setting applies to; `connector`: to what goes to one connector, of all programs and types or of one',
+  ),
+  program_id: textOrNull('The card program; null for all'),
   type: nullable(literals(TRANSFER_TYPES, 'Type of transfer; null for all types')),
+  connector_id: textOrNull('The connector; null for all transfers, wherever their money is'),
   disabled: Type.Boolean({ description: 'Whether it is disabled now' }),
   reason: textOrNull('Why it was changed; null without a reason'),
   actor: Type.String({ description: 'Who changed it last' }),
@@ -42,28 +55,36 @@ export const SwitchState = Type.Object({
 });
 
 const PATH = '/api/v0.1/operator/switch';
-const DISABLED = { disabled: true, program_id: null, reason: 'Maintenance' } as const;
+const DISABLED = { disabled: true, program_id: null, connector_id: null, reason: 'Maintenance' } as const;
 
 const transferCount = (description: string) =>
   Type.Object(
     {
       since: moment('Beginning of the hour in which the period begins'),
       transfers: Type.Integer({ minimum: 0, description: 'Transfers that were created since then' }),
+      at_least: Type.Boolean({
+        description:
+          'Whether there may be more: of a connector, only the newest 10,000 orders to all of them were looked at',
+      }),
     },
     { description },
   );
 
 /** What a change of the switch would affect. */
 export const SwitchPreview = Type.Object({
-  scope: literals(['service', 'program', 'transfer_type'], 'What the change would apply to'),
-  program_id: textOrNull('The card program; null for the whole service'),
+  scope: literals(SWITCH_SCOPES, 'What the change would apply to'),
+  program_id: textOrNull('The card program; null for all'),
   type: nullable(literals(TRANSFER_TYPES, 'Type of transfer; null for all types')),
+  connector_id: textOrNull('The connector; null for all transfers, wherever their money is'),
   in_force: Type.Array(SwitchRecord, {
     description: 'Settings that disable transfers in this scope now, the widest first; to enable it, enable each',
   }),
   programs: Type.Object(
     {
-      count: Type.Integer({ minimum: 0, description: 'Card programs in the scope' }),
+      count: Type.Integer({
+        minimum: 0,
+        description: 'Card programs in the scope; of a connector, those with orders to it in the last day',
+      }),
       data: Type.Array(
         Type.Object({ program_id: programId, name: Type.String({ description: 'Name of the card program' }) }),
         { description: 'The newest of them, up to 10' },
@@ -105,14 +126,14 @@ export const SWITCH = [
     id: 'change_switch',
     method: 'POST',
     path: PATH,
-    summary: 'Disable or enable the service, a card program, or one transfer type of a program',
+    summary: 'Disable or enable the service, a card program, one transfer type of a program, or a connector',
     reach: 'operator',
     scope: 'switch:write',
     body: ChangeSwitchBody,
     reply: SwitchRecord,
     idempotency: 'optional',
     audit: 'always',
-    errors: ['program_not_found', 'idempotency_key_exists'],
+    errors: ['program_not_found', 'idempotency_key_exists', 'connector_not_found'],
     failure: 'The switch could not be changed',
     example: { body: { disabled: true, reason: 'Maintenance' }, reply: DISABLED },
   }),
@@ -126,20 +147,26 @@ export const SWITCH = [
     query: Type.Object(
       {
         program_id: Type.Optional(text(255, 'Only this card program')),
-        type: Type.Optional(literals(TRANSFER_TYPES, 'Only transfers of this type; requires program_id')),
+        type: Type.Optional(TYPE),
+        connector_id: Type.Optional(connectorId('Only what goes to this connector')),
       },
-      refuseEmpty({ program_id: 'for the whole service', type: 'for all types of transfer' }),
+      refuseEmpty({
+        program_id: 'for the whole service, or all of a connector',
+        type: 'for all types of transfer',
+        connector_id: 'for all transfers, wherever their money is',
+      }),
     ),
     reply: SwitchPreview,
-    errors: ['program_not_found'],
+    errors: ['program_not_found', 'connector_not_found'],
     failure: 'The switch could not be previewed',
     example: {
       reply: {
         scope: 'service',
+        connector_id: null,
         in_force: [],
         programs: { count: 1, data: [{ program_id: DEMO_PROGRAM, name: 'Demo' }] },
-        last_hour: { since: EXAMPLE_TIME, transfers: 2_480 },
-        last_day: { since: EXAMPLE_TIME, transfers: 51_300 },
+        last_hour: { since: EXAMPLE_TIME, transfers: 2_480, at_least: false },
+        last_day: { since: EXAMPLE_TIME, transfers: 51_300, at_least: false },
         scheduled: { transfers: 12, at_least: false, within_day: 3, next_at: EXAMPLE_LATER },
         stops: ['New transfers are refused with service_disabled.'],
         goes_on: ['Holds can be canceled, and expire.'],
@@ -148,6 +175,8 @@ export const SWITCH = [
   }),
 ] as const;
 
+/** The body of change_switch on the wire. */
+export type ChangeSwitchBody = Static<typeof ChangeSwitchBody>;
 /** A setting of the switch on the wire. */
 export type SwitchRecord = Static<typeof SwitchRecord>;
 /** What a change of the switch would affect, on the wire. */

@@ -89,7 +89,7 @@ function switchesOf({ disabled }: Scene): readonly SwitchSetting[] {
     disabled === 'service'
       ? { programId: null, transferType: null }
       : { programId: 'program', transferType: disabled === 'load' ? ('load' as const) : ('unload' as const) };
-  return [{ ...where, disabled: true, reason: 'x', actor: 'x', since: 0, until: null }];
+  return [{ ...where, connectorId: null, disabled: true, reason: 'x', actor: 'x', since: 0, until: null }];
 }
 
 function viewOf(scene: Scene): CardLimitsView {

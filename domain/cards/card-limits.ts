@@ -2,8 +2,9 @@ import type { RefusalCode } from '../error-codes.ts';
 import { type Account, available } from '../ledger/ledger.ts';
 import { type Direction, type LimitState, maximumBalanceOf, mostAllowed, stateOf } from '../ledger/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE, MINIMUM_AMOUNT } from '../ledger/money.ts';
-import { disabledBy } from '../switch.ts';
+import { allDisabling } from '../switch.ts';
 import { limitedSides } from '../transfers/limit-checks.ts';
+import type { TransferType } from '../transfers/transfer.ts';
 import type { TransferView } from '../transfers/transfer-view.ts';
 import { type Card, cardRefusal, cardStatusOn } from './card.ts';
 
@@ -60,9 +61,13 @@ function outlookTo(
   const funds = direction === 'in' ? between(source, destination) : between(destination, source);
   const code = cardRefusal(cardStatusOn(card, rules.today), direction);
   const least = largest([MINIMUM_AMOUNT, ...limits.flatMap(leastOf)]);
-  const isStopped = code !== null || disabledBy(view.switches, view.programId, type, view.now) !== undefined;
+  const isStopped = code !== null || isDisabled(type, card, view);
   const most = isStopped ? 0n : smallest([MAXIMUM_AMOUNT, funds, mostAllowed(limits), remainingBalance]);
   return { code, most: most < least ? 0n : most, least, limits };
+}
+
+function isDisabled(type: TransferType, { connectorId }: Card, { switches, programId, now }: CardLimitsView): boolean {
+  return allDisabling(switches, { programId, transferType: type, connectorId }, now).length > 0;
 }
 
 /** The largest amount that one account can give and the other can receive. */

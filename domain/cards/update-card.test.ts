@@ -98,6 +98,7 @@ function viewOf(scene: Scene): CardView {
   const setting = {
     programId: null,
     transferType: null,
+    connectorId: null,
     disabled: true,
     reason: 'x',
     actor: 'x',

@@ -62,7 +62,8 @@ export function decideCardUpdate(
 ): CardUpdatePlan | Refusal {
   const { change } = request;
   // Only a change that also moves the balance moves money: blocking a card must work at once, whatever is disabled.
-  const disabled = change.balanceTo === undefined ? undefined : examineSwitch({ type: 'unload' }, view);
+  const disabled =
+    change.balanceTo === undefined ? undefined : examineSwitch({ type: 'unload', connectorId: null }, view);
   if (disabled?.outcome === 'failed') return disabled.refusal;
   if (profile === undefined) {
     return new Refusal('card_not_found', `There is no card '${request.cardName}' in this card program.`);

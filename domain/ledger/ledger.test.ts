@@ -243,6 +243,7 @@ describe('the switch', () => {
     ['the type of the program', setting({ programId: PROGRAM, transferType: 'load' }), true],
     ['another program', setting({ programId: 'other' }), false],
     ['another type', setting({ programId: PROGRAM, transferType: 'unload' }), false],
+    ['a connector to which the card does not belong', setting({ connectorId: 'increase' }), false],
     ['a time that has passed', setting({ until: 1000 }), false],
     ['a time to come', setting({ until: 1001 }), true],
     ['nothing any more', setting({ disabled: false }), false],
@@ -258,6 +259,7 @@ function setting(changed: Partial<SwitchSetting> = {}): SwitchSetting {
   return {
     programId: null,
     transferType: null,
+    connectorId: null,
     disabled: true,
     reason: 'test',
     actor: 'test',

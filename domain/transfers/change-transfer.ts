@@ -283,9 +283,12 @@ function fail(transfer: Transfer, refusal: Refusal, now: number): TransferPlan {
   };
 }
 
-/** Refuses while the service is disabled for the transfer; without a transfer, for all types. */
+/**
+ * Refuses while the service is disabled for the transfer; without a transfer, for all types. A disabled connector is no reason:
+ * nothing of an existing transfer is ordered from a processor.
+ */
 export function refuseDisabled(transfer: Transfer | undefined, view: TransferView): Refusal | undefined {
-  const finding = examineSwitch({ type: transfer?.type ?? null }, view);
+  const finding = examineSwitch({ type: transfer?.type ?? null, connectorId: null }, view);
   return finding.outcome === 'failed' ? finding.refusal : undefined;
 }
 

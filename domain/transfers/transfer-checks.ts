@@ -2,6 +2,7 @@ import { CARD_RULES, type Card, cardRefusal, cardStatusOn } from '../cards/card.
 import type { RefusalCode } from '../error-codes.ts';
 import type { Direction } from '../ledger/limits.ts';
 import { Refusal } from '../refusal.ts';
+import type { Seen } from '../seen.ts';
 import { allDisabling, type SwitchSetting, scopeOf } from '../switch.ts';
 import { MAX_HOLD_MILLISECONDS, MAX_SCHEDULE_MILLISECONDS } from './hold.ts';
 import {
@@ -32,7 +33,10 @@ export type TransferCheck = {
  */
 export const TRANSFER_CHECKS: readonly TransferCheck[] = [
   { name: 'times', onlyWhenMade: true, examine: examineTimes },
-  { name: 'service_enabled', examine: examineSwitch },
+  {
+    name: 'service_enabled',
+    examine: (terms, view) => examineSwitch({ type: terms.type, connectorId: connectorOf(terms, view) }, view),
+  },
   { name: 'card_exists', examine: (terms, view) => examineExistence(terms.cardName, '/card_id', view.card) },
   {
     name: 'destination_card_exists',
@@ -94,24 +98,42 @@ function shownOrNull(time: number | null): string | null {
   return time === null ? null : shown(time);
 }
 
-/** Whether the service is enabled for transfers of a type; for `null`, for all of them. */
+/** The connector to which a transfer would go. Nothing goes to one between two cards. */
+function connectorOf({ type }: TransferTerms, { card }: TransferView): string | null {
+  return type === 'card_to_card' ? null : (card?.connectorId ?? null);
+}
+
+/** Whether the service is enabled for transfers of a type and to a connector; for `null`, for all of them. */
 export function examineSwitch(
-  terms: { readonly type: TransferType | null },
+  { type, connectorId }: { readonly type: TransferType | null; readonly connectorId: string | null },
   view: Pick<TransferView, 'programId' | 'switches' | 'now'>,
 ): Finding {
-  const scope = { programId: view.programId, transferType: terms.type };
+  const scope = { programId: view.programId, transferType: type, connectorId };
   const settings = allDisabling(view.switches, scope, view.now);
   const [setting] = settings;
   if (setting === undefined) return { outcome: 'passed', saw: { disabled: false } };
   const what = {
     service: 'The service is disabled',
     program: 'The service is disabled for this card program',
-    transfer_type: `The service is disabled for transfers of type '${terms.type}' in this card program`,
+    transfer_type: `The service is disabled for transfers of type '${type}' in this card program`,
+    connector: disabledConnector(setting),
   }[scopeOf(setting)];
-  const saw = { disabled: true, scope: scopeOf(setting), reason: setting.reason, until: shownOrNull(setting.until) };
+  const saw = { disabled: true, ...shownScope(setting), reason: setting.reason, until: shownOrNull(setting.until) };
   const end = endOf(settings);
   const wait = end === null ? {} : { endsIn: end - view.now };
   return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw, ...wait }) };
+}
+
+/** What is disabled by a setting of a connector. */
+function disabledConnector({ connectorId, transferType, programId }: SwitchSetting): string {
+  const kind = transferType === null ? '' : `transfers of type '${transferType}' at `;
+  const where = programId === null ? '' : ' in this card program';
+  return `The service is disabled for ${kind}the connector '${connectorId}'${where}`;
+}
+
+function shownScope(setting: SwitchSetting): Seen {
+  const scope = scopeOf(setting);
+  return setting.connectorId === null ? { scope } : { scope, connector_id: setting.connectorId };
 }
 
 /** When the last of these settings ends by itself; null if one of them does not. */

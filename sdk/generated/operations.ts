@@ -576,8 +576,12 @@ export type ChangeSwitchBody = {
   readonly reason?: string | undefined;
   /** Only this card program. */
   readonly program_id?: string;
-  /** Only transfers of this type; requires program_id. */
+  /** Only transfers of this type; requires program_id or connector_id. */
   readonly type?: 'load' | 'unload' | 'card_to_card';
+  /**
+   * Only what goes to this connector: new loads and unloads of its cards, and orders that were not sent yet.
+   */
+  readonly connector_id?: string;
   /** When it is enabled again automatically. */
   readonly until?: string;
 };
@@ -2229,8 +2233,10 @@ export type PostingRecord = {
 export type PreviewSwitchQuery = {
   /** Only this card program. */
   readonly program_id?: string | undefined;
-  /** Only transfers of this type; requires program_id. */
+  /** Only transfers of this type; requires program_id or connector_id. */
   readonly type?: 'load' | 'unload' | 'card_to_card' | undefined;
+  /** Only what goes to this connector. */
+  readonly connector_id?: string | undefined;
 };
 
 /** Process record. */
@@ -3070,6 +3076,8 @@ export type ServiceStatus = {
     readonly service_disabled: boolean | null;
     /** Card programs with a setting of their own that disables transfers; null if not known. */
     readonly programs_disabled: number | null;
+    /** Connectors that are disabled, in all card programs or in some; null if not known. */
+    readonly connectors_disabled: number | null;
   };
   /** Card programs whose funding is below its threshold; null if not known. */
   readonly funding_low: number | null;
@@ -3135,12 +3143,16 @@ export type StatementPage = {
 
 /** Switch change record: the data of switch.changed. */
 export type SwitchChangeRecord = {
-  /** What the setting applies to. */
-  readonly scope: 'service' | 'program' | 'transfer_type';
-  /** The card program; null for the whole service. */
+  /**
+   * What the setting applies to; `connector`: to what goes to one connector, of all programs and types or of one.
+   */
+  readonly scope: 'service' | 'program' | 'transfer_type' | 'connector';
+  /** The card program; null for all. */
   readonly program_id: string | null;
   /** Type of transfer; null for all types. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
+  /** The connector; null for all transfers, wherever their money is. */
+  readonly connector_id: string | null;
   /** Whether it is disabled now. */
   readonly disabled: boolean;
   /** When it was changed. */
@@ -3156,16 +3168,18 @@ export type SwitchChangeRecord = {
 /** Switch preview: the response of preview_switch. */
 export type SwitchPreview = {
   /** What the change would apply to. */
-  readonly scope: 'service' | 'program' | 'transfer_type';
-  /** The card program; null for the whole service. */
+  readonly scope: 'service' | 'program' | 'transfer_type' | 'connector';
+  /** The card program; null for all. */
   readonly program_id: string | null;
   /** Type of transfer; null for all types. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
+  /** The connector; null for all transfers, wherever their money is. */
+  readonly connector_id: string | null;
   /** Settings that disable transfers in this scope now, the widest first; to enable it, enable each. */
   readonly in_force: readonly SwitchRecord[];
   /** The card programs that the change would affect. */
   readonly programs: {
-    /** Card programs in the scope. */
+    /** Card programs in the scope; of a connector, those with orders to it in the last day. */
     readonly count: number;
     /** The newest of them, up to 10. */
     readonly data: readonly {
@@ -3181,6 +3195,10 @@ export type SwitchPreview = {
     readonly since: string;
     /** Transfers that were created since then. */
     readonly transfers: number;
+    /**
+     * Whether there may be more: of a connector, only the newest 10,000 orders to all of them were looked at.
+     */
+    readonly at_least: boolean;
   };
   /** Transfers in the scope in the last 24 hours, of all processes. */
   readonly last_day: {
@@ -3188,6 +3206,10 @@ export type SwitchPreview = {
     readonly since: string;
     /** Transfers that were created since then. */
     readonly transfers: number;
+    /**
+     * Whether there may be more: of a connector, only the newest 10,000 orders to all of them were looked at.
+     */
+    readonly at_least: boolean;
   };
   /** Transfers that wait while their scope is disabled, and are executed when it is enabled. */
   readonly scheduled: {
@@ -3208,12 +3230,16 @@ export type SwitchPreview = {
 
 /** Switch record: the response of change_switch. */
 export type SwitchRecord = {
-  /** What the setting applies to. */
-  readonly scope: 'service' | 'program' | 'transfer_type';
-  /** The card program; null for the whole service. */
+  /**
+   * What the setting applies to; `connector`: to what goes to one connector, of all programs and types or of one.
+   */
+  readonly scope: 'service' | 'program' | 'transfer_type' | 'connector';
+  /** The card program; null for all. */
   readonly program_id: string | null;
   /** Type of transfer; null for all types. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
+  /** The connector; null for all transfers, wherever their money is. */
+  readonly connector_id: string | null;
   /** Whether it is disabled now. */
   readonly disabled: boolean;
   /** Why it was changed; null without a reason. */
@@ -3789,7 +3815,10 @@ export type EventData = {
   readonly 'funding.withdrawn': FundingMovementRecord;
   /** A program's available funds fell below its funding_low_threshold. */
   readonly 'funding.low': FundingLowRecord;
-  /** Transfers were disabled or enabled: in the whole service, in a card program, or of one type. */
+  /**
+   * Transfers were disabled or enabled: in the whole service, in a card program, of one type, or at one
+   * connector.
+   */
   readonly 'switch.changed': SwitchChangeRecord;
   /** An API key was created. */
   readonly 'key.created': KeyRecord;
@@ -4771,9 +4800,9 @@ export type Operations = {
    */
   readonly get_switch: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: SwitchState };
   /**
-   * change_switch: Disable or enable the service, a card program, or one transfer type of a program. Requires an
-   * operator key. Error codes: `change_switch_schema`, `program_not_found`, `idempotency_key_exists`,
-   * `unknown_change_switch`.
+   * change_switch: Disable or enable the service, a card program, one transfer type of a program, or a connector.
+   * Requires an operator key. Error codes: `change_switch_schema`, `program_not_found`, `idempotency_key_exists`,
+   * `connector_not_found`, `unknown_change_switch`.
    */
   readonly change_switch: {
     readonly call: { readonly body: ChangeSwitchBody; readonly options?: KeyedCallOptions | undefined };
@@ -4782,7 +4811,7 @@ export type Operations = {
   /**
    * preview_switch: See what disabling a scope would stop: card programs, transfers and due work; and what would
    * go on. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
-   * `unknown_preview_switch`.
+   * `connector_not_found`, `unknown_preview_switch`.
    */
   readonly preview_switch: {
     readonly call: { readonly query?: PreviewSwitchQuery | undefined; readonly options?: CallOptions | undefined };
@@ -4876,7 +4905,10 @@ export type ErrorRow = {
 
 /** What is known about the errors with each code. */
 export type ErrorRows = {
-  /** An operator has disabled the whole service, the card program, or one type of transfer. */
+  /**
+   * An operator has disabled the whole service, the card program, one type of transfer, or the connector of the
+   * card.
+   */
   readonly service_disabled: ErrorRow;
   /** Too many requests were sent from this address or with this API key. */
   readonly rate_limited: ErrorRow;

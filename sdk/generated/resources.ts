@@ -619,9 +619,9 @@ export class SwitchResource {
   }
 
   /**
-   * change_switch: Disable or enable the service, a card program, or one transfer type of a program. Requires an
-   * operator key. Error codes: `change_switch_schema`, `program_not_found`, `idempotency_key_exists`,
-   * `unknown_change_switch`.
+   * change_switch: Disable or enable the service, a card program, one transfer type of a program, or a connector.
+   * Requires an operator key. Error codes: `change_switch_schema`, `program_not_found`, `idempotency_key_exists`,
+   * `connector_not_found`, `unknown_change_switch`.
    */
   change(body: ChangeSwitchBody, options?: KeyedCallOptions): Promise<WithResponse<SwitchRecord>> {
     return this.#send('change_switch', { body, options });
@@ -630,7 +630,7 @@ export class SwitchResource {
   /**
    * preview_switch: See what disabling a scope would stop: card programs, transfers and due work; and what would
    * go on. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
-   * `unknown_preview_switch`.
+   * `connector_not_found`, `unknown_preview_switch`.
    */
   preview(query: PreviewSwitchQuery = {}, options?: CallOptions): Promise<WithResponse<SwitchPreview>> {
     return this.#send('preview_switch', { query, options });

@@ -194,8 +194,9 @@ export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, str
     expires_at: 'to give the new key as long as the old one had',
   },
   change_switch: {
-    program_id: 'for the whole service',
+    program_id: 'for the whole service, or all of a connector',
     type: 'for all types of transfer',
+    connector_id: 'for all transfers, wherever their money is',
     until: 'for a change without an end',
   },
 };

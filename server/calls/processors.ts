@@ -1,4 +1,5 @@
 import type { TransferRecord } from '../../contract/transfers.ts';
+import { Refusal } from '../../domain/refusal.ts';
 import type { ConnectorState } from '../../domain/transfers/transfer-view.ts';
 import { databaseTime } from '../foundation/database-clock.ts';
 import { verifyNotice } from '../foundation/signature.ts';
@@ -84,6 +85,13 @@ export class TransferWaiters {
       this.#waiters.set(transferId, waiters);
     });
   }
+}
+
+/** Throws `connector_not_found` if the settings of the service do not name the connector. */
+export function requireConnector({ connectorIds }: Pick<Processors, 'connectorIds'>, connectorId: string): void {
+  if (connectorIds.includes(connectorId)) return;
+  const message = `This service has no connector '${connectorId}'. Its operator names connectors in the setting CONNECTORS.`;
+  throw new Refusal('connector_not_found', message, { field: '/connector_id' });
 }
 
 /** A service without connectors. */

@@ -5,6 +5,8 @@ import type { TransferType } from '../../domain/transfers/transfer.ts';
 import type { Database, Row, Statement } from './connection/database.ts';
 import { LAST_VERIFICATION } from './ledger/books-verification.ts';
 import { BOOLEAN, columns, json, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID, word } from './sql.ts';
+import { isEnabled, settingsInForce } from './switch.ts';
+import { CONNECTOR_OF_TRANSFER } from './transfers/due.ts';
 
 // What an operator watches and only the database knows. Each statement is one snapshot; ages are in seconds by the
 // database's clock, and null if there is nothing that could be old.
@@ -21,6 +23,13 @@ export type DisabledInPrograms = {
 /** Card programs that a sentence names; of more, it gives the number. */
 export const MAX_NAMED_PROGRAMS = 3;
 
+/** What is disabled at a connector, in every card program or only in some. */
+export type DisabledAtConnector = {
+  readonly connectorId: string;
+  readonly types: DisabledTypes;
+  readonly inEveryProgram: boolean;
+};
+
 const LEDGER = columns({
   /** Age of the oldest transaction whose events have no position. */
   relayLagSeconds: nullable(NUMBER),
@@ -30,6 +39,8 @@ const LEDGER = columns({
   serviceDisabled: NUMBER,
   programsDisabled: NUMBER,
   disabledInPrograms: json<DisabledInPrograms>('json'),
+  /** The settings name few connectors. */
+  disabledAtConnectors: json<readonly DisabledAtConnector[]>('json'),
   /** Programs with a threshold, and those whose available funds are below it. */
   fundingWatched: NUMBER,
   fundingLow: NUMBER,
@@ -50,19 +61,22 @@ const READ_LEDGER_FIGURES: Statement = {
   name: 'read_ledger_figures',
   text: `with clock as materialized (select service_now() as now),
     in_force as materialized (
-      select program_id, transfer_type from switch where disabled and (until is null or until > (select now from clock))
+      ${settingsInForce('(select now from clock)')}
     ), disabled_in as (
       select name, array_agg(transfer_type order by transfer_type) as types from in_force join program using (program_id)
+      where connector_id is null
       group by program_id, name order by name, program_id limit ${MAX_NAMED_PROGRAMS}
     ), due as (
       (select expires_at as moment from hold where expires_at <= (select now from clock) order by expires_at limit 1)
       union all
       (select scheduled_for from transfer
-        where status = 'scheduled' and scheduled_for <= (select now from clock) and not exists (
-          select from in_force
-          where (in_force.program_id is null or in_force.program_id = transfer.program_id)
-            and (in_force.transfer_type is null or in_force.transfer_type = transfer.type)
-        )
+        where status = 'scheduled' and scheduled_for <= (select now from clock)
+          and ${isEnabled({
+            programId: 'transfer.program_id',
+            type: 'transfer.type',
+            connectorId: CONNECTOR_OF_TRANSFER,
+            now: '(select now from clock)',
+          })}
         order by scheduled_for limit 1)
     ), funding as (
       select account.balance - account.held < program.funding_low_threshold as is_low
@@ -77,12 +91,22 @@ const READ_LEDGER_FIGURES: Statement = {
         order by created_at, batch_id limit 1
       ) as relay_lag_seconds,
       (select ${since('min(moment)', '(select now from clock)')} from due) as due_late_seconds,
-      (select count(*) from in_force where program_id is null) as service_disabled,
-      (select count(distinct program_id) from in_force where program_id is not null) as programs_disabled,
+      (select count(*) from in_force where program_id is null and connector_id is null) as service_disabled,
+      (select count(distinct program_id) from in_force where program_id is not null and connector_id is null) as programs_disabled,
       json_build_object(
         'programs', (select coalesce(json_agg(json_build_object('name', name, 'types', types)), '[]') from disabled_in),
-        'types', (select json_agg(distinct transfer_type order by transfer_type) from in_force where program_id is not null)
+        'types', (select json_agg(distinct transfer_type order by transfer_type) from in_force
+          where program_id is not null and connector_id is null)
       ) as disabled_in_programs,
+      (
+        select coalesce(json_agg(json_build_object('connectorId', connector_id, 'types', types,
+          'inEveryProgram', in_every_program) order by connector_id), '[]')
+        from (
+          select connector_id, array_agg(distinct transfer_type order by transfer_type) as types,
+            bool_or(program_id is null) as in_every_program
+          from in_force where connector_id is not null group by connector_id
+        ) as at_connector
+      ) as disabled_at_connectors,
       (select count(*) from funding) as funding_watched,
       (select count(*) from funding where is_low) as funding_low,
       (select finished_at from books) as books_verified_at,

@@ -18,7 +18,7 @@ import {
   TEXT,
   UUID,
 } from './sql.ts';
-import { DISABLED_SCOPE, toDisabledScopes } from './switch.ts';
+import { DISABLED_SCOPES, toDisabledScopes } from './switch.ts';
 
 /** A card program. */
 export type Program = {
@@ -199,9 +199,9 @@ const READ_PROGRAM_RULES = statement(
   'read_program_rules',
   { programIds: many(UUID), withDays: BOOLEAN },
   `with moment as materialized (
-      select date_trunc('milliseconds', service_now()) as now, (select json_agg(${DISABLED_SCOPE}) from switch where disabled) as disabled
+      select date_trunc('milliseconds', service_now()) as now, ${DISABLED_SCOPES}
     )
-    select ${milliseconds('moment.now')} as now, moment.disabled, program.program_id, program.currency, program.limits,
+    select ${milliseconds('moment.now')} as now, moment.disabled, moment.disabled_at_connectors, program.program_id, program.currency, program.limits,
       program.card_limits, program.funding_low_threshold, local.now::date::text as today, ${boundsOf('day')}, ${boundsOf('week')}, ${boundsOf('month')},
       case when program.limits is not null and :withDays::boolean then (
         select ${countedDays('account.program_id', 'account.account_id')} from account
@@ -246,7 +246,7 @@ export function toRulesNow(row: Row): RulesNow {
     week: { start: weekStart, end: weekEnd },
     month: { start: monthStart, end: monthEnd },
   };
-  const switches = toDisabledScopes(row.disabled);
+  const switches = toDisabledScopes(row);
   const { fundingLowThreshold, ...rules } = RULES.read(row);
   return { now, switches, fundingLowThreshold, days: toCountedDays(row.used), rules: { ...rules, calendar } };
 }

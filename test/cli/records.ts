@@ -30,6 +30,7 @@ export const SETTING: SwitchRecord = {
   scope: 'service',
   program_id: null,
   type: null,
+  connector_id: null,
   disabled: true,
   reason: 'maintenance',
   actor: 'key_1',

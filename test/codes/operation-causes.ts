@@ -94,6 +94,8 @@ const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
   change_switch: [
     { reason: null },
     { type: 'load' },
+    { connector_id: '' },
+    { connector_id: 'simulator', type: 'card_to_card' },
     { program_id: '' },
     { programs: 'prog_1' },
     { until: '2001-01-01T00:00:00Z' },

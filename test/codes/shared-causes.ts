@@ -117,6 +117,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   ...WEBHOOK_CAUSES,
   ...SUPPORT_CAUSES,
   program_not_found: { run: runNoProgram },
+  connector_not_found: { run: runNoConnector },
   key_not_found: aboutNone('key_not_found', 'key_id', `key_${NO_ID}`, 'key_missing'),
   session_not_found: together(
     aboutNone('session_not_found', 'session_id', `ses_${NO_ID}`),
@@ -290,6 +291,14 @@ async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<read
       withMembers('create_incident', { scope: 'program', program_id: NO_PROGRAM }),
     ])),
   ];
+}
+
+/** A connector that the settings do not name. */
+async function runNoConnector({ sandbox }: World): Promise<readonly Result[]> {
+  return runAll(sandbox.url, 'connector_not_found', [
+    withMembers('change_switch', { connector_id: 'missing' }),
+    withQuery('preview_switch', 'connector_id=missing'),
+  ]);
 }
 
 /** The requests that were begun when the services started and were never finished. */

@@ -114,6 +114,39 @@ describe('the switch', () => {
     expect((await load()).status).toBe('completed');
   });
 
+  test('stops what goes to a connector, proposes an incident for that, and restarts it', async () => {
+    const { client } = service();
+    const processor = { connector_id: 'simulator', processor_token: 'sim_approve' };
+    await client.cards.create({ card_id: 'at_processor', ...processor }, { programId });
+    const loadThere = () => client.transfers.create({ amount: 1, card_id: 'at_processor' }, { programId });
+    const page = await openConsole('/console/switch?scope=connector');
+    await page.getByText('Choose a connector to see what this would stop.').waitFor();
+    await page.getByLabel('Connector', { exact: true }).selectOption('simulator');
+    await page.getByText('Orders that were not sent to their processor yet wait.').waitFor();
+    await page.getByLabel('Type of transfer').selectOption('load');
+    await page.getByLabel('Reason').fill(`Outage ${SCRIPT}`);
+    const what = 'loads at the connector simulator';
+    await expectAccessibleInEveryView(page);
+    await page.getByRole('button', { name: `Stop ${what}…` }).click();
+    const dialog = page.getByRole('dialog', { name: `Stop ${what}` });
+    await dialog.getByRole('button', { name: `Stop ${what}` }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.locator('.banner').getByText('Loads at the connector simulator are stopped').waitFor();
+    expect(await refusalOf(loadThere())).toMatchObject({ code: 'service_disabled' });
+    expect((await load()).status).toBe('completed');
+
+    await page.getByRole('button', { name: 'Open an incident…' }).click();
+    const title = page.getByRole('dialog').getByLabel('Title');
+    expect(await title.inputValue()).toBe('Loads at the connector simulator are stopped');
+    await pressKeys(page, 'Escape');
+    await screenshot(page, 'switch-connector');
+    const row = page.getByRole('row', { name: 'Loads at the connector simulator' });
+    await row.getByRole('button', { name: 'Restart' }).click();
+    await page.getByRole('button', { name: `Restart ${what}` }).click();
+    await row.getByText('running').waitFor();
+    expect((await loadThere()).status).toBe('pending');
+  });
+
   test('whoever may not change it sees the settings, what stopping would do, and whom to ask', async () => {
     const page = await openConsole('/console/switch', { role: 'support' });
     await page.getByText('What continues').waitFor();

@@ -112,10 +112,14 @@ test('what only the database knows is on the page within seconds', async () => {
   const programId = program?.program_id ?? '';
   await client.programs.update(programId, { funding_low_threshold: 900_000_000_000 });
   await client.switch.change({ program_id: programId, disabled: true, reason: 'a test' });
+  await client.switch.change({ connector_id: 'simulator', disabled: true, reason: 'a test' });
   const isShown = (page: readonly Series[]): boolean =>
-    sumOf(page, 'funding_low') === 1 && sumOf(page, 'switch_disabled', { scope: 'program' }) === 1;
+    sumOf(page, 'funding_low') === 1 &&
+    sumOf(page, 'switch_disabled', { scope: 'program' }) === 1 &&
+    sumOf(page, 'switch_disabled', { scope: 'connector' }) === 1;
   await waitFor('the figures', async () => isShown(readPage(await readText())));
   await client.switch.change({ program_id: programId, disabled: false });
+  await client.switch.change({ connector_id: 'simulator', disabled: false });
   await client.programs.update(programId, { funding_low_threshold: null });
 });
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ATTEMPT_STATUSES } from '../../domain/processors/attempt.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
+import { lowestIdAt } from '../../server/foundation/ids.ts';
 import { findAuditEntries, findAuditEntry, listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
 import {
   deleteCardMetadata,
@@ -29,7 +30,7 @@ import { EVERY_MOVEMENT, listFundingMovements, readMovementReference } from '../
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
 import { listProcesses } from '../../server/store/overview/service-process.ts';
-import { countScheduled } from '../../server/store/overview/switch-preview.ts';
+import { countOrders, countScheduled } from '../../server/store/overview/switch-preview.ts';
 import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
 import { type AttemptFilter, searchAttempts } from '../../server/store/processors/read-attempts.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
@@ -153,8 +154,12 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['the transfers of a day', readTransferCounts(lastHour.from, { programId: null, type: null })],
   ['the transfers of a day in a program', readTransferCounts(lastHour.from, { programId: PROGRAM, type: 'load' })],
   ['the processes', listProcesses(100)],
-  ['the scheduled transfers', countScheduled({ programId: null, type: 'load' })],
-  ['the scheduled transfers of a program', countScheduled({ programId: PROGRAM, type: null })],
+  ['the scheduled transfers', countScheduled({ programId: null, type: 'load', connectorId: null })],
+  ['the scheduled transfers of a program', countScheduled({ programId: PROGRAM, type: null, connectorId: 'increase' })],
+  [
+    'the orders to a connector',
+    countOrders({ programId: null, type: 'load', connectorId: 'increase' }, lowestIdAt(lastHour.from), after),
+  ],
   ['what a request has created', findCreated(after, null, WITHIN_SECONDS, 20)],
   ['what a request has created in a program', findCreated(after, PROGRAM, WITHIN_SECONDS, 20)],
   ['the events of a request', findEvents({ ...OF_REQUEST, programId: null }, WITHIN_SECONDS, 0, 20)],

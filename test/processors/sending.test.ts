@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startInVain, waitFor } from '../harness/process.ts';
 import { Stage } from './stage.ts';
 import { type End, hold, Trial } from './trial.ts';
@@ -68,6 +68,64 @@ test('a connector without valid answers gets nothing new until it answers that i
   stage.processor.isHealthy = true;
   await waiting.check(COMPLETED);
   await trial.check(COMPLETED);
+});
+
+describe('while an operator has disabled its connector', () => {
+  const change = (connector_id: string, disabled: boolean) =>
+    stage.service.client.switch.change({ connector_id, disabled, reason: 'fraud' });
+  const looked = async (trial: Trial) =>
+    stage.query(
+      `select status, looks from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = any ($1)`,
+      [trial.transferIds],
+    );
+
+  test('what was not sent waits, and is sent once it is enabled; another connector goes on', async () => {
+    const trial = new Trial(stage, 'inquired_7');
+    await trial.prepare();
+    await stage.gates.close('claim', trial.connectorId);
+    await trial.create();
+    await stage.gates.untilWaiting('claim', trial.connectorId);
+    await change(trial.connectorId, true);
+    await stage.gates.release();
+    const isHeld = async () => (await looked(trial)).every(({ looks }) => Number(looks) > 0);
+    await waitFor('both to be held', async () => {
+      await stage.moveClock(6);
+      return isHeld();
+    });
+    const other = new Trial(stage, 'inquired_8');
+    await other.begin();
+    await other.check(COMPLETED);
+    for (const id of trial.transferIds) expect(stage.processor.about(id)).toEqual([]);
+    await change(trial.connectorId, false);
+    await trial.check(COMPLETED);
+    for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);
+  });
+
+  test('the processor is asked about what was sent', async () => {
+    const trial = new Trial(stage, 'inquired_9');
+    await trial.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'cut' : 'answer' }));
+    await trial.untilAsked('send');
+    await change(trial.connectorId, true);
+    await trial.check(COMPLETED);
+    for (const id of trial.transferIds) expect(stage.processor.about(id, 'inquire')).not.toEqual([]);
+    await change(trial.connectorId, false);
+  });
+
+  test('what has waited for ready_seconds fails, and nothing was sent', async () => {
+    const trial = new Trial(stage, 'narrow_0');
+    await trial.prepare();
+    await stage.gates.close('claim', trial.connectorId);
+    await trial.create();
+    await stage.gates.untilWaiting('claim', trial.connectorId);
+    await change(trial.connectorId, true);
+    await stage.gates.release();
+    await stage.moveClock(7_201);
+    for (const id of trial.transferIds) {
+      expect(await stage.untilEnded(id)).toMatchObject({ status: 'failed', error: { Code: 'service_disabled' } });
+    }
+    await trial.check(['failed, executed 0']);
+    await change(trial.connectorId, false);
+  });
 });
 
 test('the service does not start without a connector that has open transfers', async () => {

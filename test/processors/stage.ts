@@ -120,7 +120,7 @@ export class Stage {
     for (let made = 0; made < lined; made += 1) this.#lines.push(new Line(this.processor.port));
     for (let made = 0; made < stopped; made += 1) this.#hosts.push(await Host.start(this.processor.port));
     add('inquired', Array(inquired).fill(url), isAsked);
-    add('narrow', [url], { max_in_flight: 2 });
+    add('narrow', [url], { max_in_flight: 2, ready_seconds: 7_200 });
     add('reversed', Array(reversed).fill(url), { has_inquiry: false, reversal: 'advice' });
     add('lined', await Promise.all(this.#lines.map((line) => line.listen())), isAsked);
     const hosts = this.#hosts.map((host) => host.url);

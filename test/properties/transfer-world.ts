@@ -200,7 +200,8 @@ export class World implements Side {
   #throw({ program, type, disabled, until }: Switching): void {
     const programId = program === null ? null : program === 'this' ? PROGRAM : OTHER_PROGRAM;
     const isOther = (other: SwitchSetting) => other.programId !== programId || other.transferType !== type;
-    const setting = { programId, transferType: type, disabled, until, reason: null, actor: 'test', since: this.now };
+    const scope = { programId, transferType: type, connectorId: null };
+    const setting = { ...scope, disabled, until, reason: null, actor: 'test', since: this.now };
     this.#switches = [...this.#switches.filter(isOther), setting];
   }
 

@@ -56,6 +56,7 @@ const OUT_OF_REACH = [
   "select delete_unpartitioned_events('event', '2030-01-01')",
   "insert into error_drop (drop_id, reason, count, since, until) values (gen_random_uuid(), 'queue_full', 1, now(), now())",
   "update switch set disabled = true, reason = 'mischief'",
+  "update connector_switch set disabled = true, reason = 'mischief'",
   "update program set name = 'mine'",
   'update posting set amount = 1',
   'delete from transfer',
@@ -216,17 +217,23 @@ describe('permissions of the roles', () => {
     await owner.query('begin');
     const add = (programId: string | null) =>
       owner.query(
-        `insert into switch (switch_id, program_id, disabled, reason, actor, since)
+        `with at_connector as (
+            insert into connector_switch (switch_id, connector_id, program_id, disabled, reason, actor, since)
+              values (gen_random_uuid(), 'simulator', $1, true, 'of the test', 'test', now())
+          )
+          insert into switch (switch_id, program_id, disabled, reason, actor, since)
           values (gen_random_uuid(), $1, true, 'of the test', 'test', now())`,
         [programId],
       );
     for (const programId of [null, first, second]) await add(programId);
     await owner.query(`set local role transfer_service_application; set local service.programs = '{${first}}'`);
-    const { rows } = await owner.query('select program_id from switch order by program_id nulls first');
-    expect(rows).toEqual([{ program_id: null }, { program_id: first }]);
+    for (const table of ['switch', 'connector_switch']) {
+      const { rows } = await owner.query(`select program_id from ${table} order by program_id nulls first`);
+      expect(rows).toEqual([{ program_id: null }, { program_id: first }]);
+    }
   });
 
-  test.each(['card', 'account', 'transfer', 'audit_entry', 'error', 'switch', 'idempotency'])(
+  test.each(['card', 'account', 'transfer', 'audit_entry', 'error', 'switch', 'connector_switch', 'idempotency'])(
     'the authentication role may not read %s',
     async (table) => {
       await expect(readOf(ledger.databases.authentication, `select from ${table}`)).rejects.toMatchObject({

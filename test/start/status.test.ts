@@ -39,7 +39,7 @@ test('a service that works: everything is known', async () => {
     connections: { max: 7 },
     webhooks: { delivery: 'no_webhooks', enabled: 0 },
     error_log: { dropped: 0 },
-    switch: { service_disabled: false, programs_disabled: 0 },
+    switch: { service_disabled: false, programs_disabled: 0, connectors_disabled: 0 },
     funding_low: 0,
   });
   expect((await status()).database.size_bytes).toBeGreaterThan(1e6);
@@ -64,6 +64,12 @@ test('what it is short of, each with a page of the runbook', async () => {
     "Loads of the card program 'Poor' are disabled by the switch.",
   );
   await client.switch.change({ program_id, type: 'load', disabled: false });
+  await client.switch.change({ connector_id: 'simulator', program_id, disabled: true, reason: 'a test' });
+  expect((await concern('service_disabled'))?.message).toBe(
+    "All transfers at the connector 'simulator' in some card programs are disabled by the switch.",
+  );
+  expect((await status()).switch).toEqual({ service_disabled: false, programs_disabled: 0, connectors_disabled: 1 });
+  await client.switch.change({ connector_id: 'simulator', program_id, disabled: false });
   await client.programs.update(program_id, { funding_low_threshold: 1 });
   expect((await concern('funding_low'))?.message).toBe('The funding of 1 card program is below its threshold.');
   await client.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
@@ -95,7 +101,7 @@ test('without its database: it says so, and what the process knows by itself', a
       database: { kind: 'embedded', state: 'stopped', version: null, size_bytes: null },
       connections: { max: 7 },
       relay_lag_seconds: null,
-      switch: { service_disabled: null, programs_disabled: null },
+      switch: { service_disabled: null, programs_disabled: null, connectors_disabled: null },
       books: { verified_at: null, balanced: null },
     });
     // Longer than a key is remembered.

@@ -5,6 +5,7 @@ import { openDatabases } from '../../server/store/connection/databases.ts';
 import { type AppliedMigration, compareSchema, findSchemaState } from '../../server/store/migrations/compatibility.ts';
 import { migrate, pendingMigrations, readSchema } from '../../server/store/migrations/migrate.ts';
 import { type Migration, readMigrations, toMigration } from '../../server/store/migrations/migration-files.ts';
+import { SilentProcessors } from '../fixtures/processors.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { PLANTED_MIGRATIONS, withPlanted } from './planted.ts';
 
@@ -12,6 +13,7 @@ const server = await useServer();
 const { connection } = server;
 const client = await useConnection(connection);
 const ledger = useLedger(connection);
+const present = useLedger(connection, undefined, undefined, undefined, new SilentProcessors());
 const { expand, contract } = PLANTED_MIGRATIONS;
 
 afterEach(async () => {
@@ -157,6 +159,29 @@ describe('compact payloads of events, which version 0.1.0 cannot read', () => {
     expect(await readSchema(inSchema('made_before'))).toMatchObject({ compactsPayloads: true });
     expect(await stateFor('made_before', before)).toBe('newer_unusable');
   });
+});
+
+test('what is disabled at a connector disables nothing for version 0.1.0, whose statements do not know connectors', async () => {
+  // What its transfers, its jobs and its status read of the switch (server/store/program.ts, switch.ts, due.ts and figures.ts there).
+  const read =
+    'select program_id, transfer_type from switch where disabled and (until is null or until > service_now())';
+  const processor = { connector_id: 'simulator', processor_token: 'sim_approve' };
+  await present.call('create_card', { card_id: 'at_processor', ...processor });
+  const scope = { connector_id: 'simulator', reason: 'fraud' };
+  await present.call('change_switch', { ...scope, disabled: true });
+  const load = (card_id: string) => present.call('create_transfer', { amount: 5, card_id });
+  await expect(load('at_processor')).rejects.toMatchObject({ code: 'service_disabled' });
+  expect((await client.query(read)).rows).toEqual([]);
+  // Whichever version changes the switch next, the settings of the other kind stay as they are.
+  await client.query(
+    `insert into switch (switch_id, disabled, reason, actor, since) values (gen_random_uuid(), true, 'x', 'x', now())
+      on conflict (program_id, transfer_type) do update set disabled = true`,
+  );
+  await expect(load('card_active')).rejects.toMatchObject({ message: 'The service is disabled.' });
+  await present.call('change_switch', { disabled: false });
+  await expect(load('at_processor')).rejects.toMatchObject({ code: 'service_disabled' });
+  expect(JSON.parse((await load('card_active')).body)).toMatchObject({ status: 'completed' });
+  await present.call('change_switch', { ...scope, disabled: false });
 });
 
 test('a migration says in the comment at its top what it needs, and needs itself where it says nothing', () => {

@@ -38,6 +38,7 @@ function heldTo({ onlyWhenMade, whenDue }: TransferCheck): string {
 const DISABLED = {
   programId: null,
   transferType: null,
+  connectorId: null,
   disabled: true,
   reason: null,
   actor: 'operator',

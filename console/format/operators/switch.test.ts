@@ -2,12 +2,14 @@ import { expect, test } from 'vitest';
 import { formatNumber, scopeText } from './switch.ts';
 
 test.each([
-  ['service', null, 'everything'],
-  ['program', null, 'all transfers for Shop'],
-  ['transfer_type', 'load', 'loads for Shop'],
-  ['transfer_type', 'card_to_card', 'transfers between cards for Shop'],
-] as const)('the scope %s %s is %s', (scope, type, text) => {
-  expect(scopeText({ scope, type }, 'Shop')).toBe(text);
+  ['service', null, null, null, 'everything'],
+  ['program', null, 'prog_1', null, 'all transfers for Shop'],
+  ['transfer_type', 'load', 'prog_1', null, 'loads for Shop'],
+  ['transfer_type', 'card_to_card', 'prog_1', null, 'transfers between cards for Shop'],
+  ['connector', null, null, 'bank', 'all transfers at the connector bank'],
+  ['connector', 'unload', 'prog_1', 'bank', 'unloads at the connector bank for Shop'],
+] as const)('the scope %s %s of %s at %s is %s', (scope, type, program_id, connector_id, text) => {
+  expect(scopeText({ scope, type, program_id, connector_id }, 'Shop')).toBe(text);
 });
 
 test('one thing is one, and many have separators', () => {

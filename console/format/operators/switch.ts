@@ -1,11 +1,30 @@
 import type { SwitchRecord } from '../../../sdk/client.ts';
 
+/** What a setting applies to. */
+export type SwitchScope = Pick<SwitchRecord, 'scope' | 'type' | 'program_id' | 'connector_id'>;
+
 const TYPES = { load: 'loads', unload: 'unloads', card_to_card: 'transfers between cards' } as const;
 
-/** What a setting of the switch is about, to follow a verb: `loads for Lumen Gift Cards`, `everything`. */
-export function scopeText({ scope, type }: Pick<SwitchRecord, 'scope' | 'type'>, programName: string): string {
+/**
+ * What a setting of the switch is about, to follow a verb: `loads for Lumen Gift Cards`, `everything`, `all transfers at the
+ * connector increase`. The name is used where the setting has a card program.
+ */
+export function scopeText(
+  { scope, type, program_id: programId, connector_id: connectorId }: SwitchScope,
+  programName: string,
+): string {
   if (scope === 'service') return 'everything';
-  return `${kindText(type)} for ${programName}`;
+  const where = connectorId === null ? '' : ` at the connector ${connectorId}`;
+  return `${kindText(type)}${where}${programId === null ? '' : ` for ${programName}`}`;
+}
+
+/** What tells a setting from the others. */
+export function settingKey({
+  program_id: programId,
+  type,
+  connector_id: connectorId,
+}: Omit<SwitchScope, 'scope'>): string {
+  return `${connectorId} ${programId} ${type}`;
 }
 
 /** Which transfers of a program: `loads`, or `all transfers`. */

@@ -1,6 +1,6 @@
 import type { CaseRecord, CreateIncidentBody, IncidentRecord, Overview, SwitchRecord } from '../../../sdk/client.ts';
 import { sentenceCase } from '../names.ts';
-import { formatNumber, scopeText } from '../operators/switch.ts';
+import { formatNumber, type SwitchScope, scopeText } from '../operators/switch.ts';
 
 /** What tells whether an incident covers an error. */
 export type CoveredError = {
@@ -23,11 +23,15 @@ const SWITCHED_OFF = 'service_disabled';
 /** The incidents that go on because of a setting of the switch: they end when it is enabled. */
 export function incidentsOfSwitch(
   incidents: readonly IncidentRecord[],
-  { program_id: programId }: Pick<SwitchRecord, 'program_id'>,
+  { program_id: programId, connector_id: connectorId }: Pick<SwitchRecord, 'program_id' | 'connector_id'>,
 ): readonly IncidentRecord[] {
   return incidents.filter(
-    ({ status, scope, program_id: own, codes }) =>
-      status === 'open' && codes.includes(SWITCHED_OFF) && (scope === 'program' ? own : null) === programId,
+    ({ status, scope, program_id: own, codes, title }) =>
+      status === 'open' &&
+      codes.includes(SWITCHED_OFF) &&
+      (scope === 'program' ? own : null) === programId &&
+      // An incident has no connector: its title names it.
+      (connectorId === null || title.includes(connectorId)),
   );
 }
 
@@ -95,18 +99,18 @@ export function draftOfCases(cases: readonly CaseRecord[]): IncidentDraft {
 
 /** An incident for what the switch has stopped. The reason was written for operators: people decide what of it is public. */
 export function draftOfStop(
-  setting: Pick<SwitchRecord, 'scope' | 'type' | 'program_id' | 'since'>,
+  setting: SwitchScope & Pick<SwitchRecord, 'since'>,
   programName: string,
   reason: string,
 ): IncidentDraft {
   const what = sentenceCase(scopeText(setting, programName));
-  const isAll = setting.program_id === null;
+  const isAll = setting.scope === 'service';
   return {
     ...EMPTY_DRAFT,
     title: isAll ? 'All transfers are stopped' : `${what} are stopped`,
     public_text: `We have stopped ${isAll ? 'all transfers' : scopeText(setting, programName)} for the time being. No money is lost.`,
     internal_text: reason,
-    scope: isAll ? 'all' : 'program',
+    scope: setting.program_id === null ? 'all' : 'program',
     program_id: setting.program_id ?? '',
     codes: SWITCHED_OFF,
     started_at: setting.since,

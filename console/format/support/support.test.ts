@@ -97,15 +97,23 @@ describe('an incident', () => {
   test('that a stop has caused is found when the same is restarted', () => {
     const all = { ...INCIDENT, codes: ['service_disabled'] };
     const one = { ...all, scope: 'program', program_id: 'prog_1' } as const;
-    const found = (program_id: string | null) => incidentsOfSwitch([all, one, INCIDENT], { program_id });
+    const there = { ...all, title: 'All transfers at the connector bank are stopped' };
+    const found = (program_id: string | null, connector_id: string | null = null) =>
+      incidentsOfSwitch([all, one, INCIDENT, ...(connector_id === null ? [] : [there])], { program_id, connector_id });
     expect(found(null)).toEqual([all]);
     expect(found('prog_1')).toEqual([one]);
     expect(found('prog_2')).toEqual([]);
+    expect(found(null, 'bank')).toEqual([there]);
+    expect(found('prog_1', 'bank')).toEqual([]);
   });
 
   test('takes over the reason of a stop, for operators only', () => {
     const body = bodyOf(
-      draftOfStop({ scope: 'transfer_type', type: 'load', program_id: 'prog_1', since: CREATED }, 'Shop', 'OPS-311'),
+      draftOfStop(
+        { scope: 'transfer_type', type: 'load', program_id: 'prog_1', connector_id: null, since: CREATED },
+        'Shop',
+        'OPS-311',
+      ),
     );
     expect(body).toMatchObject({
       title: 'Loads for Shop are stopped',
@@ -114,7 +122,11 @@ describe('an incident', () => {
       started_at: CREATED,
     });
     expect(body.public_text).not.toContain('OPS-311');
-    expect(bodyOf(draftOfStop({ scope: 'service', type: null, program_id: null, since: CREATED }, '', ''))).toEqual({
+    expect(
+      bodyOf(
+        draftOfStop({ scope: 'service', type: null, program_id: null, connector_id: null, since: CREATED }, '', ''),
+      ),
+    ).toEqual({
       title: 'All transfers are stopped',
       public_text: 'We have stopped all transfers for the time being. No money is lost.',
       scope: 'all',

@@ -4,6 +4,7 @@ import { Details } from '../../components/details.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { formatCount } from '../../format/amounts.ts';
+import { formatNumber } from '../../format/operators/switch.ts';
 import { formatBytes, formatDelay, UNAVAILABLE } from '../../format/overview.ts';
 import { formatDuration } from '../../format/times.ts';
 
@@ -49,11 +50,18 @@ export function State({ status }: { readonly status: Status }) {
   );
 }
 
-function switchText({ service_disabled: all, programs_disabled: count }: Status['switch']): string {
+function switchText({
+  service_disabled: all,
+  programs_disabled: programs,
+  connectors_disabled: connectors,
+}: Status['switch']): string {
   if (all === null) return UNAVAILABLE;
   if (all) return 'All stopped';
-  if (count === null || count === 0) return 'All enabled';
-  return `Stopped in ${count} ${count === 1 ? 'program' : 'programs'}`;
+  const parts = [
+    ...(programs === null || programs === 0 ? [] : [`in ${formatNumber(programs, 'program')}`]),
+    ...(connectors === null || connectors === 0 ? [] : [`at ${formatNumber(connectors, 'connector')}`]),
+  ];
+  return parts.length === 0 ? 'All enabled' : `Stopped ${parts.join(' and ')}`;
 }
 
 function booksText({ verified_at: at, balanced }: Status['books']): ComponentChildren {

@@ -1,15 +1,15 @@
 import type { PreviewSwitchQuery, SwitchPreview } from '../../../sdk/client.ts';
 import { Details, Highlights } from '../../components/details.tsx';
 import { Moment } from '../../components/moment.tsx';
-import { NameLink, ProgramName } from '../../components/name.tsx';
+import { NameLink, SwitchSetting } from '../../components/name.tsx';
 import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
-import { kindText } from '../../format/operators/switch.ts';
+import { settingKey } from '../../format/operators/switch.ts';
 
 /** The preview of a change to a scope, loaded again when `changes` does; without a scope nothing is sent. */
 export function usePreview(scope: PreviewSwitchQuery | undefined, changes = 0): OperationState<SwitchPreview> {
   return useOperation<SwitchPreview>(scope && ((api, options) => api.switch.preview(scope, options)), {
-    deps: [scope?.program_id, scope?.type, changes],
+    deps: [scope?.program_id, scope?.type, scope?.connector_id, changes],
   });
 }
 
@@ -28,19 +28,22 @@ export function Preview({
         facts={[
           {
             name: 'Transfers in the last hour',
-            value: formatCount(hour.transfers),
+            value: countText(hour),
             note: (
               <>
                 since <Moment at={hour.since} short actual />
               </>
             ),
           },
-          { name: 'In the last day', value: formatCount(day.transfers) },
+          { name: 'In the last day', value: countText(day) },
         ]}
       />
       <Details
         facts={[
-          ['Card programs', <Programs programs={programs} />],
+          [
+            preview.connector_id === null ? 'Card programs' : 'Card programs of the last day',
+            <Programs programs={programs} />,
+          ],
           [
             isRestarting ? 'Scheduled transfers' : 'Scheduled transfers that wait',
             scheduled.transfers === 0
@@ -54,6 +57,10 @@ export function Preview({
       {!isRestarting && <Effects preview={preview} />}
     </>
   );
+}
+
+function countText({ transfers, at_least: atLeast }: SwitchPreview['last_hour']): string {
+  return `${atLeast ? 'at least ' : ''}${formatCount(transfers)}`;
 }
 
 /** The programs by name, where there are few; else how many. */
@@ -84,16 +91,10 @@ function InForce({
   return (
     <p class="answer unknown">
       {isRestarting ? 'More than one setting stops these transfers: ' : 'Already stopped: '}
-      {settings.map(({ program_id: programId, type }, at) => (
-        <span key={`${programId} ${type}`}>
+      {settings.map((setting, at) => (
+        <span key={settingKey(setting)}>
           {at > 0 && ', '}
-          {programId === null ? (
-            'everything'
-          ) : (
-            <>
-              {kindText(type)} for <ProgramName id={programId} plain />
-            </>
-          )}
+          <SwitchSetting setting={setting} plain />
         </span>
       ))}
       {isRestarting ? '. Restart each of them.' : '.'}

@@ -14,6 +14,7 @@ import { ProgramField } from '../../components/program-field.tsx';
 import { useName } from '../../data/names.ts';
 import { useProgramId } from '../../data/program.ts';
 import { useAction } from '../../data/use-action.ts';
+import { useOperation } from '../../data/use-operation.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { formatNumber, kindText, scopeText } from '../../format/operators/switch.ts';
@@ -24,10 +25,11 @@ const SCOPES = [
   ['service', 'Everything'],
   ['program', 'All transfers of a card program'],
   ['transfer_type', 'One type of transfer of a card program'],
+  ['connector', 'What goes to the processor of a connector'],
 ] as const;
 
-/** Without a scope it is the chosen program, if there is one. */
-const CHOICE = { scope: '', of: '', type: 'load' };
+/** Without a scope it is the chosen program, if there is one. `at` is a connector, and `only` the type of what goes to it. */
+const CHOICE = { scope: '', of: '', type: 'load', at: '', only: '' };
 
 /** The fields of the form besides the scope. */
 type StopDetails = { readonly reason: string; readonly until: string };
@@ -48,7 +50,8 @@ export function StopForm({
 }) {
   const [inUrl, setChoice] = useUrlState(CHOICE);
   const chosen = useProgramId();
-  const of = inUrl.of === '' ? (chosen ?? '') : inUrl.of;
+  // A connector is stopped for every program, unless one is chosen here.
+  const of = inUrl.of === '' && inUrl.scope !== 'connector' ? (chosen ?? '') : inUrl.of;
   const choice = { ...inUrl, of, scope: inUrl.scope === '' ? (of === '' ? 'service' : 'program') : inUrl.scope };
   const scope = scopeOf(choice);
   const what = useWords(choice);
@@ -102,7 +105,9 @@ export function StopForm({
       </form>
       <div class="loaded" aria-live="polite">
         {scope === undefined ? (
-          <p class="quiet">Choose a card program to see what this would stop.</p>
+          <p class="quiet">
+            Choose a {choice.scope === 'connector' ? 'connector' : 'card program'} to see what this would stop.
+          </p>
         ) : (
           <Loaded state={preview}>{(found) => <Preview preview={found} />}</Loaded>
         )}
@@ -136,7 +141,10 @@ function ScopeFields({
         options={SCOPES}
         onChange={(scope) => onChoose({ scope })}
       />
-      {choice.scope !== 'service' && <ProgramField value={choice.of} onChange={(of) => onChoose({ of })} />}
+      {choice.scope === 'connector' && <ConnectorFields choice={choice} onChoose={onChoose} />}
+      {(choice.scope === 'program' || choice.scope === 'transfer_type') && (
+        <ProgramField value={choice.of} onChange={(of) => onChoose({ of })} />
+      )}
       {choice.scope === 'transfer_type' && (
         <SelectField
           label="Type of transfer"
@@ -145,6 +153,33 @@ function ScopeFields({
           onChange={(type) => onChoose({ type })}
         />
       )}
+    </>
+  );
+}
+
+/** A connector, and what of that which goes to it. */
+function ConnectorFields({ choice, onChoose }: Parameters<typeof ScopeFields>[0]) {
+  const { data } = useOperation((api, options) => api.connectors.list(options), { ofAnyProgram: true });
+  const ids = (data?.data ?? []).map(({ connector_id: id }) => id);
+  const listed = choice.at === '' || ids.includes(choice.at) ? ids : [...ids, choice.at];
+  return (
+    <>
+      <SelectField
+        label="Connector"
+        value={choice.at}
+        options={[['', 'Choose a connector'], ...listed.map((id) => [id, id] as const)]}
+        onChange={(at) => onChoose({ at })}
+      />
+      <ProgramField value={choice.of} onChange={(of) => onChoose({ of })} without="All card programs" />
+      <SelectField
+        label="Type of transfer"
+        value={choice.only}
+        options={[
+          ['', 'Loads and unloads'],
+          ...ORDERED_TYPES.map((type) => [type, sentenceCase(kindText(type))] as const),
+        ]}
+        onChange={(only) => onChoose({ only })}
+      />
     </>
   );
 }
@@ -169,12 +204,13 @@ function ConfirmStop({
   const change = useAction((body: ChangeSwitchBody, api, options) => api.switch.change(body, options));
   const end = toIso(until);
   const stop = async () => {
-    const { program_id: programId, type } = scope;
+    const { program_id: programId, type, connector_id: connectorId } = scope;
     const body: ChangeSwitchBody = {
       disabled: true,
       reason: reason.trim(),
       ...(programId !== undefined && { program_id: programId }),
       ...(type !== undefined && { type }),
+      ...(connectorId !== undefined && { connector_id: connectorId }),
       ...(end !== undefined && { until: end }),
     };
     const setting = await change.run(body);
@@ -192,8 +228,8 @@ function ConfirmStop({
     >
       <p>
         {formatNumber(preview.programs.count, 'card program')}, {formatNumber(preview.last_hour.transfers, 'transfer')}{' '}
-        in the last hour. New transfers, captures and reversals are refused{' '}
-        {end === undefined ? 'until somebody restarts them.' : `until ${formatMoment(end)}.`}
+        in the last hour. New {scope.connector_id === undefined ? 'transfers, captures and reversals' : 'ones'} are
+        refused {end === undefined ? 'until somebody restarts them.' : `until ${formatMoment(end)}.`}
       </p>
       <p>
         Reason: <b>{reason}</b>
@@ -203,27 +239,46 @@ function ConfirmStop({
 }
 
 /** What the form would stop, in words. */
-function useWords({ scope, of, type }: typeof CHOICE): string {
-  const { name } = useName('program', scope === 'service' ? undefined : of);
-  const known = TRANSFER_TYPES.find((one) => one === type) ?? null;
+function useWords(choice: typeof CHOICE): string {
+  const { scope, of, at } = choice;
+  const { name } = useName('program', scope === 'service' || of === '' ? undefined : of);
+  const isConnector = scope === 'connector';
   return scopeText(
-    { scope: scope === 'service' ? 'service' : 'program', type: scope === 'transfer_type' ? known : null },
+    {
+      scope: scope === 'service' || isConnector ? scope : 'program',
+      type: typeOf(choice) ?? null,
+      program_id: isConnector && of === '' ? null : of,
+      connector_id: isConnector ? at : null,
+    },
     name ?? (of === '' ? 'a card program' : of),
   );
 }
 
-/** The scope as the API takes it; undefined while its program is not chosen. */
-function scopeOf({ scope, of, type }: typeof CHOICE): PreviewSwitchQuery | undefined {
+/** The types that go to a connector. */
+const ORDERED_TYPES = TRANSFER_TYPES.filter((type) => type !== 'card_to_card');
+
+/** The one type that is chosen. */
+function typeOf({ scope, type, only }: typeof CHOICE): PreviewSwitchQuery['type'] {
+  const chosen = scope === 'transfer_type' ? type : scope === 'connector' ? only : '';
+  return TRANSFER_TYPES.find((one) => one === chosen);
+}
+
+/** The scope as the API takes it; undefined while its program or its connector is not chosen. */
+function scopeOf(choice: typeof CHOICE): PreviewSwitchQuery | undefined {
+  const { scope, of, at } = choice;
   if (scope === 'service') return {};
-  if (of === '') return undefined;
-  const known = TRANSFER_TYPES.find((one) => one === type);
-  return scope === 'transfer_type' && known !== undefined ? { program_id: of, type: known } : { program_id: of };
+  if (scope === 'connector' ? at === '' : of === '') return undefined;
+  const type = typeOf(choice);
+  return {
+    ...(of !== '' && { program_id: of }),
+    ...(type !== undefined && { type }),
+    ...(scope === 'connector' && { connector_id: at }),
+  };
 }
 
 /** Whether a preview is of the scope. */
 function isOf(scope: PreviewSwitchQuery | undefined, preview: SwitchPreview | undefined): boolean {
   if (scope === undefined || preview === undefined) return false;
-  const { program_id: programId = null, type = null } = scope;
-  const name = programId === null ? 'service' : type === null ? 'program' : 'transfer_type';
-  return preview.scope === name && preview.program_id === programId && preview.type === type;
+  const { program_id: programId = null, type = null, connector_id: connectorId = null } = scope;
+  return preview.program_id === programId && preview.type === type && preview.connector_id === connectorId;
 }

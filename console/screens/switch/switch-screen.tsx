@@ -8,15 +8,14 @@ import { Empty } from '../../components/empty.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
-import { KeyName, ProgramName } from '../../components/name.tsx';
+import { KeyName, SwitchSetting } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { WhoMay } from '../../components/who-may.tsx';
 import { useName } from '../../data/names.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { sentenceCase } from '../../format/names.ts';
-import { kindText, scopeText } from '../../format/operators/switch.ts';
+import { scopeText, settingKey } from '../../format/operators/switch.ts';
 import { type Changed, IncidentOffer } from './incident-offer.tsx';
 import { Preview, usePreview } from './preview.tsx';
 import { StopForm } from './stop-form.tsx';
@@ -35,7 +34,7 @@ export function SwitchScreen() {
   return (
     <Page
       title="Switch"
-      lead="Stops everything, the transfers of a card program, or those of one type. Takes effect immediately."
+      lead="Stops everything, the transfers of a card program, those of one type, or what goes to a connector. Takes effect immediately."
     >
       {changed !== undefined && <IncidentOffer changed={changed} onDone={() => setChanged(undefined)} />}
       <Section title="Settings">
@@ -44,7 +43,7 @@ export function SwitchScreen() {
             <DataTable
               label="Settings of the switch"
               rows={data}
-              rowKey={({ program_id: programId, type }) => `${programId} ${type}`}
+              rowKey={settingKey}
               columns={columnsOf(mayChange ? setRestarting : undefined)}
               empty={<Empty title="Everything runs">Nothing has ever been stopped.</Empty>}
             />
@@ -76,7 +75,7 @@ export function SwitchScreen() {
 
 function columnsOf(onRestart: ((setting: SwitchRecord) => void) | undefined): readonly Column<SwitchRecord>[] {
   const columns: readonly Column<SwitchRecord>[] = [
-    { title: 'What', onPhone: 'title', cell: (setting) => <Scope setting={setting} /> },
+    { title: 'What', onPhone: 'title', cell: (setting) => <SwitchSetting setting={setting} starts /> },
     {
       title: 'State',
       onPhone: 'value',
@@ -105,15 +104,6 @@ function columnsOf(onRestart: ((setting: SwitchRecord) => void) | undefined): re
   ];
 }
 
-function Scope({ setting: { program_id: programId, type } }: { readonly setting: SwitchRecord }) {
-  if (programId === null) return <>Everything</>;
-  return (
-    <>
-      {sentenceCase(kindText(type))} for <ProgramName id={programId} />
-    </>
-  );
-}
-
 /** Restarts one scope. Other settings can still stop the same transfers, and it says so. */
 function RestartDialog({
   setting,
@@ -130,6 +120,7 @@ function RestartDialog({
   const scope = {
     ...(setting.program_id !== null && { program_id: setting.program_id }),
     ...(setting.type !== null && { type: setting.type }),
+    ...(setting.connector_id !== null && { connector_id: setting.connector_id }),
   };
   const preview = usePreview(scope);
   const change = useAction((body: { readonly reason?: string }, api, options) =>

@@ -222,11 +222,11 @@ class AttemptWork {
 }
 
 function disabled({ tries }: Attempt): Failure {
-  const sentence =
+  const known =
     tries === 0
-      ? 'before it was sent to the processor. Nothing was sent.'
-      : 'before it was sent to the processor again. The processor has not executed it.';
-  return { code: 'service_disabled', message: `An operator switched transfers off ${sentence}` };
+      ? 'until it was too late to send it. Nothing was sent to the processor.'
+      : 'until it was too late to send it again. The processor has not executed it.';
+  return { code: 'service_disabled', message: `The service was disabled for it ${known}` };
 }
 
 /** Why the card may not be used any more; it was allowed when the transfer was made. */

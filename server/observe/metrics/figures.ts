@@ -59,10 +59,10 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const due = gauge('due_seconds', 'How late the oldest transfer is that is due, or whose hold has expired.');
   const disabled = metrics.gauge({
     name: 'switch_disabled',
-    help: 'What is disabled by the switch: 1 for the whole service, and the number of programs that are in whole or in part.',
+    help: 'What is disabled by the switch: 1 for the whole service, and the number of programs and of connectors that are in whole or in part.',
     labels: ['scope'],
   });
-  const [service, programs] = [disabled('service'), disabled('program')];
+  const [service, programs, connectors] = [disabled('service'), disabled('program'), disabled('connector')];
   const watched = gauge('funding_watched', 'Card programs with a funding_low_threshold.');
   const low = gauge('funding_low', 'Card programs whose available funding is below their funding_low_threshold.');
   const verified = gauge('books_verified_timestamp_seconds', 'When the last verification of the books ended.');
@@ -73,6 +73,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
     due.set(orZero(figures.dueLateSeconds));
     service.set(Math.min(1, figures.serviceDisabled));
     programs.set(figures.programsDisabled);
+    connectors.set(figures.disabledAtConnectors.length);
     watched.set(figures.fundingWatched);
     low.set(figures.fundingLow);
     const { booksVerifiedAt, booksVerificationSeconds, booksBalanced } = figures;

@@ -102,6 +102,7 @@ function fill(metrics: Metrics, connectorIds: readonly string[] = []): void {
     serviceDisabled: 1,
     programsDisabled: 1,
     disabledInPrograms: { programs: [{ name: 'one', types: ['load'] }], types: ['load'] },
+    disabledAtConnectors: [{ connectorId: 'increase', types: [null], inEveryProgram: true }],
     fundingWatched: 1,
     fundingLow: 1,
     booksVerifiedAt: 1,

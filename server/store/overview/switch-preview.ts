@@ -9,10 +9,12 @@ import {
   type RowOf,
   statement,
   statementVariants,
+  TEXT,
   TIME,
   UUID,
   word,
 } from '../sql.ts';
+import { CONNECTOR_OF_TRANSFER } from '../transfers/due.ts';
 import type { CountedScope } from './transfer-count.ts';
 
 /** Maximum number of scheduled transfers counted: takes about ten milliseconds, however many there are. */
@@ -56,31 +58,86 @@ const SCHEDULED = columns({ transfers: NUMBER, atLeast: BOOLEAN, withinDay: NUMB
 /** How many scheduled transfers a scope has. */
 export type ScheduledInScope = RowOf<typeof SCHEDULED.columns>;
 
-const COUNT_SCHEDULED = statementVariants({
-  programId: nullable(UUID),
-  type: nullable(word<TransferType>()),
-  maxExamined: NUMBER,
-});
+const SCOPE = { programId: nullable(UUID), type: nullable(word<TransferType>()), connectorId: nullable(TEXT) };
+
+/** What a change of the switch would apply to; null for no condition. */
+export type PreviewedScope = CountedScope & { readonly connectorId: string | null };
+
+const COUNT_SCHEDULED = statementVariants({ ...SCOPE, maxExamined: NUMBER });
 
 /**
  * Counts the scheduled transfers of a scope, at most {@link MAX_SCHEDULED}: those of all programs in the order in which
  * they are due, those of one program in the order of their ids.
  */
-export function countScheduled({ programId, type }: CountedScope): Statement {
+export function countScheduled({ programId, type, connectorId }: PreviewedScope): Statement {
   const isOne = programId !== null;
   const text = (): string => `select count(*) filter (where fits) as transfers, count(*) >= :maxExamined as at_least,
       count(*) filter (where fits and scheduled_for < service_now() + interval '24 hours') as within_day,
       min(scheduled_for) filter (where fits) as next_at
     from (
-      select scheduled_for, :type::text is null or type = :type as fits from transfer
+      select scheduled_for, (:type::text is null or type = :type)
+          and (:connectorId::text is null or ${CONNECTOR_OF_TRANSFER} = :connectorId) as fits
+      from transfer
       where status = 'scheduled' ${isOne ? 'and program_id = :programId' : 'and :programId::uuid is null'}
       order by ${isOne ? 'program_id, transfer_id' : 'scheduled_for'} limit :maxExamined
     ) as examined`;
   const name = isOne ? 'count_scheduled_of_program' : 'count_scheduled';
-  return COUNT_SCHEDULED(name, text, { programId, type, maxExamined: MAX_SCHEDULED });
+  return COUNT_SCHEDULED(name, text, { programId, type, connectorId, maxExamined: MAX_SCHEDULED });
 }
 
 /** The number from the row of {@link countScheduled}. */
 export function toScheduledInScope(row: Row): ScheduledInScope {
   return SCHEDULED.read(row);
+}
+
+const ORDERS = columns({
+  /** Orders since each of the two moments. */
+  lately: NUMBER,
+  inAll: NUMBER,
+  /** Whether there may be more than these. */
+  latelyAtLeast: BOOLEAN,
+  inAllAtLeast: BOOLEAN,
+  /** Programs with orders since the earlier moment, and the newest of them. */
+  ...PROGRAMS.columns,
+});
+
+/** How many orders went to a connector lately. */
+export type OrdersInScope = RowOf<typeof ORDERS.columns>;
+
+/** Maximum number of orders looked at: takes some ten milliseconds, however many there are. */
+const MAX_ORDERS = 10_000;
+
+const COUNT_ORDERS = statement(
+  'count_orders_at_connector',
+  { ...SCOPE, firstId: UUID, latelyId: UUID, most: NUMBER, maxExamined: NUMBER },
+  `with examined as materialized (
+      select attempt_id, program_id, (connector_id = :connectorId and (:programId::uuid is null or program_id = :programId)
+        and (:type::text is null or kind = case :type::text when 'load' then 'push' else 'pull' end)) as fits
+      from processor_attempt where attempt_id >= :firstId order by attempt_id desc limit :maxExamined
+    ), known as (
+      select program_id, name from program where program_id in (select program_id from examined where fits)
+    ), counted as (
+      select count(*) filter (where fits and attempt_id >= :latelyId) as lately, count(*) filter (where fits) as in_all,
+        count(*) >= :maxExamined and min(attempt_id::text) > :latelyId::text as lately_at_least,
+        count(*) >= :maxExamined as in_all_at_least
+      from examined
+    )
+    select counted.*, (select count(*) from known) as count, (
+      select coalesce(json_agg(json_build_object('programId', program_id, 'name', name) order by program_id desc), '[]')
+      from (select program_id, name from known order by program_id desc limit :most) as newest
+    ) as named
+    from counted`,
+);
+
+/**
+ * Counts the orders to a connector whose ids are not below `firstId`, and of these not below `latelyId`: ids begin with the time.
+ * Of all connectors only the newest {@link MAX_ORDERS} orders are looked at.
+ */
+export function countOrders(scope: PreviewedScope, firstId: string, latelyId: string): Statement {
+  return COUNT_ORDERS({ ...scope, firstId, latelyId, most: MAX_NAMED, maxExamined: MAX_ORDERS });
+}
+
+/** The counts from the row of {@link countOrders}. */
+export function toOrdersInScope(row: Row): OrdersInScope {
+  return ORDERS.read(row);
 }

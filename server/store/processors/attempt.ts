@@ -21,6 +21,7 @@ import {
   UUID,
   word,
 } from '../sql.ts';
+import { isEnabled } from '../switch.ts';
 
 // Invariant: An attempt is `sent` in a committed transaction before the first byte of its order leaves
 // Kept by: `claimAttempts`, whose rows are all that is ever sent
@@ -206,7 +207,7 @@ const CLAIM = statement(
   'claim_attempts',
   { connectorIds: many(TEXT), count: NUMBER, readyLease: NUMBER, lease: NUMBER },
   `with due as (
-      select ctid as place, program_id, card_id, transfer_id, status from processor_attempt
+      select ctid as place, program_id, card_id, transfer_id, connector_id, status from processor_attempt
       where next_at <= (select service_now()) and connector_id = any (:connectorIds)
       order by next_at limit :count
       for no key update skip locked
@@ -214,11 +215,12 @@ const CLAIM = statement(
       select due.place, due.status as before, card.name as card_name, card.status as card_status, card.expires_on,
         card.processor_token, transfer.type as transfer_type,
         (service_now() at time zone program.time_zone)::date::text as today,
-        exists (
-          select from switch where switch.disabled and (switch.until is null or switch.until > service_now())
-            and (switch.program_id is null or switch.program_id = due.program_id)
-            and (switch.transfer_type is null or switch.transfer_type = transfer.type)
-        ) as is_disabled
+        not (${isEnabled({
+          programId: 'due.program_id',
+          type: 'transfer.type',
+          connectorId: 'due.connector_id',
+          now: 'service_now()',
+        })}) as is_disabled
       from due
       cross join lateral (
         select * from card where card.program_id = due.program_id and card.card_id = due.card_id limit 1
@@ -286,6 +288,12 @@ const MARK_SENT = statement(
   { sent: rows(columns({ programId: UUID, attemptId: UUID, tries: SMALLINT, looks: SMALLINT })), window: NUMBER },
   `with sent as materialized (
       select sent.* from :sent join processor_attempt on ${IS_READY}
+      where ${isEnabled({
+        programId: 'processor_attempt.program_id',
+        type: "case processor_attempt.kind when 'push' then 'load' else 'unload' end",
+        connectorId: 'processor_attempt.connector_id',
+        now: 'service_now()',
+      })}
       order by sent.attempt_id for no key update of processor_attempt
     )
     update processor_attempt set status = 'sent', tries = sent.tries + 1, sent_at = service_now(),
@@ -296,8 +304,9 @@ const MARK_SENT = statement(
 );
 
 /**
- * Marks attempts as sent, before their orders leave: returns those that this process may send. After `milliseconds` the
- * processor must not execute them any more, and they count as lost if this process says nothing.
+ * Marks attempts as sent, before their orders leave: returns those that this process may send, and none that the switch has
+ * disabled since they were taken up. After `milliseconds` the processor must not execute them any more, and they count as lost
+ * if this process says nothing.
  */
 export function markSent(attempts: readonly Attempt[], milliseconds: number): Statement {
   return MARK_SENT({ sent: attempts, window: milliseconds });

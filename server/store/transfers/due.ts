@@ -1,5 +1,6 @@
 import type { Statement } from '../connection/database.ts';
 import { NUMBER, statement } from '../sql.ts';
+import { isEnabled } from '../switch.ts';
 
 const FIND_EXPIRED_HOLDS = statement(
   'find_expired_holds',
@@ -16,16 +17,21 @@ export function findExpiredHolds(count: number): Statement {
   return FIND_EXPIRED_HOLDS({ count });
 }
 
+/** SQL: the connector of the card of a row of `transfer`. */
+export const CONNECTOR_OF_TRANSFER = `(
+        select connector_id from card where card.program_id = transfer.program_id and card.card_id = transfer.card_id
+      )`;
+
 const FIND_DUE_TRANSFERS = statement(
   'find_due_transfers',
   { count: NUMBER },
   `select program_id, transfer_id from transfer
-    where status = 'scheduled' and scheduled_for <= (select service_now()) and not exists (
-      select from switch
-      where switch.disabled and (switch.until is null or switch.until > (select service_now()))
-        and (switch.program_id is null or switch.program_id = transfer.program_id)
-        and (switch.transfer_type is null or switch.transfer_type = transfer.type)
-    )
+    where status = 'scheduled' and scheduled_for <= (select service_now()) and ${isEnabled({
+      programId: 'transfer.program_id',
+      type: 'transfer.type',
+      connectorId: CONNECTOR_OF_TRANSFER,
+      now: '(select service_now())',
+    })}
     order by scheduled_for limit :count`,
 );
 

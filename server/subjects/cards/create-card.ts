@@ -3,6 +3,7 @@ import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readLimits } from '../../calls/limits.ts';
+import { requireConnector } from '../../calls/processors.ts';
 import { currencyFor, loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
@@ -48,7 +49,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
     names: own === undefined ? [] : [{ ...own, kind: 'card' }],
     load: { existing: own === undefined ? null : readCards([own]) },
     decide: ({ existing }, { batchId, now }) => {
-      refuseUnknownConnector(service, sent.connectorId);
+      if (sent.connectorId !== null) requireConnector(service.processors, sent.connectorId);
       const cardId = idAt(now, 0);
       const name = ownName ?? toWireId('card', cardId);
       const card: Card = { ...sent, cardId, name, accountId: idAt(now, 1) };
@@ -99,12 +100,6 @@ function refuseHalfConnector(call: CreateCall): void {
 }
 
 /** Refuses a connector that the service does not have. A replay is not refused: the card exists. */
-function refuseUnknownConnector({ processors }: Service, connectorId: string | null): void {
-  if (connectorId === null || processors.connectorIds.includes(connectorId)) return;
-  const message = `This service has no connector '${connectorId}'. Its operator names connectors in the setting CONNECTORS.`;
-  throw new Refusal('connector_not_found', message, { field: '/connector_id' });
-}
-
 function emptyCard(card: Card, body: CreateCall['body'], today: string, now: Date): CardDetails {
   return {
     card,

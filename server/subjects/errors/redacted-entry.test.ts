@@ -101,6 +101,7 @@ describe('texts of the service that look like a card number are not redacted', (
         const setting = {
           programId: null,
           transferType: null,
+          connectorId: null,
           disabled: true,
           reason: 'r',
           actor: 'a',
@@ -112,7 +113,7 @@ describe('texts of the service that look like a card number are not redacted', (
           switches: [setting],
           now: -1,
         };
-        const { saw } = refusalOf(examineSwitch({ type: null }, view)).details;
+        const { saw } = refusalOf(examineSwitch({ type: null, connectorId: null }, view)).details;
         const checks = { disabled: true, scope: 'service', reason: 'r', until: new Date(until).toISOString() };
         expect(entryOf({ saw }).checks).toEqual(checks);
       }),

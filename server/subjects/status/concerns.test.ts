@@ -28,13 +28,14 @@ const HEALTHY: Facts = {
   error_log: { spool_bytes: 0, max_spool_bytes: 100, dropped: 0 },
   relay_lag_seconds: 0.1,
   due_late_seconds: 0,
-  switch: { service_disabled: false, programs_disabled: 0 },
+  switch: { service_disabled: false, programs_disabled: 0, connectors_disabled: 0 },
   funding_low: 0,
   books: { verified_at: MOMENT, balanced: true },
   backups: { last_copy_at: MOMENT, last_archived_at: MOMENT, restorable_until: MOMENT },
   unverifiedSeconds: 3_000,
   verificationSeconds: 1,
   isArchivingFailing: false,
+  disabledAtConnectors: [],
   disabledInPrograms: { programs: [], types: [] },
   uncopiedSeconds: 86_400,
 };
@@ -44,7 +45,7 @@ const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegEx
   few_connections: [{ readiness: { ...HEALTHY.readiness, reason: 'few_connections' } }, /It may open 27, 1 are in use/],
   schema_newer: [{ schema: { state: 'newer_usable', newest_migration: '0002_x.sql' } }, /newer version/],
   service_disabled: [
-    { switch: { service_disabled: true, programs_disabled: 0 } },
+    { switch: { service_disabled: true, programs_disabled: 0, connectors_disabled: 0 } },
     /^Transfers of the whole service are disabled by the switch\.$/,
   ],
   delivery_off: [{ webhooks: { ...HEALTHY.webhooks, delivery: 'off' } }, /does not deliver/],
@@ -110,7 +111,7 @@ test.each<[string, number, Facts['disabledInPrograms']]>([
   ],
   ['Transfers of 4 card programs are', 4, undefined],
 ])('%s disabled', (beginning, count, disabledInPrograms) => {
-  const disabled = { service_disabled: false, programs_disabled: count };
+  const disabled = { service_disabled: false, programs_disabled: count, connectors_disabled: 0 };
   expect(findConcerns({ ...HEALTHY, switch: disabled, disabledInPrograms })).toMatchObject([
     { message: `${beginning} disabled by the switch.` },
   ]);
@@ -119,9 +120,27 @@ test.each<[string, number, Facts['disabledInPrograms']]>([
 test('of more than three card programs it says which transfers of theirs are disabled', () => {
   const programs = ['A', 'B', 'C'].map((name) => ({ name, types: ['load'] as const }));
   const disabledInPrograms = { programs, types: ['load', 'unload'] as const };
-  const disabled = { service_disabled: false, programs_disabled: 4 };
+  const disabled = { service_disabled: false, programs_disabled: 4, connectors_disabled: 0 };
   const [found] = findConcerns({ ...HEALTHY, switch: disabled, disabledInPrograms });
   expect(found?.message).toBe('Transfers of 4 card programs are disabled by the switch: loads and unloads.');
+});
+
+test('it names the connectors that are disabled, beside the card programs', () => {
+  const disabled = { service_disabled: false, programs_disabled: 1, connectors_disabled: 2 };
+  const [found] = findConcerns({
+    ...HEALTHY,
+    switch: disabled,
+    disabledInPrograms: { programs: [{ name: 'A', types: ['load'] }], types: ['load'] },
+    disabledAtConnectors: [
+      { connectorId: 'bank', types: ['unload'], inEveryProgram: false },
+      { connectorId: 'increase', types: ['load', null], inEveryProgram: true },
+    ],
+  });
+  expect(found?.message).toBe(
+    "Loads of the card program 'A' are disabled by the switch. " +
+      "Unloads at the connector 'bank' in some card programs are disabled by the switch. " +
+      "All transfers at the connector 'increase' are disabled by the switch.",
+  );
 });
 
 test('unknown figures are no concern', () => {
@@ -132,7 +151,7 @@ test('unknown figures are no concern', () => {
     webhooks: { delivery: 'running', enabled: null, paused: null, failing: null, oldest_undelivered_seconds: null },
     relay_lag_seconds: null,
     due_late_seconds: null,
-    switch: { service_disabled: null, programs_disabled: null },
+    switch: { service_disabled: null, programs_disabled: null, connectors_disabled: null },
     funding_low: null,
     books: { verified_at: null, balanced: null },
     unverifiedSeconds: null,

@@ -3,7 +3,7 @@ import { READINESS } from '../../../domain/readiness.ts';
 import type { Concern } from '../../../domain/service-status.ts';
 import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import { type RunbookPage, runbookPath } from '../../foundation/runbook.ts';
-import { type DisabledInPrograms, MAX_NAMED_PROGRAMS } from '../../store/figures.ts';
+import { type DisabledAtConnector, type DisabledInPrograms, MAX_NAMED_PROGRAMS } from '../../store/figures.ts';
 
 /** The page of the runbook for each concern. */
 const PAGES: Readonly<Record<Concern, RunbookPage>> = {
@@ -52,6 +52,8 @@ export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> &
   Ages & {
     /** Undefined if it is not known. */
     readonly disabledInPrograms: DisabledInPrograms | undefined;
+    /** Undefined if it is not known. */
+    readonly disabledAtConnectors: readonly DisabledAtConnector[] | undefined;
   };
 
 export type Ages = {
@@ -81,13 +83,12 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
       `${READINESS.few_connections.sentence} It may open ${max}, ${inUse} are in use, and ${waiting} requests wait for one.`,
     ),
   schema_newer: ({ schema }) => when(schema.state === 'newer_usable', READINESS.schema_newer.sentence),
-  service_disabled: ({ switch: { service_disabled: service, programs_disabled: count }, disabledInPrograms }) =>
-    when(
-      service === true || (count ?? 0) > 0,
-      service === true
-        ? 'Transfers of the whole service are disabled by the switch.'
-        : disabledSentence(count ?? 0, disabledInPrograms),
-    ),
+  service_disabled: ({ switch: { service_disabled: service, programs_disabled: count }, ...facts }) => {
+    if (service === true) return 'Transfers of the whole service are disabled by the switch.';
+    const inPrograms = (count ?? 0) > 0 ? [disabledSentence(count ?? 0, facts.disabledInPrograms)] : [];
+    const sentences = [...inPrograms, ...(facts.disabledAtConnectors ?? []).map(connectorSentence)];
+    return when(sentences.length > 0, sentences.join(' '));
+  },
   delivery_off: ({ webhooks }) => when(webhooks.delivery === 'off', 'This process does not deliver to webhooks.'),
   webhooks_failing: ({ webhooks: { failing, paused, oldest_undelivered_seconds: oldest } }) =>
     when(
@@ -150,7 +151,15 @@ function disabledSentence(
     const names = joined(alike.map(({ name }) => `'${name}'`));
     return `${kinds} of the card program${alike.length === 1 ? '' : 's'} ${names}`;
   });
-  const sentence = `${joined(named)} are disabled by the switch.`;
+  return capitalized(`${joined(named)} are disabled by the switch.`);
+}
+
+function connectorSentence({ connectorId, types, inEveryProgram }: DisabledAtConnector): string {
+  const where = inEveryProgram ? '' : ' in some card programs';
+  return capitalized(`${kindsOf(types)} at the connector '${connectorId}'${where} are disabled by the switch.`);
+}
+
+function capitalized(sentence: string): string {
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
 }
 

@@ -110,6 +110,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
     switch: {
       service_disabled: ledger === undefined ? null : ledger.serviceDisabled > 0,
       programs_disabled: ledger?.programsDisabled ?? null,
+      connectors_disabled: ledger?.disabledAtConnectors.length ?? null,
     },
     funding_low: ledger?.fundingLow ?? null,
     books: { verified_at: toMoment(ledger?.booksVerifiedAt), balanced: ledger?.booksBalanced ?? null },
@@ -125,6 +126,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
       ...status,
       ...agesOf(sources, parts, uptimeSeconds),
       disabledInPrograms: ledger?.disabledInPrograms,
+      disabledAtConnectors: ledger?.disabledAtConnectors,
     }),
     unknown: STATUS_PARTS.filter((part: StatusPart) => parts[part] === undefined),
   };

@@ -1,29 +1,37 @@
 import type { SwitchPreview } from '../../../contract/service/switch.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { allDisabling, scopeOf } from '../../../domain/switch.ts';
-import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import type { Call, Reply } from '../../calls/call.ts';
 import { loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
 import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
+import { lowestIdAt } from '../../foundation/ids.ts';
 import type { Row } from '../../store/connection/database.ts';
 import {
+  countOrders,
   countScheduled,
+  type PreviewedScope,
   readProgramsInScope,
+  toOrdersInScope,
   toProgramsInScope,
   toScheduledInScope,
 } from '../../store/overview/switch-preview.ts';
-import { type HourlyCount, readTransferCounts, toHourlyCount } from '../../store/overview/transfer-count.ts';
+import { readTransferCounts, toHourlyCount } from '../../store/overview/transfer-count.ts';
 import { READ_WHOLE_SWITCH, toSwitchReading } from '../../store/switch.ts';
-import { toSwitchRecord } from './switch.ts';
+import { checkScope, requireKnown, toSwitchRecord } from './switch.ts';
 
 const HOUR_MILLISECONDS = 3_600_000;
 const DAY_MILLISECONDS = 24 * HOUR_MILLISECONDS;
 
-const STOPS: SwitchPreview['stops'] = [
-  'New transfers, captures and reversals are refused with service_disabled (424), and no money moves.',
-  'Scheduled transfers that become due wait. They are executed when transfers are enabled again.',
-];
+const SCHEDULED_WAIT = 'Scheduled transfers that become due wait. They are executed when transfers are enabled again.';
+
+const ORDERS_WAIT =
+  'Orders that were not sent to their processor yet wait. They fail, and their money is released, when they have waited for ' +
+  'ready_seconds of their connector.';
+
+const ORDERS_GO_ON =
+  'What was sent to a processor: it is asked about the outcome, reversals are repeated, and its notices are handled.';
 
 const GOES_ON: SwitchPreview['goes_on'] = [
   'Holds can be canceled, and expire.',
@@ -33,50 +41,96 @@ const GOES_ON: SwitchPreview['goes_on'] = [
 
 /** preview_switch: what a change of the switch would affect. Changes nothing, and the state may differ by the time of the change. */
 export async function previewSwitch(service: Service, call: Call<'preview_switch'>): Promise<Reply<'preview_switch'>> {
-  const { program_id: sentId, type = null } = call.query;
-  if (type !== null && sentId === undefined) {
-    const message = "The required field 'program_id' is missing. 'type' is one transfer type of a card program.";
-    throw schemaRefusal(call, message, '/program_id');
-  }
+  const { program_id: sentId, type = null, connector_id: connectorId = null } = call.query;
+  checkScope(call, call.query);
   const programId = sentId === undefined ? null : (await loadProgram(service, sentId)).programId;
-  const scope = { programId, type };
-  const now = databaseTime();
-  const [hour, day] = [hourOf(now - HOUR_MILLISECONDS), hourOf(now - DAY_MILLISECONDS)];
+  const scope = { programId, type, connectorId };
   const { database } = service;
-  const [switches, programs, counts, scheduled] = await Promise.all([
+  const [switches, scheduled, traffic] = await Promise.all([
     readRows(database, READ_WHOLE_SWITCH),
-    readRows(database, readProgramsInScope(programId)),
-    readRows(database, readTransferCounts(new Date(day), scope)),
     readRows(database, countScheduled(scope)),
+    connectorId === null ? readTraffic(service, scope) : readOrders(service, scope),
   ]);
+  requireKnown(service, connectorId, switches);
   const { now: switchTime, settings } = toSwitchReading(switches);
-  const { count, named } = toProgramsInScope(onlyRow(programs));
   const { transfers, atLeast, withinDay, nextAt } = toScheduledInScope(onlyRow(scheduled));
-  const hourly = counts.map(toHourlyCount);
-  const setting = { programId, transferType: type };
+  const setting = { programId, transferType: type, connectorId };
   const record: SwitchPreview = {
     scope: scopeOf(setting),
     program_id: programId === null ? null : toWireId('prog', programId),
     type,
+    connector_id: connectorId,
     in_force: allDisabling(settings, setting, switchTime).map((one) => toSwitchRecord(one, switchTime)),
-    programs: { count, data: named.map((one) => ({ program_id: toWireId('prog', one.programId), name: one.name })) },
-    last_hour: countSince(hourly, hour),
-    last_day: countSince(hourly, day),
+    ...traffic,
     scheduled: {
       transfers,
       at_least: atLeast,
       within_day: withinDay,
       next_at: nextAt === null ? null : new Date(nextAt).toISOString(),
     },
-    stops: STOPS,
-    goes_on: GOES_ON,
+    ...effectsOf(service, connectorId),
   };
   return { record };
 }
 
-function countSince(counts: readonly HourlyCount[], since: number): SwitchPreview['last_hour'] {
-  const transfers = counts.reduce((sum, { hour, count }) => (hour < since ? sum : sum + count), 0);
-  return { since: new Date(since).toISOString(), transfers };
+/** What stops and what goes on, in sentences. */
+function effectsOf({ processors }: Service, connectorId: string | null): Pick<SwitchPreview, 'stops' | 'goes_on'> {
+  if (connectorId !== null) {
+    const refused =
+      'New loads and unloads of cards of the connector are refused with service_disabled (424), and no money moves.';
+    const others = 'Transfers of cards of other connectors, and of cards whose money is in this ledger.';
+    return { stops: [refused, ORDERS_WAIT, SCHEDULED_WAIT], goes_on: [ORDERS_GO_ON, others, ...GOES_ON] };
+  }
+  const refused = 'New transfers, captures and reversals are refused with service_disabled (424), and no money moves.';
+  if (processors.connectorIds.length === 0) return { stops: [refused, SCHEDULED_WAIT], goes_on: GOES_ON };
+  return { stops: [refused, ORDERS_WAIT, SCHEDULED_WAIT], goes_on: [ORDERS_GO_ON, ...GOES_ON] };
+}
+
+type Traffic = Pick<SwitchPreview, 'programs' | 'last_hour' | 'last_day'>;
+
+/** The card programs of a scope, and the transfers of all processes in it. */
+async function readTraffic({ database }: Service, scope: PreviewedScope): Promise<Traffic> {
+  const { hour, day } = begins();
+  const [programs, counts] = await Promise.all([
+    readRows(database, readProgramsInScope(scope.programId)),
+    readRows(database, readTransferCounts(new Date(day), scope)),
+  ]);
+  const hourly = counts.map(toHourlyCount);
+  const since = (begin: number) => {
+    const transfers = hourly.reduce((sum, { hour: at, count }) => (at < begin ? sum : sum + count), 0);
+    return countSince(begin, transfers, false);
+  };
+  return {
+    programs: shownPrograms(toProgramsInScope(onlyRow(programs))),
+    last_hour: since(hour),
+    last_day: since(day),
+  };
+}
+
+/** The same of what goes to one connector: transfers are not counted by connector, but its orders can be. */
+async function readOrders({ database }: Service, scope: PreviewedScope): Promise<Traffic> {
+  const { hour, day } = begins();
+  const found = toOrdersInScope(
+    onlyRow(await readRows(database, countOrders(scope, lowestIdAt(new Date(day)), lowestIdAt(new Date(hour))))),
+  );
+  return {
+    programs: shownPrograms(found),
+    last_hour: countSince(hour, found.lately, found.latelyAtLeast),
+    last_day: countSince(day, found.inAll, found.inAllAtLeast),
+  };
+}
+
+function begins(): { readonly hour: number; readonly day: number } {
+  const now = databaseTime();
+  return { hour: hourOf(now - HOUR_MILLISECONDS), day: hourOf(now - DAY_MILLISECONDS) };
+}
+
+function shownPrograms({ count, named }: ReturnType<typeof toProgramsInScope>): SwitchPreview['programs'] {
+  return { count, data: named.map((one) => ({ program_id: toWireId('prog', one.programId), name: one.name })) };
+}
+
+function countSince(since: number, transfers: number, atLeast: boolean): SwitchPreview['last_hour'] {
+  return { since: new Date(since).toISOString(), transfers, at_least: atLeast };
 }
 
 /** Each of these statements returns exactly one row, whatever the ledger contains. */

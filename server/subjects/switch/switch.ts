@@ -1,15 +1,17 @@
 import type { SwitchChangeRecord } from '../../../contract/events/access.ts';
-import type { SwitchRecord } from '../../../contract/service/switch.ts';
+import type { ChangeSwitchBody, SwitchRecord } from '../../../contract/service/switch.ts';
 import { type DomainEvent, EVERY_PROGRAM } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type SwitchSetting, scopeOf } from '../../../domain/switch.ts';
-import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readFuture } from '../../calls/moments.ts';
+import { requireConnector } from '../../calls/processors.ts';
 import { loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { newId } from '../../foundation/ids.ts';
+import type { Row } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';
 import { HOLD_SWITCH } from '../../store/locks.ts';
@@ -18,7 +20,7 @@ import { actorOf, auditOf } from '../audit/audit.ts';
 
 // Invariant: After the response to a disable, nothing in its scope completes
 // Kept by: advisory lock on the switch
-// Tested by: `test/store/locks.test.ts`
+// Tested by: `test/store/locks.test.ts`, `test/api/processors/connector-switch.test.ts`
 
 /** get_switch: every setting, newest first. */
 export async function getSwitch(service: Service): Promise<Reply<'get_switch'>> {
@@ -32,16 +34,19 @@ export async function getSwitch(service: Service): Promise<Reply<'get_switch'>> 
  */
 export async function changeSwitch(service: Service, call: Call<'change_switch'>): Promise<Reply<'change_switch'>> {
   const { body } = call;
+  checkScope(call, body);
   checkBody(call);
-  const { program_id: sentId } = body;
+  const { program_id: sentId, connector_id: connectorId = null } = body;
   const program = sentId === undefined ? undefined : await loadProgram(service, sentId);
   return transactUnderKey(service, call, {
     hold: HOLD_SWITCH,
-    load: {},
-    decide: (_, { batchId, now }) => {
+    load: { settings: connectorId === null ? null : READ_WHOLE_SWITCH },
+    decide: ({ settings }, { batchId, now }) => {
+      requireKnown(service, connectorId, settings);
       const setting: SwitchSetting = {
         programId: program?.programId ?? null,
         transferType: body.type ?? null,
+        connectorId,
         disabled: body.disabled,
         reason: body.reason ?? null,
         actor: actorOf(call.caller),
@@ -72,14 +77,36 @@ function changeEvents(record: SwitchRecord, programId: string | null): readonly 
   ];
 }
 
+/** A connector can be restarted after it has left the settings: what it stopped is in the ledger. */
+export function requireKnown({ processors }: Service, connectorId: string | null, rows: readonly Row[]): void {
+  if (connectorId === null || rows.some((row) => row.connector_id === connectorId)) return;
+  requireConnector(processors, connectorId);
+}
+
+/** Refuses a scope that does not exist: a type without anything that has types of its own. */
+export function checkScope(
+  call: CallContext,
+  {
+    type,
+    program_id: programId,
+    connector_id: connectorId,
+  }: Pick<ChangeSwitchBody, 'type' | 'program_id' | 'connector_id'>,
+): void {
+  if (type !== undefined && programId === undefined && connectorId === undefined) {
+    const message =
+      "The required field 'program_id' is missing. 'type' is one transfer type of a card program, or of a connector.";
+    throw schemaRefusal(call, message, '/program_id');
+  }
+  if (type === 'card_to_card' && connectorId !== undefined) {
+    const message = "'type' is 'card_to_card', but with 'connector_id' it must be 'load' or 'unload'.";
+    throw schemaRefusal(call, message, '/type');
+  }
+}
+
 function checkBody(call: Call<'change_switch'>): void {
-  const { disabled, reason, type, program_id: programId, until } = call.body;
+  const { disabled, reason, until } = call.body;
   if (disabled && reason === undefined) {
     throw schemaRefusal(call, "The required field 'reason' is missing. Say why the service is disabled.", '/reason');
-  }
-  if (type !== undefined && programId === undefined) {
-    const message = "The required field 'program_id' is missing. 'type' disables one transfer type of a card program.";
-    throw schemaRefusal(call, message, '/program_id');
   }
   if (!disabled && until !== undefined) {
     throw schemaRefusal(call, "'until' can only be sent with 'disabled': true.", '/until');
@@ -92,6 +119,7 @@ export function toSwitchRecord(setting: SwitchSetting, now: number): SwitchRecor
     scope: scopeOf(setting),
     program_id: setting.programId === null ? null : toWireId('prog', setting.programId),
     type: setting.transferType,
+    connector_id: setting.connectorId,
     disabled: setting.disabled && (setting.until === null || setting.until > now),
     reason: setting.reason,
     actor: setting.actor,

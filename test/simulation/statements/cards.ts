@@ -82,6 +82,7 @@ export const CARD_STATEMENTS: Meanings = {
         {
           now: BigInt(time),
           disabled: disabled.length === 0 ? null : disabled,
+          disabled_at_connectors: null,
           ...{ program_id, currency, limits, card_limits, funding_low_threshold },
           today: calendar.today,
           ...calendar.periods,

@@ -11,7 +11,7 @@ const disabledRows = (transaction: Transaction): readonly StoredRow[] =>
 /** What is disabled, as the statements that decide on transfers read it. */
 export function disabledScopes(transaction: Transaction): readonly StoredRow[] {
   return disabledRows(transaction).map(({ program_id, transfer_type, disabled, reason, actor, since, until }) => ({
-    ...{ programId: program_id, transferType: transfer_type, disabled, reason, actor },
+    ...{ programId: program_id, transferType: transfer_type, connectorId: null, disabled, reason, actor },
     since: timeOf(since),
     until: until === null ? null : timeOf(until),
   }));
@@ -26,9 +26,16 @@ export const SWITCH_STATEMENTS: Meanings = {
 
   read_switch(transaction) {
     const now = BigInt(Math.floor(transaction.clock()));
-    const found = disabledRows(transaction).map((row) => ({ now, ...row }));
+    const found = disabledRows(transaction).map((row) => ({ now, ...row, connector_id: null }));
     if (found.length > 0) return found;
-    const nothing = { program_id: null, transfer_type: null, disabled: null, reason: null, actor: null };
+    const nothing = {
+      program_id: null,
+      transfer_type: null,
+      connector_id: null,
+      disabled: null,
+      reason: null,
+      actor: null,
+    };
     return [{ now, switch_id: null, ...nothing, since: null, until: null }];
   },
 

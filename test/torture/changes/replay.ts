@@ -261,6 +261,8 @@ export class Replay {
     const setting: SwitchSetting = {
       programId,
       transferType: type as TransferType | null,
+      // Nothing of it goes to a processor.
+      connectorId: null,
       disabled: disabled === true,
       reason: textOrNull(reason),
       actor: String(actor),

@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { temporaryDirectory } from '../harness/process.ts';
+import { temporaryDirectory } from '../../harness/process.ts';
+import { checked, order } from '../simulated.ts';
 import { startExample } from './example.ts';
 import { IncreaseStandIn } from './increase-stand-in.ts';
-import { checked, order } from './simulated.ts';
 
 // Needs the vendor's SDK, which tools/fetch-example-packages.mjs installs.
 
-const EXAMPLE = resolve(import.meta.dirname, '../../examples/increase-card-push');
+const EXAMPLE = resolve(import.meta.dirname, '../../../examples/increase-card-push');
 const TOKEN = 'outbound_card_token_zlt0ml6youq3q7vcdlg0';
 
 async function start(apiKey = 'key_of_the_test') {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { adapterAt } from '../../cli/connector/adapter.ts';
-import { RULES } from '../../cli/connector/rules.ts';
-import { Trial } from '../../cli/connector/trial.ts';
-import { run } from '../../cli/program.ts';
-import { deadUrl } from '../sdk/canned-service.ts';
+import { adapterAt } from '../../../cli/connector/adapter.ts';
+import { RULES } from '../../../cli/connector/rules.ts';
+import { Trial } from '../../../cli/connector/trial.ts';
+import { run } from '../../../cli/program.ts';
+import { deadUrl } from '../../sdk/canned-service.ts';
+import { checked, newSecret } from '../simulated.ts';
 import { type Deviation, startDeviating } from './deviating-adapter.ts';
-import { checked, newSecret } from './simulated.ts';
 
 /** Runs `connector check` with the secret in a variable. */
 async function checkCommand(url: string, secret: string | undefined, ...more: readonly string[]) {

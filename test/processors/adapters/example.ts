@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { adapterAt, type Call, type Returned, type Signing } from '../../cli/connector/adapter.ts';
-import { newSecret } from './simulated.ts';
+import { adapterAt, type Call, type Returned, type Signing } from '../../../cli/connector/adapter.ts';
+import { newSecret } from '../simulated.ts';
 
-const EXAMPLES = resolve(import.meta.dirname, '../../examples');
+const EXAMPLES = resolve(import.meta.dirname, '../../../examples');
 
 /** An adapter of examples/ in a process of its own. */
 export type Example = {

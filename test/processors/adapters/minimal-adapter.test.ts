@@ -1,10 +1,10 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { notify } from '../../examples/minimal-adapter/notify.mjs';
-import { temporaryDirectory } from '../harness/process.ts';
+import { notify } from '../../../examples/minimal-adapter/notify.mjs';
+import { temporaryDirectory } from '../../harness/process.ts';
+import { checked, newSecret, noticeReceiver, order } from '../simulated.ts';
 import { startExample } from './example.ts';
-import { checked, newSecret, noticeReceiver, order } from './simulated.ts';
 
 /** An adapter with its files in a directory of its own. */
 async function start() {
@@ -23,7 +23,7 @@ test('the minimal adapter keeps every rule of the contract, and is below 200 lin
   const { adapter } = await start();
   const results = await checked(adapter.url, adapter.secret);
   expect(results.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
-  const text = readFileSync(join(import.meta.dirname, '../../examples/minimal-adapter/adapter.mjs'), 'utf8');
+  const text = readFileSync(join(import.meta.dirname, '../../../examples/minimal-adapter/adapter.mjs'), 'utf8');
   expect(text.split('\n').length).toBeLessThan(200);
 });
 

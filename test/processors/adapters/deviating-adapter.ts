@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { NotAnOrder, type Order, readOrder } from '../../simulator/order.ts';
-import { isSigned } from '../../simulator/signature.ts';
+import { NotAnOrder, type Order, readOrder } from '../../../simulator/order.ts';
+import { isSigned } from '../../../simulator/signature.ts';
 
 /** A way in which an adapter breaks the contract. */
 export type Deviation =
