@@ -56,6 +56,14 @@ async function relayed(): Promise<void> {
   await untilRelayed(opened);
 }
 
+/** Has the processor asked what it did, and waits for the answer: its event would come among those of a later sample. */
+async function untilKnown(transferId: string): Promise<void> {
+  const { sandbox, transfers } = service().client;
+  await sandbox.moveClock({ seconds_ahead: 60 });
+  await waitFor(`the end of ${transferId}`, async () => (await transfers.get(transferId)).status === 'completed');
+  await sandbox.moveClock({ seconds_ahead: 0 });
+}
+
 /** The events of all programs after a number, oldest first. */
 async function after(number: number): Promise<readonly OperatorEventRecord[]> {
   const { data } = await service().client.events.search({ after: number, limit: 100 });
@@ -169,6 +177,7 @@ describe('the sample of each type of event causes exactly this event', () => {
       expect(shown.program_id).toBe(DEMO_PROGRAM);
     }
     for (const request of sample.after ?? []) await runner.send(request);
+    if (type === 'transfer.unknown') await untilKnown(event.subject_id);
   });
 });
 
