@@ -238,12 +238,28 @@ export class Stage {
     await waitFor('the service to be ready', () => this.isReady());
   }
 
+  /** Sends the same request under one key until it is answered: on a busy machine, or while the service is down. */
   async post(path: string, body: object, key: string = randomUUID()): Promise<Record<string, unknown>> {
     const headers = { 'content-type': 'application/json', 'Idempotency-Key': key };
-    const response = await fetch(`${this.service.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    const answer = (await response.json()) as Record<string, unknown>;
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
-    return answer;
+    let answer: { readonly status: number; readonly record: Record<string, unknown> } | undefined;
+    const ask = async (): Promise<boolean> => {
+      const options = { method: 'POST', headers, body: JSON.stringify(body) };
+      const response = await fetch(`${this.service.url}${path}`, options);
+      answer = { status: response.status, record: (await response.json()) as Record<string, unknown> };
+      return response.status < 500;
+    };
+    await waitFor(`an answer to ${path}`, () => ask().catch(() => false));
+    const { status = 0, record = {} } = answer ?? {};
+    if (status >= 400) throw new Error(`${path}: ${status} ${JSON.stringify(record)}`);
+    return record;
+  }
+
+  /** Reads something by the API, again if the service is too busy to answer. */
+  async read<Result>(ask: (client: ServiceProcess['client']) => Promise<Result>): Promise<Result> {
+    const read: Result[] = [];
+    const isRead = async (): Promise<boolean> => read.push(await ask(this.service.client)) > 0;
+    await waitFor('an answer', () => isRead().catch(() => false));
+    return read[0] as Result;
   }
 
   /** A card at a connector; its token is its id. */
@@ -256,16 +272,6 @@ export class Stage {
   async createTransfer(cardId: string, type: 'load' | 'unload', key?: string): Promise<string> {
     const body = { type, card_id: cardId, amount: 1000, currency: 'USD' };
     return String((await this.post('/api/v0.1/core/transfer', body, key)).transfer_id);
-  }
-
-  /** Sends the same request under one key until it is answered with the transfer. */
-  async createSurely(cardId: string, type: 'load' | 'unload', key: string): Promise<string> {
-    let transferId: string | undefined;
-    await waitFor('the transfer', async () => {
-      transferId = await this.createTransfer(cardId, type, key).catch(() => undefined);
-      return transferId !== undefined;
-    });
-    return transferId ?? '';
   }
 
   async show(transferId: string): Promise<Shown> {

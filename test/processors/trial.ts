@@ -100,7 +100,7 @@ export class Trial {
     const made = TYPES.map(async (type, index) => {
       const cardId = this.#cards[index] ?? '';
       const key = randomUUID();
-      const asked = Array.from({ length: times }, () => this.stage.createSurely(cardId, type, key));
+      const asked = Array.from({ length: times }, () => this.stage.createTransfer(cardId, type, key));
       const [transferId = '', ...others] = await Promise.all(asked);
       for (const other of others) equal(other, transferId, 'one key, one transfer');
       this.#transfers.push({ transferId, cardId, type });
@@ -160,7 +160,7 @@ export class Trial {
       if (made !== known) this.#counts = { ...this.#counts, doubled: this.#counts.doubled + 1 };
       equal(made, known, 'transfers that were asked for');
     }
-    const { balanced, differing_holds, differing_accounts } = await stage.service.client.trialBalance.get();
+    const { balanced, differing_holds, differing_accounts } = await stage.read((client) => client.trialBalance.get());
     deepEqual({ balanced, differing_holds, differing_accounts }, BALANCED);
   }
 
@@ -202,7 +202,7 @@ export class Trial {
     const sends = stage.processor.about(transferId, 'send');
     ok(new Set(sends.map((order) => order.attempt_id)).size <= 1, 'one key');
     ok(sends.filter((order) => !order.repeat).length <= 1, 'sent again only as a repeat');
-    const { money } = await stage.service.client.transfers.timeline(transferId);
+    const { money } = await stage.read((client) => client.transfers.timeline(transferId));
     equal(money.moved, moved.here === 0 ? 'no' : end.endsWith('late') ? 'moved_late' : 'yes', money.sentence);
   }
 }

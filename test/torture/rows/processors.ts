@@ -88,7 +88,10 @@ async function attack(
       tally.violate(`hand ${at}, ledger ${number}`, problems);
       tally.add('rounds of a cell', cells.length);
       for (const [what, count] of Object.entries(counts)) tally.add(what, count);
-      setting.progress(tally.count('rounds of a cell'), `${tally.count('executed')} executed`);
+      setting.progress(
+        tally.count('rounds of a cell'),
+        `${tally.count('executed')} executed, ${tally.count('doubled')} doubled, ${tally.count('lost')} lost`,
+      );
       // What is left open would disturb what comes after it.
       if (problems.length > 0) return;
     }
