@@ -14,6 +14,8 @@ export type Ask =
       readonly expiresAt: number | null;
       readonly scheduledFor: number | null;
       readonly reference: string | null;
+      /** Whether its caller waits for the processor, in seconds. */
+      readonly waits: number | null;
       /** Whether PostgreSQL rejects its row, independent of the books. */
       readonly isPoison: boolean;
     }
@@ -60,6 +62,13 @@ export type Ask =
       readonly disabled: boolean;
       readonly until: number | null;
     }
+  | {
+      readonly does: 'resolve';
+      readonly program: number;
+      /** An attempt at a processor, by id on the wire. */
+      readonly attempt: string;
+      readonly wasExecuted: boolean;
+    }
   | { readonly does: 'erase'; readonly program: number; readonly card: string }
   | {
       readonly does: 'create_webhook';
@@ -77,7 +86,13 @@ export type Ask =
     }
   | { readonly does: 'delete_webhook'; readonly program: number; readonly webhook: string };
 
-const OF_OPERATORS: ReadonlySet<Ask['does']> = new Set(['update_program', 'deposit', 'withdraw', 'change_switch']);
+const OF_OPERATORS: ReadonlySet<Ask['does']> = new Set([
+  'update_program',
+  'deposit',
+  'withdraw',
+  'change_switch',
+  'resolve',
+]);
 
 /** Whether it is a request of operators: then it is in the audit log. */
 export function isOfOperators({ does }: Ask): boolean {
@@ -93,6 +108,7 @@ const MOVES_MONEY: ReadonlySet<Ask['does']> = new Set([
   'reverse',
   'deposit',
   'withdraw',
+  'resolve',
 ]);
 
 /** Whether it may move money, so that a failure says whether it has. */

@@ -27,6 +27,8 @@ export class Callers {
   /** The longest pause before a new request, in milliseconds. */
   readonly #pace: number;
   #isPausing = false;
+  /** When the pause ends before the next request; no matter without one. */
+  pausedUntil = 0;
   /** Requests to be sent again. */
   readonly #again: { readonly wish: Wish; readonly attempts: number }[] = [];
   readonly #open = new Map<Attempt, { readonly process: ServiceProcess; readonly attempts: number }>();
@@ -73,6 +75,7 @@ export class Callers {
     this.#left -= 1;
     if (this.#pace > 0) this.#pause();
     const ask = this.#asking.next();
+    if (ask.does === 'resolve') this.#judge.processors.noteResolution(ask.attempt, ask.wasExecuted);
     const key = canHaveKey(ask) && random.chance(0.5) ? `key ${this.#left}` : null;
     const wish: Wish = { ask, key, possible: new Set(), committed: undefined, isOver: false };
     this.#judge.onWish(wish);
@@ -81,7 +84,9 @@ export class Callers {
 
   #pause(): void {
     this.#isPausing = true;
-    this.#time.after(this.#random.below(this.#pace), () => {
+    const pause = this.#random.below(this.#pace);
+    this.pausedUntil = this.#time.now + pause;
+    this.#time.after(pause, () => {
       this.#isPausing = false;
     });
   }

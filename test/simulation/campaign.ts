@@ -1,4 +1,4 @@
-import { type Mistake, runSchedule, type ScheduleResult } from './schedule.ts';
+import { type Options, runSchedule, type ScheduleResult } from './schedule.ts';
 import { inSimulatedTime, realTime } from './simulated-time.ts';
 
 /** How many schedules, or for how long. */
@@ -13,11 +13,11 @@ export type Campaign = {
 };
 
 /** Runs schedules one after the other, from a seed on, until one fails. */
-export function runCampaign(firstSeed: number, extent: Extent, mistake?: Mistake): Promise<Campaign> {
-  return inSimulatedTime(() => runSchedules(firstSeed, extent, mistake));
+export function runCampaign(firstSeed: number, extent: Extent, options: Options = {}): Promise<Campaign> {
+  return inSimulatedTime(() => runSchedules(firstSeed, extent, options));
 }
 
-async function runSchedules(firstSeed: number, extent: Extent, mistake: Mistake | undefined): Promise<Campaign> {
+async function runSchedules(firstSeed: number, extent: Extent, options: Options): Promise<Campaign> {
   const startedAt = realTime();
   let schedules = 0;
   let steps = 0;
@@ -25,11 +25,11 @@ async function runSchedules(firstSeed: number, extent: Extent, mistake: Mistake 
     'schedules' in extent ? schedules >= extent.schedules : realTime() - startedAt >= extent.milliseconds;
   while (!isOver()) {
     const seed = firstSeed + schedules;
-    const result = await runSchedule(seed, { mistake });
+    const result = await runSchedule(seed, options);
     schedules += 1;
     steps += result.steps;
     if (result.problems.length > 0) {
-      return { schedules, steps, failed: await runSchedule(seed, { mistake, traced: true }) };
+      return { schedules, steps, failed: await runSchedule(seed, { ...options, traced: true }) };
     }
   }
   return { schedules, steps, failed: undefined };

@@ -3,10 +3,12 @@ import { Refusal } from '../../domain/refusal.ts';
 import { type AnyReply, OperationFailure } from '../../server/calls/call.ts';
 import { payloadOf } from '../fixtures/stored-events.ts';
 import { type Ask, describeAsk, isOfOperators, movesMoney } from './ask.ts';
-import { JudgeOfEvents } from './judge-of-events.ts';
-import { JudgeOfWebhooks } from './judge-of-webhooks.ts';
+import { SerialBooks } from './books/serial-books.ts';
+import { JudgeOfAccounts } from './judges/judge-of-accounts.ts';
+import { JudgeOfEvents } from './judges/judge-of-events.ts';
+import { JudgeOfProcessors } from './judges/judge-of-processors.ts';
+import { JudgeOfWebhooks } from './judges/judge-of-webhooks.ts';
 import { isOfWebhook, type ReadEvent, read, readEntry, showsProgram, sorted } from './read-event.ts';
-import { SerialBooks } from './serial-books.ts';
 import { NOTHING, timeOf } from './store/meaning.ts';
 import type { StoredRow } from './store/parameters.ts';
 import type { Tables, Written } from './store/transaction.ts';
@@ -41,18 +43,12 @@ const LATE_MILLISECONDS = 4_000;
 const HOUR = 3_600_000;
 
 /** The fields of a transfer that must be equal in its last event and its row. */
-const TOLD = ['status', 'captured_amount', 'metadata', 'error', 'updated_at'] as const;
+const TOLD = ['status', 'outcome', 'captured_amount', 'metadata', 'error', 'updated_at'] as const;
 
-/** The accounts of the serial books, by their names there. */
-const BOOKED: ReadonlyMap<string, string> = new Map(
-  PROGRAMS.flatMap(({ fundingId, cards }, index) => [
-    [`funding ${index}`, fundingId] as const,
-    ...cards.map(({ name, accountId }) => [name, accountId] as const),
-  ]),
+/** What happens to a transfer without a request: it is due, or its processor has said something. */
+const OF_NO_REQUEST: ReadonlySet<string> = new Set(
+  ['expired', 'completed', 'pending', 'failed', 'unknown'].map((name) => `transfer.${name}`),
 );
-
-/** The serial books call an account by its name, the rows by its id. */
-const NAMES: ReadonlyMap<unknown, string> = new Map([...BOOKED].map(([name, id]) => [id, name]));
 
 /** Checks all commits and responses against the serial books. */
 export class Judge {
@@ -67,6 +63,8 @@ export class Judge {
   readonly #updatedAt = new Map<string, number>();
   readonly #webhooks: JudgeOfWebhooks;
   readonly #events: JudgeOfEvents;
+  readonly #accounts: JudgeOfAccounts;
+  readonly processors: JudgeOfProcessors;
   readonly #clock: () => number;
 
   /** `clock`: the database's, in milliseconds since 1970. */
@@ -77,6 +75,8 @@ export class Judge {
     const say = (problem: string): void => this.say(problem);
     this.#webhooks = new JudgeOfWebhooks(tables, this.#books, say);
     this.#events = new JudgeOfEvents(tables, say);
+    this.#accounts = new JudgeOfAccounts(tables, this.#books, say);
+    this.processors = new JudgeOfProcessors(tables, this.#books, say);
   }
 
   say(problem: string): void {
@@ -105,10 +105,11 @@ export class Judge {
       if (event.event.type === 'funding.low') this.#takeLow(event);
       else if (isTaken(event)) this.#take(event, entries);
     }
-    for (const { available } of this.#books.low.splice(0))
+    for (const { available } of this.#books.programs.low.splice(0))
       this.say(`nobody is told that the funds are low: ${available}`);
     for (const entry of entries) if (isOfWebhook(entry)) this.#take(entry, entries);
-    if (written.has('account')) this.#compareAccounts();
+    if (written.has('account')) this.#accounts.compare();
+    this.processors.onCommit(written);
     for (const program of rows('program')) this.#compareProgram(program, events);
     for (const transfer of rows('transfer')) this.#compareTransfer(transfer, events);
     for (const card of rows('card')) this.#compareCard(card, events);
@@ -131,6 +132,12 @@ export class Judge {
       if (json !== undefined && committed !== undefined && json !== committed && showsEvent(ask)) {
         this.say(`${about()} was answered with ${json}, but its event says ${committed}`);
       }
+      if (ask.does === 'create' && ask.scheduledFor === null && committed !== undefined) {
+        const { transfer_id } = JSON.parse(committed) as { readonly transfer_id: string };
+        const { moneyMoved } = answer as { readonly moneyMoved?: string };
+        if (!this.processors.isTrue(transfer_id, moneyMoved))
+          this.say(`${about()} was answered with "money moved: ${moneyMoved}", which is not true`);
+      }
       return;
     }
     const { thrown } = answer;
@@ -140,7 +147,8 @@ export class Judge {
       // Time has passed since the last commit.
       this.#notePossible(wish, this.#clock());
       if (isMine) this.say(`${about()} was refused with ${thrown.code}, but was carried out`);
-      else if (!possible.has(thrown.code)) this.say(`${about()} was refused with ${thrown.code}, which was never true`);
+      else if (!possible.has(thrown.code) && !this.#wasDown(wish, thrown.code))
+        this.say(`${about()} was refused with ${thrown.code}, which was never true`);
       return;
     }
     if (!(thrown instanceof OperationFailure)) {
@@ -151,6 +159,11 @@ export class Judge {
     if (thrown.moneyMoved !== 'no' || !movesMoney(ask)) return;
     attempt.isToldNo = true;
     if (isMine) this.say(`${about()} was answered "no money has moved" (${thrown.message}), but was carried out`);
+  }
+
+  /** Whether it was refused because its processor could not be reached, which a process knows before others. */
+  #wasDown({ ask }: Wish, code: string): boolean {
+    return code === 'processor_unavailable' && ask.does === 'create' && this.processors.wasDown;
   }
 
   /** A receiver has got the event with this position. */
@@ -168,6 +181,20 @@ export class Judge {
     });
   }
 
+  /** When something is due next, in milliseconds since 1970; usual holds last longer than any schedule. */
+  get nextDue(): number {
+    const now = this.#clock();
+    const times = [this.processors.next];
+    for (const { expires_at } of this.#tables.all('hold'))
+      if (timeOf(expires_at) < now + HOUR) times.push(timeOf(expires_at));
+    for (const { status, scheduled_for, transfer_id } of this.#tables.all('transfer')) {
+      if (status !== 'scheduled') continue;
+      if (timeOf(scheduled_for) > now || !this.#books.waits(toWireId('tr', String(transfer_id)), now))
+        times.push(timeOf(scheduled_for));
+    }
+    return Math.min(...times);
+  }
+
   /** Checks the final state, when nothing is in progress. */
   atRest(): void {
     const last = this.#events.atRest();
@@ -180,7 +207,8 @@ export class Judge {
       const found = last.get(String(card.name));
       if (found !== undefined) this.#compareCard(card, [read(found)]);
     }
-    this.#compareCounts();
+    this.#accounts.compareCounts();
+    this.processors.atRest();
   }
 
   #isCommitted({ requestId }: Attempt): boolean {
@@ -197,6 +225,11 @@ export class Judge {
     const requestId = event.request_id === null ? toUuid(String(record.request_id)) : String(event.request_id);
     const at = timeOf(event.created_at ?? new Date(this.#clock()));
     const attempt = this.#attempts.get(requestId);
+    if (event.type === 'transfer.late_approval') {
+      const problem = this.#books.moveLate(String(event.subject_id));
+      if (problem !== undefined) this.say(`a late approval of ${event.subject_id}, which ${problem}`);
+      return;
+    }
     if (attempt === undefined) {
       this.#takeDue({ event, record }, at);
       return;
@@ -225,10 +258,7 @@ export class Judge {
   /** Called when a job has carried out something due. */
   #takeDue({ event, record }: ReadEvent, at: number): void {
     const id = String(event.subject_id);
-    const isDue = ['transfer.expired', 'transfer.completed', 'transfer.pending', 'transfer.failed'].includes(
-      String(event.type),
-    );
-    if (!isDue) {
+    if (!OF_NO_REQUEST.has(String(event.type))) {
       this.say(`an event ${event.type} is of no request`);
       return;
     }
@@ -240,7 +270,7 @@ export class Judge {
 
   /** An event that the funding of a program has become low: once, after the event of its cause. */
   #takeLow({ event, record }: ReadEvent): void {
-    const low = this.#books.low.shift();
+    const low = this.#books.programs.low.shift();
     const isEqual =
       low !== undefined &&
       PROGRAMS[low.program]?.programId === event.program_id &&
@@ -249,40 +279,9 @@ export class Judge {
     if (!isEqual) this.say(`the funds of ${event.program_id} are said to be low: ${event.payload}`);
   }
 
-  #compareAccounts(): void {
-    const sums = new Map<unknown, bigint>();
-    for (const { program_id, balance } of this.#tables.all('account')) {
-      sums.set(program_id, (sums.get(program_id) ?? 0n) + (balance as bigint));
-    }
-    for (const [id, sum] of sums) if (sum !== 0n) this.say(`the balances of program ${id} add up to ${sum}`);
-    for (const [name, accountId] of BOOKED) {
-      const row = this.#tables.newest('account', accountId);
-      const book = this.#books.accounts.get(name);
-      const isEqual = row?.balance === book?.balance && row?.held === book?.held && row?.incoming === book?.incoming;
-      if (isEqual) continue;
-      const found = `${row?.balance}/${row?.held}/${row?.incoming}`;
-      this.say(`${name} has ${found} instead of ${book?.balance}/${book?.held}/${book?.incoming}`);
-    }
-    this.#compareCounts();
-  }
-
-  /** Compares the stored counters of limits with those of the books. */
-  #compareCounts(): void {
-    const stored = new Map<string, string>();
-    for (const { account_id, direction, day_start, amount, count } of this.#tables.all('limit_counter')) {
-      stored.set(`${NAMES.get(account_id)} ${direction} ${timeOf(day_start)}`, `${amount} in ${count}`);
-    }
-    for (const [key, { amount, count }] of this.#books.counts) {
-      const found = stored.get(key) ?? '0 in 0';
-      if (found !== `${amount} in ${count}`) this.say(`${key} counts ${found} instead of ${amount} in ${count}`);
-      stored.delete(key);
-    }
-    for (const [key, found] of stored) this.say(`${key} counts ${found}, and nothing was done`);
-  }
-
   #compareProgram(row: StoredRow, events: readonly ReadEvent[]): void {
     const index = PROGRAMS.findIndex(({ programId }) => programId === row.program_id);
-    const book = this.#books.programs[index];
+    const book = this.#books.programs.all[index];
     if (row.name !== book?.name || row.funding_low_threshold !== book?.threshold)
       this.say(`the program ${index} is ${row.name}, ${row.funding_low_threshold} in the database`);
     const told = events.findLast(
@@ -312,16 +311,21 @@ export class Judge {
     const last = events.findLast(({ event }) => event.subject_id === id);
     if (last === undefined) return;
     const { event, record } = last;
-    const { status, captured_amount, metadata, error, updated_at } = row;
+    const { status, outcome, captured_amount, metadata, error, updated_at } = row;
     const stored: Readonly<Record<(typeof TOLD)[number], unknown>> = {
-      ...{ status, metadata, error },
+      ...{ status, outcome, metadata, error },
       captured_amount: Number(captured_amount),
       updated_at: (updated_at as Date).toISOString(),
     };
     for (const name of TOLD) {
       if (isErased && (name === 'metadata' || name === 'error')) continue;
       // A hold past its end counts as expired before that is stored.
-      if (name === 'status' && status === 'pending' && timeOf(row.expires_at) <= timeOf(event.created_at)) continue;
+      if (
+        (name === 'status' || name === 'outcome') &&
+        status === 'pending' &&
+        timeOf(row.expires_at) <= timeOf(event.created_at)
+      )
+        continue;
       // A reversal has an event of its own.
       if (name === 'updated_at' && (row.reversed_amount as bigint) > 0n) continue;
       if (record[name] !== stored[name] && sorted(record[name]) !== sorted(stored[name])) {
@@ -368,8 +372,9 @@ export class Judge {
 }
 
 /** Whether the response of a success is the payload of its event. Secrets are in responses only. */
-function showsEvent({ does }: Ask): boolean {
-  return does !== 'erase' && !does.endsWith('_webhook');
+function showsEvent(ask: Ask): boolean {
+  if (ask.does === 'create') return ask.waits === null;
+  return ask.does !== 'erase' && ask.does !== 'resolve' && !ask.does.endsWith('_webhook');
 }
 
 /** Whether an event represents a request. Of one for operators and one for programs, the first. */

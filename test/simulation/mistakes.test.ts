@@ -8,9 +8,9 @@ import { runSchedule } from './schedule.ts';
 /** How many schedules a mistake may take. Most take a few dozen, the rarest known one some hundred. */
 const MAX_SCHEDULES = 3_000;
 
-test.each(MISTAKES)('this mistake is found: $name', async ({ seed, ...mistake }) => {
-  const { problems } = await runSchedule(seed, { mistake });
+test.each(MISTAKES)('this mistake is found: $name', async ({ seed, hasProcessor = false, ...mistake }) => {
+  const { problems } = await runSchedule(seed, { mistake, hasProcessor });
   if (problems.length > 0) return;
-  const { failed } = await runCampaign(1, { schedules: MAX_SCHEDULES }, mistake);
+  const { failed } = await runCampaign(1, { schedules: MAX_SCHEDULES }, { mistake, hasProcessor });
   expect(failed, 'no schedule has found it').toBeDefined();
 });

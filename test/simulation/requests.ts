@@ -23,6 +23,7 @@ const OPERATION: Readonly<Record<Ask['does'], OperationId>> = {
   create_webhook: 'create_webhook',
   update_webhook: 'update_webhook',
   delete_webhook: 'delete_webhook',
+  resolve: 'resolve_attempt',
 };
 
 /** Operations that can have an idempotency key. */
@@ -38,6 +39,8 @@ export type Subjects = {
   readonly limits: boolean;
   readonly programs: boolean;
   readonly switch: boolean;
+  /** What an operator may say of attempts at a processor; undefined where there is none. */
+  readonly findResolvable?: (isWrong: boolean) => readonly Ask[];
 };
 
 export const EVERY_SUBJECT: Subjects = { due: true, limits: true, programs: true, switch: true };
@@ -78,6 +81,7 @@ export class Asking {
       ['deposit', subjects.programs ? 1 : 0],
       ['withdraw', subjects.programs ? 2 : 0],
       ['change_switch', subjects.switch ? 3 : 0],
+      ['resolve', subjects.findResolvable === undefined ? 0 : 2],
       ...this.#webhookWeights(asksAll),
     ];
     this.#kinds = weights.flatMap(([kind, weight]) => Array.from({ length: weight }, () => kind));
@@ -101,6 +105,7 @@ export class Asking {
     if (does === 'update_program') return this.#updateProgram();
     if (does === 'deposit' || does === 'withdraw') return this.#moveFunding(does);
     if (does === 'change_switch') return this.#changeSwitch();
+    if (does === 'resolve') return this.#resolve();
     if (does === 'create' || this.known.length === 0) return this.#create();
     // Mostly recent transfers, so that several requests are about the same one.
     const recent = this.known.slice(-3);
@@ -117,7 +122,8 @@ export class Asking {
     const random = this.#random;
     const program = random.chance(0.85) ? 0 : 1;
     const cards = (PROGRAMS[program]?.cards ?? []).map(({ name }) => name);
-    const type = random.pick(['load', 'load', 'unload', 'card_to_card'] as const);
+    const isAtProcessor = this.#subjects.findResolvable !== undefined && random.chance(0.8);
+    const type = random.pick(isAtProcessor ? WITH_PROCESSOR : ANY_TYPE);
     const card = random.pick(cards);
     const others = cards.filter((name) => name !== card);
     const isBetween = type === 'card_to_card' && others.length > 0;
@@ -130,14 +136,20 @@ export class Asking {
       amount: BigInt(1 + random.below(random.chance(0.3) ? 120 : 20)),
       ...this.#times(),
       reference: random.chance(0.1) ? `order ${random.below(3)}` : null,
+      waits: this.#isWaitedFor() ? 1 + random.below(8) : null,
       isPoison: random.chance(0.03),
     };
+  }
+
+  #isWaitedFor(): boolean {
+    return this.#subjects.findResolvable !== undefined && this.#random.chance(0.2);
   }
 
   /** Whether money is held, until when, and when it is to be done. */
   #times(): Pick<Extract<Ask, { does: 'create' }>, 'holds' | 'expiresAt' | 'scheduledFor'> {
     const random = this.#random;
-    const holds = random.chance(0.5);
+    // A processor holds nothing for a caller.
+    const holds = random.chance(this.#subjects.findResolvable === undefined ? 0.5 : 0.15);
     if (!this.#subjects.due) return { holds, expiresAt: null, scheduledFor: null };
     const scheduledFor = random.chance(0.4) ? this.#soon(this.#clock()) : null;
     const expiresAt = holds && random.chance(0.6) ? this.#soon(scheduledFor ?? this.#clock()) : null;
@@ -191,6 +203,13 @@ export class Asking {
     return { does: 'change_switch', program: random.chance(0.85) ? 0 : 1, scope, disabled, until };
   }
 
+  /** Says what became of an attempt, if there is one; otherwise makes another one. */
+  #resolve(): Ask {
+    const random = this.#random;
+    const found = this.#subjects.findResolvable?.(random.chance(0.1)) ?? [];
+    return found.length === 0 ? this.#create() : random.pick(found);
+  }
+
   #card(does: 'update_card' | 'erase' | 'limit_card'): Ask {
     const random = this.#random;
     const program = random.chance(0.85) ? 0 : 1;
@@ -210,6 +229,9 @@ export class Asking {
     return { does, program, webhook, status, skips: status === 'enabled' && random.chance(0.4) };
   }
 }
+
+const ANY_TYPE = ['load', 'load', 'unload', 'card_to_card'] as const;
+const WITH_PROCESSOR = ['load', 'load', 'unload'] as const;
 
 type LimitRange = { readonly name: string; readonly from: number; readonly below: number };
 
@@ -261,6 +283,7 @@ export function toCall<Id extends OperationId>(ask: Ask, sending: Sending): Call
     deadline,
     query: {},
     body,
+    ...(ask.does === 'create' && ask.waits !== null ? { waitSeconds: ask.waits } : {}),
   };
   return call as Call<Id>;
 }
@@ -328,6 +351,10 @@ function membersOf(ask: Ask): {
       };
     case 'delete_webhook':
       return { params: { webhook_id: ask.webhook }, body: {} };
+    case 'resolve': {
+      const outcome = ask.wasExecuted ? 'executed' : 'not_executed';
+      return { params: { attempt_id: ask.attempt }, body: { outcome, note: 'the processor has said so' } };
+    }
     default: {
       const body = ask.amount === null ? {} : { amount: asSent(ask.amount) };
       return { params: { transfer_id: ask.transfer }, body };

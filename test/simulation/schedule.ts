@@ -1,7 +1,9 @@
 import { Random } from '../fuzz/random.ts';
 import { Callers } from './callers.ts';
 import { Judge } from './judge.ts';
-import type { Subjects } from './requests.ts';
+import { SimulatedProcessor } from './processors/processor.ts';
+import type { ProcessorProfile } from './processors/profile.ts';
+import { drawProfile, EVES, LIMITS, type Profile } from './profile.ts';
 import { type LaneListeners, ServiceProcess } from './service-process.ts';
 import { inSimulatedTime, SimulatedTime, settle } from './simulated-time.ts';
 import { STATEMENTS } from './statements/statements.ts';
@@ -9,7 +11,7 @@ import { type Connection, Server } from './store/connection.ts';
 import type { Meanings } from './store/meaning.ts';
 import type { StoredRow } from './store/parameters.ts';
 import { type Tables, Transaction } from './store/transaction.ts';
-import { openTables, type ProgramLimits } from './world.ts';
+import { CARDS_AT_PROCESSOR, openTables } from './world.ts';
 
 /** The result of a schedule. */
 export type ScheduleResult = {
@@ -29,107 +31,42 @@ export type Mistake = {
   readonly make?: () => () => void;
 };
 
-/** The parameters of a schedule, drawn from its seed, so that some have many faults, and some none. */
-type Profile = {
-  readonly processes: number;
-  readonly wishes: number;
-  /** The chance of each fault at each step. */
-  readonly cuts: number;
-  readonly freezes: number;
-  readonly deaths: number;
-  /** The chance that time advances although there is something to do. */
-  readonly hurry: number;
-  /** Whether there are webhooks, and the chance at each step that a lease is taken away. */
-  readonly delivers: boolean;
-  readonly expiries: number;
-  /** The chance that a receiver fails. */
-  readonly failing: number;
-  /** Whether callers mostly wait for each other's responses. */
-  readonly isPatient: boolean;
-  /** The chance that a listener of the lane throws. */
-  readonly throws: number;
-  /** The longest pause between two requests, in milliseconds; most have none. */
-  readonly pace: number;
-  /** The subjects of requests besides transfers, cards and webhooks. */
-  readonly subjects: Subjects;
-};
-
-/** A moment shortly before a day ends, and sometimes a week or a month with it: limits count by these. */
-const EVES: readonly number[] = ['2026-01-14', '2026-03-01', '2026-06-30', '2026-05-31'].map((day) =>
-  Date.parse(`${day}T23:59:58.800Z`),
-);
-
-function drawSubjects(random: Random): Subjects & Pick<Profile, 'pace'> {
-  const drawn = {
-    due: random.chance(0.35),
-    limits: random.chance(0.3),
-    programs: random.chance(0.25),
-    switch: random.chance(0.25),
-  };
-  const isAboutTime = drawn.due || drawn.limits || drawn.switch;
-  return { ...drawn, pace: isAboutTime && random.chance(0.6) ? MAX_PACE_MILLISECONDS : 0 };
-}
-
-/** With this pace the requests of a schedule take a few seconds, in which transfers become due and a day ends. */
-const MAX_PACE_MILLISECONDS = 250;
-
-/** The initial limits of programs in schedules about limits, which a few transfers use up. */
-const LIMITS: readonly ProgramLimits[] = [
-  { limits: null, card_limits: { in: { daily_amount: 40, weekly_count: 4 }, out: { daily_count: 2 } } },
-  { limits: { in: { daily_amount: 60 }, out: { daily_count: 3 } }, card_limits: { maximum_balance: 55 } },
-  {
-    limits: { in: { weekly_amount: 80, daily_count: 4 } },
-    card_limits: { in: { daily_count: 2 }, maximum_balance: 60 },
-  },
-  { limits: { out: { monthly_amount: 50 } }, card_limits: { out: { daily_amount: 25, monthly_count: 4 } } },
-];
-
 /** More steps than any schedule takes: one that reaches this never comes to rest. */
 const MAX_STEPS = 40_000;
 
 /** How long after the last answer everything must have come to rest: longer than any deadline and any pause. */
 const MAX_REST_MILLISECONDS = 60_000;
 
+/** Time is skipped if nothing happens for so long: processes look several times meanwhile. */
+const SKIPPED_MILLISECONDS = 1_500;
+
 /** How long a connection on which nothing arrives stays so: until the client gives it up. */
 const FREEZE_MILLISECONDS = 2_500;
-
-function drawProfile(random: Random, { pace, ...subjects }: ReturnType<typeof drawSubjects>): Profile {
-  const rate = (chance: number, most: number): number =>
-    random.chance(chance) ? random.below(1000) * most * 0.001 : 0;
-  return {
-    processes: 1 + random.below(3),
-    wishes: 4 + random.below(20),
-    cuts: rate(0.5, 0.02),
-    freezes: rate(0.2, 0.004),
-    deaths: rate(0.3, 0.004),
-    hurry: rate(0.7, 0.05),
-    delivers: random.chance(0.4),
-    expiries: rate(0.5, 0.01),
-    isPatient: random.chance(0.3),
-    throws: rate(0.3, 0.5),
-    failing: rate(0.5, 0.4),
-    ...{ pace, subjects },
-  };
-}
 
 /**
  * Runs one schedule: the same seed, the same steps, the same result. With a mistake, that is made for as long as it runs.
  */
-export function runSchedule(
-  seed: number,
-  { traced = false, mistake }: { readonly traced?: boolean; readonly mistake?: Mistake | undefined } = {},
-): Promise<ScheduleResult> {
-  return inSimulatedTime(() => run(seed, traced, mistake));
+export function runSchedule(seed: number, options: Options = {}): Promise<ScheduleResult> {
+  return inSimulatedTime(() => run(seed, options));
 }
 
-async function run(seed: number, traced: boolean, mistake: Mistake | undefined): Promise<ScheduleResult> {
+/** How a schedule is run. */
+export type Options = {
+  readonly traced?: boolean;
+  readonly mistake?: Mistake | undefined;
+  /** Whether it has a processor in any case. */
+  readonly hasProcessor?: boolean;
+};
+
+async function run(seed: number, options: Options): Promise<ScheduleResult> {
+  const { traced = false, mistake } = options;
   const time = new SimulatedTime(new Random(seed, 1), new Random(seed, 5).pick(EVES));
   time.begin();
   const correct = mistake?.make?.();
   const { stackTraceLimit } = Error;
   // Most schedules have failures, and capturing their stacks would take longer than the rest.
   if (!traced) Error.stackTraceLimit = 0;
-  const schedule = new Schedule(seed, time, traced, mistake);
+  const schedule = new Schedule(seed, time, options);
   const onUnhandled = (error: unknown): void => schedule.say('nobody handles', error);
   process.on('unhandledRejection', onUnhandled);
   try {
@@ -151,20 +88,24 @@ class Schedule {
   readonly #judge: Judge;
   readonly #callers: Callers;
   readonly #trace: string[] | undefined;
+  readonly #processor: SimulatedProcessor | undefined;
   readonly #frozenUntil = new Map<Connection, number>();
   #processes: ServiceProcess[] = [];
   #started = 0;
   #steps = 0;
   #restingSince: number | undefined;
+  /** When the last request had its response. */
+  #lastAnswer = 0;
 
-  constructor(seed: number, time: SimulatedTime, traced: boolean, mistake: Mistake | undefined) {
+  constructor(seed: number, time: SimulatedTime, { traced = false, mistake, hasProcessor = false }: Options) {
     this.#seed = seed;
     this.#time = time;
     this.#random = new Random(seed, 2);
-    this.#profile = drawProfile(this.#random, drawSubjects(new Random(seed, 6)));
+    this.#profile = drawProfile(seed, this.#random, hasProcessor);
+    const { processor: drawn } = this.#profile;
     this.#trace = traced ? [] : undefined;
     const limits = this.#profile.subjects.limits ? new Random(seed, 7).pick(LIMITS) : undefined;
-    const tables = openTables(new Date(time.epoch - 1000), limits);
+    const tables = openTables(new Date(time.epoch - 1000), limits, drawn && CARDS_AT_PROCESSOR);
     this.#judge = new Judge(tables, () => time.clock);
     const note = traced ? (step: string): void => this.#note(step) : undefined;
     const statements = { ...STATEMENTS, ...mistake?.statements };
@@ -173,7 +114,22 @@ class Schedule {
       onBug: (error) => this.say('a statement has failed', error),
       onStep: note,
     });
-    this.#callers = new Callers(new Random(seed, 3), time, this.#judge, this.#profile, note);
+    const { processors } = this.#judge;
+    if (drawn !== undefined) this.#processor = this.#openProcessor(drawn, note);
+    processors.processor = this.#processor;
+    const findResolvable = processors.findResolvable.bind(processors);
+    const subjects = { ...this.#profile.subjects, ...(drawn === undefined ? {} : { findResolvable }) };
+    const asked = { ...this.#profile, subjects };
+    this.#callers = new Callers(new Random(seed, 3), time, this.#judge, asked, note);
+  }
+
+  #openProcessor(profile: ProcessorProfile, note: ((step: string) => void) | undefined): SimulatedProcessor {
+    const { processors } = this.#judge;
+    return new SimulatedProcessor(profile, new Random(this.#seed, 9), this.#time, () => this.#processes, {
+      onCall: (...call) => processors.onCall(...call),
+      onExecuted: (entry) => processors.onExecuted(entry),
+      note,
+    });
   }
 
   say(problem: string, error: unknown): void {
@@ -190,12 +146,38 @@ class Schedule {
         break;
       }
       this.#steps += 1;
+      this.#skip();
       // Two moments are never quite the same.
       this.#time.now += 0.01;
       if (!this.#step()) this.#judge.say('nothing can go on');
       if (this.#steps > MAX_STEPS) this.#judge.say('it does not come to rest');
     }
     return { seed: this.#seed, problems: this.#judge.problems, steps: this.#steps, trace: this.#trace ?? [] };
+  }
+
+  /**
+   * Lets the time pass in which nothing happens but that processes look whether there is something to do: what is lost at a
+   * processor takes minutes.
+   */
+  #skip(): void {
+    const processor = this.#processor;
+    const { now, epoch } = this.#time;
+    if (processor === undefined || !this.#callers.areAnswered) return;
+    for (const connection of this.#server.connections) if (connection.isBusy) return;
+    const { canAsk, areDone, pausedUntil } = this.#callers;
+    if (canAsk) return;
+    const due = this.#judge.nextDue - epoch;
+    const next = Math.min(areDone ? this.#troubleUntil : pausedUntil, processor.next, due);
+    if (next < now + SKIPPED_MILLISECONDS || next === Number.POSITIVE_INFINITY) return;
+    this.#note(`nothing happens for ${Math.round(next - now)} ms`);
+    if (this.#restingSince !== undefined) this.#restingSince += next - now;
+    this.#time.now = next;
+  }
+
+  /** Until when things go wrong, although all requests have a response. */
+  get #troubleUntil(): number {
+    if (this.#restingSince !== undefined) return Number.POSITIVE_INFINITY;
+    return this.#lastAnswer + (this.#profile.processor?.troubleMilliseconds ?? 0);
   }
 
   readonly #ask = (): void => this.#callers.ask(this.#processes);
@@ -282,7 +264,7 @@ class Schedule {
     const { delivers, failing, subjects } = this.#profile;
     const world = { tables: this.#server.tables, time: this.#time, judge: this.#judge, random: this.#random };
     const delivery = delivers ? { ...world, failing } : undefined;
-    const jobs = { delivery, settles: subjects.due };
+    const jobs = { delivery, settles: subjects.due, processor: this.#processor };
     this.#processes.push(new ServiceProcess(this.#server, name, this.#listeners(), jobs));
   }
 
@@ -308,7 +290,12 @@ class Schedule {
 
   /** Whether all requests have a response, and all committed events have positions. */
   #isAtRest(): boolean {
-    if (!this.#callers.areDone) return false;
+    if (!this.#callers.areDone) {
+      this.#lastAnswer = this.#time.now;
+      return false;
+    }
+    if (this.#restingSince === undefined && this.#time.now < this.#troubleUntil) return false;
+    this.#processor?.calm();
     const { tables, connections } = this.#server;
     this.#restingSince ??= this.#time.now;
     if (this.#time.now - this.#restingSince > MAX_REST_MILLISECONDS) {
@@ -320,6 +307,8 @@ class Schedule {
     if (this.#profile.delivers && tables.all('webhook_state').some(isBehind)) return false;
     if (tables.all('card_erasure').some((row) => row.completed_at === null)) return false;
     if (this.#profile.subjects.due && this.#judge.isSomethingDue) return false;
+    if (this.#processor !== undefined && !this.#judge.processors.isSettled) return false;
+    if (this.#processor !== undefined && this.#processor.next < Number.POSITIVE_INFINITY) return false;
     return tables.all('write_batch').every((row) => row.relayed === true || row.abandoned === true);
   }
 

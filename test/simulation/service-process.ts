@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { startRelayingEvents } from '../../server/background/jobs/relay-events.ts';
 import { startSettlingDueTransfers } from '../../server/background/jobs/settle-due-transfers.ts';
-import type { AnyReply } from '../../server/calls/call.ts';
+import { openProcessors } from '../../server/background/processors/open-processors.ts';
+import type { AnyCall, AnyReply } from '../../server/calls/call.ts';
+import { NO_PROCESSORS, type Processors } from '../../server/calls/processors.ts';
 import type { RequestTrace } from '../../server/calls/trace.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import type { CommitObserver } from '../../server/commit/group-work.ts';
@@ -10,6 +12,7 @@ import type { Database } from '../../server/store/connection/database.ts';
 import { eraseCardHolder } from '../../server/subjects/cards/erase-card-holder.ts';
 import { eraseInBatches } from '../../server/subjects/cards/erase-in-batches.ts';
 import { updateCard } from '../../server/subjects/cards/update-card.ts';
+import { receiveNotice } from '../../server/subjects/processors/receive-notice.ts';
 import { createDeposit, createWithdrawal } from '../../server/subjects/programs/move-funding.ts';
 import { updateProgram } from '../../server/subjects/programs/update-program.ts';
 import { changeSwitch } from '../../server/subjects/switch/switch.ts';
@@ -21,16 +24,18 @@ import {
 } from '../../server/subjects/transfers/change-transfer.ts';
 import { createTransfer } from '../../server/subjects/transfers/create-transfer.ts';
 import { type OnCreated, openTransferLane } from '../../server/subjects/transfers/lane.ts';
+import { resolveAttempt } from '../../server/subjects/transfers/resolve-attempt.ts';
 import { createWebhook } from '../../server/subjects/webhooks/create-webhook.ts';
 import { deleteWebhook } from '../../server/subjects/webhooks/delete-webhook.ts';
 import type { WebhookTools } from '../../server/subjects/webhooks/tools.ts';
 import { updateWebhook } from '../../server/subjects/webhooks/update-webhook.ts';
 import type { Ask } from './ask.ts';
 import { Delivering, type DeliveryWorld, VAULT } from './delivering.ts';
+import type { Asker, SentNotice, SimulatedProcessor } from './processors/processor.ts';
 import { type Sending, toCall } from './requests.ts';
 import type { Connection, Server } from './store/connection.ts';
 import { openSimulatedDatabases, type SimulatedDatabases } from './store/pool.ts';
-import { PROGRAMS } from './world.ts';
+import { CONNECTOR_ID, PROGRAMS } from './world.ts';
 
 /** Small batches, so that an erasure has many transactions. */
 const ERASURE = { maxTransfers: 2, maxEvents: 4, maxErrors: 10, settleMilliseconds: 300, retryMilliseconds: 200 };
@@ -57,8 +62,15 @@ export type LaneListeners = {
   readonly trace: RequestTrace;
 };
 
+/** What a process does besides carrying out requests, relaying and erasing. */
+export type Jobs = {
+  readonly delivery: DeliveryWorld | undefined;
+  readonly settles: boolean;
+  readonly processor: SimulatedProcessor | undefined;
+};
+
 /** A process of the service: the real lane, relay and erasure over a simulated database. */
-export class ServiceProcess {
+export class ServiceProcess implements Asker {
   readonly name: string;
   readonly databases: SimulatedDatabases;
   readonly #service: Omit<AnyService, 'database'>;
@@ -70,13 +82,17 @@ export class ServiceProcess {
     server: Server,
     name: string,
     listeners: LaneListeners | undefined,
-    { delivery, settles }: { readonly delivery: DeliveryWorld | undefined; readonly settles: boolean },
+    { delivery, settles, processor }: Jobs,
   ) {
     this.name = name;
     this.databases = openSimulatedDatabases(server, name);
     if (listeners !== undefined) this.databases.onCommit(listeners.onCommit);
     this.#trace = listeners?.trace;
-    this.#service = openService(this.databases.application, BOUNDS, listeners);
+    const onFailure = (): void => undefined;
+    const database = this.databases.background;
+    const running = processor && openProcessors({ database, connectors: [processor.connect(this)], onFailure });
+    this.#service = openService(this.databases.application, BOUNDS, listeners, running);
+    running?.start(this.#service.transfers);
     this.#delivering = delivery && new Delivering(delivery, this.databases.background, randomUUID());
     const announce = (): void => this.#delivering?.send();
     startRelayingEvents(this.databases, announce, () => undefined);
@@ -92,6 +108,13 @@ export class ServiceProcess {
     const sending = { ...sent, trace: this.#trace };
     const database = this.databases.application.forProgram(PROGRAMS[ask.program]?.programId ?? '');
     return handle({ ...this.#service, database }, ask, sending);
+  }
+
+  /** Stores what a processor says by itself, like a request over HTTP. */
+  receive(notice: SentNotice): Promise<unknown> {
+    const params = { connector_id: CONNECTOR_ID };
+    const call = { operation: 'receive_notice', params, body: notice } as unknown as AnyCall;
+    return receiveNotice({ ...this.#service, database: this.databases.background }, call as never);
   }
 
   /** Ends abruptly. The server has received some of the messages in flight. */
@@ -115,16 +138,31 @@ export function openService(
   databases: Pick<Database, 'forProgram'>,
   bounds: LaneBounds,
   listeners?: LaneListeners,
+  processors: Processors = NO_PROCESSORS,
 ): Omit<AnyService, 'database'> {
-  const transfers = openTransferLane(databases, { ...listeners, compactsPayloads: true, bounds });
-  return { transfers, webhooks: WEBHOOK_TOOLS, supportContact: '' } as Omit<AnyService, 'database'>;
+  const told = { connectorState: processors.stateOf, onProcessor: processors.noteTransfer };
+  const transfers = openTransferLane(databases, { ...listeners, ...told, compactsPayloads: true, bounds });
+  return { transfers, processors, webhooks: WEBHOOK_TOOLS, supportContact: '' } as Omit<AnyService, 'database'>;
+}
+
+/** The reply of a request that waits for a processor, as http waits for it. */
+async function waitFor(first: AnyReply, deadline: number): Promise<AnyReply> {
+  let reply = first;
+  while ('wait' in reply) {
+    const isOver = performance.now() >= deadline;
+    if (!isOver) await reply.wait.forNews(new AbortController().signal);
+    reply = await reply.wait.resume(isOver);
+  }
+  return reply;
 }
 
 /** Carries out a request. */
-export function handle(service: AnyService, ask: Ask, sending: Sending): Promise<AnyReply> {
+export async function handle(service: AnyService, ask: Ask, sending: Sending): Promise<AnyReply> {
   switch (ask.does) {
     case 'create':
-      return createTransfer(service, toCall(ask, sending));
+      return waitFor(await createTransfer(service, toCall(ask, sending)), sending.deadline);
+    case 'resolve':
+      return resolveAttempt(service, toCall(ask, sending));
     case 'capture':
       return captureTransfer(service, toCall(ask, sending));
     case 'cancel':

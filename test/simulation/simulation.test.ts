@@ -4,7 +4,7 @@ import { describeFailure, runCampaign } from './campaign.ts';
 import { runSchedule } from './schedule.ts';
 
 /** How long `npm run check` runs schedules. `npm run verify` runs 100,000. */
-const MILLISECONDS = 6_000;
+const MILLISECONDS = 5_000;
 
 /** Schedules that once failed, and the bug. The simulation has changed since, so they are different schedules now. */
 const FAILED_ONCE: readonly (readonly [seed: number, cause: string])[] = [
@@ -20,6 +20,19 @@ const FAILED_ONCE: readonly (readonly [seed: number, cause: string])[] = [
 test.each(FAILED_ONCE)('schedule %i, where once %s', async (seed) => {
   const { problems, trace } = await runSchedule(seed, { traced: true });
   expect(problems, trace.join('\n')).toEqual([]);
+});
+
+/** Schedules with a processor that find the mutants of test/mutants/processors. */
+const WITH_PROCESSOR = [1, 5, 15, 17, 20, 35, 156, 278, 539];
+
+test.each(WITH_PROCESSOR)('the processor of a card and the ledger agree in schedule %i', async (seed) => {
+  const { problems, trace } = await runSchedule(seed, { traced: true, hasProcessor: true });
+  expect(problems, trace.join('\n')).toEqual([]);
+});
+
+test('the processor of a card and the ledger agree, whatever is lost between them', async () => {
+  const { failed } = await runCampaign(20_000, { schedules: 100 }, { hasProcessor: true });
+  expect(failed === undefined ? '' : describeFailure(failed)).toBe('');
 });
 
 test('the same seed gives the same schedule', async () => {

@@ -1,3 +1,4 @@
+import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import { SHARDS } from '../../server/store/webhooks/shard.ts';
 import { shardOf } from '../../server/store/webhooks/webhook.ts';
 import type { StoredRow } from './store/parameters.ts';
@@ -37,13 +38,24 @@ export const PROGRAMS: readonly SimulatedProgram[] = [3, 1].map((cards, index) =
   })),
 }));
 
-/** The rows of the programs, by table, with what was created at this moment. */
-export function firstRows(createdAt: Date): Readonly<Record<string, readonly StoredRow[]>> {
+/** The connector of the cards whose money is at a processor. */
+export const CONNECTOR_ID = 'processor';
+
+/** The cards whose money is at a processor, in schedules that have one: two of the busy ones. */
+export const CARDS_AT_PROCESSOR: ReadonlySet<string> = new Set(['card_1_2', 'card_1_3']);
+
+const NO_CARDS: ReadonlySet<string> = new Set();
+
+/** The rows of the programs, by table, with what was created at this moment. The money of some cards is at a processor. */
+export function firstRows(
+  createdAt: Date,
+  elsewhere: ReadonlySet<string> = NO_CARDS,
+): Readonly<Record<string, readonly StoredRow[]>> {
   const rows = { program: [] as StoredRow[], account: [] as StoredRow[], card: [] as StoredRow[] };
   for (const { programId, worldId, fundingId, cards } of PROGRAMS) {
     const common = { program_id: programId, currency: CURRENCY, created_at: createdAt };
     const zero = { held: 0n, incoming: 0n, sequence: 0n, version: 0n };
-    const given = FUNDING + ON_CARD * BigInt(cards.length);
+    const given = FUNDING + ON_CARD * BigInt(cards.filter(({ name }) => !elsewhere.has(name)).length);
     rows.program.push({
       ...common,
       ...{ name: 'Simulated', time_zone: 'UTC', limits: null, card_limits: null, funding_low_threshold: null },
@@ -54,14 +66,17 @@ export function firstRows(createdAt: Date): Readonly<Record<string, readonly Sto
     account(worldId, 'world', programId, -given, null);
     account(fundingId, 'funding', programId, FUNDING, 0n);
     for (const { cardId, accountId, name } of cards) {
-      account(accountId, 'card', cardId, ON_CARD, 0n);
+      const isElsewhere = elsewhere.has(name);
+      if (isElsewhere) account(accountId, 'clearing', cardId, 0n, -MAXIMUM_BALANCE);
+      else account(accountId, 'card', cardId, ON_CARD, 0n);
       rows.card.push({
         ...common,
         ...{ card_id: cardId, name, status: 'active', account_id: accountId, funding_account_id: fundingId },
         ...{
           expires_on: null,
           limits: null,
-          connector_id: null,
+          connector_id: isElsewhere ? CONNECTOR_ID : null,
+          processor_token: isElsewhere ? `token of ${name}` : null,
           holder_reference: `holder of ${name}`,
           last_four: '1234',
         },
@@ -108,10 +123,14 @@ export type ProgramLimits = { readonly limits: StoredRow | null; readonly card_l
 const UNLIMITED: ProgramLimits = { limits: null, card_limits: null };
 
 /** Tables with the programs in them. */
-export function openTables(createdAt: Date, limits: ProgramLimits = UNLIMITED): Tables {
+export function openTables(
+  createdAt: Date,
+  limits: ProgramLimits = UNLIMITED,
+  elsewhere: ReadonlySet<string> = NO_CARDS,
+): Tables {
   const tables = new Tables();
   const transaction = new Transaction(tables, () => createdAt.getTime());
-  const first = { ...firstRows(createdAt), ...webhookRows(createdAt), webhook_shard: SHARD_ROWS };
+  const first = { ...firstRows(createdAt, elsewhere), ...webhookRows(createdAt), webhook_shard: SHARD_ROWS };
   for (const [table, rows] of Object.entries(first)) {
     for (const row of rows) {
       const opened = table === 'program' ? { ...row, ...limits } : row;

@@ -1,8 +1,10 @@
 import type { Mutant, Witness } from '../mutant.ts';
 
-const MATRIX: Witness = { file: 'test/processors/matrix.test.ts' };
+const SIMULATION: Witness = {
+  file: 'test/simulation/simulation.test.ts',
+  only: 'the processor of a card and the ledger agree',
+};
 const NEXT_STEP: Witness = { file: 'domain/processors/next-step.test.ts' };
-const STORE: Witness = { file: 'test/store/processors.test.ts' };
 
 const STEPS = 'domain/processors/next-step.ts';
 const CARRY_OUT = 'server/background/processors/carry-out.ts';
@@ -16,7 +18,7 @@ export const ATTEMPTS: readonly Mutant[] = [
     find: '    const rows = await this.#parts.database.read(markSent(attempts, SEND_WINDOW_MILLISECONDS));',
     replace: `    await Promise.all(ready.map((one) => this.#call('send', toOrder(one, { notAfter: until, isRepeat: false }))));
     const rows = await this.#parts.database.read(markSent(attempts, SEND_WINDOW_MILLISECONDS));`,
-    witnesses: [MATRIX],
+    witnesses: [SIMULATION],
   },
   {
     name: 'new-key-on-resend',
@@ -24,7 +26,7 @@ export const ATTEMPTS: readonly Mutant[] = [
     file: CARRY_OUT,
     find: "attemptId: toWireId('pat', attempt.attemptId),",
     replace: "attemptId: toWireId('pat', attempt.attemptId) + (attempt.tries > 1 ? attempt.tries : ''),",
-    witnesses: [MATRIX],
+    witnesses: [SIMULATION],
   },
   {
     name: 'time-out-is-a-failure',
@@ -33,7 +35,7 @@ export const ATTEMPTS: readonly Mutant[] = [
     find: '      if (isOurSend) return unknown(attempt, answer, traits, now);\n      return isAsked(attempt, question) ? again',
     replace:
       "      if (isOurSend) return end(attempt, answer, 'failed', 'fail', unreachable(attempt));\n      return isAsked(attempt, question) ? again",
-    witnesses: [NEXT_STEP, MATRIX],
+    witnesses: [NEXT_STEP, SIMULATION],
   },
   {
     name: 'first-not-found-is-final',
@@ -41,7 +43,7 @@ export const ATTEMPTS: readonly Mutant[] = [
     file: STEPS,
     find: 'if (misses < 2) {',
     replace: 'if (misses < 1) {',
-    witnesses: [NEXT_STEP],
+    witnesses: [NEXT_STEP, SIMULATION],
   },
   {
     name: 'not-found-before-its-time',
@@ -49,7 +51,7 @@ export const ATTEMPTS: readonly Mutant[] = [
     file: STEPS,
     find: 'if (now <= countsFrom) {',
     replace: 'if (now < 0) {',
-    witnesses: [NEXT_STEP],
+    witnesses: [NEXT_STEP, SIMULATION],
   },
   {
     name: 'lost-is-sent-again',
@@ -58,7 +60,7 @@ export const ATTEMPTS: readonly Mutant[] = [
     find: "if (attempt.status === 'sent') return lostStep(attempt, traits, now);",
     replace:
       "if (attempt.status === 'sent') return { ...lostStep(attempt, traits, now), status: 'ready', nextAt: now };",
-    witnesses: [MATRIX],
+    witnesses: [SIMULATION],
   },
   {
     name: 'hold-of-a-processor-expires',
@@ -66,6 +68,31 @@ export const ATTEMPTS: readonly Mutant[] = [
     file: 'domain/transfers/create-transfer.ts',
     find: '      expiresAt: transfer.expiresAt,',
     replace: '      expiresAt: transfer.expiresAt ?? transfer.createdAt + 86_400_000,',
-    witnesses: [STORE],
+    witnesses: [SIMULATION],
+  },
+  {
+    name: 'inquiry-by-their-id',
+    mistake: 'the processor is asked by its own id, which nobody has after a lost answer',
+    file: CARRY_OUT,
+    find: 'const answer = await this.#call(question, toOrder(claimed, { notAfter: null, isRepeat: attempt.tries > 1 }));',
+    replace: `const order = toOrder(claimed, { notAfter: null, isRepeat: attempt.tries > 1 });
+    const answer = await this.#call(question, { ...order, attemptId: attempt.processorReference ?? order.attemptId });`,
+    witnesses: [SIMULATION],
+  },
+  {
+    name: 'late-approval-not-recorded',
+    mistake: 'what the processor has executed after it had failed is not in the books',
+    file: 'server/background/processors/report.ts',
+    find: '        await recordContradiction(parts.database, attempt, step, now());\n        return true;',
+    replace: '        return true;',
+    witnesses: [SIMULATION],
+  },
+  {
+    name: 'attempt-not-compared',
+    mistake: 'what follows from an answer is written although the attempt has changed since it was decided',
+    file: 'server/subjects/transfers/decide.ts',
+    find: 'if (known === undefined || known.after.status !== attempt.status || known.after.looks !== attempt.looks) {',
+    replace: 'if (known === undefined) {',
+    witnesses: [SIMULATION],
   },
 ];

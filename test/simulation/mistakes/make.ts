@@ -8,7 +8,7 @@ import type { Transaction } from '../store/transaction.ts';
  * A mistake that the simulation must find. The schedule of `seed` found it and is tried first; others are only run if the
  * simulation has changed since.
  */
-export type NamedMistake = Mistake & { readonly name: string; readonly seed: number };
+export type NamedMistake = Mistake & { readonly name: string; readonly seed: number; readonly hasProcessor?: true };
 
 /** A change of a method of the service. */
 export function change<Of extends object, Name extends keyof Of>(

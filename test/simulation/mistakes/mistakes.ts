@@ -1,5 +1,6 @@
 import { COMMIT, GUARD, RELAY } from './commit.ts';
 import type { NamedMistake } from './make.ts';
+import { PROCESSORS } from './processors.ts';
 import { DUE, LIMITS, PROGRAM_CHANGES, SWITCH } from './rules.ts';
 import { DELIVERY, WEBHOOKS } from './webhooks.ts';
 
@@ -14,4 +15,5 @@ export const MISTAKES: readonly NamedMistake[] = [
   ...LIMITS,
   ...SWITCH,
   ...PROGRAM_CHANGES,
+  ...PROCESSORS,
 ];

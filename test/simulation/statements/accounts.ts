@@ -85,7 +85,8 @@ export function* raiseVersion(transaction: Transaction, accountId: unknown): Run
   yield* transaction.update('account', String(accountId), (row) => ({ ...row, version: (row.version as bigint) + 1n }));
 }
 
-function refuseChanged(found: number, wanted: unknown): void {
+/** Fails as PostgreSQL does where what was decided on has changed. */
+export function refuseChanged(found: number, wanted: unknown): void {
   if (found !== Number(wanted)) throw databaseError('TS001', 'accounts have changed since they were decided on');
 }
 

@@ -32,6 +32,7 @@ export const ERASURE_STATEMENTS: Meanings = {
       ...card,
       holder_reference: null,
       last_four: null,
+      processor_token: null,
       updated_at: updatedAt,
     }));
     if (isWritten) yield* raiseVersion(transaction, transaction.newest('card', key)?.account_id);

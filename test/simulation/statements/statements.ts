@@ -4,6 +4,7 @@ import { CARD_STATEMENTS } from './cards.ts';
 import { CONTROL_STATEMENTS } from './control.ts';
 import { ERASURE_STATEMENTS } from './erasure.ts';
 import { EVENT_STATEMENTS } from './events.ts';
+import { PROCESSOR_STATEMENTS } from './processors.ts';
 import { PROGRAM_STATEMENTS } from './programs.ts';
 import { SWITCH_STATEMENTS } from './switch.ts';
 import { TRANSFER_STATEMENTS } from './transfers.ts';
@@ -20,4 +21,5 @@ export const STATEMENTS: Meanings = {
   ...SWITCH_STATEMENTS,
   ...ERASURE_STATEMENTS,
   ...WEBHOOK_STATEMENTS,
+  ...PROCESSOR_STATEMENTS,
 };

@@ -82,6 +82,11 @@ export const TRANSFER_STATEMENTS: Meanings = {
     });
   },
 
+  read_transfer(transaction, { values: [programId, transferId] }) {
+    const row = ofProgram(transaction, programId, transferId);
+    return row === undefined ? NOTHING : [{ ...withCards(transaction, row), replicated: null }];
+  },
+
   find_expired_holds(transaction, { values: [count] }) {
     const now = transaction.clock();
     return transaction

@@ -163,6 +163,12 @@ export class Transaction {
     return true;
   }
 
+  /** Writes a row under its lock, which may be newer than the snapshot, as `on conflict do update` does. */
+  *upsert(table: string, key: string, row: StoredRow): Run {
+    yield* this.lock(`${table} ${key}`);
+    this.#write(table, key, row);
+  }
+
   *remove(table: string, key: string): Run {
     if (this.find(table, key) === undefined) return;
     yield* this.lockRow(table, key);

@@ -1,4 +1,4 @@
-import type { Ask, TransferType } from './ask.ts';
+import type { Ask, TransferType } from '../ask.ts';
 
 /** An account with a direction, and the owners of its limits: for each name the first owner that has it counts. */
 export type LimitedSide = {
@@ -136,4 +136,10 @@ export function sidesOf({ type, program, cards }: Terms): readonly LimitedSide[]
   if (type === 'card_to_card') return [sideOf(card, 'out'), sideOf(other, 'in')];
   const direction = type === 'load' ? 'in' : 'out';
   return [sideOf(card, direction), { account: `funding ${program}`, direction, limits: [`program ${program}`] }];
+}
+
+/** Whose limits a change of a program is about, if it is about limits. */
+export function limitedOf({ program, member }: Extract<Ask, { does: 'update_program' }>): string | undefined {
+  if (member === 'limits') return `program ${program}`;
+  return member === 'card_limits' ? `cards ${program}` : undefined;
 }

@@ -1,8 +1,8 @@
-import { toWireId } from '../../domain/identifier.ts';
-import type { ReadEvent } from './read-event.ts';
-import type { SerialBooks } from './serial-books.ts';
-import type { StoredRow } from './store/parameters.ts';
-import type { Tables } from './store/transaction.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import type { SerialBooks } from '../books/serial-books.ts';
+import type { ReadEvent } from '../read-event.ts';
+import type { StoredRow } from '../store/parameters.ts';
+import type { Tables } from '../store/transaction.ts';
 
 /** Checks webhooks and their cursors. */
 export class JudgeOfWebhooks {

@@ -1,33 +1,16 @@
-import { MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
-import { CARD_MOVES, CARD_RULES, type CardStatus } from '../../domain/cards/card.ts';
-import { toWireId } from '../../domain/identifier.ts';
-import type { Ask, TransferType } from './ask.ts';
-import { type BookCount, BookLimits, endsOf, sidesOf, type Terms } from './book-limits.ts';
+import { MAX_WEBHOOKS } from '../../../contract/webhooks/requests.ts';
+import { CARD_MOVES, CARD_RULES } from '../../../domain/cards/card.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import type { Ask, TransferType } from '../ask.ts';
+import type { StoredRow } from '../store/parameters.ts';
+import { PROGRAMS } from '../world.ts';
+import { BookAttempts } from './book-attempts.ts';
+import { type BookCount, BookLimits, endsOf, limitedOf, sidesOf, type Terms } from './book-limits.ts';
+import { BookPrograms } from './book-programs.ts';
 import { BookSwitch } from './book-switch.ts';
-import type { StoredRow } from './store/parameters.ts';
-import { PROGRAMS } from './world.ts';
+import type { BookAccount, BookCard, BookTransfer } from './book-transfer.ts';
 
 type Create = Extract<Ask, { does: 'create' }>;
-
-type BookAccount = { balance: bigint; held: bigint; incoming: bigint };
-
-type BookTransfer = Terms & {
-  readonly holds: boolean;
-  readonly scheduledFor: number | null;
-  readonly expiresAt: number | null;
-  /** The time at which it was counted. */
-  countedAt: number;
-  status: 'scheduled' | 'pending' | 'completed' | 'canceled' | 'expired' | 'failed';
-  captured: bigint;
-  reversed: bigint;
-  metadata: Record<string, string>;
-};
-
-/** A program, without its accounts and its limits. */
-type BookProgram = { name: string; threshold: bigint | null };
-
-/** That the funding of a program has become low. */
-export type LowFunding = { readonly program: number; readonly available: bigint; readonly threshold: bigint };
 
 /** The default duration of a hold. */
 const DEFAULT_HOLD_MILLISECONDS = 7 * 86_400_000;
@@ -37,32 +20,35 @@ export class SerialBooks {
   /** By the name of a card, or `funding` with the index of the program. */
   readonly accounts = new Map<string, BookAccount>();
   /** By name. */
-  readonly cards = new Map<string, { status: CardStatus; isErased: boolean }>();
-  /** By index. */
-  readonly programs: BookProgram[] = [];
+  readonly cards = new Map<string, BookCard>();
+  readonly programs = new BookPrograms((program) => this.#available(`funding ${program}`));
   /** By id on the wire. */
   readonly transfers = new Map<string, BookTransfer>();
   /** By id on the wire; without those that are deleted. A paused one is enabled here. */
   readonly webhooks = new Map<string, { readonly program: number; status: 'enabled' | 'disabled' }>();
-  /** Programs whose funding became low since this was last read. */
-  readonly low: LowFunding[] = [];
   readonly #limits = new BookLimits();
   readonly #switch = new BookSwitch();
   readonly #references = new Set<string>();
+  readonly attempts = new BookAttempts();
 
   /** `find` returns an initial row. */
   constructor(find: (table: string, id: string) => StoredRow | undefined) {
     const balanceOf = (accountId: string): bigint => find('account', accountId)?.balance as bigint;
     for (const [index, { programId, fundingId, webhookId, cards }] of PROGRAMS.entries()) {
       const program = find('program', programId);
-      this.programs.push({ name: String(program?.name), threshold: program?.funding_low_threshold as bigint | null });
+      this.programs.all.push({
+        name: String(program?.name),
+        threshold: program?.funding_low_threshold as bigint | null,
+      });
       this.#limits.setAll(`program ${index}`, program?.limits);
       this.#limits.setAll(`cards ${index}`, program?.card_limits);
       this.webhooks.set(toWireId('wh', webhookId), { program: index, status: 'enabled' });
       this.accounts.set(`funding ${index}`, { balance: balanceOf(fundingId), held: 0n, incoming: 0n });
-      for (const { name, accountId } of cards) {
+      this.accounts.set(`suspense ${index}`, { balance: 0n, held: 0n, incoming: 0n });
+      for (const { name, cardId, accountId } of cards) {
         this.accounts.set(name, { balance: balanceOf(accountId), held: 0n, incoming: 0n });
-        this.cards.set(name, { status: 'active', isErased: false });
+        const isElsewhere = find('card', cardId)?.connector_id !== null;
+        this.cards.set(name, { status: 'active', isErased: false, isElsewhere });
       }
     }
   }
@@ -109,6 +95,8 @@ export class SerialBooks {
       }
       case 'delete_webhook':
         return this.webhooks.has(ask.webhook) ? undefined : 'webhook_not_found';
+      case 'resolve':
+        return this.attempts.refusalOf(ask);
       default:
         return this.#refuseChange(ask.does, ask.transfer, ask.amount, at);
     }
@@ -116,9 +104,7 @@ export class SerialBooks {
 
   /** Carries it out; `newId` is the id of a new transfer or webhook, `at` the time of the decision. */
   apply(ask: Ask, newId: string, at: number): void {
-    const before = PROGRAMS.map((_, program) => this.#isLow(program));
-    this.#apply(ask, newId, at);
-    this.#noteLow(before);
+    this.programs.watch(() => this.#apply(ask, newId, at));
   }
 
   /**
@@ -130,6 +116,7 @@ export class SerialBooks {
     if (transfer === undefined) return 'does not exist';
     const { scheduledFor, expiresAt } = transfer;
     const isOver = expiresAt !== null && expiresAt <= at;
+    if (transfer.status === 'pending' && transfer.isElsewhere) return this.#report(transfer, to);
     if (transfer.status === 'pending') {
       if (to !== 'expired' || !isOver) return `is pending and cannot become ${to}`;
       this.#end(transfer, 'expired', 0n);
@@ -137,15 +124,33 @@ export class SerialBooks {
     }
     if (transfer.status !== 'scheduled') return `is ${transfer.status}`;
     if (scheduledFor === null || scheduledFor > at) return 'is not due';
-    const refusal = isOver ? undefined : this.#refuseMoney(transfer, at);
+    // A process knows before others that a processor cannot be reached.
+    const isDown = code === 'processor_unavailable' && transfer.isElsewhere;
+    const refusal = isDown ? code : isOver ? undefined : this.#refuseMoney(transfer, at);
     if (refusal === 'service_disabled') return 'waits while its scope is disabled';
     if (refusal !== code) return `has ${refusal ?? 'no reason'} to fail, not ${code ?? 'none'}`;
-    const expected = isOver ? 'expired' : transfer.holds ? 'pending' : 'completed';
+    const expected = isOver ? 'expired' : transfer.holds || transfer.isElsewhere ? 'pending' : 'completed';
     if (to !== (refusal === undefined ? expected : 'failed')) return `becomes ${expected}, not ${to}`;
-    const before = PROGRAMS.map((_, program) => this.#isLow(program));
     transfer.status = to;
-    if (refusal === undefined && !isOver) this.#begin(transfer, at);
-    this.#noteLow(before);
+    if (refusal === undefined && !isOver) this.programs.watch(() => this.#begin(transfer, at));
+    return undefined;
+  }
+
+  /** What its processor has said of a transfer that waits for it. */
+  #report(transfer: BookTransfer, to: BookTransfer['status']): string | undefined {
+    if (to === 'completed') this.programs.watch(() => this.#end(transfer, to, transfer.amount));
+    else if (to === 'failed') this.programs.watch(() => this.#end(transfer, to, 0n));
+    else if (to !== 'pending') return `waits for its processor and cannot become ${to}`;
+    return undefined;
+  }
+
+  /** Its processor has moved the money of a transfer that had failed. */
+  moveLate(id: string): string | undefined {
+    const transfer = this.#of(id);
+    if (transfer?.status !== 'failed' || !transfer.isElsewhere) return 'has not failed at a processor';
+    const amount = transfer.type === 'load' ? transfer.amount : -transfer.amount;
+    this.#account(`suspense ${transfer.program}`).balance -= amount;
+    this.#account(transfer.cards[0] ?? '').balance += amount;
     return undefined;
   }
 
@@ -197,6 +202,11 @@ export class SerialBooks {
       case 'delete_webhook':
         this.webhooks.delete(ask.webhook);
         return;
+      case 'resolve': {
+        const transfer = this.#of(this.attempts.transferOf(ask.attempt));
+        if (transfer !== undefined) this.#report(transfer, ask.wasExecuted ? 'completed' : 'failed');
+        return;
+      }
       default:
         this.#change(ask.does, ask.transfer, ask.amount);
     }
@@ -206,7 +216,12 @@ export class SerialBooks {
     const { type, card, destination, amount, program, reference, scheduledFor, expiresAt } = ask;
     const isPast = scheduledFor !== null && scheduledFor <= at;
     if (isPast || (expiresAt !== null && expiresAt <= (scheduledFor ?? at))) return 'create_transfer_schema';
-    const terms = { type, program, amount, ...endsOf(ask), cards: destination === null ? [card] : [card, destination] };
+    const cards = destination === null ? [card] : [card, destination];
+    const terms = { type, program, amount, ...endsOf(ask), cards };
+    // What comes before it in the order of the checks.
+    const isTried = !this.#switch.isDisabled(program, type, at);
+    const isAtProcessor = cards.some((name) => this.#card(name).isElsewhere);
+    if (isTried && isAtProcessor && (type === 'card_to_card' || ask.holds)) return 'connector_not_supported';
     const isNamed = reference !== null && this.#references.has(`${program} ${reference}`);
     if (scheduledFor === null && !isNamed) return this.#refuseMoney(terms, at);
     return this.#refuseForm(terms, at, isNamed);
@@ -218,7 +233,12 @@ export class SerialBooks {
     if (form !== undefined) return form;
     const { amount, source } = terms;
     if (this.#limits.exceeds(sidesOf(terms), amount, at) || this.#isTooMuch(terms, amount)) return 'limit_exceeded';
-    return this.#available(source) < amount ? 'insufficient_funds' : undefined;
+    return this.#isShort(source, amount) ? 'insufficient_funds' : undefined;
+  }
+
+  /** Whether the account of a source has too little. What a processor has was never in this ledger. */
+  #isShort(source: string, amount: bigint): boolean {
+    return this.cards.get(source)?.isElsewhere !== true && this.#available(source) < amount;
   }
 
   /** The refusals that apply at any time. */
@@ -242,7 +262,7 @@ export class SerialBooks {
 
   /** Whether the receiving card would exceed its maximum balance, including incoming holds. */
   #isTooMuch({ type, program, destination }: Terms, amount: bigint, freed = 0n): boolean {
-    if (type === 'unload') return false;
+    if (type === 'unload' || this.#card(destination).isElsewhere) return false;
     const most = this.#limits.maximumBalance(destination, program);
     const { balance, incoming } = this.#account(destination);
     return most !== undefined && balance + incoming - freed + amount > most;
@@ -260,6 +280,7 @@ export class SerialBooks {
     if (does !== 'cancel' && this.#switch.isDisabled(program, type, at)) return 'service_disabled';
     const isOver = transfer.status === 'pending' && expiresAt !== null && expiresAt <= at;
     const status = isOver ? 'expired' : transfer.status;
+    if (transfer.isElsewhere && status === 'pending') return 'invalid_transfer_status';
     if (does === 'cancel')
       return status === 'pending' || status === 'scheduled' ? undefined : 'invalid_transfer_status';
     if (status !== (does === 'reverse' ? 'completed' : 'pending')) return 'invalid_transfer_status';
@@ -272,6 +293,7 @@ export class SerialBooks {
     }
     const left = captured - reversed;
     if (left === 0n) return 'invalid_transfer_status';
+    if (transfer.isElsewhere) return 'connector_not_supported';
     if ((asked ?? left) > left) return 'amount_too_large';
     if (type !== 'load' && this.#card(card).status === 'closed') return 'card_closed';
     return this.#available(destination) < (asked ?? left) ? 'insufficient_funds' : undefined;
@@ -293,6 +315,7 @@ export class SerialBooks {
       ...endsOf(ask),
       ...{ program, type, amount, holds, scheduledFor, captured: 0n, reversed: 0n, metadata: {}, countedAt: at },
       cards: destination === null ? [card] : [card, destination],
+      isElsewhere: this.#card(card).isElsewhere,
       expiresAt: holds ? (expiresAt ?? (scheduledFor ?? at) + DEFAULT_HOLD_MILLISECONDS) : null,
       status: 'scheduled',
     };
@@ -308,11 +331,11 @@ export class SerialBooks {
     this.#account(transfer.source).held += amount;
     this.#account(transfer.destination).incoming += amount;
     this.#limits.count(sidesOf(transfer), at, amount, 1n);
-    if (!holds) this.#end(transfer, 'completed', amount);
+    if (!holds && !transfer.isElsewhere) this.#end(transfer, 'completed', amount);
   }
 
   /** Ends a hold: what is not captured is subtracted from the day on which it was counted. */
-  #end(transfer: BookTransfer, status: 'completed' | 'canceled' | 'expired', captured: bigint): void {
+  #end(transfer: BookTransfer, status: 'completed' | 'canceled' | 'expired' | 'failed', captured: bigint): void {
     const { amount, countedAt } = transfer;
     const source = this.#account(transfer.source);
     const destination = this.#account(transfer.destination);
@@ -338,37 +361,22 @@ export class SerialBooks {
     else transfer.status = 'canceled';
   }
 
-  #isProgram({ program, member, limit, value }: Extract<Ask, { does: 'update_program' }>): boolean {
-    const { name, threshold } = this.#program(program);
-    if (member === 'name') return name === `Program ${value}`;
-    if (member === 'funding_low_threshold') return threshold === value;
-    return this.#limits.isSet(`${member === 'limits' ? 'program' : 'cards'} ${program}`, limit, value);
+  #isProgram(ask: Extract<Ask, { does: 'update_program' }>): boolean {
+    const owner = limitedOf(ask);
+    return owner === undefined ? this.programs.isAsAsked(ask) : this.#limits.isSet(owner, ask.limit, ask.value);
   }
 
-  #changeProgram({ program, member, limit, value }: Extract<Ask, { does: 'update_program' }>): void {
-    const book = this.#program(program);
-    if (member === 'name') book.name = `Program ${value}`;
-    else if (member === 'funding_low_threshold') book.threshold = value;
-    else this.#limits.set(`${member === 'limits' ? 'program' : 'cards'} ${program}`, limit, value);
+  #changeProgram(ask: Extract<Ask, { does: 'update_program' }>): void {
+    const owner = limitedOf(ask);
+    if (owner === undefined) this.programs.change(ask);
+    else this.#limits.set(owner, ask.limit, ask.value);
   }
 
   #sweep(program: number, card: string): void {
+    if (this.#card(card).isElsewhere) return;
     const account = this.#account(card);
     this.#account(`funding ${program}`).balance += account.balance;
     account.balance = 0n;
-  }
-
-  #isLow(program: number): boolean {
-    const { threshold } = this.#program(program);
-    return threshold !== null && this.#available(`funding ${program}`) < threshold;
-  }
-
-  #noteLow(before: readonly boolean[]): void {
-    for (const [program, wasLow] of before.entries()) {
-      if (wasLow || !this.#isLow(program)) continue;
-      const { threshold } = this.#program(program);
-      this.low.push({ program, available: this.#available(`funding ${program}`), threshold: threshold ?? 0n });
-    }
   }
 
   #available(name: string): bigint {
@@ -382,16 +390,10 @@ export class SerialBooks {
     return account;
   }
 
-  #card(name: string): { status: CardStatus; isErased: boolean } {
+  #card(name: string): BookCard {
     const card = this.cards.get(name);
     if (card === undefined) throw new Error(`the books have no card ${name}`);
     return card;
-  }
-
-  #program(index: number): BookProgram {
-    const program = this.programs[index];
-    if (program === undefined) throw new Error(`the books have no program ${index}`);
-    return program;
   }
 
   #of(id: string): BookTransfer | undefined {

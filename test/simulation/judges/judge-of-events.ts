@@ -1,8 +1,8 @@
-import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../domain/event.ts';
-import type { ReadEvent } from './read-event.ts';
-import type { StoredRow } from './store/parameters.ts';
-import type { Tables } from './store/transaction.ts';
-import { PROGRAMS } from './world.ts';
+import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
+import type { ReadEvent } from '../read-event.ts';
+import type { StoredRow } from '../store/parameters.ts';
+import type { Tables } from '../store/transaction.ts';
+import { PROGRAMS } from '../world.ts';
 
 /** A transaction that has committed: which, and whether it was about the funding of each program. */
 type Commit = { readonly number: number; readonly funding: ReadonlySet<unknown> };

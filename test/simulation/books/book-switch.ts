@@ -1,4 +1,4 @@
-import type { Ask, TransferType } from './ask.ts';
+import type { Ask, TransferType } from '../ask.ts';
 
 /** The switch of the serial books. */
 export class BookSwitch {

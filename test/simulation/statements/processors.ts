@@ -1,0 +1,221 @@
+import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
+import { columnsOf, type Given, type StoredRow } from '../store/parameters.ts';
+import type { Run, Transaction } from '../store/transaction.ts';
+import { refuseChanged, shown } from './accounts.ts';
+import { BREAKER_STATEMENTS } from './breakers.ts';
+import { calendarAt } from './cards.ts';
+import { NOTICE_STATEMENTS } from './notices.ts';
+import { disabledScopes } from './switch.ts';
+
+const CHANGED = [
+  ...(['status', 'tries', 'looks', 'misses', 'unknown_since', 'next_at', 'processor_reference', 'code'] as const),
+  ...(['retry_after_seconds', 'detail', 'resolved_by', 'updated_at'] as const),
+];
+
+const byId = (one: StoredRow, other: StoredRow): number => (String(one.attempt_id) < String(other.attempt_id) ? -1 : 1);
+
+/** What is sent as a `bigint` and stored as an `integer`. */
+function asStored(sent: StoredRow): StoredRow {
+  const { retry_after_seconds: seconds } = sent;
+  return { ...sent, retry_after_seconds: seconds === null ? null : Number(seconds) };
+}
+
+function ofProgram(transaction: Transaction, { program_id, attempt_id }: StoredRow): StoredRow | undefined {
+  const row = transaction.find('processor_attempt', String(attempt_id));
+  return row?.program_id === program_id ? row : undefined;
+}
+
+/** Locks the rows that are as they were decided on, in the order of their ids, and changes them; returns them. */
+function* change(
+  transaction: Transaction,
+  sent: readonly StoredRow[],
+  isAsDecided: (row: StoredRow, one: StoredRow) => boolean,
+  changed: (row: StoredRow, one: StoredRow) => StoredRow,
+): Run<readonly StoredRow[]> {
+  const written: StoredRow[] = [];
+  for (const one of sent.toSorted(byId)) {
+    const before = ofProgram(transaction, one);
+    if (before === undefined || !isAsDecided(before, one)) continue;
+    const key = String(one.attempt_id);
+    const isWritten = yield* transaction.update('processor_attempt', key, (row) =>
+      isAsDecided(row, one) ? { ...row, ...changed(row, one) } : undefined,
+    );
+    if (isWritten) written.push(transaction.newest('processor_attempt', key) ?? {});
+  }
+  return written;
+}
+
+const isAsReported = (row: StoredRow, { status_before, looks_before }: StoredRow): boolean =>
+  row.status === status_before && row.looks === looks_before;
+
+const reported = (transaction: Transaction, { rows }: Given): Run<readonly StoredRow[]> =>
+  change(transaction, rows('sent'), isAsReported, (_, one) => columnsOf(asStored(one), CHANGED));
+
+const existing = (rows: readonly (StoredRow | undefined)[]): readonly StoredRow[] =>
+  rows.filter((row) => row !== undefined);
+
+function lastOf(transaction: Transaction, { program_id, transfer_id }: StoredRow): StoredRow | undefined {
+  const isWanted = (row: StoredRow): boolean => row.program_id === program_id && row.transfer_id === transfer_id;
+  return transaction.scan('processor_attempt', isWanted).toSorted(byId).at(-1);
+}
+
+function isDisabled(transaction: Transaction, programId: unknown, type: unknown): boolean {
+  return disabledScopes(transaction).some(
+    ({ programId: program, transferType, until }) =>
+      (until === null || Number(until) > transaction.clock()) &&
+      (program === null || program === programId) &&
+      (transferType === null || transferType === type),
+  );
+}
+
+const later = (transaction: Transaction, seconds: number): Date => new Date(transaction.clock() + seconds * 1000);
+
+/** What is looked at once more before an order is sent. */
+function claimed(transaction: Transaction, attempt: StoredRow): StoredRow {
+  const { program_id, card_id, transfer_id } = attempt;
+  const card = transaction.find('card', String(card_id)) ?? {};
+  const type = transaction.find('transfer', String(transfer_id))?.type;
+  return {
+    ...attempt,
+    ...{ card_name: card.name, card_status: card.status, expires_on: card.expires_on },
+    ...{ processor_token: card.processor_token, transfer_type: type },
+    today: calendarAt(transaction.clock()).today,
+    is_disabled: isDisabled(transaction, program_id, type),
+    now: new Date(transaction.clock()),
+  };
+}
+
+/** Attempts at processors. */
+export const PROCESSOR_STATEMENTS: Meanings = {
+  ...NOTICE_STATEMENTS,
+  ...BREAKER_STATEMENTS,
+
+  *insert_attempts(transaction, { rows }) {
+    for (const sent of rows('sent')) {
+      yield* transaction.insert('processor_attempt', String(sent.attempt_id), asStored(sent));
+    }
+    return NOTHING;
+  },
+
+  read_attempts_of_transfers(transaction, { rows }) {
+    return existing(rows('sent').map((wanted) => lastOf(transaction, wanted)));
+  },
+
+  read_attempts_for_report(transaction, { rows }) {
+    return existing(rows('sent').map((wanted) => ofProgram(transaction, wanted)));
+  },
+
+  *lock_attempts_for_report(transaction, { rows }) {
+    const found: StoredRow[] = [];
+    for (const wanted of rows('sent').toSorted(byId)) {
+      if (ofProgram(transaction, wanted) === undefined) continue;
+      const row = yield* transaction.lockRow('processor_attempt', String(wanted.attempt_id));
+      if (row !== undefined) found.push(row);
+    }
+    return found;
+  },
+
+  read_attempt(transaction, { values: [attemptId] }) {
+    const row = transaction.find('processor_attempt', String(attemptId));
+    if (row === undefined) return NOTHING;
+    const card = transaction.find('card', String(row.card_id));
+    return [{ ...row, card_name: card?.name, now: new Date(transaction.clock()) }];
+  },
+
+  *update_reported_attempts(transaction, given) {
+    const written = yield* reported(transaction, given);
+    refuseChanged(written.length, given.values[0]);
+    return [{ case: null }];
+  },
+
+  *update_attempt(transaction, given) {
+    return (yield* reported(transaction, given)).map(({ attempt_id }) => ({ attempt_id }));
+  },
+
+  *claim_attempts(transaction, { values: [connectorIds, count, readyLease, lease] }) {
+    const isDue = ({ next_at, connector_id }: StoredRow): boolean =>
+      timeOf(next_at) <= transaction.clock() && (connectorIds as string[]).includes(String(connector_id));
+    const taken: StoredRow[] = [];
+    const due = transaction
+      .scan('processor_attempt', isDue)
+      .sort((one, other) => timeOf(one.next_at) - timeOf(other.next_at));
+    for (const { attempt_id } of due) {
+      if (taken.length === Number(count)) break;
+      const key = String(attempt_id);
+      if (!transaction.tryLock(`processor_attempt ${key}`)) continue;
+      const before = transaction.newest('processor_attempt', key);
+      if (before === undefined || !isDue(before)) continue;
+      const next_at = later(transaction, Number(before.status === 'ready' ? readyLease : lease));
+      const leased = { next_at, updated_at: new Date(transaction.clock()) };
+      yield* transaction.update('processor_attempt', key, (row) => ({ ...row, ...leased }));
+      taken.push(claimed(transaction, { ...before, ...leased }));
+    }
+    return taken;
+  },
+
+  *mark_attempts_sent(transaction, { rows, values: [window] }) {
+    const isReady = (row: StoredRow, { tries }: StoredRow): boolean => row.status === 'ready' && row.tries === tries;
+    const now = new Date(transaction.clock());
+    const until = later(transaction, Number(window) / 1000);
+    return yield* change(transaction, rows('sent'), isReady, (_, { tries }) => ({
+      ...{ status: 'sent', tries: Number(tries) + 1, sent_at: now, not_after: until, next_at: until, updated_at: now },
+    }));
+  },
+
+  *mark_late_approval(transaction, { values: [late_approval_at, break_id, , attemptId] }) {
+    const noted = { late_approval_at, break_id };
+    yield* transaction.update('processor_attempt', String(attemptId), (row) => ({ ...row, ...noted }));
+    return NOTHING;
+  },
+
+  *insert_processor_break(transaction, { values }) {
+    const sent = Object.fromEntries(BREAK.map((name, index) => [name, values[index]]));
+    const { connector_id, attempt_id, kind } = sent;
+    // With a unique index the second of two waits for the first.
+    yield* transaction.lock(`processor_break_once ${connector_id} ${attempt_id} ${kind}`);
+    const isSame = (row: StoredRow): boolean =>
+      row.connector_id === connector_id && row.attempt_id === attempt_id && row.kind === kind;
+    if (transaction.scanNewest('processor_break', isSame).length > 0) return NOTHING;
+    const row = { ...sent, amount: BigInt(String(sent.amount)), sent_attempt_id: null, closed_at: null };
+    yield* transaction.insert('processor_break', String(sent.break_id), row);
+    return NOTHING;
+  },
+
+  find_processor_break(transaction, { values: [connectorId, attemptId, kind] }) {
+    const isWanted = (row: StoredRow): boolean =>
+      row.connector_id === connectorId && row.attempt_id === attemptId && row.kind === kind;
+    return transaction.scan('processor_break', isWanted).map(({ break_id }) => ({ break_id }));
+  },
+
+  *create_suspense_account(transaction, { values: [programId, accountId, currency, floor] }) {
+    // With a unique index the second of two waits for the first.
+    yield* transaction.lock(`suspense ${programId} ${currency}`);
+    const isThere = (row: StoredRow): boolean => row.owner_id === programId && row.kind === 'suspense';
+    if (transaction.scanNewest('account', isThere).length > 0) return NOTHING;
+    yield* transaction.insert('account', String(accountId), {
+      ...{ program_id: programId, account_id: accountId, kind: 'suspense', owner_id: programId, currency },
+      ...{ floor: BigInt(String(floor)), balance: 0n, held: 0n, incoming: 0n, sequence: 0n, version: 0n },
+      created_at: new Date(transaction.clock()),
+    });
+    return NOTHING;
+  },
+
+  *lock_suspense_and_clearing(transaction, { values: [programId, currency, cardId] }) {
+    const card = transaction.find('card', String(cardId));
+    const isWanted = ({ kind, owner_id, account_id, currency: own }: StoredRow): boolean =>
+      own === currency &&
+      ((kind === 'suspense' && owner_id === programId) || (kind === 'clearing' && account_id === card?.account_id));
+    const found: StoredRow[] = [];
+    const ids = transaction.scan('account', isWanted).map(({ account_id }) => String(account_id));
+    for (const id of ids.sort()) {
+      const row = yield* transaction.lockRow('account', id);
+      if (row !== undefined) found.push(shown(row));
+    }
+    return found;
+  },
+};
+
+const BREAK = [
+  ...(['break_id', 'kind', 'connector_id', 'program_id', 'attempt_id', 'transfer_id', 'amount', 'currency'] as const),
+  ...(['expected', 'found', 'created_at'] as const),
+];

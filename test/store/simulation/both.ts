@@ -1,0 +1,212 @@
+import pg from 'pg';
+import { expect } from 'vitest';
+import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
+import { databaseTime } from '../../../server/foundation/database-clock.ts';
+import { Database } from '../../../server/store/connection/database.ts';
+import { PoolGroup } from '../../../server/store/connection/pool.ts';
+import { Standby } from '../../../server/store/connection/standby.ts';
+import { Random } from '../../fuzz/random.ts';
+import { useConnection, useServer } from '../../harness/use-ledger.ts';
+import { freezeClock, setClock } from '../../properties/lane-ledger.ts';
+import { EPOCH, SimulatedTime } from '../../simulation/simulated-time.ts';
+import { STATEMENTS } from '../../simulation/statements/statements.ts';
+import { Connection, Server } from '../../simulation/store/connection.ts';
+import { partsOf, type StoredRow } from '../../simulation/store/parameters.ts';
+import { type Tables, Transaction } from '../../simulation/store/transaction.ts';
+import { firstRows, openTables, PROGRAMS, webhookRows } from '../../simulation/world.ts';
+
+// The simulation (test/simulation) has a store of its own. Here whatever it executes is executed by PostgreSQL, too, and
+// both must return the same rows and the same errors, and have the same tables in the end.
+
+/** Columns with the database's own clock, which the simulation does not share. */
+const BY_CLOCK: ReadonlySet<string> = new Set([
+  'relayed_at',
+  'next_at of card_erasure',
+  'completed_at of card_erasure',
+  'created_at of fence_batch',
+  'now of read_webhook_workers',
+]);
+
+type Query = Parameters<Connection['query']>[0];
+type Result =
+  | { readonly rows: readonly StoredRow[]; readonly command: string }
+  | { readonly error: string | undefined };
+
+/** A session of both. */
+export class Pair {
+  readonly connection = { stream: { cork: () => undefined, uncork: () => undefined } };
+  readonly on = () => this;
+  readonly off = () => this;
+  readonly release = () => undefined;
+  readonly own: Connection;
+  readonly #real: pg.Client;
+  readonly #compared: Set<string>;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(real: pg.Client, simulated: Server, compared: Set<string>) {
+    this.#real = real;
+    this.#compared = compared;
+    this.own = new Connection(simulated, 'session', () => undefined);
+  }
+
+  /** One after the other, like a connection. */
+  query(query: Query): Promise<unknown> {
+    const result = this.#last.then(() => this.#both(query));
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #both(query: Query): Promise<unknown> {
+    const mine = this.runOwn(query);
+    const theirs = this.#real.query(query as pg.QueryConfig);
+    const [ours, found] = await Promise.all([mine, resultOf(theirs)]);
+    const shown = typeof query === 'string' ? query : (query.name ?? query.text);
+    if (typeof query !== 'string') {
+      for (const { name } of partsOf(query.name ?? '', query.text)) this.#compared.add(name);
+    }
+    expect(comparable(shown, ours, found), shown).toEqual(comparable(shown, found, found));
+    return theirs;
+  }
+
+  /** What the simulation makes of it; `error` 55P03 where it would wait. */
+  async runOwn(query: Query): Promise<Result> {
+    const answer = resultOf(this.own.query(query));
+    while (this.own.canExecute) this.own.execute();
+    if (!this.own.canAnswer) return { error: '55P03' };
+    this.own.answer();
+    return answer;
+  }
+}
+
+function resultOf(query: Promise<{ readonly rows: readonly StoredRow[]; readonly command: string }>): Promise<Result> {
+  return query.then(
+    // Several statements at once have several results.
+    ({ rows = [], command }) => ({ rows, command }),
+    (error: unknown) => ({ error: error instanceof pg.DatabaseError ? error.code : String(error) }),
+  );
+}
+
+/** A result without what only PostgreSQL has: the clock, the values of locks, what a write returns. */
+function comparable(statement: string, result: Result, found: Result): unknown {
+  if ('error' in result || 'error' in found) return 'error' in result ? result : { rows: result.rows };
+  const [first] = found.rows;
+  const names = Object.keys(first ?? {}).filter(
+    (name) => !name.startsWith('pg_advisory') && !BY_CLOCK.has(name) && !BY_CLOCK.has(`${name} of ${statement}`),
+  );
+  if (names.length === 0) return first === undefined ? result.rows.length : undefined;
+  return result.rows.map((row) => pick(row, names)).sort();
+}
+
+/** Arrays whose order PostgreSQL chooses. */
+const UNORDERED: ReadonlySet<string> = new Set(['disabled', 'used', 'program_ids']);
+
+function pick(row: StoredRow, names: readonly string[]): string {
+  const plain = (value: unknown): unknown => {
+    if (value instanceof Date) return value.getTime();
+    if (typeof value === 'bigint') return String(value);
+    if (Buffer.isBuffer(value)) return value.toString('hex');
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(plain);
+    return Object.entries(value)
+      .map(([name, member]) => [name, plain(member)])
+      .sort();
+  };
+  const shown = (name: string): unknown => {
+    const value = plain(row[name]);
+    return UNORDERED.has(name) && Array.isArray(value) ? value.map((one) => JSON.stringify(one)).sort() : value;
+  };
+  return JSON.stringify(names.map((name) => [name, shown(name)]));
+}
+
+/** The store of the simulation beside a PostgreSQL with the same rows. Their clocks stand still. */
+export async function useBoth(elsewhere?: ReadonlySet<string>) {
+  const server = await useServer();
+  const client = await useConnection(server.connection);
+  const now = Math.floor(Date.now() / 1000) * 1000;
+  await freezeClock(client);
+  await setClock(client, now);
+  for (const [table, rows] of Object.entries({
+    ...firstRows(new Date(now), elsewhere),
+    ...webhookRows(new Date(now)),
+  })) {
+    const columns = Object.keys(rows[0] ?? {}).join(', ');
+    await client.query(
+      `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1)`,
+      [JSON.stringify(rows, (_, value) => (typeof value === 'bigint' ? String(value) : value))],
+    );
+  }
+  const time = new SimulatedTime(new Random(1));
+  time.now = now - EPOCH;
+  const tables = openTables(new Date(now), undefined, elsewhere);
+  const bugs: unknown[] = [];
+  const simulated = new Server(tables, time, STATEMENTS, {
+    onCommit: () => undefined,
+    onBug: (error) => bugs.push(error),
+    onStep: () => undefined,
+  });
+  /** The statements that both have executed. */
+  const compared = new Set<string>();
+  /** A connection with the types of the service: `bigint` columns are bigints. */
+  const useTypedConnection = (): Promise<pg.Client> => {
+    const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+      oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid, format ?? 'text');
+    return useConnection({ ...server.connection, types: { getTypeParser } as never });
+  };
+  await copyOtherPrograms(await useTypedConnection(), tables, time);
+  const pairWith = (real: pg.Client): Pair => new Pair(real, simulated, compared);
+  const database = openDatabase(pairWith(await useTypedConnection()));
+  /** Lets time go on in both. */
+  const passTime = async (milliseconds: number): Promise<void> => {
+    time.now += milliseconds;
+    await client.query(`update frozen_clock set now = now + $1 * interval '1 millisecond'`, [milliseconds]);
+  };
+  const compareTable = async (table: string): Promise<void> => {
+    const { rows } = await (await useTypedConnection()).query<StoredRow>(`select * from ${table}`);
+    compareRows(table, tables.all(table), rows);
+  };
+  return { server, client, now, time, tables, bugs, simulated, compared, database, pairWith, passTime, compareTable };
+}
+
+/** The real {@link Database} over both. */
+function openDatabase(pair: Pair): Database {
+  const pool = { take: async () => pair, query: (...of: [Query]) => pair.query(...of), closeIdle: () => undefined };
+  const connections = { readers: pool, writers: pool, group: new PoolGroup() };
+  return new Database(connections as never, new Standby(pool as never));
+}
+
+/** Programs that a ledger has from the start get the events that are for every program, too. */
+async function copyOtherPrograms(client: pg.Client, tables: Tables, time: SimulatedTime): Promise<void> {
+  const { rows } = await client.query<StoredRow>('select * from program');
+  const transaction = new Transaction(tables, () => time.clock);
+  for (const row of rows) {
+    const id = String(row.program_id);
+    if (tables.newest('program', id) === undefined) [...transaction.insert('program', id, row)];
+  }
+  transaction.commit();
+}
+
+let lastMoment = 0;
+
+/**
+ * Waits for the next millisecond. The clock of the simulation stands still, so that its relay orders transactions by their ids
+ * alone, which those of one millisecond have at random; PostgreSQL has the order in which they came.
+ */
+export async function nextMillisecond(): Promise<void> {
+  while (databaseTime() === lastMoment) await new Promise((wake) => setTimeout(wake, 1));
+  lastMoment = databaseTime();
+}
+
+function compareRows(table: string, own: readonly StoredRow[], rows: readonly StoredRow[]): void {
+  const names = Object.keys(own[0] ?? {}).filter((name) => !BY_CLOCK.has(name) && !BY_CLOCK.has(`${name} of ${table}`));
+  // What is about no program, or for every one, is there, too.
+  const ids = new Set<unknown>([
+    null,
+    undefined,
+    SERVICE_ITSELF,
+    EVERY_PROGRAM,
+    ...PROGRAMS.map(({ programId }) => programId),
+  ]);
+  const isOfAll = table === 'program' || table === 'event_head' || table === 'event_position';
+  const found = rows.filter((row) => isOfAll || ids.has(row.program_id));
+  expect(own.map((row) => pick(row, names)).sort(), table).toEqual(found.map((row) => pick(row, names)).sort());
+}
