@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { type AttemptStatus, hasFailed, isEnded } from '../../../domain/processors/attempt.ts';
 import type { Ask } from '../ask.ts';
@@ -16,13 +17,16 @@ const MOVES: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
   sent: ['unknown', 'pending', 'ready', ...ANY_END],
   unknown: ['ready', 'pending', 'reversing', 'attention', ...ANY_END],
   pending: ['attention', ...ANY_END],
-  reversing: ANY_END,
+  reversing: ['attention', ...ANY_END],
   attention: ['pending', ...ANY_END],
   approved: [],
   declined: [],
   failed: [],
   reversed: [],
 };
+
+/** What is noted on an attempt when its processor contradicts its end. */
+const CONTRADICTED = ['contradicted_at', 'contradiction', 'contradiction_break_id', 'contradiction_settled_at'];
 
 /** Compares attempts and the ledger with the book of the processor, which is the truth about the money. */
 export class JudgeOfProcessors {
@@ -135,8 +139,15 @@ export class JudgeOfProcessors {
     if (from !== status && isEnded(status)) this.#compareEnd(row, id);
   }
 
-  /** An attempt that had ended was changed. */
+  /** An attempt that had ended was changed: what the processor said against its end was noted, or it moved money late. */
   #compareLate(row: StoredRow, before: StoredRow | undefined): void {
+    if (CONTRADICTED.some((name) => row[name] !== before?.[name])) {
+      const noted = Object.fromEntries(CONTRADICTED.map((name) => [name, row[name]]));
+      if (!isDeepStrictEqual({ ...before, ...noted }, row)) this.#say('a contradiction changed more than it says');
+      const { kind } = this.#tables.newest('processor_break', String(row.contradiction_break_id)) ?? {};
+      if (kind !== 'contradiction') this.#say('a contradiction has no break');
+      return;
+    }
     if (before?.late_approval_at !== null || row.late_approval_at === null) {
       this.#say('an attempt was changed after its end');
       return;

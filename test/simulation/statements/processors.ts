@@ -8,7 +8,17 @@ import { NOTICE_STATEMENTS } from './notices.ts';
 import { disabledScopes } from './switch.ts';
 
 const CHANGED = [
-  ...(['status', 'tries', 'looks', 'misses', 'unknown_since', 'next_at', 'processor_reference', 'code'] as const),
+  ...([
+    'status',
+    'tries',
+    'looks',
+    'misses',
+    'acknowledged',
+    'unknown_since',
+    'next_at',
+    'processor_reference',
+    'code',
+  ] as const),
   ...(['retry_after_seconds', 'detail', 'resolved_by', 'updated_at'] as const),
 ];
 
@@ -45,8 +55,8 @@ function* change(
   return written;
 }
 
-const isAsReported = (row: StoredRow, { status_before, looks_before }: StoredRow): boolean =>
-  row.status === status_before && row.looks === looks_before;
+const isAsReported = (row: StoredRow, { status_before, looks_before, tries_before }: StoredRow): boolean =>
+  row.status === status_before && row.looks === looks_before && row.tries === tries_before;
 
 const reported = (transaction: Transaction, { rows }: Given): Run<readonly StoredRow[]> =>
   change(transaction, rows('sent'), isAsReported, (_, one) => columnsOf(asStored(one), CHANGED));
@@ -83,6 +93,35 @@ function claimed(transaction: Transaction, attempt: StoredRow): StoredRow {
     is_disabled: isDisabled(transaction, program_id, type),
     now: new Date(transaction.clock()),
   };
+}
+
+const BREAK = [
+  ...(['break_id', 'kind', 'connector_id', 'program_id', 'attempt_id', 'transfer_id', 'amount', 'currency'] as const),
+  ...(['expected', 'found', 'created_at'] as const),
+];
+
+const named = (values: readonly unknown[]): StoredRow =>
+  Object.fromEntries(BREAK.map((name, index) => [name, values[index]]));
+
+/** Inserts a break, or opens that of its attempt again with what the processor had not said; undefined if it had said it. */
+function* insertBreak(transaction: Transaction, values: readonly unknown[]): Run<StoredRow | undefined> {
+  const sent = named(values);
+  const { connector_id, attempt_id, kind, found } = sent;
+  // With a unique index the second of two waits for the first.
+  yield* transaction.lock(`processor_break_once ${connector_id} ${attempt_id} ${kind}`);
+  const isSame = (row: StoredRow): boolean =>
+    row.connector_id === connector_id && row.attempt_id === attempt_id && row.kind === kind;
+  const [before] = transaction.scanNewest('processor_break', isSame);
+  if (before === undefined) {
+    const row = { ...sent, amount: BigInt(String(sent.amount)), sent_attempt_id: null, closed_at: null };
+    yield* transaction.insert('processor_break', String(sent.break_id), row);
+    return row;
+  }
+  const said = String(before.found);
+  if (said.split(', ').includes(String(found)) || said.length >= Number(values[BREAK.length])) return undefined;
+  const opened = { found: `${said}, ${found}`, closed_at: null, closed_by: null, resolution: null };
+  yield* transaction.update('processor_break', String(before.break_id), (row) => ({ ...row, ...opened }));
+  return { ...before, ...opened };
 }
 
 /** Attempts at processors. */
@@ -154,10 +193,15 @@ export const PROCESSOR_STATEMENTS: Meanings = {
   },
 
   *mark_attempts_sent(transaction, { rows, values: [window] }) {
-    const isReady = (row: StoredRow, { tries }: StoredRow): boolean => row.status === 'ready' && row.tries === tries;
+    const isReady = (row: StoredRow, { tries, looks }: StoredRow): boolean =>
+      row.status === 'ready' && row.tries === tries && row.looks === looks;
+    const isAllowed = (sent: StoredRow): boolean => {
+      const { program_id, kind } = ofProgram(transaction, sent) ?? {};
+      return !isDisabled(transaction, program_id, kind === 'push' ? 'load' : 'unload');
+    };
     const now = new Date(transaction.clock());
     const until = later(transaction, Number(window) / 1000);
-    return yield* change(transaction, rows('sent'), isReady, (_, { tries }) => ({
+    return yield* change(transaction, rows('sent').filter(isAllowed), isReady, (_, { tries }) => ({
       ...{ status: 'sent', tries: Number(tries) + 1, sent_at: now, not_after: until, next_at: until, updated_at: now },
     }));
   },
@@ -169,15 +213,17 @@ export const PROCESSOR_STATEMENTS: Meanings = {
   },
 
   *insert_processor_break(transaction, { values }) {
-    const sent = Object.fromEntries(BREAK.map((name, index) => [name, values[index]]));
-    const { connector_id, attempt_id, kind } = sent;
-    // With a unique index the second of two waits for the first.
-    yield* transaction.lock(`processor_break_once ${connector_id} ${attempt_id} ${kind}`);
-    const isSame = (row: StoredRow): boolean =>
-      row.connector_id === connector_id && row.attempt_id === attempt_id && row.kind === kind;
-    if (transaction.scanNewest('processor_break', isSame).length > 0) return NOTHING;
-    const row = { ...sent, amount: BigInt(String(sent.amount)), sent_attempt_id: null, closed_at: null };
-    yield* transaction.insert('processor_break', String(sent.break_id), row);
+    yield* insertBreak(transaction, values);
+    return NOTHING;
+  },
+
+  *record_contradiction(transaction, { values }) {
+    const written = yield* insertBreak(transaction, values);
+    if (written === undefined) return NOTHING;
+    const { break_id, attempt_id } = written;
+    const { created_at: contradicted_at, found: contradiction } = named(values);
+    const noted = { contradicted_at, contradiction, contradiction_break_id: break_id, contradiction_settled_at: null };
+    yield* transaction.update('processor_attempt', String(attempt_id), (row) => ({ ...row, ...noted }));
     return NOTHING;
   },
 
@@ -214,8 +260,3 @@ export const PROCESSOR_STATEMENTS: Meanings = {
     return found;
   },
 };
-
-const BREAK = [
-  ...(['break_id', 'kind', 'connector_id', 'program_id', 'attempt_id', 'transfer_id', 'amount', 'currency'] as const),
-  ...(['expected', 'found', 'created_at'] as const),
-];
