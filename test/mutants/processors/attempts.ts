@@ -91,7 +91,7 @@ export const ATTEMPTS: readonly Mutant[] = [
     name: 'attempt-not-compared',
     mistake: 'what follows from an answer is written although the attempt has changed since it was decided',
     file: 'server/subjects/transfers/decide.ts',
-    find: 'if (known === undefined || known.after.status !== attempt.status || known.after.looks !== attempt.looks) {',
+    find: 'if (known === undefined || !isUnchanged(known.after, attempt)) {',
     replace: 'if (known === undefined) {',
     witnesses: [SIMULATION],
   },
