@@ -253,6 +253,14 @@ describe('an unknown outcome', () => {
   });
 });
 
+it('takes an approval for a contradiction after an operator has ended a reversal, for it may be older than that', () => {
+  const ended = resolvedStep(REVERSING, false, 'key');
+  expect(ended).toMatchObject({ status: 'reversed', effect: 'fail' });
+  expect(nextStep({ ...REVERSING, ...ended }, 'notice', answer('approved'), TRAITS, T)).toMatchObject({
+    kind: 'contradiction',
+  });
+});
+
 describe('"not found"', () => {
   const missed = answer('not_found');
   const later = T + 61_000;

@@ -203,7 +203,8 @@ export function resolvedStep(attempt: Attempt, wasExecuted: boolean, by: string)
   const common = { ...keep(attempt), nextAt: null, resolvedBy: by };
   if (wasExecuted) return { ...common, status: 'approved', effect: 'complete', failure: null };
   const failure = failureOf(attempt, 'processor_error', NO_ANSWER, 'An operator found out that it was not executed.');
-  return { ...common, status: 'failed', effect: 'fail', failure };
+  // What is being reversed may have been executed before: an approval that comes later may be older than its reversal.
+  return { ...common, status: attempt.status === 'reversing' ? 'reversed' : 'failed', effect: 'fail', failure };
 }
 
 const NO_ANSWER: Answer = {
