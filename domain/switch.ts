@@ -31,11 +31,27 @@ export function allDisabling(
   now: number,
 ): readonly SwitchSetting[] {
   return settings
-    .filter((setting) => setting.disabled && (setting.until === null || setting.until > now))
+    .filter((setting) => isInForce(setting, now))
     .filter((setting) => setting.programId === null || setting.programId === programId)
     .filter((setting) => setting.transferType === null || setting.transferType === transferType)
     .filter((setting) => setting.connectorId === null || setting.connectorId === connectorId)
     .sort((left, right) => width(left) - width(right));
+}
+
+/** Every setting that disables something at this connector at `now`, widest first; those of all transfers are not among them. */
+export function allAtConnector(
+  settings: readonly SwitchSetting[],
+  connectorId: string,
+  now: number,
+): readonly SwitchSetting[] {
+  return settings
+    .filter((setting) => setting.connectorId === connectorId && isInForce(setting, now))
+    .sort((left, right) => width(left) - width(right));
+}
+
+/** Whether a setting disables its scope at `now`; one that has reached its end does not. */
+export function isInForce({ disabled, until }: Pick<SwitchSetting, 'disabled' | 'until'>, now: number): boolean {
+  return disabled && (until === null || until > now);
 }
 
 /** How wide a setting of the switch reaches. */

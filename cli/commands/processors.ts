@@ -12,6 +12,7 @@ import type {
 import { type AddCommands, addCommand, addList } from '../command.ts';
 import { type Column, money, moneyColumn, pairsOf, table } from '../output.ts';
 import { type CommandContext, showChanged } from '../session.ts';
+import { SETTING_COLUMNS } from './switch.ts';
 
 const COLUMNS: readonly Column<ProcessorAttemptRecord>[] = [
   'attempt_id',
@@ -41,6 +42,7 @@ const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
   'kind',
   'state',
   'since',
+  { heading: 'disabled', show: disabledText },
   'in_flight',
   { heading: 'waiting', show: ({ open }) => countsOf(open) },
   'oldest_unknown_since',
@@ -81,10 +83,10 @@ export const addProcessors: AddCommands = (program, context) => {
   addAttempts(program, context);
   addCommand(program, context, {
     name: 'connectors',
-    description: 'show the connectors to processors, and what waits for them; for operators',
+    description: 'show the connectors to processors, what waits for them, and what disables them; for operators',
     run: async ({ service, showText, width }) => {
       const found = await service.connectors.list();
-      showText(found, found.data.length === 0 ? 'No connectors.\n' : table(CONNECTOR_COLUMNS, found.data, width));
+      showText(found, connectorsText(found.data, width));
     },
   });
   addBreaks(program, context);
@@ -179,4 +181,18 @@ function amountOf({ amount, currency }: BreakRecord): string | null {
 function countsOf(open: ConnectorRecord['open']): string {
   const counts = Object.entries(open).filter(([, count]) => count > 0);
   return counts.length === 0 ? 'nothing' : counts.map(([status, count]) => `${count} ${printable(status)}`).join(', ');
+}
+
+/** The connectors, and below them the settings of the switch that disable some, as `switch show` has them. */
+function connectorsText(connectors: readonly ConnectorRecord[], width: number | undefined): string {
+  if (connectors.length === 0) return 'No connectors.\n';
+  const settings = connectors.flatMap(({ disabled_by: by }) => by);
+  const disabled = settings.length === 0 ? '' : `\nDisabled by the switch:\n${table(SETTING_COLUMNS, settings, width)}`;
+  return `${table(CONNECTOR_COLUMNS, connectors, width)}${disabled}`;
+}
+
+/** `in part` if only one card program or one type of transfer is disabled. */
+function disabledText({ disabled_by: by }: ConnectorRecord): string {
+  if (by.length === 0) return 'no';
+  return by.some(({ program_id: programId, type }) => programId === null && type === null) ? 'yes' : 'in part';
 }

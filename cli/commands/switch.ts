@@ -7,7 +7,8 @@ import { plainTime } from '../plain-time.ts';
 import { readLater } from '../read-time.ts';
 import { type CommandContext, showChanged } from '../session.ts';
 
-const COLUMNS: readonly Column<SwitchRecord>[] = [
+/** The columns of a table of settings. */
+export const SETTING_COLUMNS: readonly Column<SwitchRecord>[] = [
   'scope',
   'program_id',
   'type',
@@ -44,7 +45,7 @@ export const addSwitch: AddCommands = (program, context) => {
     description: 'show what is disabled, since when, by whom and why',
     run: async ({ service, showText, width }) => {
       const state = await service.switch.get();
-      showText(state, state.data.length === 0 ? 'Nothing is disabled.\n' : table(COLUMNS, state.data, width));
+      showText(state, state.data.length === 0 ? 'Nothing is disabled.\n' : table(SETTING_COLUMNS, state.data, width));
     },
   });
   addCommand<Omit<ScopeOptions, keyof KeyOption>>(parent, context, {

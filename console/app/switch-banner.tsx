@@ -1,5 +1,4 @@
-import { Moment } from '../components/moment.tsx';
-import { KeyName, SwitchSetting } from '../components/name.tsx';
+import { StoppedSetting } from '../components/name.tsx';
 import { hrefTo } from '../data/location.ts';
 import { useSession } from '../data/session.ts';
 import { useOperation } from '../data/use-operation.ts';
@@ -18,20 +17,9 @@ export function SwitchBanner() {
   if (disabled.length === 0) return null;
   return (
     <div class="banner" role="status">
-      {disabled.slice(0, MAX_ENTRIES).map(({ reason, actor, since, until, ...setting }) => (
+      {disabled.slice(0, MAX_ENTRIES).map((setting) => (
         <p key={settingKey(setting)}>
-          <b>
-            <SwitchSetting setting={setting} starts plain /> {setting.scope === 'service' ? 'is' : 'are'} stopped
-          </b>
-          {reason !== null && <>: {reason}</>}
-          {' ('}
-          <KeyName id={actor} plain />, <Moment at={since} short />
-          {until !== null && (
-            <>
-              , until <Moment at={until} />
-            </>
-          )}
-          ). <a href={hrefTo('/console/switch')}>Open the switch</a>
+          <StoppedSetting setting={setting} />. <a href={hrefTo('/console/switch')}>Open the switch</a>
         </p>
       ))}
       {disabled.length > MAX_ENTRIES && <p>And {disabled.length - MAX_ENTRIES} more.</p>}

@@ -6,6 +6,7 @@ import { pathOf, shortId } from '../format/ids.ts';
 import { nameOfActor, sentenceCase } from '../format/names.ts';
 import { kindText } from '../format/operators/switch.ts';
 import { CopyButton } from './copy-button.tsx';
+import { Moment } from './moment.tsx';
 
 type NameParts = {
   readonly id: string | null | undefined;
@@ -103,6 +104,27 @@ export function SwitchSetting({
           <ProgramName id={programId} plain={plain} />
         </>
       )}
+    </>
+  );
+}
+
+/** What a setting of the switch has stopped, why, by whom, since when and until when: a sentence without its full stop. */
+export function StoppedSetting({ setting }: { readonly setting: SwitchRecord }) {
+  const { scope, reason, actor, since, until } = setting;
+  return (
+    <>
+      <b>
+        <SwitchSetting setting={setting} starts plain /> {scope === 'service' ? 'is' : 'are'} stopped
+      </b>
+      {reason !== null && <>: {reason}</>}
+      {' ('}
+      <KeyName id={actor} plain />, <Moment at={since} short />
+      {until !== null && (
+        <>
+          , until <Moment at={until} />
+        </>
+      )}
+      )
     </>
   );
 }

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { operation } from '../operation.ts';
 import { EXAMPLE_ATTEMPT_ID, EXAMPLE_TIME } from '../samples.ts';
 import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
+import { SwitchRecord } from '../service/switch.ts';
 import { AdapterNotice, MAX_ADAPTER_BYTES, NoticeReceipt } from './adapter.ts';
 
 const open = (what: string) => Type.Integer({ minimum: 0, description: `Attempts ${what}` });
@@ -17,6 +18,11 @@ export const ConnectorRecord = Type.Object({
   ),
   since: nullable(moment('Since when it is in this state; null if that is not known')),
   reason: textOrNull('Why it is down; null if it is up'),
+  disabled_by: Type.Array(SwitchRecord, {
+    description:
+      'Settings of the switch that disable what goes to it now, the widest first; empty if there are none. A service or card ' +
+      'program that is disabled as a whole is not among them: `get_switch` has all',
+  }),
   in_flight: Type.Integer({ minimum: 0, description: 'Calls that have no answer yet, of the process that answers' }),
   open: Type.Object(
     {
@@ -45,7 +51,7 @@ export const CONNECTORS = [
     id: 'list_connectors',
     method: 'GET',
     path: '/api/v0.1/operator/connector',
-    summary: 'List the connectors to processors: whether they answer, and what waits for them',
+    summary: 'List the connectors to processors: whether they answer or are disabled, and what waits for them',
     reach: 'operator',
     scope: 'operator:read',
     reply: Connectors,
@@ -56,6 +62,7 @@ export const CONNECTORS = [
         state: 'down',
         since: EXAMPLE_TIME,
         reason: '5 calls in a row had no answer within 10 s.',
+        disabled_by: [],
         in_flight: 0,
         open: { ready: 3, sent: 0, unknown: 5, pending: 1, reversing: 0, attention: 0 },
         oldest_unknown_since: EXAMPLE_TIME,

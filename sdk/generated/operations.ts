@@ -615,6 +615,11 @@ export type ConnectorRecord = {
   readonly since: string | null;
   /** Why it is down; null if it is up. */
   readonly reason: string | null;
+  /**
+   * Settings of the switch that disable what goes to it now, the widest first; empty if there are none. A service
+   * or card program that is disabled as a whole is not among them: `get_switch` has all.
+   */
+  readonly disabled_by: readonly SwitchRecord[];
   /** Calls that have no answer yet, of the process that answers. */
   readonly in_flight: number;
   /** Its attempts that have not ended, in all card programs, by status. */
@@ -4104,8 +4109,8 @@ export type Operations = {
     readonly reply: OperatorAttemptRecord;
   };
   /**
-   * list_connectors: List the connectors to processors: whether they answer, and what waits for them. Requires an
-   * operator key. Error codes: `unknown_list_connectors`.
+   * list_connectors: List the connectors to processors: whether they answer or are disabled, and what waits for
+   * them. Requires an operator key. Error codes: `unknown_list_connectors`.
    */
   readonly list_connectors: {
     readonly call: { readonly options?: CallOptions | undefined };

@@ -449,8 +449,8 @@ export class ConnectorsResource {
   }
 
   /**
-   * list_connectors: List the connectors to processors: whether they answer, and what waits for them. Requires an
-   * operator key. Error codes: `unknown_list_connectors`.
+   * list_connectors: List the connectors to processors: whether they answer or are disabled, and what waits for
+   * them. Requires an operator key. Error codes: `unknown_list_connectors`.
    */
   list(options?: CallOptions): Promise<WithResponse<Connectors>> {
     return this.#send('list_connectors', { options });

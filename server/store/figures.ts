@@ -1,6 +1,7 @@
 import { EVERY_PROGRAM } from '../../domain/event.ts';
 import type { AttemptStatus } from '../../domain/processors/attempt.ts';
 import type { BreakKind } from '../../domain/processors/break.ts';
+import type { SwitchSetting } from '../../domain/switch.ts';
 import type { TransferType } from '../../domain/transfers/transfer.ts';
 import type { Database, Row, Statement } from './connection/database.ts';
 import { LAST_VERIFICATION } from './ledger/books-verification.ts';
@@ -28,6 +29,9 @@ export type DisabledAtConnector = {
   readonly connectorId: string;
   readonly types: DisabledTypes;
   readonly inEveryProgram: boolean;
+  /** The number of settings that do it, and what the setting says where it is the only one; times in ms since 1970. */
+  readonly settings: number;
+  readonly only: Pick<SwitchSetting, 'since' | 'until' | 'reason'> | null;
 };
 
 const LEDGER = columns({
@@ -100,10 +104,12 @@ const READ_LEDGER_FIGURES: Statement = {
       ) as disabled_in_programs,
       (
         select coalesce(json_agg(json_build_object('connectorId', connector_id, 'types', types,
-          'inEveryProgram', in_every_program) order by connector_id), '[]')
+          'inEveryProgram', in_every_program, 'settings', settings, 'only', only_setting) order by connector_id), '[]')
         from (
           select connector_id, array_agg(distinct transfer_type order by transfer_type) as types,
-            bool_or(program_id is null) as in_every_program
+            bool_or(program_id is null) as in_every_program, count(*) as settings,
+            case when count(*) = 1 then json_build_object('since', (extract(epoch from min(since)) * 1000)::bigint,
+              'until', (extract(epoch from min(until)) * 1000)::bigint, 'reason', min(reason)) end as only_setting
           from in_force where connector_id is not null group by connector_id
         ) as at_connector
       ) as disabled_at_connectors,

@@ -64,11 +64,11 @@ export function isEnabled(scope: Scope): string {
   return `${noneIn('switch', scope)} and ${noneIn('connector_switch', scope)}`;
 }
 
-/** SQL: the settings that are in force at `now`: `program_id`, `transfer_type`, `connector_id`. */
+/** SQL: the settings that are in force at `now`: `program_id`, `transfer_type`, `connector_id`, `reason`, `since`, `until`. */
 export function settingsInForce(now: string): string {
   const inForce = (
     table: SwitchTable,
-  ): string => `select program_id, transfer_type, ${connectorIn(table)} as connector_id
+  ): string => `select program_id, transfer_type, ${connectorIn(table)} as connector_id, reason, since, until
       from ${table} where disabled and (until is null or until > ${now})`;
   return `${inForce('switch')} union all ${inForce('connector_switch')}`;
 }

@@ -183,6 +183,24 @@ describe('commands', () => {
     expect(questions).toEqual(Array(2).fill(expect.stringContaining('card mine? This cannot be undone.')));
   });
 
+  test('connectors says which are disabled, and below that by what, as switch show does', async () => {
+    const listed = Object(exampleReply('list_connectors')) as { readonly data: readonly object[] };
+    const connector = Object(listed.data[0]);
+    const setting = { ...SETTING, scope: 'connector', connector_id: 'increase', until: '2030-02-01T12:00:00.000Z' };
+    const ofLoads = { ...connector, connector_id: 'bank', disabled_by: [{ ...setting, type: 'load' }] };
+    service.play(
+      { status: 200, body: { data: [connector, { ...connector, disabled_by: [setting] }, ofLoads] } },
+      { status: 200, body: { data: [setting, { ...setting, type: 'load' }] } },
+      { status: 200, body: { data: [connector] } },
+    );
+    const { output } = await type('connectors');
+    const [connectors = '', settings] = output.split('\nDisabled by the switch:\n');
+    const disabled = connectors.split('\n').map((line) => / {2}(yes|no|in part) {2}/.exec(line)?.[1]);
+    expect(disabled.slice(1, 4)).toEqual(['no', 'yes', 'in part']);
+    expect(settings).toBe((await type('switch show')).output);
+    expect((await type('connectors')).output).not.toContain('Disabled by the switch');
+  });
+
   test('a statement of several pages has its balances', async () => {
     service.play(
       { status: 200, body: { ...STATEMENT, next_cursor: 'c2' } },

@@ -64,12 +64,18 @@ test('what it is short of, each with a page of the runbook', async () => {
     "Loads of the card program 'Poor' are disabled by the switch.",
   );
   await client.switch.change({ program_id, type: 'load', disabled: false });
-  await client.switch.change({ connector_id: 'simulator', program_id, disabled: true, reason: 'a test' });
+  const at = { connector_id: 'simulator', program_id };
+  const { since } = await client.switch.change({ ...at, disabled: true, reason: 'a test' });
   expect((await concern('service_disabled'))?.message).toBe(
-    "All transfers at the connector 'simulator' in some card programs are disabled by the switch.",
+    `All transfers at the connector 'simulator' in some card programs are disabled by the switch (since ${since}: a test).`,
   );
   expect((await status()).switch).toEqual({ service_disabled: false, programs_disabled: 0, connectors_disabled: 1 });
-  await client.switch.change({ connector_id: 'simulator', program_id, disabled: false });
+  await client.switch.change({ ...at, type: 'load', disabled: true, reason: 'another' });
+  expect((await concern('service_disabled'))?.message).toBe(
+    "All transfers at the connector 'simulator' in some card programs are disabled by 2 settings of the switch.",
+  );
+  await client.switch.change({ ...at, type: 'load', disabled: false });
+  await client.switch.change({ ...at, disabled: false });
   await client.programs.update(program_id, { funding_low_threshold: 1 });
   expect((await concern('funding_low'))?.message).toBe('The funding of 1 card program is below its threshold.');
   await client.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });

@@ -1,15 +1,17 @@
 import { useState } from 'preact/hooks';
-import type { ConnectorRecord } from '../../../sdk/client.ts';
+import type { ConnectorRecord, SwitchRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { StoppedSetting } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { WhoMay } from '../../components/who-may.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { openText } from '../../format/operators/processors.ts';
+import { settingKey } from '../../format/operators/switch.ts';
 import { AttemptQueue } from './attempt-queue.tsx';
 import { Breaks } from './breaks.tsx';
 
@@ -36,7 +38,11 @@ export function ProcessorsScreen() {
           {({ data }) => (
             <DataTable
               label="Connectors"
-              columns={data.some(({ reason }) => reason !== null) ? [...CONNECTOR_COLUMNS, REASON] : CONNECTOR_COLUMNS}
+              columns={[
+                ...CONNECTOR_COLUMNS,
+                ...(data.some(({ reason }) => reason !== null) ? [REASON] : []),
+                ...(data.some(({ disabled_by: by }) => by.length > 0) ? [STOPPED] : []),
+              ]}
               rows={data}
               rowKey={({ connector_id: id }) => id}
               href={hrefOf}
@@ -56,6 +62,11 @@ export function ProcessorsScreen() {
   );
 }
 
+/** Whether a setting of a connector stops all that goes to it. */
+function isWhole({ program_id: programId, type }: SwitchRecord): boolean {
+  return programId === null && type === null;
+}
+
 /** Lists what waits at a connector, below. */
 function hrefOf({ connector_id: id }: ConnectorRecord): string {
   return hrefTo('/console/processors', { status: 'open', connector_id: id });
@@ -66,7 +77,7 @@ const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
   {
     title: 'State',
     onPhone: 'value',
-    cell: ({ state, since }) => (
+    cell: ({ state, since, disabled_by: settings }) => (
       <>
         <Badge tone={state === 'up' ? 'good' : 'bad'}>{state}</Badge>
         {since !== null && (
@@ -74,6 +85,12 @@ const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
             {' '}
             since <Moment at={since} short />
           </small>
+        )}
+        {settings.length > 0 && (
+          <>
+            {' '}
+            <Badge tone="bad">{settings.some(isWhole) ? 'stopped' : 'stopped in part'}</Badge>
+          </>
         )}
       </>
     ),
@@ -88,3 +105,28 @@ const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
 ];
 
 const REASON: Column<ConnectorRecord> = { title: 'Why it is down', onPhone: 'note', cell: ({ reason }) => reason };
+
+/** Of more settings than that it says how many there are; the screen of the switch has them all. */
+const MAX_SETTINGS = 3;
+
+const STOPPED: Column<ConnectorRecord> = {
+  title: 'Stopped by the switch',
+  onPhone: 'note',
+  cell: ({ disabled_by: settings }) =>
+    settings.length === 0 ? (
+      <span class="quiet none">–</span>
+    ) : (
+      <>
+        {settings.slice(0, MAX_SETTINGS).map((setting) => (
+          <div key={settingKey(setting)}>
+            <StoppedSetting setting={setting} />
+          </div>
+        ))}
+        {settings.length > MAX_SETTINGS && (
+          <div>
+            <a href={hrefTo('/console/switch')}>And {settings.length - MAX_SETTINGS} more</a>
+          </div>
+        )}
+      </>
+    ),
+};

@@ -102,7 +102,7 @@ function fill(metrics: Metrics, connectorIds: readonly string[] = []): void {
     serviceDisabled: 1,
     programsDisabled: 1,
     disabledInPrograms: { programs: [{ name: 'one', types: ['load'] }], types: ['load'] },
-    disabledAtConnectors: [{ connectorId: 'increase', types: [null], inEveryProgram: true }],
+    disabledAtConnectors: [{ connectorId: 'increase', types: [null], inEveryProgram: true, settings: 2, only: null }],
     fundingWatched: 1,
     fundingLow: 1,
     booksVerifiedAt: 1,

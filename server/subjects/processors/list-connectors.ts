@@ -1,9 +1,12 @@
 import type { ConnectorRecord } from '../../../contract/processors/connectors.ts';
+import { allAtConnector } from '../../../domain/switch.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import type { ConnectorStatus } from '../../calls/processors.ts';
 import { readRows } from '../../calls/read-rows.ts';
+import { toSwitchRecord } from '../../calls/records/switch.ts';
 import type { Service } from '../../calls/service.ts';
 import { COUNT_OPEN_ATTEMPTS, toOpenCount } from '../../store/processors/read-attempts.ts';
+import { READ_WHOLE_SWITCH, type SwitchReading, toSwitchReading } from '../../store/switch.ts';
 
 type OpenCount = ReturnType<typeof toOpenCount>;
 
@@ -12,17 +15,26 @@ const OPEN = ['ready', 'sent', 'unknown', 'pending', 'reversing', 'attention'] a
 /** The name of the connector that a sandbox always has. */
 const SIMULATOR = 'simulator';
 
-/** list_connectors: the connectors by name, with what waits for them in all card programs. */
+/** list_connectors: the connectors by name, with what waits for them in all card programs, and what disables them. */
 export async function listConnectors(
   { database, processors }: Service,
   _call: Call<'list_connectors'>,
 ): Promise<Reply<'list_connectors'>> {
-  const counts = (await readRows(database, COUNT_OPEN_ATTEMPTS)).map(toOpenCount);
+  const [open, switches] = await Promise.all([
+    readRows(database, COUNT_OPEN_ATTEMPTS),
+    readRows(database, READ_WHOLE_SWITCH),
+  ]);
+  const counts = open.map(toOpenCount);
+  const reading = toSwitchReading(switches);
   const statuses = [...processors.statuses()].sort((left, right) => (left.connectorId < right.connectorId ? -1 : 1));
-  return { record: { data: statuses.map((status) => toConnectorRecord(status, counts)) } };
+  return { record: { data: statuses.map((status) => toConnectorRecord(status, counts, reading)) } };
 }
 
-function toConnectorRecord(status: ConnectorStatus, counts: readonly OpenCount[]): ConnectorRecord {
+function toConnectorRecord(
+  status: ConnectorStatus,
+  counts: readonly OpenCount[],
+  { settings, now }: SwitchReading,
+): ConnectorRecord {
   const { connectorId, state, since, reason, inFlight } = status;
   const own = counts.filter((count) => count.connectorId === connectorId);
   const open = OPEN.map((name) => [name, own.find((count) => count.status === name)?.count ?? 0] as const);
@@ -33,6 +45,7 @@ function toConnectorRecord(status: ConnectorStatus, counts: readonly OpenCount[]
     state: state === 'up' ? 'up' : 'down',
     since: since === null ? null : new Date(since).toISOString(),
     reason,
+    disabled_by: allAtConnector(settings, connectorId, now).map((setting) => toSwitchRecord(setting, now)),
     in_flight: inFlight,
     open: Object.fromEntries(open) as ConnectorRecord['open'],
     oldest_unknown_since: unknown.length === 0 ? null : new Date(Math.min(...unknown)).toISOString(),

@@ -3,6 +3,7 @@ import { CONCERNS, type Concern } from '../../../domain/service-status.ts';
 import { durationOf, type Facts, findConcerns } from './concerns.ts';
 
 const MOMENT = '2030-01-31T12:00:00.000Z';
+const LATER = '2030-01-31T14:00:00.000Z';
 
 /** A service without concerns. */
 const HEALTHY: Facts = {
@@ -125,21 +126,36 @@ test('of more than three card programs it says which transfers of theirs are dis
   expect(found?.message).toBe('Transfers of 4 card programs are disabled by the switch: loads and unloads.');
 });
 
-test('it names the connectors that are disabled, beside the card programs', () => {
-  const disabled = { service_disabled: false, programs_disabled: 1, connectors_disabled: 2 };
+test('it names the connectors that are disabled, since when and why, beside the card programs', () => {
+  const disabled = { service_disabled: false, programs_disabled: 1, connectors_disabled: 3 };
   const [found] = findConcerns({
     ...HEALTHY,
     switch: disabled,
     disabledInPrograms: { programs: [{ name: 'A', types: ['load'] }], types: ['load'] },
     disabledAtConnectors: [
-      { connectorId: 'bank', types: ['unload'], inEveryProgram: false },
-      { connectorId: 'increase', types: ['load', null], inEveryProgram: true },
+      {
+        connectorId: 'bank',
+        types: ['unload'],
+        inEveryProgram: false,
+        settings: 1,
+        only: { since: Date.parse(MOMENT), until: Date.parse(LATER), reason: 'fraud' },
+      },
+      { connectorId: 'increase', types: ['load', null], inEveryProgram: true, settings: 2, only: null },
+      {
+        connectorId: 'third',
+        types: [null],
+        inEveryProgram: true,
+        settings: 1,
+        only: { since: Date.parse(MOMENT), until: null, reason: 'outage' },
+      },
     ],
   });
   expect(found?.message).toBe(
     "Loads of the card program 'A' are disabled by the switch. " +
-      "Unloads at the connector 'bank' in some card programs are disabled by the switch. " +
-      "All transfers at the connector 'increase' are disabled by the switch.",
+      "Unloads at the connector 'bank' in some card programs are disabled by the switch " +
+      `(since ${MOMENT} until ${LATER}: fraud). ` +
+      "All transfers at the connector 'increase' are disabled by 2 settings of the switch. " +
+      `All transfers at the connector 'third' are disabled by the switch (since ${MOMENT}: outage).`,
   );
 });
 

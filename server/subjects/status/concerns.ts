@@ -154,9 +154,15 @@ function disabledSentence(
   return capitalized(`${joined(named)} are disabled by the switch.`);
 }
 
-function connectorSentence({ connectorId, types, inEveryProgram }: DisabledAtConnector): string {
+function connectorSentence({ connectorId, types, inEveryProgram, settings, only }: DisabledAtConnector): string {
   const where = inEveryProgram ? '' : ' in some card programs';
-  return capitalized(`${kindsOf(types)} at the connector '${connectorId}'${where} are disabled by the switch.`);
+  const by = only === null ? `${settings} settings of the switch` : `the switch (${settingText(only)})`;
+  return capitalized(`${kindsOf(types)} at the connector '${connectorId}'${where} are disabled by ${by}.`);
+}
+
+function settingText({ since, until, reason }: NonNullable<DisabledAtConnector['only']>): string {
+  const end = until === null ? '' : ` until ${new Date(until).toISOString()}`;
+  return `since ${new Date(since).toISOString()}${end}${reason === null ? '' : `: ${reason}`}`;
 }
 
 function capitalized(sentence: string): string {

@@ -4,6 +4,7 @@ import { allDisabling, scopeOf } from '../../../domain/switch.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import { loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
+import { toSwitchRecord } from '../../calls/records/switch.ts';
 import type { Service } from '../../calls/service.ts';
 import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import { lowestIdAt } from '../../foundation/ids.ts';
@@ -19,7 +20,7 @@ import {
 } from '../../store/overview/switch-preview.ts';
 import { readTransferCounts, toHourlyCount } from '../../store/overview/transfer-count.ts';
 import { READ_WHOLE_SWITCH, toSwitchReading } from '../../store/switch.ts';
-import { checkScope, requireKnown, toSwitchRecord } from './switch.ts';
+import { checkScope, requireKnown } from './switch.ts';
 
 const HOUR_MILLISECONDS = 3_600_000;
 const DAY_MILLISECONDS = 24 * HOUR_MILLISECONDS;

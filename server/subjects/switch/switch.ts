@@ -1,13 +1,13 @@
 import type { SwitchChangeRecord } from '../../../contract/events/access.ts';
 import type { ChangeSwitchBody, SwitchRecord } from '../../../contract/service/switch.ts';
 import { type DomainEvent, EVERY_PROGRAM } from '../../../domain/event.ts';
-import { toWireId } from '../../../domain/identifier.ts';
-import { type SwitchSetting, scopeOf } from '../../../domain/switch.ts';
+import type { SwitchSetting } from '../../../domain/switch.ts';
 import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readFuture } from '../../calls/moments.ts';
 import { requireConnector } from '../../calls/processors.ts';
 import { loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
+import { toSwitchRecord } from '../../calls/records/switch.ts';
 import type { Service } from '../../calls/service.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { newId } from '../../foundation/ids.ts';
@@ -111,19 +111,4 @@ function checkBody(call: Call<'change_switch'>): void {
   if (!disabled && until !== undefined) {
     throw schemaRefusal(call, "'until' can only be sent with 'disabled': true.", '/until');
   }
-}
-
-/** A setting of the switch as the contract shows it. A setting past its end is no longer disabled. */
-export function toSwitchRecord(setting: SwitchSetting, now: number): SwitchRecord {
-  return {
-    scope: scopeOf(setting),
-    program_id: setting.programId === null ? null : toWireId('prog', setting.programId),
-    type: setting.transferType,
-    connector_id: setting.connectorId,
-    disabled: setting.disabled && (setting.until === null || setting.until > now),
-    reason: setting.reason,
-    actor: setting.actor,
-    since: new Date(setting.since).toISOString(),
-    until: setting.until === null ? null : new Date(setting.until).toISOString(),
-  };
 }

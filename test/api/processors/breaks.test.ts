@@ -200,7 +200,14 @@ describe('list_connectors', () => {
 
   test('counts what waits for a connector, by status', async () => {
     const none = { ready: 0, sent: 0, unknown: 0, pending: 0, reversing: 0, attention: 0 };
-    const shown = { connector_id: 'simulator', kind: 'simulator', since: null, reason: null, in_flight: 0 };
+    const shown = {
+      connector_id: 'simulator',
+      kind: 'simulator',
+      since: null,
+      reason: null,
+      in_flight: 0,
+      disabled_by: [],
+    };
     expect(await connectors()).toEqual([{ ...shown, state: 'up', open: none, oldest_unknown_since: null }]);
     await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_slow', card_id: 'counted' });
     const attempts = [];

@@ -212,6 +212,36 @@ describe('while a connector is disabled', () => {
   });
 });
 
+describe('list_connectors', () => {
+  const disabledBy = async () => {
+    const { data } = (await ask('GET', '/api/v0.1/operator/connector')).fields as { readonly data: readonly object[] };
+    expect(data).toMatchObject([AT]);
+    return (data[0] as { readonly disabled_by: readonly object[] }).disabled_by;
+  };
+
+  test('has what disables a connector, the widest first, as change_switch has said it', async () => {
+    expect(await disabledBy()).toEqual([]);
+    const inProgram = await disabled({ ...AT, program_id: await demoProgram(), type: 'load' });
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const inAll = await disabled(AT, { until });
+    await disabled({ program_id: await demoProgram(), type: 'card_to_card' });
+    expect(await disabledBy()).toEqual([inAll.fields, inProgram.fields]);
+    expect(inAll.fields).toMatchObject({ until, reason: 'fraud', since: expect.any(String) });
+    await enable(AT);
+    expect(await disabledBy()).toEqual([inProgram.fields]);
+  });
+
+  test('leaves out what has reached its end', async () => {
+    await disabled(AT, { until: new Date(Date.now() + 3_600_000).toISOString() });
+    await ledger.call('move_clock', { seconds_ahead: 3_601 });
+    try {
+      expect(await disabledBy()).toEqual([]);
+    } finally {
+      await ledger.call('move_clock', { seconds_ahead: 0 });
+    }
+  });
+});
+
 describe('a change of the switch and transfers at once', () => {
   test('nothing is created after the response to a disable', async () => {
     const card = await newCard();

@@ -245,6 +245,30 @@ describe('the screen of operators', () => {
     await screenshot(page, 'processors-down');
   });
 
+  test('says of a connector that the switch has stopped it: what, why, since when and until when', async () => {
+    const until = new Date(Date.now() + 30 * 24 * 3_600_000).toISOString();
+    const change = (disabled: boolean, more: object = {}) =>
+      client().switch.change({ connector_id: 'simulator', type: 'load', disabled, ...more });
+    await change(true, { reason: 'fraud <b>there</b>', until });
+    try {
+      const page = await openConsole('/console/processors');
+      const row = page.getByRole('table', { name: 'Connectors' }).getByRole('row', { name: 'simulator' });
+      await row.locator('.badge', { hasText: 'stopped in part' }).waitFor();
+      const text = 'Loads at the connector simulator are stopped: fraud <b>there</b> (';
+      expect(await row.innerText()).toContain(text);
+      expect(await row.innerText()).toContain(', until ');
+      // The same words as on every screen.
+      await page.locator('.banner', { hasText: text }).waitFor();
+      await expectAccessibleInEveryView(page);
+      await screenshot(page, 'processors-stopped');
+    } finally {
+      await change(false);
+    }
+    const page = await openConsole('/console/processors');
+    await page.getByRole('table', { name: 'Connectors' }).getByText(BANK).waitFor();
+    expect(await page.getByText('Stopped by the switch').count()).toBe(0);
+  });
+
   test('shows no button to whom may not use it', async () => {
     const page = await openConsole('/console/processors?status=open', { role: 'support' });
     await page.getByText('To resolve an attempt or close a break, ask a treasurer.').waitFor();
