@@ -191,10 +191,12 @@ describe('a connector is refused', () => {
     expect(refusal({ connector_id })).toMatch(/^in that file connectors\[0\] has an invalid 'connector_id': /);
   });
 
-  test('with the id of the simulator', () => {
-    const says = 'that id is reserved for the simulator of a sandbox.';
-    expect(refusal({ connector_id: 'simulator' })).toBe(
-      `in that file the connector 'simulator' has an invalid 'connector_id': ${says}`,
+  test.each([
+    ['simulator', 'the simulator of a sandbox'],
+    ['other', 'metrics of connectors that are not in the settings'],
+  ])('with the id %s', (connector_id, meaning) => {
+    expect(refusal({ connector_id })).toBe(
+      `in that file the connector '${connector_id}' has an invalid 'connector_id': that id is reserved for ${meaning}.`,
     );
   });
 

@@ -11,8 +11,11 @@ import { CERTIFICATES, type Kind, quoted, type Surroundings } from './values.ts'
 /** The connectors of a file, and its path. */
 export type Connectors = { readonly path: string; readonly connectors: readonly ConnectorSettings[] };
 
-/** The connector to the simulator, which exists in every sandbox. */
-const RESERVED_ID = 'simulator';
+/** Ids that mean something else, and what. */
+const RESERVED_IDS: ReadonlyMap<unknown, string> = new Map([
+  ['simulator', 'the simulator of a sandbox'],
+  ['other', 'metrics of connectors that are not in the settings'],
+]);
 
 /** Far more than card programs have processors. */
 const MAX_CONNECTORS = 50;
@@ -166,7 +169,8 @@ function readConnector(value: unknown, index: number, refuse: Refuse, around: Su
   if (!isId) {
     throw wrong('connector_id', 'it must be 1 to 32 lower-case letters, digits, _ and -, and begin with a letter');
   }
-  if (id === RESERVED_ID) throw wrong('connector_id', 'that id is reserved for the simulator of a sandbox');
+  const reservedFor = RESERVED_IDS.get(id);
+  if (reservedFor !== undefined) throw wrong('connector_id', `that id is reserved for ${reservedFor}`);
   const allowedNetworks = readNetworks(allowed_networks, wrong);
   const { mode } = around;
   if (typeof url !== 'string') throw wrong('url', 'it must be a URL that begins with https://');

@@ -107,13 +107,15 @@ export type OrdersInScope = RowOf<typeof ORDERS.columns>;
 /** Maximum number of orders looked at: takes some ten milliseconds, however many there are. */
 const MAX_ORDERS = 10_000;
 
+/** With an upper bound, too, the index is taken also before the table has been analyzed for the first time. */
 const COUNT_ORDERS = statement(
   'count_orders_at_connector',
   { ...SCOPE, firstId: UUID, latelyId: UUID, most: NUMBER, maxExamined: NUMBER },
   `with examined as materialized (
       select attempt_id, program_id, (connector_id = :connectorId and (:programId::uuid is null or program_id = :programId)
         and (:type::text is null or kind = case :type::text when 'load' then 'push' else 'pull' end)) as fits
-      from processor_attempt where attempt_id >= :firstId order by attempt_id desc limit :maxExamined
+      from processor_attempt where attempt_id between :firstId and 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+      order by attempt_id desc limit :maxExamined
     ), known as (
       select program_id, name from program where program_id in (select program_id from examined where fits)
     ), counted as (
