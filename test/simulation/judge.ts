@@ -110,6 +110,8 @@ export class Judge {
     for (const entry of entries) if (isOfWebhook(entry)) this.#take(entry, entries);
     if (written.has('account')) this.#accounts.compare();
     this.processors.onCommit(written);
+    // What is correct about an attempt follows from its row, which is noted after the events.
+    if (written.has('processor_attempt')) this.#noteAllPossible(this.#clock());
     for (const program of rows('program')) this.#compareProgram(program, events);
     for (const transfer of rows('transfer')) this.#compareTransfer(transfer, events);
     for (const card of rows('card')) this.#compareCard(card, events);
