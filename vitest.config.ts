@@ -160,7 +160,19 @@ export const DEEPER: readonly string[] = [
 const cores = availableParallelism();
 
 /** Folders with the longest files, which start first, so that none of them is left alone at the end. */
-const FIRST = ['api/events', 'http', 'torture', 'crashes', 'codes', 'delivery', 'store', 'start', 'faults', 'embedded'];
+const FIRST = [
+  'api/events',
+  'http',
+  'processors',
+  'torture',
+  'crashes',
+  'codes',
+  'delivery',
+  'store',
+  'start',
+  'faults',
+  'embedded',
+];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
