@@ -11,6 +11,14 @@ afterAll(() => stage?.end());
 
 const COMPLETED: readonly End[] = ['completed, executed 1'];
 
+/** Creates transfers whose attempts a process is about to take up, and waits there until the gates are opened. */
+async function createUnclaimed(trial: Trial): Promise<void> {
+  await trial.prepare();
+  await stage.gates.close('claim', trial.connectorId);
+  await trial.create();
+  await stage.gates.untilWaiting('claim', trial.connectorId);
+}
+
 /** How many transactions of the service are open and wait for nothing. */
 const IDLE_IN_TRANSACTION = `select from pg_stat_activity where state = 'idle in transaction' and pid <> pg_backend_pid()`;
 
@@ -35,10 +43,7 @@ test('a slow connector delays no other, has at most max_in_flight calls, and no 
 
 test('the state of the card is looked at once more before anything is sent', async () => {
   const trial = new Trial(stage, 'inquired_1');
-  await trial.prepare();
-  await stage.gates.close('claim', trial.connectorId);
-  await trial.create();
-  await stage.gates.untilWaiting('claim', trial.connectorId);
+  await createUnclaimed(trial);
   for (const id of trial.cardIds) await stage.service.client.cards.update(id, { status: 'inactive' });
   await stage.killService();
   await stage.gates.release();
@@ -81,10 +86,7 @@ describe('while an operator has disabled its connector', () => {
 
   test('what was not sent waits, and is sent once it is enabled; another connector goes on', async () => {
     const trial = new Trial(stage, 'inquired_7');
-    await trial.prepare();
-    await stage.gates.close('claim', trial.connectorId);
-    await trial.create();
-    await stage.gates.untilWaiting('claim', trial.connectorId);
+    await createUnclaimed(trial);
     await change(trial.connectorId, true);
     await stage.gates.release();
     const isHeld = async () => (await looked(trial)).every(({ looks }) => Number(looks) > 0);
@@ -113,10 +115,7 @@ describe('while an operator has disabled its connector', () => {
 
   test('what has waited for ready_seconds fails, and nothing was sent', async () => {
     const trial = new Trial(stage, 'narrow_0');
-    await trial.prepare();
-    await stage.gates.close('claim', trial.connectorId);
-    await trial.create();
-    await stage.gates.untilWaiting('claim', trial.connectorId);
+    await createUnclaimed(trial);
     await change(trial.connectorId, true);
     await stage.gates.release();
     await stage.moveClock(7_201);
