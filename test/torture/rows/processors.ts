@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { type Cell, fits, groupsOf } from '../../processors/cells/cell.ts';
 import { runTogether } from '../../processors/cells/run-together.ts';
 import { CELLS } from '../../processors/matrix.ts';
@@ -11,6 +12,9 @@ const HANDS_OF_LEDGER = 20;
 
 /** On so many of them one is used to measure how long transfers stay open after a kill. */
 const LEDGERS_OF_KILL = 4;
+
+/** A hand mostly waits for starts, leases and answers, so that there is processor time for others. */
+const SIDE_BY_SIDE = Math.min(2 * availableParallelism(), 8);
 
 /** Cells of one group, beside each other. */
 type Hand = { readonly isWired: boolean; readonly cells: readonly Cell[] };
@@ -107,9 +111,9 @@ async function run(setting: Setting): Promise<Findings> {
   tally.add('cells', CELLS.length);
   const hands = handsOf(setting.seed, setting.count);
   const over = { ...setting, count: hands.length };
-  await overLedgers(over, tally, HANDS_OF_LEDGER, (ledger) => attack(setting, tally, hands, ledger));
+  await overLedgers(over, tally, HANDS_OF_LEDGER, (ledger) => attack(setting, tally, hands, ledger), SIDE_BY_SIDE);
   judgeTimes(setting, tally);
-  return { figures: tally.figures(), violations: tally.violations };
+  return { figures: { ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() }, violations: tally.violations };
 }
 
 /** Transfers of cards at a processor, in every cell of the matrix: what it has done equals the ledger. */
