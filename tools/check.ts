@@ -49,24 +49,25 @@ const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]
   'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
 };
 
-/** Programs that only `npm run verify` runs. */
+/** Programs that only `npm run verify` runs, beside its suites: what uses one core first, and what uses all of them last. */
 const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
-  schedules: ['test/simulation/main.ts', '--schedules', '100000'],
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
-  'stock-postgres': ['tools/verify-stock.ts'],
+  'newest-release': ['test/upgrade/newest-release.ts'],
+  'long-fuzz': ['test/fuzz/main.ts', '--count', '100000'],
   pgbackrest: ['tools/verify-pgbackrest.ts'],
   monitoring: ['tools/verify/monitoring.ts'],
   proxies: ['tools/verify/proxies.ts'],
   deployment: ['tools/verify/deployment.ts'],
   'generated-clients': ['tools/verify/generated-clients.ts'],
-  // Five million transfers, as in docs/migrations.md, are for a manual run: making them takes longer than all the rest.
-  'lock-times': ['test/upgrade/lock-times.ts', '--transfers', '200000'],
-  'newest-release': ['test/upgrade/newest-release.ts'],
-  'long-fuzz': ['test/fuzz/main.ts', '--count', '100000'],
+  schedules: ['test/simulation/main.ts', '--schedules', '100000'],
 };
 
-/** Programs that mostly wait or use one core: two of them run at a time. The others measure, or use all cores, and run alone. */
-const TOGETHER: readonly string[] = ['seeded-mistakes', 'generated-clients', 'newest-release', 'long-fuzz'];
+/** Programs that compare times: they run when all others have ended. */
+const MEASURES: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+  'stock-postgres': ['tools/verify-stock.ts'],
+  // Five million transfers, as in docs/migrations.md, are for a manual run: making them takes longer than all the rest.
+  'lock-times': ['test/upgrade/lock-times.ts', '--transfers', '200000'],
+};
 
 /** In `npm run verify` a test of a fault goes through every kind of request, and the search for card numbers through more. */
 const VERIFY = { FAULTS: 'all', PLANTED: '10000' } as const;
@@ -87,11 +88,9 @@ async function runStep(name: string, [script, ...rest]: readonly [string, ...str
   if (!isRight) console.log(`\n${output.trim()}\n`);
 }
 
+/** Many tests and programs wait for processes, so two programs run beside the suites. */
 async function runPrograms(programs: Checks): Promise<void> {
-  const isShared = ([name]: readonly [string, unknown]) => TOGETHER.includes(name);
-  for (const [name, program] of Object.entries(programs).filter((entry) => !isShared(entry)))
-    await runStep(name, program);
-  const rest = Object.entries(programs).filter(isShared).values();
+  const rest = Object.entries(programs).values();
   const work = async () => {
     for (const [name, program] of rest) await runStep(name, program);
   };
@@ -123,19 +122,22 @@ type Choice = {
   readonly suites: readonly string[];
   readonly part: Part;
   readonly programs: Checks;
+  readonly measures: Checks;
 };
 
 function choose(isVerify: boolean, words: readonly string[]): Choice {
-  if (words.length === 0 && isVerify) return { steps: {}, suites: suitesOf('slow'), part: 'slow', programs: PROGRAMS };
-  if (words.length === 0) return { steps: STEPS, suites: suitesOf('fast'), part: 'fast', programs: {} };
+  const none = { steps: {}, programs: {}, measures: {} };
+  const slow = { ...none, suites: suitesOf('slow'), part: 'slow' } as const;
+  if (words.length === 0 && isVerify) return { ...slow, programs: PROGRAMS, measures: MEASURES };
+  if (words.length === 0) return { ...none, steps: STEPS, suites: suitesOf('fast'), part: 'fast' };
   // For .ci/run: the part of the suites that `npm test` leaves out.
-  if (isVerify && words.join() === 'suites') return { steps: {}, suites: suitesOf('slow'), part: 'slow', programs: {} };
-  const programs = isVerify ? PROGRAMS : {};
+  if (isVerify && words.join() === 'suites') return slow;
+  const [programs, measures] = isVerify ? [PROGRAMS, MEASURES] : [{}, {}];
   const named = (checks: Checks) => Object.fromEntries(Object.entries(checks).filter(([name]) => words.includes(name)));
   const isNamed = (name: string) =>
     words.includes(name) || (SUITES[name] ?? []).some((folder) => words.includes(folder));
   const steps = { ...STEPS, ...QUICK };
-  const names = [...Object.keys(steps), ...Object.keys(SUITES), ...Object.keys(programs)];
+  const names = [...Object.keys(steps), ...Object.keys(SUITES), ...Object.keys(programs), ...Object.keys(measures)];
   for (const word of words.filter((one) => ![...names, ...Object.values(SUITES).flat()].includes(one)))
     count(1, 0, `There is no check named ${word}; there are: ${names.join(', ')}.`);
   return {
@@ -143,10 +145,11 @@ function choose(isVerify: boolean, words: readonly string[]): Choice {
     suites: Object.keys(SUITES).filter(isNamed),
     part: 'whole',
     programs: named(programs),
+    measures: named(measures),
   };
 }
 
-async function check({ steps, suites, part, programs }: Choice): Promise<void> {
+async function check({ steps, suites, part, programs, measures }: Choice): Promise<void> {
   // Hundreds of processes load the same modules; compiled ones are kept below node_modules/ from run to run.
   process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.compile-cache');
   if (suites.includes('packages')) await fetchTools();
@@ -155,7 +158,8 @@ async function check({ steps, suites, part, programs }: Choice): Promise<void> {
   const hasBrowser = needsBrowser ? await fetchBrowser() : existsSync(join(root, 'test', 'console', BIN));
   // `npm run check` fetches no browser, and without its packages the tests in it have no types.
   const able = Object.entries(steps).filter(([name]) => hasBrowser || name !== 'console-tests');
-  await Promise.all(able.map(([name, step]) => runStep(name, step)));
+  // Beside the suites, many of which wait for processes.
+  const checking = Promise.all(able.map(([name, step]) => runStep(name, step)));
   findFilesWithoutSuite();
   const ableSuites = hasBrowser ? suites : suites.filter((name) => name !== 'console');
   if (ableSuites.some((name) => NEED_CONSOLE.includes(name)))
@@ -163,9 +167,9 @@ async function check({ steps, suites, part, programs }: Choice): Promise<void> {
   // Built while the first suites run, so that those that need the tarballs do not all wait at once.
   const needsTarballs = part !== 'fast' && ableSuites.some((name) => NEED_TARBALLS.includes(name));
   const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
-  if (ableSuites.length > 0) await runSuites(ableSuites, part);
-  await packing;
-  await runPrograms(programs);
+  const testing = ableSuites.length > 0 ? runSuites(ableSuites, part) : undefined;
+  await Promise.all([checking, testing, packing, runPrograms(programs)]);
+  for (const [name, program] of Object.entries(measures)) await runStep(name, program);
   close();
 }
 
