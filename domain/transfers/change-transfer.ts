@@ -18,7 +18,7 @@ import {
   waitsForProcessor,
 } from './transfer.ts';
 import { examineState, examineSwitch, TRANSFER_CHECKS } from './transfer-checks.ts';
-import { endsOf, type TransferView } from './transfer-view.ts';
+import { endsOf, type Finding, type TransferView } from './transfer-view.ts';
 
 /** An existing transfer, and its hold while that is open. */
 export type TransferWithHold = { readonly transfer: Transfer; readonly hold: Hold | undefined };
@@ -208,7 +208,7 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
     if (check.onlyWhenMade === true) continue;
     const finding = check.examine({ ...terms, reference: null, scheduledFor: null }, view);
     if (finding.outcome !== 'failed') continue;
-    return finding.refusal.code === 'service_disabled' ? finding.refusal : fail(transfer, finding.refusal, view.now);
+    return waitsFor(finding) ? finding.refusal : fail(transfer, finding.refusal, view.now);
   }
   const { card, destinationCard } = view;
   if (card === undefined) throw new Error('the checks let through a transfer without a card');
@@ -217,6 +217,11 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
       ? { ...transfer, status: 'pending', updatedAt: view.now }
       : ended(transfer, 'completed', view.now, { capturedAmount: amount, completedAt: view.now });
   return begin(begun, { card, ends: endsFor(transfer, view) }, countsOf(transfer, { card, destinationCard }, view));
+}
+
+/** Whether a scheduled transfer that is due waits for what a check found: it is disabled, or its processor cannot be reached. */
+function waitsFor({ refusal, saw }: Extract<Finding, { outcome: 'failed' }>): boolean {
+  return refusal.code === 'service_disabled' || (refusal.code === 'processor_unavailable' && saw.state === 'down');
 }
 
 /**

@@ -175,7 +175,8 @@ function examineConnector(terms: TransferTerms, view: TransferView): Finding {
     const message = `${whose}, which moves it at once: it cannot be held and captured later. Omit 'capture'.`;
     return fail('connector_not_supported', '/capture', message);
   }
-  if (state === 'up') return { outcome: 'passed', saw };
+  // What is scheduled is sent when it is due, and waits if the processor cannot be reached then.
+  if (state === 'up' || (state === 'down' && terms.scheduledFor !== null)) return { outcome: 'passed', saw };
   const why = state === 'down' ? 'which cannot be reached at the moment' : 'which this service is not connected to';
   return fail('processor_unavailable', '/card_id', `${whose}, ${why}. Nothing was sent and nothing is held.`);
 }

@@ -194,6 +194,18 @@ describe('Sandbox-Processor', () => {
     expect(await response.json()).toMatchObject({ Message: expect.stringContaining('Sandbox-Processor') });
   });
 
+  test('is refused for a transfer that is sent later', async () => {
+    const { port } = await serve(ledgerGateway(ledger));
+    const scheduled_for = new Date(Date.now() + 86_400_000).toISOString();
+    const { status, headers, body } = await load(port, { 'Sandbox-Processor': 'decline=51' }, { scheduled_for });
+    expect([status, headers.get('Error-Code'), headers.get('Money-Moved')]).toEqual([
+      400,
+      'create_transfer_schema',
+      'no',
+    ]);
+    expect(JSON.stringify(body)).toContain("'processor_token'");
+  });
+
   test('is refused in live mode, whatever it says', async () => {
     const { port } = await serve(ledgerGateway(ledger, { mode: 'live' }));
     const { status, headers, body } = await load(port, { 'Sandbox-Processor': 'approve' });

@@ -18,7 +18,9 @@ import {
   updateAttempt,
   updateReportedAttempts,
 } from '../../server/store/processors/attempt.ts';
+import { closeBreaker, openBreaker } from '../../server/store/processors/connector-state.ts';
 import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
+import { waitForEnd } from '../../server/subjects/transfers/wait-for-end.ts';
 import { answered, attemptOf, report, SilentProcessors, stepFor, TRAITS } from '../fixtures/processors.ts';
 import { openLedger } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
@@ -409,6 +411,28 @@ test('a scheduled transfer begins to wait for its processor when it is due', asy
   }
 });
 
+test('a scheduled transfer that is due waits while its processor cannot be reached, and holds up no other', async () => {
+  const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
+  processors.state = 'down';
+  const made = await create({ amount: 30, card_id: await newCard(), scheduled_for });
+  const local = await create({ amount: 30, card_id: 'card_active', scheduled_for });
+  await ledger.database.read(openBreaker('simulator', 'It does not answer.', 15));
+  await ledger.call('move_clock', { seconds_ahead: 3_601 });
+  try {
+    expect(await settleDue(ledger.service)).toMatchObject({ settled: 1, failed: 0 });
+    expect(await transferOf(local.transfer_id)).toMatchObject({ status: 'completed' });
+    expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
+    // This process does not know yet that it works again; the other one does.
+    await ledger.database.read(closeBreaker('simulator'));
+    expect(await settleDue(ledger.service)).toMatchObject({ settled: 0, failed: 0 });
+    expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
+    expect(await settleDue(other.service)).toMatchObject({ settled: 1 });
+    expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'pending' });
+  } finally {
+    await ledger.call('move_clock', { seconds_ahead: 0 });
+  }
+});
+
 describe('what is shown', () => {
   type Timeline = {
     readonly money: { readonly moved: string; readonly sentence: string };
@@ -467,6 +491,17 @@ describe('what is shown', () => {
     const { money_moved, summary } = await summaryOf(made.request_id);
     expect(money_moved).toBe('yes');
     expect(summary).toContain('all the same');
+  });
+
+  test('to a caller who waits is what the processor has contradicted meanwhile', async () => {
+    const made = await create({ amount: 1000, card_id: await newCard() });
+    const sent = await send(made.transfer_id);
+    await report(other, sent, stepFor(sent, 'send', approved));
+    const ended = await attemptOf(ledger, made.transfer_id);
+    const contrary = { kind: 'contradiction', expected: 'approved', found: 'declined' } as const;
+    await recordContradiction(ledger.database, ended, contrary, Date.now());
+    const { wait } = waitForEnd(ledger.service, { programId: sent.programId }, made, 1);
+    expect(await wait.resume(false)).toMatchObject({ record: { status: 'completed' }, moneyMoved: 'unknown' });
   });
 
   test('of an approval is the posting, after what the processor said', async () => {

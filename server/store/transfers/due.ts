@@ -31,12 +31,15 @@ const FIND_DUE_TRANSFERS = statement(
       type: 'transfer.type',
       connectorId: CONNECTOR_OF_TRANSFER,
       now: '(select service_now())',
-    })}
+    })} and not exists (
+      select from connector_state where opened_at is not null and connector_id = ${CONNECTOR_OF_TRANSFER}
+    )
     order by scheduled_for limit :count`,
 );
 
 /**
- * Finds scheduled transfers that are due, oldest first. Transfers that are disabled wait, and never block the others.
+ * Finds scheduled transfers that are due, oldest first. Transfers that are disabled, or whose processor cannot be reached, wait
+ * and never block the others.
  */
 export function findDueTransfers(count: number): Statement {
   return FIND_DUE_TRANSFERS({ count });

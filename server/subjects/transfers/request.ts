@@ -139,6 +139,13 @@ export function readOptionalAmount(sent: AmountAsSent | undefined): bigint | nul
 export function checkTerms(call: CallContext, body: CreateTransferBody): void {
   const destination = findDestinationProblem(body.type ?? 'load', body.card_id, body.destination_card_id);
   if (destination !== undefined) throw schemaRefusal(call, destination, '/destination_card_id');
+  if (body.scheduled_for !== undefined && call.sandboxBehavior !== undefined) {
+    // Ignored, it would move the money when the transfer is due.
+    const message =
+      "The Sandbox-Processor header is for a transfer that is sent at once. Omit it or 'scheduled_for', or use a card whose " +
+      "'processor_token' says what the simulator does.";
+    throw schemaRefusal(call, message);
+  }
   if (body.expires_at === undefined || body.capture === 'manual') return;
   const message = "'expires_at' can only be sent with 'capture': 'manual'. It says when the hold ends.";
   throw schemaRefusal(call, message, '/expires_at');

@@ -25,7 +25,7 @@ type Found = { readonly record: TransferRecord; readonly moneyMoved: MoneyMoved 
 /** Waits until the processor of the card has ended a transfer, or for `seconds`, without a connection to the database. */
 export function waitForEnd(
   service: TransferService,
-  call: CallContext,
+  call: Pick<CallContext, 'programId'>,
   created: TransferRecord,
   seconds: number,
 ): WaitReply {
@@ -53,14 +53,18 @@ export function waitForEnd(
 }
 
 /** The transfer now. If it cannot be read, as it was: it exists, and an error would deny that. */
-async function read({ database }: TransferService, { programId }: CallContext, known: TransferRecord): Promise<Found> {
+async function read(
+  { database }: TransferService,
+  { programId }: Pick<CallContext, 'programId'>,
+  known: TransferRecord,
+): Promise<Found> {
   const asKnown = { record: known, moneyMoved: movedBy(known) };
   try {
     const [row] = await database.read(readTransfer(programId, fromWireId('tr', known.transfer_id) ?? ''));
     if (row === undefined) return asKnown;
     const transfer = toTransfer(row);
     const record = toTransferRecord(transfer);
-    if (record.status !== 'failed') return { record, moneyMoved: movedBy(record) };
+    if (waitsForProcessor(record)) return { record, moneyMoved: movedBy(record) };
     const [last] = await database.read(readLastAttempts([transfer]));
     return { record, moneyMoved: movedBy(record, last === undefined ? undefined : toAttempt(last)) };
   } catch {

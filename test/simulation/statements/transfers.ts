@@ -104,8 +104,16 @@ export const TRANSFER_STATEMENTS: Meanings = {
         ({ programId, transferType }) =>
           (programId === null || programId === program_id) && (transferType === null || transferType === type),
       );
+    const isDown = ({ card_id }: StoredRow): boolean => {
+      const connectorId = transaction.find('card', String(card_id))?.connector_id ?? null;
+      return (
+        transaction.scan('connector_state', (row) => row.connector_id === connectorId && row.opened_at !== null)
+          .length > 0
+      );
+    };
     return transaction
-      .scan('transfer', (row) => row.status === 'scheduled' && timeOf(row.scheduled_for) <= now && !isDisabled(row))
+      .scan('transfer', (row) => row.status === 'scheduled' && timeOf(row.scheduled_for) <= now)
+      .filter((row) => !isDisabled(row) && !isDown(row))
       .sort((one, other) => timeOf(one.scheduled_for) - timeOf(other.scheduled_for))
       .slice(0, Number(count))
       .map(({ program_id, transfer_id }) => ({ program_id, transfer_id }));
