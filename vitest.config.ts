@@ -51,6 +51,7 @@ export const SLOW: readonly string[] = [
   'test/crashes/graceful.test.ts',
   'test/crashes/incident-end.test.ts',
   'test/crashes/races-of-two.test.ts',
+  'test/crashes/required-standby.test.ts',
   'test/crashes/rolling-restart.test.ts',
   'test/crashes/standby.test.ts',
   'test/crashes/two-processes.test.ts',

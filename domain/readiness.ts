@@ -28,6 +28,10 @@ export const READINESS = {
   database_failed: notReady('The embedded database cannot be started, so no operation can be served.', 10),
   database_silent: notReady('The database does not respond, so no operation can be served.', 1),
   database_read_only: notReady('The database is read-only or a standby, so nothing can be written.', 1),
+  standby_not_set: notReady(
+    'A synchronous standby is required, and none is set in the database, so nothing can be written.',
+    10,
+  ),
   disk_full: notReady('The disk of the database is full, so nothing can be written.', 10),
   no_connection: notReady('The database has no connection left for the service, so nothing can be written.', 1),
   write_failing: notReady('The database fails to write or to commit.', 1),

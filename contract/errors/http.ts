@@ -169,6 +169,7 @@ export const HTTP_ERRORS = {
       'More requests are waiting than the service can process in time.',
       'A transaction that does not end has locked the account.',
       'The database has no connection left for the request, while it responds to other requests.',
+      'The service requires a synchronous standby of its database, and none is set (DATABASE_STANDBY).',
     ],
     resolution:
       'Send the request again after the time in the Retry-After header. Contact support if the error persists.',

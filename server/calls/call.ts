@@ -210,6 +210,8 @@ export function schemaRefusal({ operation }: Pick<CallContext, 'operation'>, mes
 export class OperationFailure extends Error {
   override readonly name = 'OperationFailure';
   readonly busy: boolean;
+  /** The state of the service because of which it was busy, if that is known. */
+  readonly readiness: ReadinessReason | undefined;
   readonly moneyMoved: MoneyMoved;
   /** Id on the wire of the transfer that may exist, if that is not known. */
   readonly transferId: string | undefined;
@@ -218,6 +220,7 @@ export class OperationFailure extends Error {
     message: string,
     facts: {
       readonly busy?: boolean;
+      readonly readiness?: ReadinessReason | undefined;
       readonly moneyMoved: MoneyMoved;
       readonly transferId?: string;
       readonly cause?: unknown;
@@ -225,6 +228,7 @@ export class OperationFailure extends Error {
   ) {
     super(message, { cause: facts.cause });
     this.busy = facts.busy ?? false;
+    this.readiness = facts.readiness;
     this.moneyMoved = facts.moneyMoved;
     this.transferId = facts.transferId;
   }

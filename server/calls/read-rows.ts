@@ -60,6 +60,10 @@ export function toOperationFailure(error: unknown, transferId?: string): unknown
     });
   }
   if (!(error instanceof StoreFailure)) return error;
+  if (error.lacksStandby) {
+    const refused = { busy: true, readiness: 'standby_not_set', moneyMoved: 'no', cause: error } as const;
+    return new OperationFailure('a standby is required, and none is set', refused);
+  }
   const isHeld = error.lockTimeout || error.conflict;
   const message = isHeld ? 'other transactions hold what is needed' : 'the database failed';
   return new OperationFailure(error.crowded ? 'there is no database connection for the request' : message, {

@@ -77,7 +77,7 @@ export const RUNBOOK = {
   'service-closing': 'The service is closing',
   'service-disabled': 'Transfers are disabled by the switch',
   'service-down': 'A service cannot be scraped',
-  'standby-missing': 'No synchronous standby is connected',
+  'standby-missing': 'There is no synchronous standby',
   'webhook-key': 'The key of webhooks is missing or wrong',
   'webhooks-failing': 'Webhooks fail or are paused',
   'webhooks-late': 'A webhook is behind',

@@ -151,7 +151,8 @@ async function openByUrl(
   timeLimits?: TimeLimits,
 ): Promise<Pick<OpenDatabase, 'databases' | 'close'> & { readonly most: number | undefined }> {
   requireSafeConnection(configuration);
-  const settings = { connectionString: databaseUrl, schema: configuration.databaseSchema };
+  const requiresStandby = configuration.databaseStandby === 'required';
+  const settings = { connectionString: databaseUrl, schema: configuration.databaseSchema, requiresStandby };
   const asked = configuration.databaseConnections;
   const examine = async (): Promise<number | undefined> => {
     await requireUsableDatabase(settings, use);

@@ -154,6 +154,7 @@ class Check {
         decide: ({ tried: [row] }) => ({ result: row, writes: [], readsOnly: true }),
       });
       if (tried?.read_only !== false) return 'database_read_only';
+      if (tried.lacks_standby === true) return 'standby_not_set';
       if (tried.replicated === null) return 'ready';
       const deadline = performance.now() + CONFIRM_TIMEOUT_MILLISECONDS;
       return (await this.#database.confirm(String(tried.replicated), deadline)) ? 'ready' : 'write_failing';

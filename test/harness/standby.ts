@@ -19,6 +19,8 @@ export type Pair = {
   readonly commitsWaiting: () => Promise<number>;
   /** Ends those waits, as an administrator does: the commits stay, on the primary only. */
   readonly endWaits: () => Promise<void>;
+  /** Sets `synchronous_standby_names` of the primary by a reload, of which every session is told before it returns. */
+  readonly setNames: (names: string) => Promise<void>;
   /** Queries the primary directly, not through the service. */
   readonly ask: <Found extends pg.QueryResultRow>(
     text: string,
@@ -31,7 +33,8 @@ export type Pair = {
   readonly stop: () => Promise<void>;
 };
 
-const STANDBY = 'standby';
+/** The name of the standby, in `synchronous_standby_names`. */
+export const STANDBY = 'standby';
 
 /** Starts both with the embedded binaries, as a standby needs those of its primary. It begins as a copy of the stopped primary. */
 export async function startPair(): Promise<Pair> {
@@ -56,8 +59,7 @@ export async function startPair(): Promise<Pair> {
       await standby.stop();
       await stop();
     });
-    await asSuperuser(embedded, `alter system set synchronous_standby_names = '${STANDBY}'`);
-    await asSuperuser(embedded, 'select pg_reload_conf()');
+    await setNames(embedded, STANDBY);
     await untilFollowing(embedded);
     return pair;
   } catch (error) {
@@ -83,6 +85,7 @@ function pairOf(primary: EmbeddedTestServer, standby: EmbeddedPostgres, stop: ()
     endWaits: async () => {
       await asSuperuser(embedded, "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
     },
+    setNames: (names) => setNames(embedded, names),
     ask: async <Found extends pg.QueryResultRow>(text: string, values: readonly unknown[]) => {
       const client = await connect({ ...embedded.connection, user: 'postgres' });
       try {
@@ -114,6 +117,16 @@ async function crash(embedded: EmbeddedPostgres): Promise<void> {
   await waitFor('the primary has recovered', async () => {
     const isNew = embedded.state() === 'running' && embedded.processId() !== killed;
     return isNew && (await asSuperuser(embedded, 'select 1').then(Boolean, () => false));
+  });
+}
+
+async function setNames(embedded: EmbeddedPostgres, names: string): Promise<void> {
+  await asSuperuser(embedded, `alter system set synchronous_standby_names = '${names}'`);
+  await asSuperuser(embedded, 'select pg_reload_conf()');
+  // A new session has the settings of the server's main process, which has told all others when it has read them itself.
+  await waitFor('the names are in force', async () => {
+    const [row] = await asSuperuser(embedded, "select current_setting('synchronous_standby_names') as names");
+    return row?.names === names;
   });
 }
 

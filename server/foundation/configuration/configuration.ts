@@ -102,7 +102,16 @@ function readValue(
 }
 
 /** Refuses settings that are only invalid together. */
-function refuseTogether({ mode, backupDirectory, databaseUrl }: Configuration, environment: NodeJS.ProcessEnv): void {
+function refuseTogether(
+  { mode, backupDirectory, databaseUrl, databaseStandby }: Configuration,
+  environment: NodeJS.ProcessEnv,
+): void {
+  if (databaseStandby === 'required' && databaseUrl === null) {
+    throw invalid(
+      "DATABASE_STANDBY is 'required', but DATABASE_URL is not set, and the embedded PostgreSQL has no standby. " +
+        'Set DATABASE_URL, or unset DATABASE_STANDBY.',
+    );
+  }
   if (backupDirectory !== null && databaseUrl !== null) {
     throw new StartupProblem(
       'backup-of-own-database',

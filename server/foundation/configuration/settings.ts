@@ -117,6 +117,15 @@ export const SETTINGS = {
     purpose: 'maximum number of connections to PostgreSQL per process',
     readBy: 'commands',
   },
+  databaseStandby: {
+    name: 'DATABASE_STANDBY',
+    kind: oneOf('optional', 'required'),
+    fallback: 'optional',
+    purpose:
+      'required: nothing is written unless the PostgreSQL of DATABASE_URL has a synchronous standby set, which each commit ' +
+      'then waits for',
+    readBy: 'commands',
+  },
   /** Absolute path. */
   dataDirectory: {
     name: 'DATA_DIR',

@@ -10,6 +10,7 @@ import {
 import { type MoneyMoved, Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
 import { OperationFailure } from '../../calls/call.ts';
 import { howToFindOut, isRepeatable } from '../../calls/how-to-find-out.ts';
+import { notReady } from '../../calls/readiness.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** Anything that was thrown, as the error response to send. */
@@ -83,12 +84,16 @@ function movedBy(operation: OperationId | undefined, known: MoneyMoved): MoneyMo
 }
 
 function busyFault(failure: OperationFailure, moneyMoved: MoneyMoved | undefined): Fault {
-  const message = 'The service is overloaded and did not process this request.';
+  const { readiness } = failure;
+  const { message, details } =
+    readiness === undefined
+      ? { message: 'The service is overloaded and did not process this request.', details: {} }
+      : notReady(readiness);
   return {
     code: 'service_unavailable',
     entry: ERRORS.service_unavailable,
     message,
-    details: {},
+    details,
     moneyMoved,
     mayRepeat: false,
     transferId: failure.transferId,

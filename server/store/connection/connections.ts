@@ -6,6 +6,7 @@ import {
   DEFAULT_SCHEMA,
   findDifferingSettings,
   LIMITS,
+  REQUIRED_STANDBY,
   type Setting,
   sessionSettings,
   startupOptions,
@@ -18,8 +19,11 @@ import {
 // Kept by: `STARTS`
 // Tested by: `test/start/waits.test.ts`
 
-/** The address of PostgreSQL in the form of `pg`, and the schema of the tables if it is not {@link DEFAULT_SCHEMA}. */
-export type ConnectionSettings = Address & { readonly schema?: string };
+/**
+ * The address of PostgreSQL in the form of `pg`, the schema of the tables if it is not {@link DEFAULT_SCHEMA}, and
+ * whether nothing may be committed that does not wait for a standby.
+ */
+export type ConnectionSettings = Address & { readonly schema?: string; readonly requiresStandby?: boolean };
 
 type Address =
   | { readonly connectionString: string }
@@ -238,8 +242,8 @@ function nameOf(role: Role): string {
   return `transfer_service_${role}`;
 }
 
-function settingsFor({ schema }: ConnectionSettings, more: readonly Setting[]): readonly Setting[] {
-  return sessionSettings(schema ?? DEFAULT_SCHEMA, ...more);
+function settingsFor({ schema, requiresStandby }: ConnectionSettings, more: readonly Setting[]): readonly Setting[] {
+  return sessionSettings(schema ?? DEFAULT_SCHEMA, ...more, ...(requiresStandby === true ? [REQUIRED_STANDBY] : []));
 }
 
 /** A connection outside the pools. */

@@ -56,7 +56,7 @@ export function openDatabases(
   const open = (role: Role): Connections => new Connections(settings, role, group, sizes[role], timeLimits);
   const [application, background, authentication] = [open('application'), open('background'), open('authentication')];
   const all = [application, background, authentication];
-  const standby = new Standby(background.writers);
+  const standby = new Standby(background.writers, settings.requiresStandby);
   return {
     settings,
     // For no program until one is named.
@@ -106,7 +106,7 @@ export function openOwnDatabase(
   const writers = Math.floor(count / 2);
   const connections = new Connections(settings, 'background', new PoolGroup(), { writers, readers: count - writers });
   return {
-    database: new Database(connections, new Standby(connections.writers)),
+    database: new Database(connections, new Standby(connections.writers, settings.requiresStandby)),
     close: () => connections.close(),
   };
 }

@@ -29,6 +29,9 @@ export const TOO_MANY_CONNECTIONS = '53300';
 /** The SQLSTATE for a write to a standby or in a read-only transaction. */
 export const READ_ONLY = '25006';
 
+/** The SQLSTATE for a null where a column takes none. */
+const NOT_NULL_VIOLATION = '23502';
+
 /** The SQLSTATE for a full disk. */
 export const DISK_FULL = '53100';
 
@@ -101,6 +104,11 @@ export class StoreFailure extends Error {
     return this.sqlState === READ_ONLY || this.sqlState === '55000';
   }
 
+  /** A standby is required, and none is set: the fence refused the transaction (`round-trips.ts`). */
+  get lacksStandby(): boolean {
+    return lacksStandby(this);
+  }
+
   /** The database could not write: no disk space, or an I/O error. */
   get unwritten(): boolean {
     return this.sqlState === DISK_FULL || this.sqlState?.startsWith('58') === true;
@@ -123,13 +131,21 @@ export class StoreFailure extends Error {
 
   /** One row of a batch may be the cause: constraint violations (23), data exceptions (22), a lock not available. */
   get rowAtFault(): boolean {
+    if (this.lacksStandby) return false;
     return this.lockTimeout || this.sqlState?.startsWith('22') === true || this.sqlState?.startsWith('23') === true;
   }
 }
 
+/** Whether an error, or its cause, is that of the fence where a required standby is not set. */
+export function lacksStandby(error: unknown): boolean {
+  const { code, table, column } = serverErrorOf(error) ?? {};
+  // The table is named as the partition of the row.
+  return code === NOT_NULL_VIOLATION && column === 'created_at' && table?.startsWith('write_batch') === true;
+}
+
 /**
  * Why it is not known whether the outcome of a transaction will last. `response_lost`: the response to COMMIT was lost.
- * `local`: the server warned that it could not wait for its standby. `unconfirmed`: the transaction changed nothing,
+ * `local`: the commit did not wait for its standby, as the server warned or its settings show. `unconfirmed`: the transaction changed nothing,
  * and the earlier result that it found may not be on the standby yet.
  */
 export type Doubt = 'response_lost' | 'local' | 'unconfirmed';

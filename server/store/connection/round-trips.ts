@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
 import { serverOf } from './session-settings.ts';
-import { REPLICATED, type Standby } from './standby.ts';
+import { LACKS_STANDBY, READ_WAITS, REPLICATED, type Standby } from './standby.ts';
 import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type Statement, toQuery } from './work.ts';
 
 // Invariant: A fence knows the events of its transaction
@@ -39,10 +39,11 @@ export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: ()
   }
 }
 
+/** Has no time where a required standby is not set: PostgreSQL refuses such a row, and so the transaction. */
 const FENCE = {
   name: 'fence_batch',
   text: `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
-    values ($1, clock_timestamp(), $2::timestamptz is null, $2, $3, $4)
+    values ($1, case when not ${LACKS_STANDBY} then clock_timestamp() end, $2::timestamptz is null, $2, $3, $4)
     returning created_at, ${REPLICATED}`,
 };
 
@@ -101,16 +102,20 @@ export async function save(
   const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>
     statements.map((statement) => client.query(toQuery(statement)));
   const begin = (): Promise<pg.QueryResult>[] => send([toFence(batchId, [...first, ...(second ?? [])]), ...first]);
+  const commitAndCheck = (): Promise<pg.QueryResult>[] => [
+    client.query('commit'),
+    ...(standby.isRequired ? send([READ_WAITS]) : []),
+  ];
   const sendWrites = async (): Promise<Responses> => {
-    if (place === undefined) return sendTogether(client, () => [...begin(), client.query('commit')]);
+    if (place === undefined) return sendTogether(client, () => [...begin(), ...commitAndCheck()]);
     const early = sendTogether(client, begin);
     await requireBase(client, place);
-    const late = sendTogether(client, () => [...send(second ?? []), client.query('commit')]);
+    const late = sendTogether(client, () => [...send(second ?? []), ...commitAndCheck()]);
     return [...(await early), ...(await late)];
   };
   client.on('notice', listen);
   const responses = await sendWrites().finally(() => client.off('notice', listen));
-  const [commit] = responses.slice(-1);
+  const [commit, check] = responses.slice(standby.isRequired ? -2 : -1);
   const failed = responses.find((response) => response.status === 'rejected');
   if (commit === undefined || commit.status === 'rejected') {
     const reason: unknown = commit?.reason;
@@ -123,9 +128,17 @@ export async function save(
   if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
   // "Committed locally": the server could not wait for its standby, so the commit may be lost.
   if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
+  if (standby.isRequired) requireWait(check, result);
   const [fence] = responses;
   const begun: Row | undefined = fence?.status === 'fulfilled' ? fence.value?.rows[0] : undefined;
   if (typeof begun?.replicated === 'string') standby.note(begun.created_at as Date, begun.replicated);
+}
+
+/** Throws if a commit may not have waited for a standby, although one is required. */
+function requireWait(check: Responses[number] | undefined, result: unknown): void {
+  if (check?.status === 'rejected') throw new CommitUnknown(check.reason, result, 'response_lost');
+  if (check?.value?.rows[0]?.waits === true) return;
+  throw new CommitUnknown(new Error('the required standby was unset during the commit'), result, 'local');
 }
 
 type Responses = readonly PromiseSettledResult<pg.QueryResult | null>[];

@@ -73,11 +73,17 @@ const PINNED: readonly Setting[] = [
   ['transaction_timeout', '0'],
 ];
 
+/** The service's own setting of a session in which a standby is required. */
+export const REQUIRED_STANDBY: Setting = ['service.standby', 'required'];
+
+/** SQL: whether a standby is required in this session. */
+export const STANDBY_IS_REQUIRED = `coalesce(current_setting('${REQUIRED_STANDBY[0]}', true), '') = '${REQUIRED_STANDBY[1]}'`;
+
 /**
- * Not among the startup options: PostgreSQL before 17 refuses a connection with `transaction_timeout`, and
- * `synchronous_commit` depends on its current value.
+ * Not among the startup options: PostgreSQL before 17 refuses a connection with `transaction_timeout`,
+ * `synchronous_commit` depends on its current value, and PostgreSQL does not know the last one.
  */
-const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit'];
+const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit', REQUIRED_STANDBY[0]];
 
 /** For work without time limits: starts, commands, migrations, housekeeping, verification. */
 export const WITHOUT_LIMITS: readonly Setting[] = [
@@ -143,7 +149,7 @@ const APPLY = `select ${SERVER} as server, pg_catalog.set_config(name, case
       else value
     end, false)
   from pg_catalog.json_each_text($1) as pinned (name, value)
-  where pg_catalog.current_setting(name, true) is not null`;
+  where name = '${REQUIRED_STANDBY[0]}' or pg_catalog.current_setting(name, true) is not null`;
 
 /**
  * Also applies the settings in the first statement of a connection: options in DATABASE_URL replace the startup

@@ -1,14 +1,30 @@
 import type { Pool } from './pool.ts';
-import { SERVER, serverOf } from './session-settings.ts';
+import { SERVER, STANDBY_IS_REQUIRED, serverOf } from './session-settings.ts';
+import { type Statement, toQuery } from './work.ts';
 
 // Invariant: With a synchronous standby, a transfer is acknowledged only once the standby has it
 // Kept by: a later commit on the same server must be acknowledged
 // Tested by: `test/crashes/standby.test.ts`, `test/store/standby.test.ts`
 
+// Invariant: Where a standby is required, no write is acknowledged that did not wait for one
+// Kept by: `LACKS_STANDBY` in the fence and in readiness, `READ_WAITS` after a commit
+// Tested by: `test/crashes/required-standby.test.ts`
+
+/** SQL: whether commits wait for a standby. Read each time, because a reload can change it. */
+const WAITS = "current_setting('synchronous_standby_names') <> ''";
+
+/** SQL: whether a standby is required, and none is set: nothing may be committed. */
+export const LACKS_STANDBY = `(${STANDBY_IS_REQUIRED} and not ${WAITS})`;
+
+/** SQL: the server, if its commits wait for a standby or must; otherwise null. */
+export const REPLICATED = `case when ${WAITS} or ${STANDBY_IS_REQUIRED} then ${SERVER} end as replicated`;
+
 /**
- * SQL: the server, if its commits wait for a standby; otherwise null. Read each time, because a reload can change it.
+ * Sent after a COMMIT where a standby is required. If the setting is emptied while a commit waits, PostgreSQL ends the
+ * wait without a warning; but the session of that commit reads the new setting before its next statement, because
+ * sessions are told of a reload before the process that ends the waits.
  */
-export const REPLICATED = `case when current_setting('synchronous_standby_names') <> '' then ${SERVER} end as replicated`;
+export const READ_WAITS: Statement = { name: 'read_waits', text: `select ${WAITS} as waits`, values: [] };
 
 /**
  * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and so everything that
@@ -38,6 +54,8 @@ const PAUSE_MILLISECONDS = 50;
  * ones lead to the standby that has replaced it: what the new primary commits says nothing about the old one.
  */
 export class Standby {
+  /** Whether what did not wait for a standby is not acknowledged. */
+  readonly isRequired: boolean;
   readonly #writers: Pool;
   /** Everything last changed on this server before this moment, by its clock, is on the standby. */
   #confirmed: { readonly server: string; readonly before: number } | undefined;
@@ -46,8 +64,9 @@ export class Standby {
   #next: Promise<string | undefined> | undefined;
 
   /** `writers` provides the connections for barriers, one at a time. */
-  constructor(writers: Pool) {
+  constructor(writers: Pool, isRequired = false) {
     this.#writers = writers;
+    this.isRequired = isRequired;
   }
 
   /**
@@ -105,7 +124,9 @@ export class Standby {
     try {
       const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
       await client.query(BARRIER);
+      const [after] = this.isRequired ? (await client.query<{ waits: boolean }>(toQuery(READ_WAITS))).rows : [];
       isFit = true;
+      if (after?.waits === false) return undefined;
       // "Committed locally": the wait ended before the standby responded.
       if (warned) return undefined;
       const server = serverOf(client);

@@ -4,6 +4,7 @@ import {
   DISK_FULL,
   INSUFFICIENT_PRIVILEGE,
   isLostConnection,
+  lacksStandby,
   READ_ONLY,
   serverErrorOf,
   TOO_MANY_CONNECTIONS,
@@ -32,6 +33,14 @@ export function explainStartFailure(error: unknown): unknown {
   if (isDiskFull(error)) {
     const what = reported === undefined ? messageOf(error) : `PostgreSQL cannot write (${reported.message})`;
     return diskFullProblem(what, error);
+  }
+  if (lacksStandby(error)) {
+    return new StartupProblem(
+      'standby-missing',
+      'DATABASE_STANDBY is required, and no synchronous standby is set in the database, so nothing can be written. ' +
+        'Set synchronous_standby_names there, or unset DATABASE_STANDBY.',
+      { cause: error },
+    );
   }
   if (reported === undefined) {
     if (!isLostConnection(error)) return error;

@@ -1,5 +1,5 @@
 import type { Statement } from './database.ts';
-import { REPLICATED } from './standby.ts';
+import { LACKS_STANDBY, REPLICATED } from './standby.ts';
 
 /**
  * Sets the minimum of memory for a statement, and puts temporary files on the disk of the database itself: so
@@ -12,13 +12,14 @@ export const FORCE_A_FILE: Statement = {
 };
 
 /**
- * Reads whether the connection may write and whether commits wait for a standby, and writes a temporary file of about
+ * Reads whether the connection may write, whether commits wait for a standby, and whether one is required and none set. Writes a temporary file of about
  * 160 kB, because its rows do not fit in memory. Fails with 53100 on a full disk. Unlike a row that is rolled back it
  * leaves nothing to vacuum, and never fits into an existing file.
  */
 export const TRY_TO_WRITE: Statement = {
   name: 'try_to_write',
   text: `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as read_only, ${REPLICATED},
+    ${LACKS_STANDBY} as lacks_standby,
     (select count(*) from generate_series(1, 8000)) as rows`,
   values: [],
 };

@@ -7,6 +7,7 @@ import { readFields } from '../../../contract/reading/read-fields.ts';
 import { type TransferBatchOutcomes, TransferBatchRow } from '../../../contract/transfers.ts';
 import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import { READINESS } from '../../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Moved, OperationFailure, type RefusedRow, type Reply } from '../../calls/call.ts';
 import { storedKeyOf } from '../../calls/stored-key.ts';
@@ -216,7 +217,9 @@ function toFault(thrown: unknown): Fault {
     return { code: thrown.code, message: thrown.message, moneyMoved: 'no' };
   }
   if (thrown instanceof OperationFailure && thrown.busy) {
-    const message = 'The service is overloaded and did not process this transfer.';
+    const { readiness } = thrown;
+    const overloaded = 'The service is overloaded and did not process this transfer.';
+    const message = readiness === undefined ? overloaded : READINESS[readiness].sentence;
     return { code: 'service_unavailable', message, moneyMoved: thrown.moneyMoved };
   }
   const moneyMoved = thrown instanceof OperationFailure ? thrown.moneyMoved : 'unknown';

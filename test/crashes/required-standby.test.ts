@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { TransferBatchOutcomes } from '../../contract/transfers.ts';
+import { OperationFailure } from '../../server/calls/call.ts';
+import { type Ledger, openLedger } from '../harness/ledger.ts';
+import { runCommand, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
+import { useDirectory } from '../harness/service.ts';
+import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
+import { untilReadinessIs } from '../start/readiness-response.ts';
+
+// DATABASE_STANDBY=required, while the database is told by a reload to wait for a standby, and not to.
+
+const CARD = { amount: 1, card_id: 'card_active' };
+
+const directory = await useDirectory();
+let pair: Pair;
+let settings: Readonly<Record<string, string>>;
+let service: ServiceProcess;
+/** As the service, without its time limits: a COMMIT waits until it is told otherwise. */
+let ledger: Ledger;
+
+beforeAll(async () => {
+  pair = await startPair();
+  const { host, port, user, database } = pair.primary.connection;
+  const DATABASE_URL = `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+  settings = { DATABASE_URL, DATABASE_STANDBY: 'required', DATA_DIR: directory.path };
+  service = await startService(settings);
+  ledger = openLedger({ ...pair.primary.connection, requiresStandby: true });
+});
+
+afterAll(async () => {
+  await ledger.close();
+  await service.stop();
+  await pair.stop();
+});
+
+afterEach(async () => {
+  await pair.setNames(STANDBY);
+  await pair.bringBack();
+  await untilReadinessIs(service.url, 'ready');
+});
+
+const send = (body: object, key: string, path = '/api/v0.1/core/transfer') =>
+  sendRaw(service.url, { path, body, headers: { 'Idempotency-Key': key } });
+
+/** How many transactions were committed with a fence, and how many transfers were made under some keys. */
+async function written(keys: readonly string[]): Promise<readonly [bigint | number, bigint | number]> {
+  const [row] = await pair.ask<{ fences: number; used: number }>(
+    `select (select count(*) from write_batch where not abandoned)::integer as fences,
+      (select count(*) from idempotency where key = any ($1))::integer as used`,
+    [keys],
+  );
+  return [row?.fences ?? -1, row?.used ?? -1];
+}
+
+test('with one set, transfers and their replays succeed', async () => {
+  const key = randomUUID();
+  const { status, text } = await send(CARD, key);
+  expect(status).toBe(201);
+  expect(await send(CARD, key)).toMatchObject({ status: 201, text });
+});
+
+test('unset by a reload: every write is refused with nothing written, and once it is set again it succeeds', async () => {
+  const keys = Array.from({ length: 40 }, () => randomUUID());
+  const [first = '', ...others] = keys;
+  await pair.setNames('');
+  const [fences] = await written(keys);
+  const refused = await send(CARD, first);
+  expect(refused).toMatchObject({
+    status: 503,
+    headers: {
+      'error-code': 'service_unavailable',
+      'money-moved': 'no',
+      readiness: 'standby_not_set',
+      runbook: 'docs/runbook/standby-missing.md',
+      'retry-after': '10',
+    },
+  });
+  expect(refused.text).toContain('A synchronous standby is required, and none is set');
+  // Groups of the chain, and what is alone.
+  const answers = await Promise.all(others.map((key) => send(CARD, key)));
+  expect(new Set(answers.map(({ status, headers }) => `${status} ${headers['money-moved']}`))).toEqual(
+    new Set(['503 no']),
+  );
+  const row = { ...CARD, amount: '1', idempotency_key: first };
+  const batch = await send({ transfers: [row] }, randomUUID(), '/api/v0.1/core/transfer/batch');
+  const { data } = JSON.parse(batch.text) as TransferBatchOutcomes;
+  expect(data).toMatchObject([{ status: 503, money_moved: 'no', error: { Code: 'service_unavailable' } }]);
+  expect((await send({}, randomUUID(), '/api/v0.1/core/card')).status).toBe(503);
+  await untilReadinessIs(service.url, 'standby_not_set');
+  expect(await written(keys)).toEqual([fences, 0]);
+
+  await pair.setNames(STANDBY);
+  await untilReadinessIs(service.url, 'ready');
+  expect((await send(CARD, first)).status).toBe(201);
+  expect((await written(keys))[1]).toBe(1);
+});
+
+test('unset by a reload: what was done before is not confirmed again, and is once it is set', async () => {
+  const key = randomUUID();
+  const made = await send(CARD, key);
+  await pair.setNames('');
+  const answer = await send(CARD, key);
+  expect([answer.status, answer.headers['money-moved']]).toEqual([500, 'unknown']);
+  await pair.setNames(STANDBY);
+  expect(await send(CARD, key)).toMatchObject({ status: 201, text: made.text });
+});
+
+test('unset while a COMMIT waits, which PostgreSQL then confirms: the answer is that the outcome is unknown', async () => {
+  const key = randomUUID();
+  await pair.takeAway();
+  const waiting = ledger.call('create_transfer', CARD, { idempotencyKey: key }).then(
+    ({ status }) => status,
+    (error: unknown) => error,
+  );
+  await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
+  await pair.setNames('');
+  const failure = await waiting;
+  expect(failure).toBeInstanceOf(OperationFailure);
+  expect(failure).toMatchObject({ moneyMoved: 'unknown', busy: false });
+  await pair.setNames(STANDBY);
+  await pair.bringBack();
+  const again = await ledger.call('create_transfer', CARD, { idempotencyKey: key });
+  expect(again).toMatchObject({ status: 201, replayed: true });
+});
+
+test('set and away: the outcome of a transfer is unknown, as where none is required', async () => {
+  await pair.takeAway();
+  const key = randomUUID();
+  const answer = await send(CARD, key);
+  expect([answer.status, answer.headers['money-moved']]).toEqual([500, 'unknown']);
+  await untilReadinessIs(service.url, 'write_failing');
+  await pair.bringBack();
+  await untilReadinessIs(service.url, 'ready');
+  expect((await send(CARD, key)).status).toBe(201);
+});
+
+test('unset: a start is not ready, and a command that writes says what to do', async () => {
+  await pair.setNames('');
+  const other = await startService({ ...settings, DATA_DIR: `${directory.path}/other` });
+  try {
+    await untilReadinessIs(other.url, 'standby_not_set');
+  } finally {
+    await other.stop();
+  }
+  const { exitCode, errors } = await runCommand(['operator-key', 'create', '--name', 'refused'], settings);
+  expect(exitCode).toBe(1);
+  expect(errors).toMatch(/^DATABASE_STANDBY is required, .*\nRunbook: docs\/runbook\/standby-missing\.md\n$/);
+});
