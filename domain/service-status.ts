@@ -12,6 +12,7 @@ export const CONCERNS = [
   'books_not_verified',
   'books_not_balanced',
   'funding_low',
+  'standby_missing',
   'replication_late',
   'archiving_failing',
   'backup_overdue',

@@ -7,6 +7,8 @@ import { bad, good, warning } from '../paint.ts';
 import { plainTime } from '../plain-time.ts';
 import { pageOf } from './runbook.ts';
 
+type Standby = NonNullable<ServiceStatus['database']['standby_list']>[number];
+
 /** Adds `status`. It exits with 3 if the service is not ready, so that a scheduler can alert. */
 export const addStatus: AddCommands = (program, context) =>
   addCommand(program, context, {
@@ -48,6 +50,8 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
     ['PostgreSQL', database.version],
     ['size', bytesText(database.size_bytes)],
     ['standbys', database.standbys === null ? null : `${database.standbys}, ${replicationText(database)}`],
+    ...(database.standby_list ?? []).map(standbyFact),
+    ['primary lost', isSandboxOfOneMachine(status) ? null : survivalText(database.survives_primary_loss)],
     ['schema', schema.state === null ? null : `${schema.state}, ${schema.newest_migration ?? 'no migration'}`],
     [
       'connections',
@@ -110,6 +114,27 @@ function secondsText(seconds: number | null, otherwise: string): string | null {
 
 function replicationText({ replication_lag_bytes: lag, waits_for_standby: waits }: ServiceStatus['database']): string {
   return `${lag ?? 'unknown'} bytes behind, commits ${waits === true ? 'wait' : 'do not wait'} for one`;
+}
+
+function standbyFact(standby: Standby): readonly [string, string] {
+  const { name, state, sync_state: sync, lag_bytes: bytes, lag_seconds: seconds } = standby;
+  const late = seconds === null ? '' : `, ${seconds.toFixed(1)} s`;
+  return ['standby', `${printable(name)}, ${printable(state)}, ${printable(sync)}, ${bytes} bytes${late} behind`];
+}
+
+/** That everything is on one machine is the purpose of such a sandbox, and no news. */
+function isSandboxOfOneMachine({ mode, database }: ServiceStatus): boolean {
+  return mode === 'sandbox' && database.kind === 'embedded' && database.waits_for_standby !== true;
+}
+
+const SURVIVALS = {
+  yes: 'acknowledged transfers survive',
+  no: 'acknowledged transfers can be lost',
+  unknown: 'not known whether acknowledged transfers survive',
+} as const;
+
+function survivalText({ answer, reason }: ServiceStatus['database']['survives_primary_loss']): string {
+  return `${SURVIVALS[answer]}. ${reason}`;
 }
 
 function webhooksText({ delivery, enabled, paused, failing }: ServiceStatus['webhooks']): string {

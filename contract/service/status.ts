@@ -1,4 +1,5 @@
 import { type Static, type TProperties, Type } from 'typebox';
+import { SURVIVALS } from '../../domain/primary-loss.ts';
 import { READINESS_REASONS } from '../../domain/readiness.ts';
 import {
   CONCERNS,
@@ -23,6 +24,23 @@ const runbook = 'Page of the runbook, from the root of the project';
 
 /** The fields of one part of the service. */
 const part = <Fields extends TProperties>(description: string, fields: Fields) => Type.Object(fields, { description });
+
+/** A connected standby, as PostgreSQL describes it. */
+const StandbyRecord = Type.Object({
+  name: Type.String({ description: 'Its application_name' }),
+  state: Type.String({ description: 'State of its connection, such as streaming or catchup' }),
+  sync_state: Type.String({
+    description:
+      'sync or quorum: commits wait for it; potential: they will if another is lost; async: they never wait for it',
+  }),
+  lag_bytes: count('WAL that it has not replayed'),
+  lag_seconds: nullable(
+    Type.Number({
+      minimum: 0,
+      description: 'How long it took to replay what was written last; null once it has replayed everything',
+    }),
+  ),
+});
 
 /** A problem that does not keep the service from working. */
 const ConcernRecord = Type.Object({
@@ -62,6 +80,13 @@ export const ServiceStatus = Type.Object({
     state: literals(DATABASE_STATES, 'State, as far as the service knows'),
     version: textOrNull(orNull('Version of PostgreSQL')),
     size_bytes: countOrNull('Size of the database on its disk'),
+    survives_primary_loss: part('Whether a commit that is acknowledged now would survive the loss of the primary', {
+      answer: literals(SURVIVALS, 'yes if it is then on the disk of a standby'),
+      reason: Type.String({ description: 'Why, in a sentence' }),
+    }),
+    standby_list: nullable(
+      Type.Array(StandbyRecord, { description: 'The connected standbys; null without the right to see them' }),
+    ),
     standbys: countOrNull('Connected standbys; null without the right to see them'),
     waits_for_standby: booleanOrNull('Whether commits wait for a standby'),
     replication_lag_bytes: countOrNull('How far the standby that is furthest behind lags'),

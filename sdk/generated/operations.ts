@@ -2973,6 +2973,7 @@ export type ServiceStatus = {
       | 'database_failed'
       | 'database_silent'
       | 'database_read_only'
+      | 'standby_not_set'
       | 'disk_full'
       | 'no_connection'
       | 'write_failing'
@@ -3002,6 +3003,7 @@ export type ServiceStatus = {
       | 'books_not_verified'
       | 'books_not_balanced'
       | 'funding_low'
+      | 'standby_missing'
       | 'replication_late'
       | 'archiving_failing'
       | 'backup_overdue';
@@ -3029,6 +3031,30 @@ export type ServiceStatus = {
     readonly version: string | null;
     /** Size of the database on its disk; null if not known. */
     readonly size_bytes: number | null;
+    /** Whether a commit that is acknowledged now would survive the loss of the primary. */
+    readonly survives_primary_loss: {
+      /** yes if it is then on the disk of a standby. */
+      readonly answer: 'yes' | 'no' | 'unknown';
+      /** Why, in a sentence. */
+      readonly reason: string;
+    };
+    /** The connected standbys; null without the right to see them. */
+    readonly standby_list:
+      | readonly {
+          /** Its application_name. */
+          readonly name: string;
+          /** State of its connection, such as streaming or catchup. */
+          readonly state: string;
+          /**
+           * sync or quorum: commits wait for it; potential: they will if another is lost; async: they never wait for it.
+           */
+          readonly sync_state: string;
+          /** WAL that it has not replayed. */
+          readonly lag_bytes: number;
+          /** How long it took to replay what was written last; null once it has replayed everything. */
+          readonly lag_seconds: number | null;
+        }[]
+      | null;
     /** Connected standbys; null without the right to see them. */
     readonly standbys: number | null;
     /** Whether commits wait for a standby; null if not known. */

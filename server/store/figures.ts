@@ -293,6 +293,17 @@ export async function readProcessorFigures(database: Database): Promise<Processo
   };
 }
 
+/** A connected standby, as `pg_stat_replication` shows it to those with the right to see them (pg_monitor). */
+export type StandbyFigures = {
+  readonly name: string;
+  readonly state: string;
+  readonly syncState: string;
+  /** WAL that it has not replayed. */
+  readonly lagBytes: number;
+  /** How long it took to replay what was written last; null once it has replayed everything, or does not say. */
+  readonly lagSeconds: number | null;
+};
+
 const SERVER = columns({
   /** Version of PostgreSQL. */
   version: TEXT,
@@ -300,13 +311,14 @@ const SERVER = columns({
   /** Connections of all clients to the server, and how many it allows. */
   connections: NUMBER,
   maxConnections: NUMBER,
-  /** Connected standbys; null without the right to see them (pg_monitor). */
-  standbys: nullable(NUMBER),
-  synchronousStandbys: nullable(NUMBER),
-  /** Whether commits wait for a standby. */
-  waitsForStandby: BOOLEAN,
-  /** What the standby that is furthest behind has not replayed; null without that right. */
-  replicationLagBytes: nullable(NUMBER),
+  /** `synchronous_standby_names`: commits wait for a standby unless it is empty. */
+  standbyNames: TEXT,
+  /** `synchronous_commit` of the sessions of the service. */
+  synchronousCommit: TEXT,
+  /** The standbys by name; null without that right. */
+  standbyList: nullable(json<readonly StandbyFigures[]>('json')),
+  /** The managed service that runs the server, by the role that only its servers have. */
+  managedBy: nullable(TEXT),
   /** Whether the server archives its WAL. */
   archives: BOOLEAN,
   archivedCount: NUMBER,
@@ -323,19 +335,23 @@ const READ_SERVER_FIGURES: Statement = {
   text: `with sight as materialized (
       select pg_has_role('pg_read_all_stats', 'usage') as is_given
     ), standby as materialized (
-      select sync_state, pg_wal_lsn_diff(case when pg_is_in_recovery() then null else pg_current_wal_lsn() end, replay_lsn)
-        as behind
-      from pg_stat_replication where state is not null
+      select json_build_object('name', application_name, 'state', state, 'syncState', sync_state,
+        'lagBytes', coalesce(greatest(0, pg_wal_lsn_diff(
+          case when pg_is_in_recovery() then null else pg_current_wal_lsn() end, replay_lsn)), 0),
+        'lagSeconds', extract(epoch from replay_lag)) as described, application_name, pid
+      from pg_stat_replication where state <> 'backup'
     )
     select current_setting('server_version') as version, pg_database_size(current_database()) as database_bytes,
       (select count(*) from pg_stat_activity where datid is not null) as connections,
       current_setting('max_connections')::integer as max_connections,
-      case when (select is_given from sight) then (select count(*) from standby) end as standbys,
-      case when (select is_given from sight)
-        then (select count(*) from standby where sync_state in ('sync', 'quorum')) end as synchronous_standbys,
-      current_setting('synchronous_standby_names') <> '' as waits_for_standby,
-      case when (select is_given from sight) then coalesce((select max(behind) from standby), 0)::double precision end
-        as replication_lag_bytes,
+      current_setting('synchronous_standby_names') as standby_names, current_setting('synchronous_commit') as synchronous_commit,
+      case when (select is_given from sight) then
+        (select coalesce(json_agg(described order by application_name, pid), '[]') from standby) end as standby_list,
+      (select case rolname when 'cloudsqlsuperuser' then 'Google Cloud SQL' when 'alloydbsuperuser' then 'AlloyDB'
+          when 'azure_pg_admin' then 'Azure Database for PostgreSQL'
+          else case when to_regproc('aurora_version') is null then 'Amazon RDS' else 'Amazon Aurora' end end
+        from pg_roles where rolname in ('rds_superuser', 'cloudsqlsuperuser', 'alloydbsuperuser', 'azure_pg_admin')
+        limit 1) as managed_by,
       current_setting('archive_mode') <> 'off' as archives, archived_count, failed_count as archive_failed_count,
       last_archived_time as last_archived_at, last_failed_time as last_archive_failed_at
     from pg_stat_archiver`,

@@ -25,7 +25,8 @@ export function State({ status }: { readonly status: Status }) {
         ['Database', databaseText(database)],
         ['Connections', `${connections.in_use} of ${connections.max} in use`],
         connections.waiting > 0 && ['Waiting for a connection', formatCount(connections.waiting)],
-        (database.standbys ?? 0) > 0 && ['Standbys', standbyText(database)],
+        (database.standbys ?? 0) > 0 && ['Standbys', <Standbys database={database} />],
+        !isSandboxOfOneMachine(status) && ['If the primary is lost', survivalText(database.survives_primary_loss)],
         [
           'Last backup',
           backups.last_copy_at === null ? 'None taken here' : <Moment at={backups.last_copy_at} distance actual />,
@@ -83,8 +84,33 @@ function databaseText({ kind, state, version, size_bytes: bytes }: Status['datab
   return parts.filter((part) => part !== null).join(', ');
 }
 
-function standbyText({ standbys, replication_lag_bytes: lag, waits_for_standby: waits }: Status['database']): string {
-  return `${standbys}, ${formatBytes(lag ?? 0)} behind${waits === true ? ', commits wait' : ''}`;
+function Standbys({ database }: { readonly database: Status['database'] }) {
+  const { standbys, replication_lag_bytes: lag, waits_for_standby: waits, standby_list: list } = database;
+  return (
+    <>
+      {`${standbys}, ${formatBytes(lag ?? 0)} behind${waits === true ? ', commits wait' : ''}`}
+      {(list ?? []).map((standby) => (
+        <div>{standbyText(standby)}</div>
+      ))}
+    </>
+  );
+}
+
+function standbyText(standby: NonNullable<Status['database']['standby_list']>[number]): string {
+  const { name, state, sync_state: sync, lag_bytes: bytes, lag_seconds: seconds } = standby;
+  const late = seconds === null ? '' : `, ${formatDuration(seconds * 1000)}`;
+  return `${name}: ${state}, ${sync}, ${formatBytes(bytes)}${late} behind`;
+}
+
+/** That everything is on one machine is the purpose of such a sandbox, and no news. */
+function isSandboxOfOneMachine({ mode, database }: Status): boolean {
+  return mode === 'sandbox' && database.kind === 'embedded' && database.waits_for_standby !== true;
+}
+
+function survivalText({ answer, reason }: Status['database']['survives_primary_loss']): ComponentChildren {
+  if (answer === 'yes') return `Acknowledged transfers survive. ${reason}`;
+  if (answer === 'unknown') return `Not known. ${reason}`;
+  return `Acknowledged transfers can be lost. ${reason}`;
 }
 
 function webhookFact({ delivery, enabled, paused, failing }: Status['webhooks']): ComponentChildren {

@@ -3,6 +3,7 @@ import { access, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, ok, problem as problemOfHost, warning } from '../../../domain/doctor-check.ts';
+import { survivalOf } from '../../../domain/primary-loss.ts';
 import {
   type CommandConfiguration,
   readConfiguration,
@@ -15,6 +16,7 @@ import { hasOperatorKey } from '../../observe/readiness.ts';
 import { findRunningServices, type RunningService } from '../../postgres/running-services.ts';
 import { readDatabaseFacts } from '../../store/connection/database-problem.ts';
 import { explainStartFailure } from '../../store/connection/start-failure.ts';
+import { readServerFigures } from '../../store/figures.ts';
 import {
   type CommandDatabase,
   type DatabaseReports,
@@ -155,7 +157,7 @@ async function readDatabase(
     checks.push(ok('database', `${what}, ${megabytes} MB${state}`));
     await requireMode(opened.databases, mode);
     const isReady = await examineSchema(opened, mode, checks);
-    if (isReady) checks.push(await examineKeys(opened, mode));
+    if (isReady) checks.push(await examineStandby(opened, configuration), await examineKeys(opened, mode));
   } catch (error) {
     checks.push(problemOf('ledger', error));
   } finally {
@@ -177,6 +179,24 @@ async function examineSchema({ databases, place }: CommandDatabase, mode: string
     else checks.push(problemOf('schema', error));
     return false;
   }
+}
+
+/** Whether a commit survives the loss of the primary. Without a standby that is a hint: not every service needs one. */
+async function examineStandby(
+  { databases }: CommandDatabase,
+  { mode, databaseUrl, databaseStandby }: CommandConfiguration,
+): Promise<Check> {
+  const name = 'standby';
+  const figures = await readServerFigures(databases.background);
+  const { answer, reason, isWaiting } = survivalOf(figures, databaseUrl === null);
+  if (databaseStandby === 'required' && figures.standbyNames === '') {
+    return problem(name, `DATABASE_STANDBY is required, so nothing can be written. ${reason}`, 'standby-missing');
+  }
+  if (isWaiting) return problem(name, reason, 'standby-missing');
+  // A ledger on one machine is a choice, and its backups have a check of their own.
+  if (answer === 'yes' || databaseUrl === null || mode === 'sandbox') return ok(name, reason);
+  const meaning = answer === 'no' ? 'Acknowledged transfers can be lost with the primary. ' : '';
+  return warning(name, `${meaning}${reason}`, 'standby-missing');
 }
 
 async function examineKeys({ databases }: CommandDatabase, mode: string): Promise<Check> {

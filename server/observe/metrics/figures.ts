@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { isSynchronous, survivalOf } from '../../../domain/primary-loss.ts';
 import type { Figures } from '../../background/jobs/read-figures.ts';
 import type { LedgerFigures, ServerFigures, WebhookFigures } from '../../store/figures.ts';
 import { showProcessors } from './processors.ts';
@@ -131,9 +132,17 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     help: 'Connected standbys, and those of them that commits wait for; absent without the right to see them (pg_monitor).',
     labels: ['kind'],
   });
+  const survives = gauge(
+    'primary_loss_survived',
+    'Whether a commit that is acknowledged now would survive the loss of the primary, 1 or 0; absent if PostgreSQL cannot know.',
+  );
   const lag = gauge(
     'replication_lag_bytes',
     'WAL that the standby furthest behind has not replayed; absent without the right to see standbys.',
+  );
+  const lateness = gauge(
+    'replication_lag_seconds',
+    'Time that the slowest standby took to replay what was written last, 0 if all have everything; absent without the right to see standbys.',
   );
   const archives = gauge('archiving', 'Whether the database server archives its WAL, 1 or 0.');
   const failed = gauge('archive_failures', 'Attempts to archive a WAL file that failed, since the statistics began.');
@@ -143,12 +152,16 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     bytes.set(figures.databaseBytes);
     connections.set(figures.connections);
     maxConnections.set(figures.maxConnections);
-    waits.set(figures.waitsForStandby ? 1 : 0);
+    waits.set(figures.standbyNames === '' ? 0 : 1);
+    const { answer } = survivalOf(figures, false);
+    if (answer === 'unknown') survives.remove();
+    else survives.set(answer === 'yes' ? 1 : 0);
     // Without the right to see standbys, 0 would be a false figure.
-    if (figures.standbys !== null) {
-      standbys('connected').set(figures.standbys);
-      standbys('synchronous').set(orZero(figures.synchronousStandbys));
-      lag.set(orZero(figures.replicationLagBytes));
+    if (figures.standbyList !== null) {
+      standbys('connected').set(figures.standbyList.length);
+      standbys('synchronous').set(figures.standbyList.filter(isSynchronous).length);
+      lag.set(Math.max(0, ...figures.standbyList.map(({ lagBytes }) => lagBytes)));
+      lateness.set(Math.max(0, ...figures.standbyList.map(({ lagSeconds }) => orZero(lagSeconds))));
     }
     archives.set(figures.archives ? 1 : 0);
     failed.set(figures.archiveFailedCount);

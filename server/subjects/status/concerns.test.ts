@@ -23,6 +23,11 @@ const HEALTHY: Facts = {
     standbys: 2,
     waits_for_standby: true,
     replication_lag_bytes: 0,
+    standby_list: [],
+    survives_primary_loss: {
+      answer: 'yes',
+      reason: 'A commit is acknowledged once a synchronous standby has it on disk.',
+    },
   },
   connections: { max: 27, in_use: 1, idle: 1, waiting: 0 },
   webhooks: { delivery: 'running', enabled: 3, paused: 0, failing: 0, oldest_undelivered_seconds: 1 },
@@ -37,6 +42,7 @@ const HEALTHY: Facts = {
   verificationSeconds: 1,
   isArchivingFailing: false,
   disabledAtConnectors: [],
+  isWaitingForStandby: false,
   disabledInPrograms: { programs: [], types: [] },
   uncopiedSeconds: 86_400,
 };
@@ -61,6 +67,7 @@ const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegEx
   books_not_verified: [{ unverifiedSeconds: 9 * 3_600 }, /last verified 9 hours ago/],
   books_not_balanced: [{ books: { verified_at: MOMENT, balanced: false } }, /do not balance/],
   funding_low: [{ funding_low: 2 }, /of 2 card programs is below/],
+  standby_missing: [{ isWaitingForStandby: true }, /^A commit is acknowledged/],
   replication_late: [{ database: { ...HEALTHY.database, replication_lag_bytes: 1e9 } }, /1000000000 bytes behind/],
   archiving_failing: [{ isArchivingFailing: true }, /cannot be archived/],
   backup_overdue: [{ uncopiedSeconds: 9 * 86_400 }, /last copied 9 days ago/],

@@ -19,6 +19,7 @@ const PAGES: Readonly<Record<Concern, RunbookPage>> = {
   books_not_verified: 'books-not-verified',
   books_not_balanced: 'books-not-balanced',
   funding_low: 'funding-low',
+  standby_missing: 'standby-missing',
   replication_late: 'replication-late',
   archiving_failing: 'archiving-failing',
   backup_overdue: 'backup-overdue',
@@ -52,6 +53,8 @@ export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> &
   Ages & {
     /** Undefined if it is not known. */
     readonly disabledInPrograms: DisabledInPrograms | undefined;
+    /** Whether too few synchronous standbys are connected. */
+    readonly isWaitingForStandby: boolean;
     /** Undefined if it is not known. */
     readonly disabledAtConnectors: readonly DisabledAtConnector[] | undefined;
   };
@@ -119,6 +122,8 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
   books_not_balanced: ({ books }) => when(books.balanced === false, 'The books do not balance.'),
   funding_low: ({ funding_low: low }) =>
     when((low ?? 0) > 0, `The funding of ${counted(low, 'card program')} is below its threshold.`),
+  standby_missing: ({ isWaitingForStandby, database }) =>
+    when(isWaitingForStandby, database.survives_primary_loss.reason),
   replication_late: ({ database: { replication_lag_bytes: lag } }) =>
     when((lag ?? 0) > MAX_REPLICATION_LAG_BYTES, `A standby is ${lag} bytes behind.`),
   archiving_failing: ({ isArchivingFailing }) =>

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { ServiceStatus } from '../../../contract/service/status.ts';
+import { type Survival, survivalOf } from '../../../domain/primary-loss.ts';
 import { READINESS, type ReadinessReason } from '../../../domain/readiness.ts';
 import { type DatabaseState, STATUS_PARTS, type StatusPart } from '../../../domain/service-status.ts';
 import type { Reply } from '../../calls/call.ts';
@@ -71,6 +72,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
   const { isReady, sentence } = READINESS[reason];
   const uptimeSeconds = Math.floor(performance.now() / 1000);
   const { max, inUse, idle, waiting } = sources.connections();
+  const survival = server === undefined ? NOT_ASKED : survivalOf(server, sources.embedded !== undefined);
   const { spoolBytes, maxSpoolBytes, dropped } = sources.errors();
   const status: Omit<ServiceStatus, 'degraded' | 'unknown'> = {
     version: sources.version,
@@ -92,9 +94,8 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
       state: databaseState(sources, reason, parts),
       version: server?.version ?? null,
       size_bytes: server?.databaseBytes ?? null,
-      standbys: server?.standbys ?? null,
-      waits_for_standby: server?.waitsForStandby ?? null,
-      replication_lag_bytes: server?.replicationLagBytes ?? null,
+      ...replicationOf(server),
+      survives_primary_loss: { answer: survival.answer, reason: survival.reason },
     },
     connections: { max, in_use: inUse, idle, waiting },
     webhooks: {
@@ -125,10 +126,35 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
     degraded: findConcerns({
       ...status,
       ...agesOf(sources, parts, uptimeSeconds),
+      isWaitingForStandby: survival.isWaiting,
       disabledInPrograms: ledger?.disabledInPrograms,
       disabledAtConnectors: ledger?.disabledAtConnectors,
     }),
     unknown: STATUS_PARTS.filter((part: StatusPart) => parts[part] === undefined),
+  };
+}
+
+const NOT_ASKED: Survival = {
+  answer: 'unknown',
+  reason: 'The database could not be asked in time.',
+  isWaiting: false,
+};
+
+/** What the server says of its standbys. */
+function replicationOf(server: ServerFigures | undefined) {
+  const list = server?.standbyList ?? null;
+  return {
+    standbys: list?.length ?? null,
+    waits_for_standby: server === undefined ? null : server.standbyNames !== '',
+    replication_lag_bytes: list === null ? null : Math.max(0, ...list.map(({ lagBytes }) => lagBytes)),
+    standby_list:
+      list?.map(({ name, state, syncState, lagBytes, lagSeconds }) => ({
+        name,
+        state,
+        sync_state: syncState,
+        lag_bytes: lagBytes,
+        lag_seconds: lagSeconds,
+      })) ?? null,
   };
 }
 

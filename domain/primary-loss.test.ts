@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { type ReplicationFacts, survivalOf } from './primary-loss.ts';
+
+const sync = { syncState: 'sync' };
+const quorum = { syncState: 'quorum' };
+
+/** A server with one synchronous standby. */
+const SAFE: ReplicationFacts = {
+  standbyNames: 'standby',
+  synchronousCommit: 'on',
+  standbyList: [sync, { syncState: 'async' }],
+  managedBy: null,
+};
+
+test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
+  ['one synchronous standby', {}, 'yes', /^A commit is acknowledged once a synchronous standby has it on disk\.$/],
+  ['remote_apply', { synchronousCommit: 'remote_apply' }, 'yes', /on disk\.$/],
+  ['FIRST of a list', { standbyNames: 'FIRST 1 (a, b)' }, 'yes', /once a synchronous/],
+  [
+    'ANY of a list',
+    { standbyNames: 'ANY 2 (a, b, c)', standbyList: [quorum, quorum, quorum] },
+    'yes',
+    /once 2 synchronous standbys have it/,
+  ],
+  ['an old list with a number', { standbyNames: '2(a,b)', standbyList: [sync, sync] }, 'yes', /once 2 /],
+  [
+    'any name',
+    { standbyNames: '*' },
+    'yes',
+    /on disk\. synchronous_standby_names has a \*, so that may be any program/,
+  ],
+  ['any name of a list', { standbyNames: 'ANY 1 ("*", b)', standbyList: [quorum] }, 'yes', /has a \*/],
+  ['a name with a star', { standbyNames: '"a*"' }, 'yes', /on disk\.$/],
+  ['no name', { standbyNames: '' }, 'no', /^No synchronous standby is set: synchronous_standby_names is empty\.$/],
+  ['spaces only', { standbyNames: ' ' }, 'no', /is empty/],
+  ['off', { synchronousCommit: 'off' }, 'no', /^synchronous_commit is off in the sessions of the service/],
+  ['local', { synchronousCommit: 'local' }, 'no', /^synchronous_commit is local /],
+  ['remote_write', { synchronousCommit: 'remote_write' }, 'no', /does not survive a loss of power of both/],
+  ['no right', { standbyList: null }, 'unknown', /GRANT pg_monitor/],
+  [
+    'a managed server without a name',
+    { standbyNames: '', managedBy: 'Amazon RDS' },
+    'unknown',
+    /cannot know whether Amazon RDS replicates its disk/,
+  ],
+  ['a managed server with one', { managedBy: 'Amazon RDS' }, 'yes', /on disk/],
+])('%s', (_name, difference, answer, reason) => {
+  const found = survivalOf({ ...SAFE, ...difference }, false);
+  expect(found).toEqual({ answer, reason: expect.stringMatching(reason), isWaiting: false });
+});
+
+test.each<[string, Partial<ReplicationFacts>, RegExp]>([
+  ['none', { standbyList: [] }, /^No synchronous standby is connected, so commits wait\./],
+  ['only one that may not be waited for', { standbyList: [{ syncState: 'async' }] }, /^No synchronous standby/],
+  [
+    'too few',
+    { standbyNames: 'FIRST 2 (a, b)', standbyList: [sync, { syncState: 'async' }] },
+    /^Only 1 of 2 synchronous standbys are connected, so commits wait\./,
+  ],
+])('while commits wait, because there is %s, it is not known', (_name, difference, reason) => {
+  const found = survivalOf({ ...SAFE, ...difference }, false);
+  expect(found).toEqual({ answer: 'unknown', reason: expect.stringMatching(reason), isWaiting: true });
+});
+
+test('the embedded server is on one machine', () => {
+  const found = survivalOf({ ...SAFE, standbyNames: '', standbyList: [] }, true);
+  expect(found).toMatchObject({ answer: 'no', reason: expect.stringContaining('on this machine only') });
+});

@@ -1,0 +1,92 @@
+/** Whether a commit that the service acknowledges now would survive the loss of the primary. */
+export const SURVIVALS = ['yes', 'no', 'unknown'] as const;
+
+/** The answer, with its reason in a sentence. */
+export type Survival = {
+  readonly answer: (typeof SURVIVALS)[number];
+  readonly reason: string;
+  /** Whether too few synchronous standbys are connected, so that no commit is acknowledged. */
+  readonly isWaiting: boolean;
+};
+
+/** What a server says of its replication. */
+export type ReplicationFacts = {
+  /** `synchronous_standby_names`. */
+  readonly standbyNames: string;
+  /** `synchronous_commit` of the sessions of the service. */
+  readonly synchronousCommit: string;
+  /** Each connected standby with its `sync_state`; null without the right to see them. */
+  readonly standbyList: readonly { readonly syncState: string }[] | null;
+  /** The managed service that runs the server, if it is known to be one; it may replicate the disk itself. */
+  readonly managedBy: string | null;
+};
+
+/**
+ * Whether an acknowledged commit is on the disk of a standby. `isEmbedded`: the server is the PostgreSQL that comes with
+ * the service.
+ */
+export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Survival {
+  const { standbyNames: names, synchronousCommit, standbyList } = facts;
+  if (names.trim() === '') return withoutStandby(facts, isEmbedded);
+  if (synchronousCommit === 'off' || synchronousCommit === 'local') {
+    return no(
+      `synchronous_commit is ${synchronousCommit} in the sessions of the service: commits wait for no standby.`,
+    );
+  }
+  if (synchronousCommit === 'remote_write') {
+    return no(
+      'synchronous_commit is remote_write in the sessions of the service: a commit may be in the memory of a standby only, and does not survive a loss of power of both.',
+    );
+  }
+  if (standbyList === null) {
+    return unknown(
+      'Commits wait for a standby, but the user of the database may not see whether one is connected: GRANT pg_monitor TO it.',
+    );
+  }
+  const needed = neededStandbys(names);
+  const connected = standbyList.filter(isSynchronous).length;
+  if (connected < needed) {
+    const only =
+      needed === 1n ? 'No synchronous standby is' : `Only ${connected} of ${needed} synchronous standbys are`;
+    const before = 'What was acknowledged before is on the disk of a standby that is away.';
+    return { ...unknown(`${only} connected, so commits wait. ${before}`), isWaiting: true };
+  }
+  const owners = needed === 1n ? 'a synchronous standby has' : `${needed} synchronous standbys have`;
+  return told('yes', `A commit is acknowledged once ${owners} it on disk.${namesAny(names) ? ANY : ''}`);
+}
+
+/** Whether commits wait for a standby. */
+export function isSynchronous({ syncState }: { readonly syncState: string }): boolean {
+  return syncState === 'sync' || syncState === 'quorum';
+}
+
+const ANY =
+  ' synchronous_standby_names has a *, so that may be any program that receives the WAL, also one that nobody chose for it.';
+
+/** How many standbys must have a commit: the number before a list in parentheses, otherwise 1. */
+function neededStandbys(names: string): bigint {
+  const [, count = '1'] = /^\s*(?:(?:any|first)\s+)?(\d+)\s*\(/i.exec(names) ?? [];
+  return BigInt(count);
+}
+
+/** Whether one of the names is `*`, with or without quotes. */
+function namesAny(names: string): boolean {
+  return /(?:^|[\s,(])(?:\*|"\*")(?:$|[\s,)])/.test(names);
+}
+
+function withoutStandby({ managedBy }: ReplicationFacts, isEmbedded: boolean): Survival {
+  if (isEmbedded) {
+    return no('The ledger is on this machine only: the PostgreSQL that comes with the service has no standby.');
+  }
+  if (managedBy === null) return no('No synchronous standby is set: synchronous_standby_names is empty.');
+  return unknown(
+    `PostgreSQL waits for no standby, and cannot know whether ${managedBy} replicates its disk: see its settings there.`,
+  );
+}
+
+function told(answer: Survival['answer'], reason: string): Survival {
+  return { answer, reason, isWaiting: false };
+}
+
+const no = (reason: string): Survival => told('no', reason);
+const unknown = (reason: string): Survival => told('unknown', reason);
