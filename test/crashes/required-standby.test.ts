@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { TransferBatchOutcomes } from '../../contract/transfers.ts';
-import { OperationFailure } from '../../server/calls/call.ts';
 import { type Ledger, openLedger } from '../harness/ledger.ts';
 import { runCommand, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
@@ -10,6 +9,9 @@ import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
 // DATABASE_STANDBY=required, while the database is told by a reload to wait for a standby, and not to.
+
+/** Time for a call that must fail at its deadline, in milliseconds: enough for what it does before, on a busy machine. */
+const BRIEF = 5000;
 
 const CARD = { amount: 1, card_id: 'card_active' };
 
@@ -107,22 +109,24 @@ test('unset by a reload: what was done before is not confirmed again, and is onc
   expect(await send(CARD, key)).toMatchObject({ status: 201, text: made.text });
 });
 
-test('unset while a COMMIT waits, which PostgreSQL then confirms: the answer is that the outcome is unknown', async () => {
+test('unset while a COMMIT waits, which PostgreSQL then confirms: acknowledged only once a standby has it', async () => {
   const key = randomUUID();
   await pair.takeAway();
-  const waiting = ledger.call('create_transfer', CARD, { idempotencyKey: key }).then(
-    ({ status }) => status,
-    (error: unknown) => error,
-  );
+  let isAnswered = false;
+  const waiting = ledger.call('create_transfer', CARD, { idempotencyKey: key }).finally(() => {
+    isAnswered = true;
+  });
   await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
   await pair.setNames('');
-  const failure = await waiting;
-  expect(failure).toBeInstanceOf(OperationFailure);
-  expect(failure).toMatchObject({ moneyMoved: 'unknown', busy: false });
+  await waitFor('it is committed', async () => (await written([key]))[1] === 1);
+  const brief = ledger.call('create_transfer', CARD, { idempotencyKey: key, deadline: performance.now() + BRIEF });
+  await expect(brief).rejects.toMatchObject({ moneyMoved: 'unknown' });
+  expect(isAnswered).toBe(false);
   await pair.setNames(STANDBY);
   await pair.bringBack();
-  const again = await ledger.call('create_transfer', CARD, { idempotencyKey: key });
-  expect(again).toMatchObject({ status: 201, replayed: true });
+  const { status, body } = await waiting;
+  expect(status).toBe(201);
+  expect(await ledger.call('create_transfer', CARD, { idempotencyKey: key })).toMatchObject({ body, replayed: true });
 });
 
 test('set and away: the outcome of a transfer is unknown, as where none is required', async () => {
@@ -134,6 +138,48 @@ test('set and away: the outcome of a transfer is unknown, as where none is requi
   await pair.bringBack();
   await untilReadinessIs(service.url, 'ready');
   expect((await send(CARD, key)).status).toBe(201);
+});
+
+test('the status and doctor say what would survive, and why', async () => {
+  const database = async () => (await service.client.status.get()).database;
+  const examined = async (): Promise<unknown> => {
+    const { output } = await runCommand(['doctor', '--host', '--json', '--url', service.url], settings);
+    const { sections } = JSON.parse(output) as { sections: { checks: { name: string }[] }[] };
+    return sections.flatMap(({ checks }) => checks).find(({ name }) => name === 'standby');
+  };
+  expect(await database()).toMatchObject({
+    waits_for_standby: true,
+    standbys: null,
+    standby_list: null,
+    survives_primary_loss: { answer: 'unknown', reason: expect.stringContaining('GRANT pg_monitor') },
+  });
+  const { user } = pair.primary.connection;
+  await pair.ask(`grant pg_monitor to ${user}`, []);
+  expect(await database()).toMatchObject({
+    standbys: 1,
+    standby_list: [{ name: STANDBY, state: 'streaming', sync_state: 'sync', lag_bytes: expect.any(Number) }],
+    survives_primary_loss: { answer: 'yes' },
+  });
+  expect(await examined()).toMatchObject({ outcome: 'ok' });
+  const { output } = await runCommand(['status'], { TRANSFER_SERVICE_URL: service.url });
+  expect(output).toMatch(/^standby: +standby, streaming, sync, \d+ bytes/m);
+  expect(output).toMatch(/^primary lost: +acknowledged transfers survive\. A commit is acknowledged once /m);
+
+  await pair.setNames('');
+  expect((await database()).survives_primary_loss).toEqual({
+    answer: 'no',
+    reason: 'No synchronous standby is set: synchronous_standby_names is empty.',
+  });
+  expect(await examined()).toMatchObject({
+    outcome: 'problem',
+    message: expect.stringMatching(/^DATABASE_STANDBY is required, so nothing can be written\. No synchronous/),
+    runbook: 'docs/runbook/standby-missing.md',
+  });
+
+  await pair.setNames('FIRST 2 (standby, another)');
+  const { degraded } = await service.client.status.get();
+  expect(degraded.find(({ name }) => name === 'standby_missing')?.message).toMatch(/^Only 1 of 2 .* commits wait\./);
+  expect(await examined()).toMatchObject({ outcome: 'problem', message: expect.stringMatching(/^Only 1 of 2/) });
 });
 
 test('unset: a start is not ready, and a command that writes says what to do', async () => {

@@ -20,6 +20,7 @@ const COMMIT: Witness = { file: 'test/store/commit.test.ts' };
 const TRANSFERS: Witness = { file: 'test/store/transfers.test.ts' };
 const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
 const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
+const REQUIRED_STANDBY: Witness = { file: 'test/crashes/required-standby.test.ts' };
 const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 
 const DATABASE = 'server/store/connection/database.ts';
@@ -76,6 +77,22 @@ const COMMITS: readonly Mutant[] = [
     find: 'if (warned) throw new CommitUnknown',
     replace: 'if (!warned) return;\n  new CommitUnknown',
     witnesses: [{ file: 'test/faults/unknown-commit.test.ts', only: 'the server warns' }],
+  },
+  {
+    name: 'required-standby-not-fenced',
+    mistake: 'a transfer is committed and acknowledged where a required standby is not set',
+    file: ROUND_TRIPS,
+    find: 'then clock_timestamp() end',
+    replace: 'then clock_timestamp() else clock_timestamp() end',
+    witnesses: [REQUIRED_STANDBY],
+  },
+  {
+    name: 'required-standby-not-checked',
+    mistake: 'a commit is acknowledged that stopped waiting for a required standby without a warning',
+    file: ROUND_TRIPS,
+    find: 'hasWaited(begun, check.value?.rows[0])',
+    replace: '(hasWaited(begun, check.value?.rows[0]) || true)',
+    witnesses: [REQUIRED_STANDBY],
   },
   {
     name: 'settle-without-barrier',

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
 import { serverOf } from './session-settings.ts';
-import { LACKS_STANDBY, READ_WAITS, REPLICATED, type Standby } from './standby.ts';
+import { hasWaited, LACKS_STANDBY, READ_WAITS, REPLICATED, SETTINGS_READ, type Standby } from './standby.ts';
 import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type Statement, toQuery } from './work.ts';
 
 // Invariant: A fence knows the events of its transaction
@@ -44,7 +44,7 @@ const FENCE = {
   name: 'fence_batch',
   text: `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
     values ($1, case when not ${LACKS_STANDBY} then clock_timestamp() end, $2::timestamptz is null, $2, $3, $4)
-    returning created_at, ${REPLICATED}`,
+    returning created_at, ${REPLICATED}, ${SETTINGS_READ}`,
 };
 
 /** The fence, which tells the relay which events the statements of its transaction insert. */
@@ -128,17 +128,13 @@ export async function save(
   if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
   // "Committed locally": the server could not wait for its standby, so the commit may be lost.
   if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
-  if (standby.isRequired) requireWait(check, result);
   const [fence] = responses;
   const begun: Row | undefined = fence?.status === 'fulfilled' ? fence.value?.rows[0] : undefined;
+  if (standby.isRequired && !(check?.status === 'fulfilled' && hasWaited(begun, check.value?.rows[0]))) {
+    const cause = new Error('the settings of the server may have changed during the commit');
+    throw new CommitUnknown(cause, result, 'response_lost');
+  }
   if (typeof begun?.replicated === 'string') standby.note(begun.created_at as Date, begun.replicated);
-}
-
-/** Throws if a commit may not have waited for a standby, although one is required. */
-function requireWait(check: Responses[number] | undefined, result: unknown): void {
-  if (check?.status === 'rejected') throw new CommitUnknown(check.reason, result, 'response_lost');
-  if (check?.value?.rows[0]?.waits === true) return;
-  throw new CommitUnknown(new Error('the required standby was unset during the commit'), result, 'local');
 }
 
 type Responses = readonly PromiseSettledResult<pg.QueryResult | null>[];

@@ -1,6 +1,6 @@
 import type { Pool } from './pool.ts';
 import { SERVER, STANDBY_IS_REQUIRED, serverOf } from './session-settings.ts';
-import { type Statement, toQuery } from './work.ts';
+import { type Row, type Statement, toQuery } from './work.ts';
 
 // Invariant: With a synchronous standby, a transfer is acknowledged only once the standby has it
 // Kept by: a later commit on the same server must be acknowledged
@@ -19,12 +19,28 @@ export const LACKS_STANDBY = `(${STANDBY_IS_REQUIRED} and not ${WAITS})`;
 /** SQL: the server, if its commits wait for a standby or must; otherwise null. */
 export const REPLICATED = `case when ${WAITS} or ${STANDBY_IS_REQUIRED} then ${SERVER} end as replicated`;
 
+/** SQL: when this session last read the settings of the server. */
+export const SETTINGS_READ = 'pg_catalog.pg_conf_load_time()::text as settings_read';
+
 /**
- * Sent after a COMMIT where a standby is required. If the setting is emptied while a commit waits, PostgreSQL ends the
- * wait without a warning; but the session of that commit reads the new setting before its next statement, because
- * sessions are told of a reload before the process that ends the waits.
+ * Sent after a COMMIT where a standby is required. If the names are emptied while a commit waits, PostgreSQL ends the
+ * wait without a warning; but the session of that commit reads the settings again before its next statement, because
+ * sessions are told of a reload before the process that ends the waits. What cannot be seen is that this process, the
+ * checkpointer, does not know yet that the names are no longer empty.
  */
-export const READ_WAITS: Statement = { name: 'read_waits', text: `select ${WAITS} as waits`, values: [] };
+export const READ_WAITS: Statement = {
+  name: 'read_waits',
+  text: `select ${WAITS} as waits, ${SETTINGS_READ}`,
+  values: [],
+};
+
+/**
+ * Whether a commit waited for a standby, where one is required: the names were set before it, are set after it, and the
+ * settings were not read in between. Both rows have {@link SETTINGS_READ}.
+ */
+export function hasWaited(before: Row | undefined, after: Row | undefined): boolean {
+  return after?.waits === true && after.settings_read === before?.settings_read;
+}
 
 /**
  * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and so everything that
@@ -122,11 +138,11 @@ export class Standby {
     client.on('notice', listen);
     let isFit = false;
     try {
-      const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
+      const { rows } = await client.query<{ now: Date }>(`select clock_timestamp() as now, ${SETTINGS_READ}`);
       await client.query(BARRIER);
-      const [after] = this.isRequired ? (await client.query<{ waits: boolean }>(toQuery(READ_WAITS))).rows : [];
+      const after = this.isRequired ? (await client.query<Row>(toQuery(READ_WAITS))).rows : undefined;
       isFit = true;
-      if (after?.waits === false) return undefined;
+      if (after !== undefined && !hasWaited(rows[0], after[0])) return undefined;
       // "Committed locally": the wait ended before the standby responded.
       if (warned) return undefined;
       const server = serverOf(client);

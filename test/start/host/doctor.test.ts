@@ -81,6 +81,15 @@ test('a live service on its way: no schema, then no operator key, then nothing b
   });
   await runCommand(['operator-key', 'create', '--name', 'first'], live());
   const { found } = await examine(live({ HOST: '0.0.0.0' }));
+  expect(found.get('standby')).toEqual({
+    name: 'standby',
+    outcome: 'warning',
+    message:
+      'Acknowledged transfers can be lost with the primary. No synchronous standby is set: synchronous_standby_names is empty.',
+    runbook: 'docs/runbook/standby-missing.md',
+  });
+  const required = await examine(live({ DATABASE_STANDBY: 'required' }));
+  expect(required.found.get('standby')).toMatchObject({ outcome: 'problem' });
   expect(found.get('operator key')).toMatchObject({ outcome: 'ok' });
   expect(found.get('TLS')).toMatchObject({
     outcome: 'warning',
