@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { TransferBatchOutcomes } from '../../contract/transfers.ts';
 import { type Ledger, openLedger } from '../harness/ledger.ts';
 import { runCommand, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { useDirectory } from '../harness/service.ts';
 import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
@@ -19,6 +20,8 @@ const directory = await useDirectory();
 let pair: Pair;
 let settings: Readonly<Record<string, string>>;
 let service: ServiceProcess;
+/** Between PostgreSQL and the ledger below. */
+let proxy: DatabaseProxy;
 /** As the service, without its time limits: a COMMIT waits until it is told otherwise. */
 let ledger: Ledger;
 
@@ -28,11 +31,13 @@ beforeAll(async () => {
   const DATABASE_URL = `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
   settings = { DATABASE_URL, DATABASE_STANDBY: 'required', DATA_DIR: directory.path };
   service = await startService(settings);
-  ledger = openLedger({ ...pair.primary.connection, requiresStandby: true });
+  proxy = await startProxy(host);
+  ledger = openLedger({ ...pair.primary.connection, host: proxy.host, requiresStandby: true });
 });
 
 afterAll(async () => {
   await ledger.close();
+  await proxy.close();
   await service.stop();
   await pair.stop();
 });
@@ -61,6 +66,14 @@ test('with one set, transfers and their replays succeed', async () => {
   const { status, text } = await send(CARD, key);
   expect(status).toBe(201);
   expect(await send(CARD, key)).toMatchObject({ status: 201, text });
+});
+
+test('with one set, a transfer is two round trips, as where none is required', async () => {
+  const transfer = () => ledger.call('create_transfer', CARD, { idempotencyKey: randomUUID() });
+  await transfer();
+  const before = proxy.turns();
+  for (let count = 0; count < 10; count += 1) await transfer();
+  expect(proxy.turns() - before).toBe(20);
 });
 
 test('unset by a reload: every write is refused with nothing written, and once it is set again it succeeds', async () => {

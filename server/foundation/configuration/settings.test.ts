@@ -67,6 +67,17 @@ test.each([
   expect(() => readConfiguration({ [name]: value })).toThrow(new RegExp(`^${name} is '${value}'.*${allowed}`));
 });
 
+test('a standby can only be required of a database that may have one', () => {
+  const required = { DATABASE_STANDBY: 'required' };
+  const DATABASE_URL = 'postgresql://service@db.bank.test/ledger';
+  expect(() => readConfiguration(required)).toThrow(/^DATABASE_STANDBY is 'required', but DATABASE_URL is not set/);
+  expect(() => readConfiguration({ DATABASE_URL, DATABASE_STANDBY: '1' })).toThrow(
+    /must be one of: optional, required\.$/,
+  );
+  expect(readConfiguration({ ...required, DATABASE_URL })).toMatchObject({ databaseStandby: 'required' });
+  expect(readConfiguration({})).toMatchObject({ databaseStandby: 'optional' });
+});
+
 const GIGABYTE = 1024 ** 3;
 
 test.each([
