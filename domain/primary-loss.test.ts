@@ -7,6 +7,7 @@ const quorum = { syncState: 'quorum' };
 /** A server with one synchronous standby. */
 const SAFE: ReplicationFacts = {
   standbyNames: 'standby',
+  maxWalSenders: 10,
   synchronousCommit: 'on',
   standbyList: [sync, { syncState: 'async' }],
   managedBy: null,
@@ -33,6 +34,7 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
   ['a name with a star', { standbyNames: '"a*"' }, 'yes', /on disk\.$/],
   ['no name', { standbyNames: '' }, 'no', /^No synchronous standby is set: synchronous_standby_names is empty\.$/],
   ['spaces only', { standbyNames: ' ' }, 'no', /is empty/],
+  ['no connection for a standby', { maxWalSenders: 0 }, 'no', /^max_wal_senders is 0/],
   ['off', { synchronousCommit: 'off' }, 'no', /^synchronous_commit is off in the sessions of the service/],
   ['local', { synchronousCommit: 'local' }, 'no', /^synchronous_commit is local /],
   ['remote_write', { synchronousCommit: 'remote_write' }, 'no', /does not survive a loss of power of both/],

@@ -13,6 +13,8 @@ export type Survival = {
 export type ReplicationFacts = {
   /** `synchronous_standby_names`. */
   readonly standbyNames: string;
+  /** `max_wal_senders`: how many standbys may connect. */
+  readonly maxWalSenders: number;
   /** `synchronous_commit` of the sessions of the service. */
   readonly synchronousCommit: string;
   /** Each connected standby with its `sync_state`; null without the right to see them. */
@@ -28,6 +30,9 @@ export type ReplicationFacts = {
 export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Survival {
   const { standbyNames: names, synchronousCommit, standbyList } = facts;
   if (names.trim() === '') return withoutStandby(facts, isEmbedded);
+  if (facts.maxWalSenders === 0) {
+    return no('max_wal_senders is 0, so no standby can connect, and commits wait for none.');
+  }
   if (synchronousCommit === 'off' || synchronousCommit === 'local') {
     return no(
       `synchronous_commit is ${synchronousCommit} in the sessions of the service: commits wait for no standby.`,

@@ -29,7 +29,7 @@ export const READINESS = {
   database_silent: notReady('The database does not respond, so no operation can be served.', 1),
   database_read_only: notReady('The database is read-only or a standby, so nothing can be written.', 1),
   standby_not_set: notReady(
-    'A synchronous standby is required, and none is set in the database, so nothing can be written.',
+    'The database has no synchronous standby set, and one is required, so nothing can be written.',
     10,
   ),
   disk_full: notReady('The disk of the database is full, so nothing can be written.', 10),

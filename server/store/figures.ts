@@ -313,6 +313,8 @@ const SERVER = columns({
   maxConnections: NUMBER,
   /** `synchronous_standby_names`: commits wait for a standby unless it is empty. */
   standbyNames: TEXT,
+  /** How many standbys may connect. */
+  maxWalSenders: NUMBER,
   /** `synchronous_commit` of the sessions of the service. */
   synchronousCommit: TEXT,
   /** The standbys by name; null without that right. */
@@ -344,7 +346,8 @@ const READ_SERVER_FIGURES: Statement = {
     select current_setting('server_version') as version, pg_database_size(current_database()) as database_bytes,
       (select count(*) from pg_stat_activity where datid is not null) as connections,
       current_setting('max_connections')::integer as max_connections,
-      current_setting('synchronous_standby_names') as standby_names, current_setting('synchronous_commit') as synchronous_commit,
+      current_setting('synchronous_standby_names') as standby_names, current_setting('max_wal_senders')::integer as max_wal_senders,
+      current_setting('synchronous_commit') as synchronous_commit,
       case when (select is_given from sight) then
         (select coalesce(json_agg(described order by application_name, pid), '[]') from standby) end as standby_list,
       (select case rolname when 'cloudsqlsuperuser' then 'Google Cloud SQL' when 'alloydbsuperuser' then 'AlloyDB'

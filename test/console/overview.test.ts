@@ -70,6 +70,38 @@ describe('the overview', () => {
     await concerns.getByText('Transfers of the whole service are disabled').waitFor({ state: 'detached' });
   });
 
+  test('the standbys one by one, and what would survive; nothing of either where a sandbox is on one machine', async () => {
+    const page = await openConsole('/console');
+    await page.getByText('Transfers by hour').waitFor();
+    expect(await page.getByText('If the primary is lost').count()).toBe(0);
+    const overview: Overview = await service().client.status.overview();
+    const standby = { name: 'north', state: 'streaming', sync_state: 'sync', lag_bytes: 0, lag_seconds: null };
+    const database: Overview['status']['database'] = {
+      ...overview.status.database,
+      kind: 'external',
+      standbys: 2,
+      waits_for_standby: true,
+      replication_lag_bytes: 5_000_000,
+      standby_list: [
+        standby,
+        { ...standby, name: 'south', sync_state: 'potential', lag_bytes: 5_000_000, lag_seconds: 2 },
+      ],
+      survives_primary_loss: {
+        answer: 'yes',
+        reason: 'A commit is acknowledged once a synchronous standby has it on disk.',
+      },
+    };
+    await page.route('**/operator/overview', (route) =>
+      route.fulfill({ json: { ...overview, status: { ...overview.status, mode: 'live', database } } }),
+    );
+    await page.reload();
+    await page.getByText('Acknowledged transfers survive. A commit is acknowledged once').waitFor();
+    await page.getByText(/^north: streaming, sync, 0/).waitFor();
+    await page.getByText(/^south: streaming, potential, 5.0 MB, 2 s.* behind$/).waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'overview-standbys');
+  });
+
   test('without its database it shows what the process knows, and says what is not known', async () => {
     const { client } = service();
     const page = await openConsole('/console');

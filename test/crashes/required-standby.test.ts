@@ -92,7 +92,7 @@ test('unset by a reload: every write is refused with nothing written, and once i
       'retry-after': '10',
     },
   });
-  expect(refused.text).toContain('A synchronous standby is required, and none is set');
+  expect(refused.text).toContain('The database has no synchronous standby set, and one is required');
   // Groups of the chain, and what is alone.
   const answers = await Promise.all(others.map((key) => send(CARD, key)));
   expect(new Set(answers.map(({ status, headers }) => `${status} ${headers['money-moved']}`))).toEqual(

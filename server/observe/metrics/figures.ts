@@ -152,7 +152,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     bytes.set(figures.databaseBytes);
     connections.set(figures.connections);
     maxConnections.set(figures.maxConnections);
-    waits.set(figures.standbyNames === '' ? 0 : 1);
+    waits.set(figures.standbyNames === '' || figures.maxWalSenders === 0 ? 0 : 1);
     const { answer } = survivalOf(figures, false);
     if (answer === 'unknown') survives.remove();
     else survives.set(answer === 'yes' ? 1 : 0);

@@ -10,8 +10,8 @@ import { type Row, type Statement, toQuery } from './work.ts';
 // Kept by: `LACKS_STANDBY` in the fence and in readiness, `READ_WAITS` after a commit
 // Tested by: `test/crashes/required-standby.test.ts`
 
-/** SQL: whether commits wait for a standby. Read each time, because a reload can change it. */
-const WAITS = "current_setting('synchronous_standby_names') <> ''";
+/** SQL: whether commits wait for a standby: one is named, and may connect. Read each time, because a reload can change it. */
+const WAITS = "(current_setting('synchronous_standby_names') <> '' and current_setting('max_wal_senders') <> '0')";
 
 /** SQL: whether a standby is required, and none is set: nothing may be committed. */
 export const LACKS_STANDBY = `(${STANDBY_IS_REQUIRED} and not ${WAITS})`;

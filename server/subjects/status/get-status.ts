@@ -145,7 +145,7 @@ function replicationOf(server: ServerFigures | undefined) {
   const list = server?.standbyList ?? null;
   return {
     standbys: list?.length ?? null,
-    waits_for_standby: server === undefined ? null : server.standbyNames !== '',
+    waits_for_standby: server === undefined ? null : server.standbyNames !== '' && server.maxWalSenders > 0,
     replication_lag_bytes: list === null ? null : Math.max(0, ...list.map(({ lagBytes }) => lagBytes)),
     standby_list:
       list?.map(({ name, state, syncState, lagBytes, lagSeconds }) => ({
