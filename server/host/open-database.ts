@@ -5,18 +5,19 @@ import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
 import { shownDatabaseUrl } from '../foundation/url-credentials.ts';
 import { openLedgerForCommand } from '../postgres/command-access.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../postgres/embedded-postgres.ts';
+import { readConnectionLimits } from '../store/connection/connection-limits.ts';
 import { findConnectionProblem } from '../store/connection/connection-problem.ts';
 import {
   type ConnectionSettings,
   connectWithinLimits,
   MIN_CONNECTIONS,
   probe,
-  readConnectionLimits,
   STARTS,
   type TimeLimits,
 } from '../store/connection/connections.ts';
 import { type DatabaseUse, findDatabaseProblem } from '../store/connection/database-problem.ts';
 import { type Databases, openDatabases } from '../store/connection/databases.ts';
+import { hostsOf } from '../store/connection/hosts/hosts.ts';
 import { mayWaitForLock, readLockHolder } from '../store/connection/lock-holder.ts';
 import {
   findDurabilityProblem,
@@ -63,7 +64,8 @@ export function waitForDatabase<Result>(
     const holder = mayWaitForLock()
       ? await connectWithinLimits(settings, readLockHolder).catch(() => undefined)
       : undefined;
-    if (!isOver) onProgress(`Still ${what} (${seconds} s)${holder === undefined ? '' : `: ${holder}`}.`);
+    const reason = holder ?? hostsOf(settings)?.describe();
+    if (!isOver) onProgress(`Still ${what} (${seconds} s)${reason === undefined ? '' : `: ${reason}`}.`);
   };
   return sayWhileWaiting((seconds) => void tell(seconds), work, everyMilliseconds).finally(() => {
     isOver = true;

@@ -2,7 +2,7 @@ import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { newId } from '../foundation/ids.ts';
 import type { Database } from '../store/connection/database.ts';
 import type { Databases } from '../store/connection/databases.ts';
-import { DISK_FULL, StoreFailure } from '../store/connection/failure.ts';
+import { DISK_FULL, READ_ONLY, StoreFailure } from '../store/connection/failure.ts';
 import { FORCE_A_FILE, TRY_TO_WRITE } from '../store/connection/writable.ts';
 import { COUNT_OPERATOR_KEYS } from '../store/key.ts';
 import type { SchemaState } from '../store/migrations/compatibility.ts';
@@ -161,6 +161,7 @@ class Check {
     } catch (error) {
       if (!(error instanceof StoreFailure)) return 'write_failing';
       if (error.crowded) return 'no_connection';
+      if (error.sqlState === READ_ONLY) return 'database_read_only';
       if (error.connectionLost) return this.#silence(error.sqlState);
       if (error.sqlState === DISK_FULL) return 'disk_full';
       return 'write_failing';

@@ -1,24 +1,40 @@
 import { isIP } from 'node:net';
 import pg from 'pg';
 import type { ConnectionSettings } from './connections.ts';
+import { HostListProblem, readHostList } from './hosts/host-list.ts';
 
 /** The values of `sslmode` that require TLS; with others the server may refuse it. */
 const REQUIRES_TLS = ['require', 'verify-ca', 'verify-full'];
 
 /**
  * Why a database must not be connected to, in a sentence that says what to set and repeats nothing of the address;
- * undefined if it may be. A private connection must be safe from eavesdropping and impersonation: on the same machine,
+ * undefined if it may be, to every host that it names. A private connection must be safe from eavesdropping and impersonation: on the same machine,
  * or over TLS with a verified certificate.
  *
  * Only `pg` knows how it reads an address, its parameters, and PGHOST and PGSSLMODE where the address has none. So this
  * creates a client, which never connects. Throws the error of `pg` for an address that it cannot read.
  */
 export function findConnectionProblem(settings: ConnectionSettings, mustBePrivate: boolean): string | undefined {
+  if (!('connectionString' in settings)) return findHostProblem(settings, mustBePrivate);
+  try {
+    const { urls } = readHostList(settings.connectionString);
+    const problems = urls.map((connectionString) => findHostProblem({ connectionString }, mustBePrivate));
+    return problems.find((problem) => problem !== undefined);
+  } catch (error) {
+    if (error instanceof HostListProblem) return error.message;
+    throw error;
+  }
+}
+
+function findHostProblem(settings: ConnectionSettings, mustBePrivate: boolean): string | undefined {
   const client = new pg.Client(settings);
   // PostgreSQL would quote it, and it may be the end of a password that was cut at a '/'. If no database is named, it
   // is the user.
   if (client.database?.includes('@') && client.database !== client.user) {
     return 'DATABASE_URL has an @ in the name of the database. In a user name or a password, write @ as %40 and / as %2F.';
+  }
+  if (client.host.includes(',')) {
+    return 'PGHOST names several hosts. Name them in DATABASE_URL, as in postgresql://user@host1,host2/database.';
   }
   if (!mustBePrivate) return undefined;
   const parameters = 'connectionString' in settings ? parametersOf(settings.connectionString) : new URLSearchParams();

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { type Hosts, hostsOf, KEEP_ALIVE } from './hosts/hosts.ts';
 import { noteWaiting } from './lock-holder.ts';
 import { Pool, PoolGroup, type PoolLimits, type PoolSize } from './pool.ts';
 import {
@@ -111,11 +112,6 @@ export const STARTS: TimeLimits = {
   session: WITHOUT_LIMITS,
 };
 
-/**
- * The kernel of a running machine responds at once, however slow its PostgreSQL is; a machine that is gone is noticed.
- */
-const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const;
-
 /** The settings that are not in force, or PostgreSQL's error about the role; in a few words. */
 export type RoleProblem = { readonly differing: string } | { readonly refused: string };
 
@@ -216,7 +212,8 @@ export async function connectPlainly<Result>(
       if (error instanceof pg.DatabaseError && error.code === UNKNOWN_SETTING) return connect(settings, NO_LIMIT);
       throw error;
     });
-  return endingAfter(await new PoolGroup().connect(undefined, performance.now() + LIMITS.crowded, attempt), run);
+  const group = new PoolGroup(hostsOf(settings), NO_LIMIT);
+  return endingAfter(await group.connect(undefined, performance.now() + LIMITS.crowded, attempt), run);
 }
 
 /** The same within the time limits of a request: for a query about sessions that wait, which must not wait itself. */
@@ -259,19 +256,18 @@ async function withClient<Result>(
   where: ConnectionSettings,
   more: readonly Setting[],
   run: (client: pg.ClientBase) => Promise<Result>,
-  { group = new PoolGroup(), signal, connectMilliseconds = NO_LIMIT }: Lone = {},
+  { group, signal, connectMilliseconds = NO_LIMIT }: Lone = {},
 ): Promise<Result> {
   const settings = settingsFor(where, more);
-  const options = startupOptions(settings);
-  const client = await group.connect(undefined, performance.now() + LIMITS.crowded, () =>
-    connect({ ...where, options }, connectMilliseconds),
+  const connecting = group ?? new PoolGroup(hostsOf(where), connectMilliseconds);
+  const client = await connecting.connect(undefined, performance.now() + LIMITS.crowded, () =>
+    connect({ ...where, options: optionsOf(where, settings) }, connectMilliseconds, settings),
   );
   const abort = (): void => void client.end().catch(() => undefined);
   return endingAfter(client, async () => {
     if (signal?.aborted === true) throw new Error('the work was given up');
     signal?.addEventListener('abort', abort, { once: true });
     try {
-      await applySettings(client, settings);
       return await run(client);
     } finally {
       signal?.removeEventListener('abort', abort);
@@ -279,13 +275,41 @@ async function withClient<Result>(
   });
 }
 
-async function connect(settings: pg.ClientConfig, connectionTimeoutMillis: number): Promise<pg.Client> {
-  const types = { getTypeParser: parserOf };
-  const client = new pg.Client({ ...settings, ...KEEP_ALIVE, connectionTimeoutMillis, types });
+/** Without settings the connection keeps those of its user. */
+async function connect(
+  where: pg.ClientConfig,
+  connectionTimeoutMillis: number,
+  settings?: readonly Setting[],
+): Promise<pg.Client> {
+  const hosts = hostsOf(where);
+  const config = { ...where, ...KEEP_ALIVE, connectionTimeoutMillis, types: { getTypeParser: parserOf } };
+  const client = hosts?.clientOf(config) ?? new pg.Client(config);
   client.on('error', () => undefined);
   await client.connect();
   if (connectionTimeoutMillis === NO_LIMIT) noteWaiting(client);
+  try {
+    await prepare(client, hosts, settings);
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
   return client;
+}
+
+/** Applies the settings in the first packet of a connection, in which several hosts are also asked whether they can be written to. */
+async function prepare(
+  client: pg.ClientBase,
+  hosts: Hosts | undefined,
+  settings: readonly Setting[] | undefined,
+): Promise<void> {
+  const apply = settings && (() => applySettings(client, settings));
+  await (hosts === undefined ? apply?.() : hosts.require(client, apply));
+}
+
+/** Of several hosts one may have been made read-only because it was replaced: that must be seen before it is overridden. */
+function optionsOf(where: ConnectionSettings, settings: readonly Setting[]): string {
+  const isKept = ([name]: Setting): boolean => name !== 'default_transaction_read_only';
+  return startupOptions(hostsOf(where)?.mustWrite === true ? settings.filter(isKept) : settings);
 }
 
 async function endingAfter<Result>(
@@ -311,8 +335,10 @@ function openPool(
   { connectMilliseconds, responseMilliseconds }: TimeLimits,
 ): pg.Pool {
   const settings = settingsFor(where, more);
+  const hosts = hostsOf(where);
   const pool = new pg.Pool({
     ...where,
+    ...hosts?.poolClient,
     ...pooling,
     pipeline: true,
     ...KEEP_ALIVE,
@@ -320,9 +346,9 @@ function openPool(
     connectionTimeoutMillis: connectMilliseconds,
     query_timeout: responseMilliseconds,
     application_name: 'transfer-service',
-    options: startupOptions(settings),
+    options: optionsOf(where, settings),
     // A connection is used only with its settings; if they cannot be applied, it is closed.
-    onConnect: (client) => applySettings(client, settings),
+    onConnect: (client) => prepare(client, hosts, settings),
     types: { getTypeParser: parserOf },
   });
   // A dead idle connection leaves the pool; without a listener it would end the process.
@@ -337,67 +363,4 @@ function openPool(
 function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === pg.types.builtins.INT8) return BigInt;
   return pg.types.getTypeParser(oid, format ?? 'text') as (value: string) => unknown;
-}
-
-/** A maximum of connections, null for none, and how many are open, except the one that reads it. */
-type Usage = { readonly max: number | null; readonly used: number };
-type UsageRow = { readonly user: string; readonly database: string } & Readonly<
-  Record<'role' | 'ofDatabase' | 'server', Usage>
->;
-
-/** A maximum number of connections of the server, a role or a database, and how to raise it. */
-export type ConnectionLimit = {
-  readonly whose: string;
-  readonly raise: string;
-  readonly max: number;
-  /** How many are free now. */
-  readonly free: number;
-};
-
-/**
- * Superusers are exempt from the limits of roles and databases and may use the reserved connections;
- * `reserved_connections` is new in PostgreSQL 16.
- */
-const READ_USAGE = `with used as (
-    select count(*)::integer as server, count(*) filter (where usename = session_user)::integer as role,
-      count(*) filter (where datname = current_database())::integer as database
-    from pg_stat_activity where datid is not null and usesysid is not null and pid <> pg_backend_pid())
-  select session_user::text as "user", current_database()::text as database,
-    json_build_object('used', used.role,
-      'max', case when not rolsuper and rolconnlimit >= 0 then rolconnlimit end) as role,
-    json_build_object('used', used.database,
-      'max', case when not rolsuper and datconnlimit >= 0 then datconnlimit end) as "ofDatabase",
-    json_build_object('used', used.server, 'max', current_setting('max_connections')::integer
-      - case when rolsuper then 0 else current_setting('superuser_reserved_connections')::integer
-        + coalesce(current_setting('reserved_connections', true), '0')::integer end) as server
-  from used, pg_roles, pg_database where rolname = session_user and datname = current_database()`;
-
-/** The connection limits of the role, the database and the server: the lowest one, and the one with the fewest free. */
-export async function readConnectionLimits(
-  settings: ConnectionSettings,
-): Promise<{ readonly lowest: ConnectionLimit; readonly tightest: ConnectionLimit }> {
-  const { rows } = await administer(settings, (client) => client.query<UsageRow>(READ_USAGE));
-  const [usage] = rows;
-  if (usage === undefined) throw new Error('the database does not know its own user');
-  const server = toLimit('the server', 'max_connections in postgresql.conf', usage.server);
-  const role = `ALTER ROLE ${quoted(usage.user)} CONNECTION LIMIT`;
-  const database = `ALTER DATABASE ${quoted(usage.database)} CONNECTION LIMIT`;
-  const limits = [
-    server,
-    toLimit(`the role ${usage.user}`, role, usage.role),
-    toLimit(`the database ${usage.database}`, database, usage.ofDatabase),
-  ];
-  return {
-    lowest: limits.reduce((lowest, limit) => (limit.max < lowest.max ? limit : lowest), server),
-    tightest: limits.reduce((lowest, limit) => (limit.free < lowest.free ? limit : lowest), server),
-  };
-}
-
-function toLimit(whose: string, raise: string, { max, used }: Usage): ConnectionLimit {
-  const limit = max ?? Number.POSITIVE_INFINITY;
-  return { whose, raise, max: limit, free: Math.max(0, limit - used) };
-}
-
-function quoted(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }

@@ -196,6 +196,7 @@ export class Database {
       return responses.slice(1, -1).map((one) => (one.status === 'fulfilled' ? (one.value?.rows ?? []) : []));
     }
     if (!again || !failure.connectionLost || failure.timedOut) throw this.#noted(failure);
+    this.#connections.group.suspect(failure);
     this.#connections.writers.closeIdle(0);
     return this.inOnePacket(statements, begin, false);
   }
@@ -296,6 +297,7 @@ export class Database {
   /** Records what a failure says about the database as a whole, for all connections. */
   #noted(failure: StoreFailure): StoreFailure {
     const { group } = this.#connections;
+    group.suspect(failure);
     if (failure.readOnly) group.renew();
     if (failure.unwritten) {
       group.commitFailedAt = performance.now();
@@ -305,9 +307,10 @@ export class Database {
   }
 
   #noteUnknown({ cause, doubt }: CommitUnknown): void {
-    const hasNoResponse = doubt === 'response_lost' && new StoreFailure(cause).timedOut;
-    if (!hasNoResponse && doubt !== 'local') return;
     const { group } = this.#connections;
+    const failure = new StoreFailure(cause);
+    if (doubt === 'response_lost') group.suspect(failure);
+    if (!(doubt === 'response_lost' && failure.timedOut) && doubt !== 'local') return;
     group.commitFailedAt = performance.now();
     group.isDiskFull = false;
   }
@@ -325,6 +328,7 @@ export class Database {
       const failure = error instanceof StoreFailure ? error : new StoreFailure(error);
       client.release(failure.unfit);
       if (!again || !failure.connectionLost || failure.timedOut) throw this.#noted(failure);
+      this.#connections.group.suspect(failure);
       this.#connections.writers.closeIdle(0);
       return this.#begin(work, deadline, false);
     }

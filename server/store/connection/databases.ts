@@ -4,11 +4,13 @@ import {
   divideConnections,
   MAX_CONNECTIONS,
   MIN_CONNECTIONS,
+  REQUESTS,
   type Role,
   type RoleProblem,
   type TimeLimits,
 } from './connections.ts';
 import { Database } from './database.ts';
+import { hostsOf, type UsedHost } from './hosts/hosts.ts';
 import { type Health, type Pool, PoolGroup } from './pool.ts';
 import { Standby } from './standby.ts';
 
@@ -30,6 +32,8 @@ export type Databases = {
   readonly authentication: Database;
   /** Why the roles cannot be used; undefined if they can. */
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
+  /** The host of DATABASE_URL that is used; undefined before the first connection, and for the embedded PostgreSQL. */
+  readonly host: () => UsedHost | undefined;
   /** What all connections of this process have observed of the database. */
   readonly health: () => Health;
   /** How the connections of this process are used now. */
@@ -49,9 +53,10 @@ export type Databases = {
 export function openDatabases(
   settings: ConnectionSettings,
   maxConnections = MAX_CONNECTIONS,
-  timeLimits?: TimeLimits,
+  timeLimits: TimeLimits = REQUESTS,
 ): Databases {
-  const group = new PoolGroup();
+  const hosts = hostsOf(settings);
+  const group = new PoolGroup(hosts, timeLimits.connectMilliseconds);
   const sizes = divideConnections(maxConnections);
   const open = (role: Role): Connections => new Connections(settings, role, group, sizes[role], timeLimits);
   const [application, background, authentication] = [open('application'), open('background'), open('authentication')];
@@ -67,6 +72,7 @@ export function openDatabases(
       const problems = await Promise.all(all.map((connections) => connections.findRoleProblem()));
       return problems.find((problem) => problem !== undefined);
     },
+    host: () => hosts?.used,
     health: () => group,
     pools: () => figuresOf({ application, background, authentication }),
     onCommit: (listener) => group.onCommit(listener),
@@ -80,6 +86,7 @@ export function openDatabases(
       return count;
     },
     close: async () => {
+      group.close();
       await Promise.all(all.map((connections) => connections.close()));
     },
   };
@@ -104,9 +111,13 @@ export function openOwnDatabase(
   count: number,
 ): { readonly database: Database; readonly close: () => Promise<void> } {
   const writers = Math.floor(count / 2);
-  const connections = new Connections(settings, 'background', new PoolGroup(), { writers, readers: count - writers });
+  const group = new PoolGroup(hostsOf(settings), REQUESTS.connectMilliseconds);
+  const connections = new Connections(settings, 'background', group, { writers, readers: count - writers });
   return {
     database: new Database(connections, new Standby(connections.writers, settings.requiresStandby)),
-    close: () => connections.close(),
+    close: () => {
+      group.close();
+      return connections.close();
+    },
   };
 }

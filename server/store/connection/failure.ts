@@ -1,10 +1,12 @@
 import pg from 'pg';
+import { codeOf } from '../../foundation/startup-problem.ts';
 
 /** What a failed statement says: PostgreSQL's code, and whether the connection was lost. */
 type FailureFacts = { readonly sqlState: string | undefined; readonly connectionLost: boolean };
 
 /** Reads an error of `pg`: one with an SQLSTATE came from the server, any other means a lost connection. */
 export function describeFailure(error: unknown): FailureFacts {
+  if (error instanceof NoWritableHost) return { sqlState: error.sqlState, connectionLost: true };
   if (!(error instanceof pg.DatabaseError)) return { sqlState: undefined, connectionLost: true };
   return { sqlState: error.code, connectionLost: isFatal(error) };
 }
@@ -73,6 +75,38 @@ export class NoConnection extends Error {
   }
 }
 
+/** Why a host of DATABASE_URL cannot be used. `cause` is the error of the connection, if it was that. */
+export type HostRefusal = {
+  /** As configured, such as `db1:5432`. */
+  readonly host: string;
+  readonly reason: string;
+  /** Whether it responds and cannot be written to. */
+  readonly isReadOnly: boolean;
+  readonly cause?: unknown;
+};
+
+/** Each host and why it cannot be used, for a sentence. */
+export function describeRefusals(refusals: readonly HostRefusal[]): string {
+  return refusals.map(({ host, reason }) => `${host} (${reason})`).join(', ');
+}
+
+/** None of the hosts of DATABASE_URL can be written to. `cause` is the first error of a connection, if there was one. */
+export class NoWritableHost extends Error {
+  override readonly name = 'NoWritableHost';
+  /** That of a read-only database if a host is one, otherwise what a server said; undefined if none said anything. */
+  readonly sqlState: string | undefined;
+  /** The SQLSTATE, or the code of Node for the connection. */
+  readonly code: string | undefined;
+
+  constructor(refusals: readonly HostRefusal[]) {
+    const causes = refusals.map((refusal) => refusal.cause).filter((cause) => cause !== undefined);
+    super(`none of its hosts can be written to: ${describeRefusals(refusals)}`, { cause: causes[0] });
+    const reported = causes.find((cause) => cause instanceof pg.DatabaseError);
+    this.sqlState = refusals.some(({ isReadOnly }) => isReadOnly) ? READ_ONLY : reported?.code;
+    this.code = this.sqlState ?? codeOf(causes[0]);
+  }
+}
+
 /** A transaction or a read that certainly changed nothing. `cause` is the error of `pg`. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
@@ -89,9 +123,11 @@ export class StoreFailure extends Error {
     this.connectionLost = facts.connectionLost;
   }
 
-  /** No response on an open or a new connection: the server hangs, or the network drops packets. */
+  /** No response on an open or a new connection, so trying again at once is in vain: it hangs, or packets are dropped. */
   get timedOut(): boolean {
-    return this.cause instanceof NoConnection || (this.cause instanceof Error && SILENCES.has(this.cause.message));
+    const { cause } = this;
+    if (cause instanceof NoConnection || cause instanceof NoWritableHost) return true;
+    return cause instanceof Error && SILENCES.has(cause.message);
   }
 
   /** There were too few connections: the same request may succeed later. */

@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { notify } from '../../foundation/notify.ts';
-import { isUnfit, NoConnection, TOO_MANY_CONNECTIONS } from './failure.ts';
+import { ConnectionQueue } from './connection-queue.ts';
+import { isUnfit, NoConnection, NoWritableHost, type StoreFailure, TOO_MANY_CONNECTIONS } from './failure.ts';
+import type { Hosts } from './hosts/hosts.ts';
 import { serverOf } from './session-settings.ts';
 
 // Invariant: A process opens no more connections than allowed and keeps one for transfers
@@ -45,7 +47,10 @@ export type Health = {
  * All pools of a process for one database: what they know about it, and which idle connections are closed for others.
  */
 export class PoolGroup implements Health {
+  readonly #hosts: Hosts | undefined;
+  readonly #connectMilliseconds: number;
   readonly #pools: Pool[] = [];
+  #stopFollowing: (() => void) | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
   #server: string | undefined;
   /** How often the database has sent something, on any connection. */
@@ -61,8 +66,23 @@ export class PoolGroup implements Health {
   shortAt = Number.NEGATIVE_INFINITY;
   readonly #commitListeners = new Set<() => void>();
 
+  /** `connectMilliseconds` limits how long a host that does not respond is waited for; 0 for no limit. */
+  constructor(hosts?: Hosts, connectMilliseconds = 0) {
+    this.#hosts = hosts;
+    this.#connectMilliseconds = connectMilliseconds;
+  }
+
   add(pool: Pool): void {
     this.#pools.push(pool);
+    this.#stopFollowing ??= this.#hosts?.onChange(() => {
+      this.interruptions += 1;
+      this.#renewAll();
+    });
+  }
+
+  /** Stops following which host is used. */
+  close(): void {
+    this.#stopFollowing?.();
   }
 
   /** Calls a listener after every commit of a transaction that writes; returns how to stop that. */
@@ -117,8 +137,35 @@ export class PoolGroup implements Health {
   renew(): void {
     const now = performance.now();
     if (now - this.#renewedAt < 1000) return;
-    this.#renewedAt = now;
+    this.#renewAll();
+  }
+
+  #renewAll(): void {
+    this.#renewedAt = performance.now();
     for (const pool of this.#pools) pool.renew();
+  }
+
+  /** Records that an idle connection was closed by the server, or broke. */
+  lose(client: pg.ClientBase): void {
+    this.losses += 1;
+    this.interruptions += 1;
+    if (this.#hosts?.isUsedBy(client) === true) this.#doubt(true);
+  }
+
+  /**
+   * Of several hosts, another may have to be used after a failure: one that says that the connection is lost, or its server
+   * read-only, makes all connections suspect; after one without a response only the hosts are asked.
+   */
+  suspect(failure: StoreFailure): void {
+    const { connectionLost, readOnly, crowded, timedOut, cause } = failure;
+    if (crowded || cause instanceof NoWritableHost || !(connectionLost || readOnly)) return;
+    this.#doubt(!timedOut);
+  }
+
+  #doubt(isLost: boolean): void {
+    if (this.#hosts?.mustWrite !== true) return;
+    if (isLost) this.renew();
+    this.#hosts.doubt();
   }
 
   /**
@@ -132,7 +179,7 @@ export class PoolGroup implements Health {
       for (let pause = FIRST_PAUSE_MILLISECONDS; ; pause = Math.min(pause * 2, LAST_PAUSE_MILLISECONDS)) {
         if (asking === undefined || !this.#mustYield(asking)) {
           try {
-            return await attempt();
+            return await (this.#hosts?.connect(attempt, this.#connectMilliseconds) ?? attempt());
           } catch (error) {
             if (!isTooMany(error)) throw error;
             this.shortAt = performance.now();
@@ -158,94 +205,6 @@ export class PoolGroup implements Health {
   /** A reader opens no second connection while a writer waits for one: it would take the place freed for the writer. */
   #mustYield(pool: Pool): boolean {
     return pool.kind === 'readers' && this.refusedWriters > 0 && pool.idle === 0 && pool.open > 0;
-  }
-}
-
-/** How often the queue is checked. */
-const WATCH_MILLISECONDS = 50;
-
-type Waiter = { readonly until: number; readonly admit: () => void; readonly refuse: (error: NoConnection) => void };
-
-/**
- * The requests that wait for a connection of a pool, in order of arrival.
- *
- * A wait fails as "too few connections" only after another connection of this process has received a response: only
- * then is it certain that connections are missing. If no connection receives a response, the database is silent, and
- * the wait fails for that reason.
- */
-class ConnectionQueue {
-  #max: number;
-  /** How often the database has sent something, on any connection of this process. */
-  readonly #responses: () => number;
-  readonly #silentMilliseconds: number;
-  #lent = 0;
-  #waiting: Waiter[] = [];
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(max: number, responses: () => number, silentMilliseconds: number) {
-    this.#max = max;
-    this.#responses = responses;
-    this.#silentMilliseconds = silentMilliseconds;
-  }
-
-  /**
-   * Resolves when a connection is free; every call that resolves needs a {@link leave}. Rejects with
-   * {@link NoConnection}, as "too few connections" not before `until` (`performance.now()`).
-   */
-  enter(until: number): Promise<void> {
-    if (this.#lent < this.#max) {
-      this.#lent += 1;
-      return Promise.resolve();
-    }
-    return new Promise((admit, refuse) => {
-      this.#waiting.push({ until, admit, refuse });
-      if (this.#timer === undefined) this.#watch();
-    });
-  }
-
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
-  get max(): number {
-    return this.#max;
-  }
-
-  leave(): void {
-    const next = this.#lent > this.#max ? undefined : this.#waiting.shift();
-    if (next === undefined) this.#lent -= 1;
-    else next.admit();
-  }
-
-  /** Lowers the number of connections in use from now on. */
-  limit(max: number): void {
-    this.#max = Math.min(this.#max, max);
-  }
-
-  #watch(): void {
-    let seen = this.#responses();
-    let checkedAt = performance.now();
-    let silence = 0;
-    this.#timer = setInterval(() => {
-      const now = performance.now();
-      const responses = this.#responses();
-      // A process that was frozen has not read what arrived meanwhile, so a late check counts as one check.
-      silence = responses === seen ? silence + Math.min(now - checkedAt, 2 * WATCH_MILLISECONDS) : 0;
-      if (silence > this.#silentMilliseconds) this.#refuse(() => true, false);
-      else if (responses !== seen) this.#refuse(({ until }) => now > until, true);
-      seen = responses;
-      checkedAt = now;
-      if (this.#waiting.length > 0) return;
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-    }, WATCH_MILLISECONDS);
-  }
-
-  #refuse(which: (waiter: Waiter) => boolean, crowded: boolean): void {
-    const refused = this.#waiting.filter(which);
-    if (refused.length === 0) return;
-    this.#waiting = this.#waiting.filter((waiter) => !which(waiter));
-    for (const { refuse } of refused) refuse(new NoConnection(crowded));
   }
 }
 
@@ -282,10 +241,7 @@ export class Pool {
         group.responses += 1;
       });
     });
-    pool.on('error', () => {
-      group.losses += 1;
-      group.interruptions += 1;
-    });
+    pool.on('error', (_error, client) => group.lose(client));
     pool.on('remove', () => this.#replace());
   }
 
@@ -320,8 +276,12 @@ export class Pool {
       throw error;
     });
     try {
-      const client = await this.#group.connect(this, until, () => this.#pool.connect());
-      return this.#lend(client);
+      for (;;) {
+        const client = await this.#group.connect(this, until, () => this.#pool.connect());
+        if (this.#generations.get(client) === this.#generation) return this.#lend(client);
+        // The others of its time were closed while it was on its way.
+        client.release(true);
+      }
     } catch (error) {
       this.#leave();
       throw error;

@@ -5,6 +5,7 @@ import {
   INSUFFICIENT_PRIVILEGE,
   isLostConnection,
   lacksStandby,
+  NoWritableHost,
   READ_ONLY,
   serverErrorOf,
   TOO_MANY_CONNECTIONS,
@@ -29,6 +30,12 @@ const ADVICE: Readonly<Record<string, string>> = {
  */
 export function explainStartFailure(error: unknown): unknown {
   if (error instanceof StartupProblem) return error;
+  const unwritable = error instanceof NoWritableHost ? error : error instanceof Error ? error.cause : undefined;
+  if (unwritable instanceof NoWritableHost) {
+    const reason = `The database of DATABASE_URL cannot be used: ${unwritable.message}.`;
+    const advice = 'Check that its primary is running and reachable.';
+    return new StartupProblem(pageOf(unwritable.code ?? ''), `${reason} ${advice}`, { cause: error });
+  }
   const reported = serverErrorOf(error);
   if (isDiskFull(error)) {
     const what = reported === undefined ? messageOf(error) : `PostgreSQL cannot write (${reported.message})`;

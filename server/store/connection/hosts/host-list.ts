@@ -1,0 +1,126 @@
+import { isIPv6 } from 'node:net';
+
+// The hosts of DATABASE_URL in libpq's form, which `pg` cannot read: `h1:5432,h2/db` or `?host=h1,h2&port=5432,5433`, and
+// `target_session_attrs`.
+
+/** The hosts that DATABASE_URL names, in its order. */
+export type HostList = {
+  /** For each host the URL as if it named only this one; exactly the URL itself if it names one or none. */
+  readonly urls: readonly [string, ...string[]];
+  /** Whether only a host that can be written to may be used. */
+  readonly mustWrite: boolean;
+};
+
+/** A list of hosts that cannot be used. The message says what to set, and repeats nothing of the address. */
+export class HostListProblem extends Error {
+  override readonly name = 'HostListProblem';
+}
+
+/** The parts of a URL up to its parameters: scheme, user and hosts, path, parameters. */
+const PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?/;
+
+/** What libpq reads as one list per parameter; every other parameter holds for all hosts. */
+const OF_HOSTS: readonly string[] = ['host', 'port', 'target_session_attrs'];
+
+const FORM =
+  'Write postgresql://user@host1:5432,host2:5432/database, with an IPv6 address in brackets. ' +
+  'In a user name or a password, write @ as %40, / as %2F and a comma as %2C.';
+
+/**
+ * Reads the hosts of a URL. Names, addresses and ports are those of libpq: a port for each host, one for all, or none
+ * (5432); the parameters `host` and `port` take precedence. Throws {@link HostListProblem}.
+ */
+export function readHostList(url: string): HostList {
+  const [, scheme = '', authority = '', path = '', query = ''] = PARTS.exec(url) ?? [];
+  const parameters = new URLSearchParams(query);
+  const userInfo = authority.slice(0, authority.lastIndexOf('@') + 1);
+  const named = authority.slice(userInfo.length);
+  const inParameter = parameters.getAll('host').at(-1) ?? '';
+  const isList = (inParameter === '' ? named : inParameter).includes(',');
+  const mustWrite = readTarget(parameters.getAll('target_session_attrs').at(-1), isList);
+  if (!isList) return { urls: [url], mustWrite };
+  if (OF_HOSTS.some((name) => parameters.getAll(name).length > 1)) {
+    throw new HostListProblem(
+      'DATABASE_URL names several hosts, and host, port or target_session_attrs more than once. Keep one of each.',
+    );
+  }
+  const places = inParameter === '' ? named.split(',').map(readPlace) : placesOf(inParameter);
+  const others = query.split('&').filter((pair) => !OF_HOSTS.includes([...new URLSearchParams(pair).keys()][0] ?? ''));
+  const [first, ...more] = withPorts(places, parameters.get('port')).map(({ host, port }) => {
+    const own = new URLSearchParams({ host, ...(port === '' ? {} : { port }) });
+    return `${scheme}${userInfo}${path}?${[own.toString(), ...others].filter((pair) => pair !== '').join('&')}`;
+  });
+  if (first === undefined) throw new HostListProblem(FORM);
+  return { urls: [first, ...more], mustWrite };
+}
+
+/** Whether `target_session_attrs` demands a host that can be written to. A standby is refused: money is not read there. */
+function readTarget(target: string | undefined, isList: boolean): boolean {
+  switch (target) {
+    case undefined:
+      return isList;
+    case 'read-write':
+    case 'primary':
+      return true;
+    case 'any':
+      if (!isList) return false;
+      break;
+    case 'read-only':
+    case 'standby':
+    case 'prefer-standby':
+      break;
+    default:
+      throw new HostListProblem(
+        'target_session_attrs of DATABASE_URL is not a value that PostgreSQL knows. Set it to read-write, or remove it.',
+      );
+  }
+  throw new HostListProblem(
+    `target_session_attrs=${target} of DATABASE_URL could lead to a standby, which may lack or reorder what was committed: ` +
+      'the service reads and moves money only where it can write. Set it to read-write, or remove it.',
+  );
+}
+
+type Place = { readonly host: string; readonly port: string };
+
+/** A host of the URL itself, with its port. */
+function readPlace(text: string): Place {
+  const [, address, name = '', port = ''] = /^(?:\[([^\]]+)\]|([\w.%~-]+))(?::([0-9]*))?$/.exec(text) ?? [];
+  if (address !== undefined && isIPv6(address.split('%', 1)[0] ?? '')) return { host: address, port };
+  try {
+    const host = decodeURIComponent(name);
+    if (host !== '' && !host.includes('@')) return { host, port };
+  } catch {
+    // A % that begins no character.
+  }
+  throw new HostListProblem(`DATABASE_URL names several hosts, and one of them cannot be read. ${FORM}`);
+}
+
+/** The hosts of the parameter. */
+function placesOf(list: string): readonly Place[] {
+  return list.split(',').map((host) => {
+    if (host !== '' && !/[@\s]/.test(host)) return { host, port: '' };
+    throw new HostListProblem(
+      `The parameter host of DATABASE_URL names several hosts, and one of them cannot be read. ${FORM}`,
+    );
+  });
+}
+
+function withPorts(places: readonly Place[], list: string | null): readonly Place[] {
+  const ports = list?.split(',') ?? [];
+  if (ports.length > 1 && ports.length !== places.length) {
+    throw new HostListProblem(
+      'The parameter port of DATABASE_URL has another number of ports than there are hosts. ' +
+        'Write one for each host, or one for all.',
+    );
+  }
+  const found = places.map(({ host, port }, index) => ({
+    host,
+    port: list === null ? port : ((ports.length === 1 ? ports[0] : ports[index]) ?? ''),
+  }));
+  if (found.every(({ port }) => port === '' || isPort(port))) return found;
+  throw new HostListProblem('A port of DATABASE_URL is not a number from 1 to 65535.');
+}
+
+function isPort(text: string): boolean {
+  return /^[0-9]{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535;
+}

@@ -1,0 +1,62 @@
+import type pg from 'pg';
+
+/** Why a host cannot be used. */
+type Refusal = { readonly reason: string; readonly isReadOnly: true };
+
+/**
+ * Whether it is a standby, and whether the server or the database was made read-only, as operators and providers do to
+ * keep programs from a primary that was replaced. What is set for a user does not count: the service overrides it.
+ */
+const READ_STATE = `select pg_catalog.pg_is_in_recovery() as "isStandby",
+    setting = 'on' and source <> all ('{user,database user,client,session}') as "isReadOnly"
+  from pg_catalog.pg_settings where name = 'default_transaction_read_only'`;
+
+/** Engines without standbys in PostgreSQL's sense say it only here. */
+const READ_TRANSACTION = `select pg_catalog.current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
+
+type State = { readonly isStandby: boolean; readonly isReadOnly: boolean };
+
+/**
+ * Why a server cannot be written to; undefined if it can. Asks the server itself before and after `apply`, which makes
+ * its transactions writable unless they cannot be; all of it is sent at once on a connection with `pipeline`. What the
+ * server announces at a connection (`in_hot_standby`) is not correct on every engine.
+ */
+export async function findRefusal(client: pg.ClientBase, apply?: () => Promise<unknown>): Promise<Refusal | undefined> {
+  const isPipeline = 'pipeline' in client && client.pipeline === true;
+  const state = client.query<State>(READ_STATE);
+  if (!isPipeline) await state;
+  const applied = apply?.();
+  if (!isPipeline) await applied;
+  const transaction = apply && client.query<Pick<State, 'isReadOnly'>>(READ_TRANSACTION);
+  const [found, , foundLater] = await Promise.all([state, applied, transaction]);
+  const [{ isStandby, isReadOnly } = { isStandby: false, isReadOnly: false }] = found.rows;
+  if (isStandby) return { reason: 'it is a standby', isReadOnly: true };
+  if (isReadOnly || foundLater?.rows[0]?.isReadOnly === true) return { reason: 'it is read-only', isReadOnly: true };
+  return undefined;
+}
+
+/** Which ledger a server has, and how often a standby was promoted on the way to it. */
+export type History = { readonly system: string; readonly timeline: number };
+
+const READ_HISTORY = `select system_identifier::text as system,
+    pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) as timeline
+  from pg_catalog.pg_control_system()`;
+
+/** Reads the history of a primary; undefined on an engine that does not tell. */
+export async function readHistory(client: pg.ClientBase): Promise<History | undefined> {
+  try {
+    const { rows } = await client.query<{ system: string; timeline: string }>(READ_HISTORY);
+    const [row] = rows;
+    return row && { system: row.system, timeline: Number.parseInt(row.timeline, 16) };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Whether a server is a former state of another: it was replaced by a standby that was promoted, and what it commits is lost
+ * when it follows the new primary.
+ */
+export function isOlder(one: History | undefined, other: History | undefined): boolean {
+  return one !== undefined && one.system === other?.system && one.timeline < other.timeline;
+}

@@ -1,0 +1,313 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { notify } from '../../../foundation/notify.ts';
+import { codeOf } from '../../../foundation/startup-problem.ts';
+import { describeRefusals, type HostRefusal, NoWritableHost, TOO_MANY_CONNECTIONS } from '../failure.ts';
+import { LIMITS } from '../session-settings.ts';
+import { readHostList } from './host-list.ts';
+import { findRefusal, type History, isOlder, readHistory } from './host-state.ts';
+
+// Invariant: With several hosts, only one that can be written to is used, and nothing that was replaced
+// Kept by: every new connection asks its server; a change of host closes all connections to others, also those in use
+// Tested by: `test/store/hosts.test.ts`, `test/faults/hosts.test.ts`
+
+/**
+ * How long only the host that was used last is asked, in milliseconds, and how long a connection to it may take before the
+ * others are asked too. A healthy one needs a few.
+ */
+const LEAD_MILLISECONDS = 200;
+
+/** The pause before a host that cannot be used is asked again while others have not responded. */
+const PAUSE_MILLISECONDS = 500;
+
+/**
+ * The kernel of a running machine responds at once, however slow its PostgreSQL is; a machine that is gone is noticed.
+ */
+export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const;
+
+/** A host as configured, such as `db1:5432` or the path of a socket, and since when this process has used it. */
+export type UsedHost = { readonly name: string; readonly since: Date };
+
+/** A host of DATABASE_URL, and the URL as if it named only this one. */
+type Host = { readonly name: string; readonly connectionString: string };
+
+/** A host that can be written to. */
+type Found = { readonly host: Host; readonly history: History | undefined };
+
+/** An open connection: where it leads, the timer that ends its {@link LEAD_MILLISECONDS}, and how to cut it. */
+type Opened = { readonly host: Host; readonly late: NodeJS.Timeout; readonly cut: () => void };
+
+const known = new Map<string, Hosts>();
+
+/** The hosts of a DATABASE_URL, which all connections of a thread share; undefined for the embedded PostgreSQL. */
+export function hostsOf(settings: object): Hosts | undefined {
+  if (!('connectionString' in settings) || typeof settings.connectionString !== 'string') return undefined;
+  const { connectionString } = settings;
+  const hosts = known.get(connectionString) ?? new Hosts(connectionString);
+  known.set(connectionString, hosts);
+  return hosts;
+}
+
+/**
+ * The hosts of one DATABASE_URL: which of them is used, since when, and why others cannot be.
+ *
+ * With several, or `target_session_attrs=read-write`, the one that can be written to is found by asking them side by side,
+ * and is trusted until something makes that doubtful. A single host without it is connected to as it is.
+ */
+export class Hosts {
+  /** Whether a host must be one that can be written to. */
+  readonly mustWrite: boolean;
+  /** See {@link LEAD_MILLISECONDS}. */
+  leadMilliseconds = LEAD_MILLISECONDS;
+  readonly #all: readonly [Host, ...Host[]];
+  readonly #refusals = new Map<Host, HostRefusal>();
+  readonly #open = new Map<pg.ClientBase, Opened>();
+  readonly #searches = new Map<number, Promise<void>>();
+  readonly #listeners = new Set<() => void>();
+  #current: (UsedHost & { readonly host: Host }) | undefined;
+  #history: History | undefined;
+  #isTrusted = false;
+
+  constructor(url: string) {
+    const { urls, mustWrite } = readHostList(url);
+    const [first, ...others] = urls;
+    this.#all = [toHost(first), ...others.map(toHost)];
+    this.mustWrite = mustWrite;
+  }
+
+  /** The host that was used last; undefined before the first connection. */
+  get used(): UsedHost | undefined {
+    return this.#current && { name: this.#current.name, since: this.#current.since };
+  }
+
+  /** Each host that was found unusable, and why; undefined if there is nothing to say. */
+  describe(): string | undefined {
+    if (!this.mustWrite || this.#isTrusted) return undefined;
+    return describeRefusals(this.#all.map((host) => this.#refusals.get(host) ?? noResponse(host)));
+  }
+
+  /** Calls a listener whenever another host is used from now on; returns how to stop that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Connects once it is known which host can be written to; `attempt` makes its clients by {@link clientOf} or
+   * {@link poolClient}. Once more if the host has just been lost. Throws {@link NoWritableHost} if there is none, or what
+   * `attempt` throws. A host that does not respond is waited for as long as `limitMilliseconds`, with 0 without a limit.
+   */
+  async connect<Client>(attempt: () => Promise<Client>, limitMilliseconds: number): Promise<Client> {
+    if (!this.mustWrite) {
+      const client = await attempt();
+      this.#current ??= { name: this.#all[0].name, since: new Date(), host: this.#all[0] };
+      return client;
+    }
+    for (let isAgain = false; ; isAgain = true) {
+      if (!this.#isTrusted) await this.#search(limitMilliseconds);
+      try {
+        return await attempt();
+      } catch (error) {
+        if (codeOf(error) === TOO_MANY_CONNECTIONS) throw error;
+        this.doubt();
+        if (isAgain) throw error;
+      }
+    }
+  }
+
+  /** A client that leads to the host that is used now. */
+  clientOf(config: pg.ClientConfig): pg.Client {
+    if (!this.mustWrite) return new pg.Client(config);
+    const host = this.#current?.host ?? this.#all[0];
+    return this.#watch(new pg.Client({ ...config, connectionString: host.connectionString }), host);
+  }
+
+  /** The option of a `pg.Pool` with which its clients are like those of {@link clientOf}. */
+  get poolClient(): Pick<pg.PoolConfig, 'Client'> {
+    if (!this.mustWrite) return {};
+    const next = (): Host => this.#current?.host ?? this.#all[0];
+    const watch = (client: pg.Client, host: Host): pg.Client => this.#watch(client, host);
+    return {
+      Client: class extends pg.Client {
+        constructor(config: pg.ClientConfig = {}) {
+          const host = next();
+          super({ ...config, connectionString: host.connectionString });
+          watch(this, host);
+        }
+      },
+    };
+  }
+
+  /** Follows a client that is about to connect, until it ends. */
+  #watch(client: pg.Client, host: Host): pg.Client {
+    // A connection that takes long may lead to a host that is gone or stopped: another is looked for meanwhile.
+    const late = setTimeout(() => this.doubt(), this.leadMilliseconds).unref();
+    this.#open.set(client, { host, late, cut: () => void client.connection.stream.destroy() });
+    client.once('end', () => this.#forget(client));
+    return client;
+  }
+
+  /**
+   * Applies settings to a new connection, and checks in the same packet that its host can be written to; throws
+   * {@link NoWritableHost} otherwise.
+   */
+  async require(client: pg.ClientBase, apply?: () => Promise<unknown>): Promise<void> {
+    if (!this.mustWrite) {
+      await apply?.();
+      return;
+    }
+    const opened = this.#open.get(client);
+    const refusal = await findRefusal(client, apply).finally(() => clearTimeout(opened?.late));
+    if (refusal === undefined) {
+      if (opened?.host === this.#current?.host) this.#isTrusted = true;
+      return;
+    }
+    const host = opened?.host ?? this.#all[0];
+    this.#refusals.set(host, { host: host.name, ...refusal });
+    this.doubt();
+    throw new NoWritableHost([{ host: host.name, ...refusal }]);
+  }
+
+  /** Whether a connection that broke led to the host that is used, rather than to one that was replaced. */
+  isUsedBy(client: pg.ClientBase): boolean {
+    return this.#open.has(client);
+  }
+
+  /** The host may be lost: all are asked again at once, and a new connection waits for the result. */
+  doubt(): void {
+    if (!this.mustWrite) return;
+    this.#isTrusted = false;
+    this.#search(LIMITS.connect).catch(() => undefined);
+  }
+
+  /** Everybody with the same limit waits for the same search. */
+  #search(limitMilliseconds: number): Promise<void> {
+    const search =
+      this.#searches.get(limitMilliseconds) ??
+      this.#find(limitMilliseconds)
+        .then((found) => this.#use(found))
+        .finally(() => this.#searches.delete(limitMilliseconds));
+    this.#searches.set(limitMilliseconds, search);
+    return search;
+  }
+
+  #use({ host, history }: Found): void {
+    // Another search was quicker.
+    if (this.#isTrusted) return;
+    this.#isTrusted = true;
+    this.#history = history ?? this.#history;
+    const before = this.#current?.host;
+    if (before === host) return;
+    this.#current = { name: host.name, since: new Date(), host };
+    if (before === undefined) return;
+    // Also those in use: what they still return would be of a server that was replaced, such as a commit that it lacks.
+    for (const [client, opened] of [...this.#open]) {
+      if (opened.host === host) continue;
+      this.#forget(client);
+      opened.cut();
+    }
+    for (const listener of this.#listeners) notify(listener);
+  }
+
+  #forget(client: pg.ClientBase): void {
+    clearTimeout(this.#open.get(client)?.late);
+    this.#open.delete(client);
+  }
+
+  /** Asks the host that was used last, and after a lead, or when it cannot be used, all others side by side. */
+  async #find(limitMilliseconds: number): Promise<Found> {
+    const { promise, resolve, reject } = Promise.withResolvers<Found>();
+    const over = new AbortController();
+    const last = this.#current?.host;
+    const refused = new Map<Host, HostRefusal>();
+    const usable: Found[] = [];
+    const choose = (): void => {
+      if (usable.length > 0) resolve(usable.reduce((best, one) => (isOlder(best.history, one.history) ? one : best)));
+    };
+    const ask = async (host: Host): Promise<void> => {
+      while (!over.signal.aborted) {
+        const answer = await this.#ask(host, limitMilliseconds, over.signal);
+        if (over.signal.aborted) return;
+        if ('history' in answer) {
+          this.#refusals.delete(host);
+          refused.delete(host);
+          usable.push(answer);
+          // Without a last one, of two that can be written to the one that was promoted later is the right one.
+          if (last !== undefined || usable.length + refused.size === this.#all.length) choose();
+          else setTimeout(choose, this.leadMilliseconds);
+          return;
+        }
+        this.#refusals.set(host, answer);
+        refused.set(host, answer);
+        askOthers();
+        if (usable.length > 0 && usable.length + refused.size === this.#all.length) choose();
+        if (refused.size === this.#all.length) reject(failureOf([...refused.values()]));
+        await sleep(PAUSE_MILLISECONDS, undefined, { signal: over.signal }).catch(() => undefined);
+      }
+    };
+    let others = this.#all.filter((host) => host !== last);
+    const askOthers = (): void => {
+      const unasked = others;
+      others = [];
+      for (const host of unasked) void ask(host);
+    };
+    this.#refusals.clear();
+    const lead = setTimeout(askOthers, last === undefined ? 0 : this.leadMilliseconds);
+    if (last !== undefined) void ask(last);
+    return promise.finally(() => {
+      clearTimeout(lead);
+      over.abort();
+    });
+  }
+
+  /** Whether a host can be written to now; otherwise why not. */
+  async #ask(host: Host, limitMilliseconds: number, over: AbortSignal): Promise<Found | HostRefusal> {
+    const { name, connectionString } = host;
+    const client = new pg.Client({ connectionString, ...KEEP_ALIVE, pipeline: true });
+    client.on('error', () => undefined);
+    const cut = (): void => void client.connection.stream.destroy();
+    let isSilent = false;
+    const end = (): void => {
+      isSilent = true;
+      cut();
+    };
+    const timer = limitMilliseconds === 0 ? undefined : setTimeout(end, limitMilliseconds);
+    over.addEventListener('abort', cut, { once: true });
+    try {
+      await client.connect();
+      const refusal = await findRefusal(client, () => client.query('set default_transaction_read_only to off'));
+      if (refusal !== undefined) return { host: name, ...refusal };
+      const history = await readHistory(client);
+      if (!isOlder(history, this.#history)) return { host, history };
+      const reason = 'it was replaced by a standby that was promoted';
+      return { host: name, reason, isReadOnly: true };
+    } catch (cause) {
+      const reason = isSilent ? `no response within ${limitMilliseconds} ms` : messageOf(cause);
+      return { host: name, reason, isReadOnly: false, cause };
+    } finally {
+      clearTimeout(timer);
+      over.removeEventListener('abort', cut);
+      client.end().catch(() => undefined);
+    }
+  }
+}
+
+/** `pg` knows where a URL leads, also by PGHOST and PGPORT; this client never connects. */
+function toHost(connectionString: string): Host {
+  const { host, port } = new pg.Client({ connectionString });
+  return { name: `${host.includes(':') ? `[${host}]` : host}:${port}`, connectionString };
+}
+
+function noResponse({ name }: Host): HostRefusal {
+  return { host: name, reason: 'no response yet', isReadOnly: false };
+}
+
+/** A server without a free connection is waited for, as if it were the only one. */
+function failureOf(refusals: readonly HostRefusal[]): unknown {
+  const crowded = refusals.find(({ cause }) => codeOf(cause) === TOO_MANY_CONNECTIONS);
+  return crowded?.cause ?? new NoWritableHost(refusals);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message || String(codeOf(error)) : String(error);
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TransferRecord } from '../../contract/transfers.ts';
+import { OperationFailure } from '../../server/calls/call.ts';
+import type { WrittenReply } from '../../server/http/wire/reply.ts';
+import { REQUESTS } from '../../server/store/connection/connections.ts';
+import { hostsOf } from '../../server/store/connection/hosts/hosts.ts';
+import { connect, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
+import { waitFor } from '../harness/process.ts';
+import { type Pair, startPair } from '../harness/standby.ts';
+
+// Several hosts in DATABASE_URL: a standby is promoted while its primary is stopped in the middle of transfers, and comes back.
+
+let pair: Pair;
+let ledger: Ledger;
+let url: string;
+const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+
+beforeAll(async () => {
+  await once(silent, 'listening');
+  pair = await startPair();
+  const address = silent.address();
+  const silentPort = typeof address === 'object' ? address?.port : undefined;
+  const { host, port, user, database } = pair.primary.connection;
+  const hosts = encodeURIComponent(['127.0.0.1', pair.standby.connection.host, host].join());
+  url = `postgresql://${user}@/${database}?host=${hosts}&port=${silentPort},${pair.standby.connection.port},${port}`;
+  ledger = openLedger({ connectionString: url }, undefined, undefined, REQUESTS);
+});
+
+afterAll(async () => {
+  await ledger.close();
+  await pair.stop();
+  silent.close();
+});
+
+const nameOf = ({ host, port }: { host: string; port: number }): string => `${host}:${port}`;
+const usedHost = (): string | undefined => ledger.databases.host()?.name;
+
+const send = (idempotencyKey: string, deadline = performance.now() + 60_000): Promise<WrittenReply> =>
+  ledger.call('create_transfer', { amount: 100, card_id: 'card_active' }, { idempotencyKey, deadline });
+
+const idOf = ({ body }: WrittenReply): string => (JSON.parse(body) as TransferRecord).transfer_id;
+
+/** What a request has become: its transfer, or whether money moved. */
+type Outcome = { readonly key: string; readonly transferId?: string; readonly moved?: string };
+
+async function outcomeOf(key: string, reply: Promise<WrittenReply>): Promise<Outcome> {
+  try {
+    return { key, transferId: idOf(await reply) };
+  } catch (error) {
+    if (!(error instanceof OperationFailure)) throw error;
+    return { key, moved: error.moneyMoved };
+  }
+}
+
+/** How often a key has a transfer on one server, asked directly. */
+async function countOn(server: { host: string; port: number; user: string; database: string }, key: string) {
+  const client = await connect({ ...server, user: 'postgres' });
+  try {
+    return (await client.query('select from idempotency where key = $1', [key])).rowCount;
+  } finally {
+    await client.end();
+  }
+}
+
+/** All processes of the primary, its main process first, so that it starts no other ones. */
+async function processesOfPrimary(): Promise<readonly number[]> {
+  const rows = await pair.ask<{ pid: number }>('select pid from pg_stat_activity where pid <> pg_backend_pid()', []);
+  return [pair.primary.embedded.processId() ?? 0, ...rows.map(({ pid }) => pid)];
+}
+
+const stopped: number[] = [];
+const goOn = (): void => {
+  for (const pid of stopped.splice(0)) process.kill(pid, 'SIGCONT');
+};
+afterAll(goOn);
+
+test('the primary is found behind a host that does not respond and a standby', async () => {
+  expect(idOf(await send(randomUUID()))).toMatch(/^tr_/);
+  expect(usedHost()).toBe(nameOf(pair.primary.connection));
+});
+
+test('a stopped primary is replaced by the promoted standby, with every request answered correctly', async () => {
+  const outcomes: Promise<Outcome>[] = [];
+  const load = setInterval(() => {
+    const key = randomUUID();
+    // The deadline of a request of the service.
+    outcomes.push(outcomeOf(key, send(key, performance.now() + 2500)));
+  }, 20);
+  try {
+    await waitFor('transfers', async () => outcomes.length > 20);
+    for (const pid of await processesOfPrimary()) {
+      process.kill(pid, 'SIGSTOP');
+      stopped.push(pid);
+    }
+    const before = outcomes.length;
+    await waitFor('requests at the stopped primary', async () => outcomes.length > before + 20);
+    await pair.promote();
+    await waitFor('the new primary is used', async () => usedHost() === nameOf(pair.standby.connection));
+    const after = randomUUID();
+    await waitFor('a transfer', async () => (await outcomeOf(after, send(after))).transferId !== undefined);
+  } finally {
+    clearInterval(load);
+  }
+  const settled = await Promise.all(outcomes);
+  const unknown = settled.filter(({ moved }) => moved === 'unknown');
+  for (const { key, transferId, moved } of settled) {
+    const count = await countOn(pair.standby.connection, key);
+    if (transferId !== undefined) expect([key, count]).toEqual([key, 1]);
+    if (moved === 'no') expect([key, count]).toEqual([key, 0]);
+  }
+  // Repeated with its key, each is found or made once.
+  for (const { key } of unknown) {
+    const reply = await send(key);
+    expect(idOf(await send(key))).toBe(idOf(reply));
+    expect(await countOn(pair.standby.connection, key)).toBe(1);
+  }
+  expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
+});
+
+test('the old primary, which can be written to again, is not used, even if nothing else can be', async () => {
+  goOn();
+  const key = randomUUID();
+  expect(idOf(await send(key))).toMatch(/^tr_/);
+  expect(await countOn(pair.standby.connection, key)).toBe(1);
+  await pair.standby.pause();
+  const lost = randomUUID();
+  expect(await outcomeOf(lost, send(lost, performance.now() + 2500))).toEqual({ key: lost, moved: 'no' });
+  expect(await countOn(pair.primary.connection, lost)).toBe(0);
+  expect(hostsOf({ connectionString: url })?.describe()).toContain(
+    `${nameOf(pair.primary.connection)} (it was replaced by a standby that was promoted)`,
+  );
+  await pair.standby.resume();
+  await waitFor('a transfer', async () => (await outcomeOf(lost, send(lost))).transferId !== undefined);
+  expect(usedHost()).toBe(nameOf(pair.standby.connection));
+  expect(await countOn(pair.standby.connection, lost)).toBe(1);
+});

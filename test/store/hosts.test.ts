@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { REQUESTS } from '../../server/store/connection/connections.ts';
+import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
+import { StoreFailure } from '../../server/store/connection/failure.ts';
+import { connect } from '../harness/ledger.ts';
+import { useServer } from '../harness/use-ledger.ts';
+
+// Several hosts in DATABASE_URL, of which one has PostgreSQL. What happens when another becomes the primary is in
+// test/faults/hosts.test.ts.
+
+const { connection } = await useServer();
+const { host, port, user, database } = connection;
+
+/** Listens, and never responds: a server that is stopped, or a machine behind a firewall that drops packets. */
+const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+await once(silent, 'listening');
+afterAll(() => silent.close());
+const silentPort = portOf(silent);
+
+/** Nobody listens there any more. */
+const gone = createServer().listen(0, '127.0.0.1');
+await once(gone, 'listening');
+const closedPort = portOf(gone);
+gone.close();
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('it does not listen');
+  return address.port;
+}
+
+const CLOSED = ['127.0.0.1', closedPort] as const;
+const SILENT = ['127.0.0.1', silentPort] as const;
+const GOOD = [host, port] as const;
+
+function urlOf(...places: readonly (readonly [host: string, port: number])[]): string {
+  const hosts = places.map(([one]) => one).join();
+  const ports = places.map(([, one]) => one).join();
+  return `postgresql://${user}@/${database}?host=${encodeURIComponent(hosts)}&port=${encodeURIComponent(ports)}`;
+}
+
+const opened: Databases[] = [];
+function open(url: string): Databases {
+  const databases = openDatabases({ connectionString: url }, undefined, REQUESTS);
+  opened.push(databases);
+  return databases;
+}
+afterEach(async () => {
+  for (const databases of opened.splice(0)) await databases.close();
+});
+
+const NOW = { name: 'read_now', text: 'select 1 as one', values: [] };
+const failureOf = (databases: Databases): Promise<StoreFailure> =>
+  databases.background.read(NOW).then(
+    () => Promise.reject(new Error('it was read')),
+    (error: unknown) => (error instanceof StoreFailure ? error : Promise.reject(error)),
+  );
+
+test.each([
+  ['the first', [GOOD, CLOSED, SILENT]],
+  ['behind one that is down', [CLOSED, GOOD]],
+  ['behind one that does not respond', [SILENT, GOOD]],
+  ['behind both', [SILENT, CLOSED, GOOD]],
+] as const)('PostgreSQL is found %s', async (_where, places) => {
+  const databases = open(urlOf(...places));
+  const before = new Date();
+  expect(await databases.background.read(NOW)).toEqual([{ one: 1 }]);
+  expect(databases.host()).toMatchObject({ name: `${host}:${port}` });
+  expect(databases.host()?.since.getTime()).toBeGreaterThanOrEqual(before.getTime());
+});
+
+test('if no host can be used, the failure names each of them and why', async () => {
+  const failure = await failureOf(open(urlOf(CLOSED, SILENT)));
+  expect(failure.message).toContain(`127.0.0.1:${closedPort} (connect ECONNREFUSED`);
+  expect(failure.message).toContain(`127.0.0.1:${silentPort} (no response within 1000 ms)`);
+  expect([failure.connectionLost, failure.readOnly, failure.timedOut]).toEqual([true, false, true]);
+});
+
+test('a host that was made read-only is neither read nor written, until it can be written to again', async () => {
+  const superuser = await connect({ ...connection, user: 'postgres' });
+  const databases = open(urlOf(CLOSED, GOOD));
+  try {
+    await superuser.query(`alter database ${database} set default_transaction_read_only = on`);
+    const failure = await failureOf(databases);
+    expect(failure.message).toContain(`${host}:${port} (it is read-only)`);
+    expect(failure.readOnly).toBe(true);
+    await superuser.query(`alter database ${database} reset default_transaction_read_only`);
+    expect(await databases.background.read(NOW)).toEqual([{ one: 1 }]);
+  } finally {
+    await superuser.query(`alter database ${database} reset default_transaction_read_only`);
+    await superuser.end();
+  }
+});
+
+test('a setting of the user is overridden, as with one host', async () => {
+  const superuser = await connect({ ...connection, user: 'postgres' });
+  const databases = open(urlOf(CLOSED, GOOD));
+  try {
+    await superuser.query(`alter role ${user} in database ${database} set default_transaction_read_only = on`);
+    const statement = { name: 'read_only', text: `select current_setting('transaction_read_only') as it`, values: [] };
+    expect(await databases.background.read(statement)).toEqual([{ it: 'off' }]);
+  } finally {
+    await superuser.query(`alter role ${user} in database ${database} reset default_transaction_read_only`);
+    await superuser.end();
+  }
+});
+
+test('a single host is named as well, and read as it is', async () => {
+  const databases = open(urlOf(GOOD));
+  expect(databases.host()).toBeUndefined();
+  await databases.background.read(NOW);
+  expect(databases.host()).toMatchObject({ name: `${host}:${port}` });
+});
