@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { unlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { OperationFailure } from '../../server/calls/call.ts';
@@ -9,6 +11,7 @@ import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { hostsOf } from '../../server/store/connection/hosts/hosts.ts';
 import { connect, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
+import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { type Pair, startPair } from '../harness/standby.ts';
 
 // Several hosts in DATABASE_URL: a standby is promoted while its primary is stopped in the middle of transfers, and comes back.
@@ -16,10 +19,10 @@ import { type Pair, startPair } from '../harness/standby.ts';
 let pair: Pair;
 let ledger: Ledger;
 let url: string;
-const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+const silent = createServer(() => undefined);
 
 beforeAll(async () => {
-  await once(silent, 'listening');
+  await once(silent.listen(0, '127.0.0.1'), 'listening');
   pair = await startPair();
   const address = silent.address();
   const silentPort = typeof address === 'object' ? address?.port : undefined;

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
-import { afterAll, afterEach, expect, test } from 'vitest';
-import { REQUESTS } from '../../server/store/connection/connections.ts';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { REQUESTS, STARTS, type TimeLimits } from '../../server/store/connection/connections.ts';
 import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
 import { StoreFailure } from '../../server/store/connection/failure.ts';
+import { hostsOf } from '../../server/store/connection/hosts/hosts.ts';
 import { connect } from '../harness/ledger.ts';
+import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
 // Several hosts in DATABASE_URL, of which one has PostgreSQL. What happens when another becomes the primary is in
@@ -42,8 +44,8 @@ function urlOf(...places: readonly (readonly [host: string, port: number])[]): s
 }
 
 const opened: Databases[] = [];
-function open(url: string): Databases {
-  const databases = openDatabases({ connectionString: url }, undefined, REQUESTS);
+function open(url: string, timeLimits: TimeLimits = REQUESTS): Databases {
+  const databases = openDatabases({ connectionString: url }, undefined, timeLimits);
   opened.push(databases);
   return databases;
 }
@@ -112,4 +114,67 @@ test('a single host is named as well, and read as it is', async () => {
   expect(databases.host()).toBeUndefined();
   await databases.background.read(NOW);
   expect(databases.host()).toMatchObject({ name: `${host}:${port}` });
+});
+
+describe('when the host that was used is lost', () => {
+  let first: DatabaseProxy;
+  let second: DatabaseProxy;
+  beforeEach(async () => {
+    [first, second] = [await startProxy(host), await startProxy(host)];
+  });
+  afterEach(() => Promise.all([first.close(), second.close()]));
+
+  /** Uses the first host, with some idle connections. */
+  async function useFirst(
+    timeLimits?: TimeLimits,
+  ): Promise<{ databases: Databases; url: string; usedSecond: () => boolean }> {
+    const url = urlOf([first.host, port], [second.host, port]);
+    const databases = open(url, timeLimits);
+    // Either may respond first, and then stays the one that is used.
+    await databases.background.read(NOW);
+    if (databases.host()?.name !== `${first.host}:${port}`) [first, second] = [second, first];
+    const lost = databases.host()?.name;
+    await Promise.all(Array.from({ length: 3 }, () => databases.background.read(NOW)));
+    return { databases, url, usedSecond: () => databases.host()?.name !== lost };
+  }
+
+  test('a new connection without a time limit is made to the other one', async () => {
+    const { databases, usedSecond } = await useFirst(STARTS);
+    first.mute(true);
+    expect(await databases.background.alone((client) => client.query('select 1 as one'))).toMatchObject({
+      rowCount: 1,
+    });
+    expect(usedSecond()).toBe(true);
+  });
+
+  test('one response that does not arrive suffices: the next request goes to the other one', async () => {
+    const { databases, usedSecond } = await useFirst();
+    first.mute(true);
+    expect(await failureOf(databases)).toMatchObject({ timedOut: true });
+    expect(await databases.background.read(NOW)).toEqual([{ one: 1 }]);
+    expect(usedSecond()).toBe(true);
+  });
+
+  test('broken connections are replaced by those to the other one', async () => {
+    const { databases, usedSecond } = await useFirst();
+    await first.listen(false);
+    first.cutAll();
+    expect(await databases.background.read(NOW)).toEqual([{ one: 1 }]);
+    expect(usedSecond()).toBe(true);
+  });
+
+  test('connections to it that still work are closed, also one in use', async () => {
+    const { databases, url, usedSecond } = await useFirst();
+    const started = Promise.withResolvers<void>();
+    const inUse = databases.background.alone((client) => {
+      started.resolve();
+      return client.query('select pg_sleep(600)');
+    });
+    const failure = expect(inUse).rejects.toThrow('Connection terminated');
+    await started.promise;
+    await first.listen(false);
+    hostsOf({ connectionString: url })?.doubt();
+    await failure;
+    expect(usedSecond()).toBe(true);
+  });
 });

@@ -74,10 +74,7 @@ export class PoolGroup implements Health {
 
   add(pool: Pool): void {
     this.#pools.push(pool);
-    this.#stopFollowing ??= this.#hosts?.onChange(() => {
-      this.interruptions += 1;
-      this.#renewAll();
-    });
+    this.#stopFollowing ??= this.#hosts?.onChange(() => this.#renewAll());
   }
 
   /** Stops following which host is used. */
