@@ -47,6 +47,7 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
     ['service', `${status.version}, ${status.mode} mode, process ${status.process_id} on ${status.host}`],
     ['running for', durationText(status.uptime_seconds)],
     ['database', `${database.kind}, ${database.state}`],
+    ['host', database.host === null ? null : `${database.host} since ${plainTimeOf(database.host_since)}`],
     ['PostgreSQL', database.version],
     ['size', bytesText(database.size_bytes)],
     ['standbys', database.standbys === null ? null : `${database.standbys}, ${replicationText(database)}`],

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { unlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
@@ -19,26 +19,34 @@ import { type Pair, startPair } from '../harness/standby.ts';
 let pair: Pair;
 let ledger: Ledger;
 let url: string;
-const silent = createServer(() => undefined);
+/** In front of the primary. */
+let proxy: DatabaseProxy;
+let silent: Server;
 
-beforeAll(async () => {
+async function start(): Promise<void> {
+  silent = createServer(() => undefined);
   await once(silent.listen(0, '127.0.0.1'), 'listening');
   pair = await startPair();
   const address = silent.address();
   const silentPort = typeof address === 'object' ? address?.port : undefined;
-  const { host, port, user, database } = pair.primary.connection;
-  const hosts = encodeURIComponent(['127.0.0.1', pair.standby.connection.host, host].join());
+  const { port, user, database } = pair.primary.connection;
+  proxy = await startProxy(pair.primary.connection.host);
+  const hosts = encodeURIComponent(['127.0.0.1', pair.standby.connection.host, proxy.host].join());
   url = `postgresql://${user}@/${database}?host=${hosts}&port=${silentPort},${pair.standby.connection.port},${port}`;
   ledger = openLedger({ connectionString: url }, undefined, undefined, REQUESTS);
-});
+}
 
-afterAll(async () => {
+async function end(): Promise<void> {
+  goOn();
   await ledger.close();
+  await proxy.close();
   await pair.stop();
   silent.close();
-});
+}
 
-const nameOf = ({ host, port }: { host: string; port: number }): string => `${host}:${port}`;
+/** The hosts as DATABASE_URL names them. */
+const primaryName = (): string => `${proxy.host}:${pair.primary.connection.port}`;
+const standbyName = (): string => `${pair.standby.connection.host}:${pair.standby.connection.port}`;
 const usedHost = (): string | undefined => ledger.databases.host()?.name;
 
 const send = (idempotencyKey: string, deadline = performance.now() + 60_000): Promise<WrittenReply> =>
@@ -78,65 +86,114 @@ const stopped: number[] = [];
 const goOn = (): void => {
   for (const pid of stopped.splice(0)) process.kill(pid, 'SIGCONT');
 };
-afterAll(goOn);
 
-test('the primary is found behind a host that does not respond and a standby', async () => {
-  expect(idOf(await send(randomUUID()))).toMatch(/^tr_/);
-  expect(usedHost()).toBe(nameOf(pair.primary.connection));
-});
+describe('a primary that is stopped', () => {
+  beforeAll(start);
+  afterAll(end);
 
-test('a stopped primary is replaced by the promoted standby, with every request answered correctly', async () => {
-  const outcomes: Promise<Outcome>[] = [];
-  const load = setInterval(() => {
-    const key = randomUUID();
-    // The deadline of a request of the service.
-    outcomes.push(outcomeOf(key, send(key, performance.now() + 2500)));
-  }, 20);
-  try {
-    await waitFor('transfers', async () => outcomes.length > 20);
-    for (const pid of await processesOfPrimary()) {
-      process.kill(pid, 'SIGSTOP');
-      stopped.push(pid);
+  test('the primary is found behind a host that does not respond and a standby', async () => {
+    expect(idOf(await send(randomUUID()))).toMatch(/^tr_/);
+    expect(usedHost()).toBe(primaryName());
+  });
+
+  test('a stopped primary is replaced by the promoted standby, with every request answered correctly', async () => {
+    const outcomes: Promise<Outcome>[] = [];
+    const load = setInterval(() => {
+      const key = randomUUID();
+      // The deadline of a request of the service.
+      outcomes.push(outcomeOf(key, send(key, performance.now() + 2500)));
+    }, 20);
+    try {
+      await waitFor('transfers', async () => outcomes.length > 20);
+      for (const pid of await processesOfPrimary()) {
+        process.kill(pid, 'SIGSTOP');
+        stopped.push(pid);
+      }
+      const before = outcomes.length;
+      await waitFor('requests at the stopped primary', async () => outcomes.length > before + 20);
+      await pair.promote();
+      await waitFor('the new primary is used', async () => usedHost() === standbyName());
+      const after = randomUUID();
+      await waitFor('a transfer', async () => (await outcomeOf(after, send(after))).transferId !== undefined);
+    } finally {
+      clearInterval(load);
     }
-    const before = outcomes.length;
-    await waitFor('requests at the stopped primary', async () => outcomes.length > before + 20);
-    await pair.promote();
-    await waitFor('the new primary is used', async () => usedHost() === nameOf(pair.standby.connection));
-    const after = randomUUID();
-    await waitFor('a transfer', async () => (await outcomeOf(after, send(after))).transferId !== undefined);
-  } finally {
-    clearInterval(load);
-  }
-  const settled = await Promise.all(outcomes);
-  const unknown = settled.filter(({ moved }) => moved === 'unknown');
-  for (const { key, transferId, moved } of settled) {
-    const count = await countOn(pair.standby.connection, key);
-    if (transferId !== undefined) expect([key, count]).toEqual([key, 1]);
-    if (moved === 'no') expect([key, count]).toEqual([key, 0]);
-  }
-  // Repeated with its key, each is found or made once.
-  for (const { key } of unknown) {
-    const reply = await send(key);
-    expect(idOf(await send(key))).toBe(idOf(reply));
+    const settled = await Promise.all(outcomes);
+    const unknown = settled.filter(({ moved }) => moved === 'unknown');
+    for (const { key, transferId, moved } of settled) {
+      const count = await countOn(pair.standby.connection, key);
+      if (transferId !== undefined) expect([key, count]).toEqual([key, 1]);
+      if (moved === 'no') expect([key, count]).toEqual([key, 0]);
+    }
+    // Repeated with its key, each is found or made once.
+    for (const { key } of unknown) {
+      const reply = await send(key);
+      expect(idOf(await send(key))).toBe(idOf(reply));
+      expect(await countOn(pair.standby.connection, key)).toBe(1);
+    }
+    expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
+  });
+
+  test('the old primary, which can be written to again, is not used, even if nothing else can be', async () => {
+    goOn();
+    const key = randomUUID();
+    expect(idOf(await send(key))).toMatch(/^tr_/);
     expect(await countOn(pair.standby.connection, key)).toBe(1);
-  }
-  expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
+    await pair.standby.pause();
+    const lost = randomUUID();
+    const refuses = async (reason: string): Promise<void> => {
+      expect(await outcomeOf(lost, send(lost, performance.now() + 2500))).toEqual({ key: lost, moved: 'no' });
+      expect(hostsOf({ connectionString: url })?.describe()).toContain(`${primaryName()} (${reason})`);
+    };
+    await refuses('it was replaced by a standby that was promoted');
+    expect(await countOn(pair.primary.connection, lost)).toBe(0);
+    // As its operator starts it again.
+    const { embedded } = pair.primary;
+    await embedded.pause();
+    await writeFile(join(embedded.dataDirectory, 'standby.signal'), '', { mode: 0o644 });
+    await embedded.resume();
+    await refuses('it is a standby');
+    await pair.standby.resume();
+    await waitFor('a transfer', async () => (await outcomeOf(lost, send(lost))).transferId !== undefined);
+    expect(usedHost()).toBe(standbyName());
+    expect(await countOn(pair.standby.connection, lost)).toBe(1);
+  });
 });
 
-test('the old primary, which can be written to again, is not used, even if nothing else can be', async () => {
-  goOn();
-  const key = randomUUID();
-  expect(idOf(await send(key))).toMatch(/^tr_/);
-  expect(await countOn(pair.standby.connection, key)).toBe(1);
-  await pair.standby.pause();
-  const lost = randomUUID();
-  expect(await outcomeOf(lost, send(lost, performance.now() + 2500))).toEqual({ key: lost, moved: 'no' });
-  expect(await countOn(pair.primary.connection, lost)).toBe(0);
-  expect(hostsOf({ connectionString: url })?.describe()).toContain(
-    `${nameOf(pair.primary.connection)} (it was replaced by a standby that was promoted)`,
-  );
-  await pair.standby.resume();
-  await waitFor('a transfer', async () => (await outcomeOf(lost, send(lost))).transferId !== undefined);
-  expect(usedHost()).toBe(nameOf(pair.standby.connection));
-  expect(await countOn(pair.standby.connection, lost)).toBe(1);
+describe('a primary that is cut off', () => {
+  beforeAll(start);
+  afterAll(end);
+
+  test('what an old primary still commits is not acknowledged', async () => {
+    // Without a synchronous standby, nothing else keeps it from committing.
+    await pair.ask("alter system set synchronous_standby_names = ''", []);
+    await pair.ask('select pg_reload_conf()', []);
+    const held = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    proxy.traps.push({
+      at: 'before_commit',
+      spring: async () => {
+        reached.resolve();
+        await held.promise;
+        return 'go_on' as const;
+      },
+    });
+    const key = randomUUID();
+    const outcome = outcomeOf(key, send(key));
+    await reached.promise;
+    // Its connections stay, and new ones are refused: so the service looks for another host.
+    await proxy.listen(false);
+    await pair.promote();
+    await waitFor('the new primary is used', async () => {
+      hostsOf({ connectionString: url })?.doubt();
+      return usedHost() === standbyName();
+    });
+    held.resolve();
+    expect(await outcome).toEqual({ key, moved: 'no' });
+    const other = randomUUID();
+    expect(idOf(await send(other))).toMatch(/^tr_/);
+    expect([await countOn(pair.standby.connection, key), await countOn(pair.standby.connection, other)]).toEqual([
+      0, 1,
+    ]);
+  });
 });

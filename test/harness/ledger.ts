@@ -106,6 +106,7 @@ const NO_PROCESS: StatusSources = {
   mode: 'sandbox',
   readiness: { find: async () => 'ready', latest: () => ({ reason: 'ready', since: new Date() }) },
   embedded: undefined,
+  host: () => undefined,
   connections: () => ({ max: 1, inUse: 0, idle: 0, waiting: 0 }),
   delivery: () => 'no_webhooks',
   backups: undefined,

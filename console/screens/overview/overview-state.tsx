@@ -74,10 +74,11 @@ function booksText({ verified_at: at, balanced }: Status['books']): ComponentChi
   );
 }
 
-function databaseText({ kind, state, version, size_bytes: bytes }: Status['database']): string {
+function databaseText({ kind, state, host, version, size_bytes: bytes }: Status['database']): string {
   const parts = [
     kind,
     state,
+    host,
     version === null ? null : `PostgreSQL ${version}`,
     bytes === null ? null : formatBytes(bytes),
   ];

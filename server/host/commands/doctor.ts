@@ -152,7 +152,9 @@ async function readDatabase(
   const checks: Check[] = [];
   try {
     const { version, user, megabytes } = await readDatabaseFacts(opened.databases.settings);
-    const what = databaseUrl === null ? `the embedded PostgreSQL ${version}` : `PostgreSQL ${version}, user ${user}`;
+    const host = opened.databases.host()?.name;
+    const what =
+      host === undefined ? `the embedded PostgreSQL ${version}` : `PostgreSQL ${version} at ${host}, user ${user}`;
     const state = databaseUrl === null && !isRunning ? ', started for this check' : '';
     checks.push(ok('database', `${what}, ${megabytes} MB${state}`));
     await requireMode(opened.databases, mode);

@@ -29,6 +29,7 @@ export function statusOf(
     mode,
     readiness,
     embedded: embedded?.state,
+    host: databases.host,
     connections: () => {
       const pools = databases.pools();
       const sum = (value: (pool: (typeof pools)[number]) => number): number =>

@@ -22,7 +22,7 @@ import { showRequests } from './requests.ts';
 
 /** The parts of a running service that are shown. */
 export type ObservedParts = {
-  readonly databases: Pick<Databases, 'background' | 'pools' | 'health'>;
+  readonly databases: Pick<Databases, 'background' | 'pools' | 'health' | 'host'>;
   readonly transfers: TransferLane;
   readonly errors: Pick<ErrorRecorder, 'figures'>;
   readonly maxSpoolBytes: number;

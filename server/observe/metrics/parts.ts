@@ -58,7 +58,7 @@ export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 
 }
 
 /** The connections of this process to the database. */
-export function showConnections(metrics: Metrics, databases: Pick<Databases, 'pools' | 'health'>): void {
+export function showConnections(metrics: Metrics, databases: Pick<Databases, 'pools' | 'health' | 'host'>): void {
   const labels = ['role', 'kind'];
   const define = (name: string, help: string) => metrics.gauge({ name, help, labels });
   const waiting = define('pool_waiting', 'Requests that wait for a database connection.');
@@ -71,6 +71,7 @@ export function showConnections(metrics: Metrics, databases: Pick<Databases, 'po
       help: 'Idle database connections that the server closed, or that broke.',
     })(),
   );
+  showHost(metrics, databases.host);
   const bound = databases.pools().map(({ role, kind }): readonly BoundGauge[] => {
     return [waiting, lent, open, max].map((gauge) => gauge(role, kind));
   });
@@ -80,6 +81,25 @@ export function showConnections(metrics: Metrics, databases: Pick<Databases, 'po
       const values = [pool.waiting, pool.lent, pool.open, pool.max];
       for (const [place, level] of (bound[index] ?? []).entries()) level.set(values[place] ?? 0);
     }
+  });
+}
+
+/** The host of DATABASE_URL that this process uses. */
+function showHost(metrics: Metrics, read: Databases['host']): void {
+  const since = metrics.gauge({
+    name: 'database_host_since_timestamp_seconds',
+    help: 'Since when this process has used this host of DATABASE_URL; absent for the others, and for the embedded server.',
+    labels: ['host'],
+  });
+  let shown: { readonly name: string; readonly gauge: BoundGauge } | undefined;
+  metrics.beforePage(() => {
+    const used = read();
+    if (used === undefined) return;
+    if (shown?.name !== used.name) {
+      shown?.gauge.remove();
+      shown = { name: used.name, gauge: since(used.name) };
+    }
+    shown.gauge.set(used.since.getTime() / 1000);
   });
 }
 

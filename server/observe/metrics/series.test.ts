@@ -67,7 +67,11 @@ function fill(metrics: Metrics, connectorIds: readonly string[] = []): void {
     (['readers', 'writers'] as const).map((kind) => ({ role, kind, lent: 1, open: 1, waiting: 1, max: 1, idle: 0 })),
   );
   const health = { losses: 1 } as ReturnType<Parameters<typeof showConnections>[1]['health']>;
-  showConnections(metrics, { pools: () => pools, health: () => health });
+  showConnections(metrics, {
+    pools: () => pools,
+    health: () => health,
+    host: () => ({ name: 'db1:5432', since: new Date() }),
+  });
   showErrorLog(metrics, { figures: () => ({ queued: 1, spoolBytes: 1, dropped: new Map([[DROP_REASONS[0], 1]]) }) }, 1);
   showReadiness(metrics, { latest: () => ({ reason: READINESS_REASONS[0] ?? 'ready', since: new Date() }) });
   const lastCopyAt = new Date();

@@ -18,6 +18,8 @@ const HEALTHY: Facts = {
   database: {
     kind: 'external',
     state: 'up',
+    host: 'db1:5432',
+    host_since: MOMENT,
     version: '15.4',
     size_bytes: 1,
     standbys: 2,

@@ -92,6 +92,8 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
     database: {
       kind: sources.embedded === undefined ? 'external' : 'embedded',
       state: databaseState(sources, reason, parts),
+      host: sources.host()?.name ?? null,
+      host_since: sources.host()?.since.toISOString() ?? null,
       version: server?.version ?? null,
       size_bytes: server?.databaseBytes ?? null,
       ...replicationOf(server),

@@ -1,5 +1,6 @@
 import type { ReadinessReason } from '../../../domain/readiness.ts';
 import type { DatabaseState, DeliveryState } from '../../../domain/service-status.ts';
+import type { UsedHost } from '../../store/connection/hosts/hosts.ts';
 
 /** What the process knows of itself, without asking the database. */
 export type StatusSources = {
@@ -11,6 +12,8 @@ export type StatusSources = {
   };
   /** The state of the embedded server according to its supervisor; undefined for an external server. */
   readonly embedded: (() => Exclude<DatabaseState, 'up' | 'silent'> | 'running') | undefined;
+  /** The host of DATABASE_URL that is used; undefined for the embedded PostgreSQL. */
+  readonly host: () => UsedHost | undefined;
   /** The maximum number of connections, those in use, idle ones, and the requests that wait for one. */
   readonly connections: () => {
     readonly max: number;
