@@ -3027,6 +3027,10 @@ export type ServiceStatus = {
     readonly kind: 'embedded' | 'external';
     /** State, as far as the service knows. */
     readonly state: 'up' | 'starting' | 'stopped' | 'failed' | 'silent';
+    /** Host of DATABASE_URL that this process uses, with its port; null for the embedded PostgreSQL. */
+    readonly host: string | null;
+    /** Since when this process has used that host; null for the embedded PostgreSQL. */
+    readonly host_since: string | null;
     /** Version of PostgreSQL; null if not known. */
     readonly version: string | null;
     /** Size of the database on its disk; null if not known. */

@@ -68,7 +68,7 @@ describe('in live mode a database is on this machine or behind TLS whose certifi
     ['postgresql://service:geheim@/ledger?host=/run,db.remote.example', CLEAR],
     [`${REMOTE},localhost/ledger?sslmode=no-verify`, ANYBODY],
     ['postgresql://service:geheim@localhost,/ledger', 'one of them cannot be read'],
-    ['postgresql://service:geheim@/ledger?host=/run,db.remote.example&host=/run', 'Keep one of each'],
+    ['postgresql://service:geheim@/ledger?host=/run&host=/run,db.remote.example', 'Keep one of each'],
     ['postgresql://service:geheim@localhost,127.0.0.1/ledger?target_session_attrs=any', 'could lead to a standby'],
     ['postgresql://service:geheim@localhost/ledger?target_session_attrs=prefer-standby', 'could lead to a standby'],
     ['postgresql:///ledger', 'PGHOST names several hosts', { PGHOST: 'localhost,127.0.0.1' }],

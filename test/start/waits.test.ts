@@ -132,6 +132,30 @@ test('a server that goes away ends the wait, with the reason', async () => {
   );
 });
 
+test('of several hosts a start names each with the reason, and waits while one does not respond', async () => {
+  const { sockets, silent } = await useSilence();
+  const gone = createServer().listen(0, '127.0.0.1');
+  await once(gone, 'listening');
+  const [silentHost, closedHost] = [silent, gone].map(
+    (server) => `127.0.0.1:${(server.address() as AddressInfo).port}`,
+  );
+  gone.close();
+  const lines: string[] = [];
+  fakeClock();
+  const url = `postgresql://someone:geheim@${closedHost},${silentHost}/ledger`;
+  const opening = openDatabase(configurationOf(url), { ...QUIET, onProgress: (line) => lines.push(line) });
+  expect(await outcomeAfterMinutes(opening)).toBe('waits');
+  const refused = `${closedHost} (connect ECONNREFUSED ${closedHost})`;
+  expect(lines[0]).toBe(
+    `Still waiting for the database of DATABASE_URL to respond (5 s): ${refused}, ${silentHost} (no response yet).`,
+  );
+  for (const socket of sockets) socket.destroy();
+  await expect(opening).rejects.toThrow(
+    'The database of DATABASE_URL cannot be used: none of its hosts can be written to: ' +
+      `${refused}, ${silentHost} (Connection terminated unexpectedly). Check the address`,
+  );
+});
+
 test('a statement of a start has no time limit, here or in PostgreSQL', async () => {
   const { background, application, close } = openDatabases(settings, undefined, STARTS);
   toStop.push(close);
