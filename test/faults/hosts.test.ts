@@ -4,13 +4,14 @@ import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ServiceStatus } from '../../contract/service/status.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { hostsOf } from '../../server/store/connection/hosts/hosts.ts';
 import { connect, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
-import { waitFor } from '../harness/process.ts';
+import { runCommand, type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { type Pair, startPair } from '../harness/standby.ts';
 
@@ -88,12 +89,31 @@ const goOn = (): void => {
 };
 
 describe('a primary that is stopped', () => {
-  beforeAll(start);
-  afterAll(end);
+  let service: ServiceProcess;
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  beforeAll(async () => {
+    await start();
+    directory = await temporaryDirectory();
+    service = await startService({ DATABASE_URL: url, DATA_DIR: directory.path });
+  });
+  afterAll(async () => {
+    await service.stop();
+    await end();
+    await directory.remove();
+  });
+
+  /** The host that the other process says that it uses. */
+  async function statedHost(): Promise<string | null> {
+    const { database } = (await (await fetch(`${service.url}/api/v0.1/operator/status`)).json()) as ServiceStatus;
+    return database.host;
+  }
 
   test('the primary is found behind a host that does not respond and a standby', async () => {
     expect(idOf(await send(randomUUID()))).toMatch(/^tr_/);
     expect(usedHost()).toBe(primaryName());
+    expect(await statedHost()).toBe(primaryName());
+    const { output } = await runCommand(['doctor', '--json'], { DATABASE_URL: url, DATA_DIR: directory.path });
+    expect(output).toContain(` at ${primaryName()}, user transfer_service`);
   });
 
   test('a stopped primary is replaced by the promoted standby, with every request answered correctly', async () => {
@@ -132,6 +152,8 @@ describe('a primary that is stopped', () => {
       expect(await countOn(pair.standby.connection, key)).toBe(1);
     }
     expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
+    await waitFor('readiness', async () => (await fetch(`${service.url}/health/ready`)).ok);
+    expect(await statedHost()).toBe(standbyName());
   });
 
   test('the old primary, which can be written to again, is not used, even if nothing else can be', async () => {
