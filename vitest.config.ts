@@ -67,6 +67,7 @@ export const SLOW: readonly string[] = [
   'test/faults/before.test.ts',
   'test/faults/due.test.ts',
   'test/faults/few-connections.test.ts',
+  'test/faults/hosts.test.ts',
   'test/faults/load.test.ts',
   'test/faults/read-only.test.ts',
   'test/faults/save.test.ts',

@@ -12,7 +12,10 @@ export const START_SETTINGS = [
       'address to listen on, over HTTP without TLS: if others can reach it, terminate TLS in front of the service (default: 127.0.0.1 and ::1)',
   },
   { name: 'PORT', purpose: 'port to listen on; 0 selects a free port (default: 8080)' },
-  { name: 'DATABASE_URL', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
+  {
+    name: 'DATABASE_URL',
+    purpose: 'PostgreSQL 15 or later, on one host or several; the embedded PostgreSQL if not set',
+  },
   {
     name: 'DATA_DIR',
     purpose:

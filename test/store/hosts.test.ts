@@ -6,6 +6,7 @@ import { type Databases, openDatabases } from '../../server/store/connection/dat
 import { StoreFailure } from '../../server/store/connection/failure.ts';
 import { hostsOf } from '../../server/store/connection/hosts/hosts.ts';
 import { connect } from '../harness/ledger.ts';
+import { waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
@@ -89,7 +90,7 @@ test('a host that was made read-only is neither read nor written, until it can b
     expect(failure.message).toContain(`${host}:${port} (it is read-only)`);
     expect(failure.readOnly).toBe(true);
     await superuser.query(`alter database ${database} reset default_transaction_read_only`);
-    expect(await databases.background.read(NOW)).toEqual([{ one: 1 }]);
+    await waitFor('a read', () => databases.background.read(NOW).then(Boolean, () => false));
   } finally {
     await superuser.query(`alter database ${database} reset default_transaction_read_only`);
     await superuser.end();

@@ -96,7 +96,7 @@ export const SETTINGS = {
     kind: DATABASE_URL,
     fallback: '',
     unset: notSet,
-    purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set',
+    purpose: 'PostgreSQL 15 or later, on one host or several; the embedded PostgreSQL if not set',
     isSecret: true,
     mayBeInFile: true,
     readBy: 'commands',

@@ -20,6 +20,9 @@ const LEAD_MILLISECONDS = 200;
 /** The pause before a host that cannot be used is asked again while others have not responded. */
 const PAUSE_MILLISECONDS = 500;
 
+/** How long a failed search counts: requests must not take a standby's time from its promotion. */
+const FAILED_MILLISECONDS = 100;
+
 /**
  * The kernel of a running machine responds at once, however slow its PostgreSQL is; a machine that is gone is noticed.
  */
@@ -182,12 +185,12 @@ export class Hosts {
 
   /** Everybody with the same limit waits for the same search. */
   #search(limitMilliseconds: number): Promise<void> {
-    const search =
-      this.#searches.get(limitMilliseconds) ??
-      this.#find(limitMilliseconds)
-        .then((found) => this.#use(found))
-        .finally(() => this.#searches.delete(limitMilliseconds));
+    const running = this.#searches.get(limitMilliseconds);
+    if (running !== undefined) return running;
+    const search = this.#find(limitMilliseconds).then((found) => this.#use(found));
     this.#searches.set(limitMilliseconds, search);
+    const end = (): void => void this.#searches.delete(limitMilliseconds);
+    search.then(end, () => setTimeout(end, FAILED_MILLISECONDS).unref());
     return search;
   }
 
