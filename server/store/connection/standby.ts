@@ -19,8 +19,8 @@ export const LACKS_STANDBY = `(${STANDBY_IS_REQUIRED} and not ${WAITS})`;
 /** SQL: the server, if its commits wait for a standby or must; otherwise null. */
 export const REPLICATED = `case when ${WAITS} or ${STANDBY_IS_REQUIRED} then ${SERVER} end as replicated`;
 
-/** SQL: when this session last read the settings of the server. */
-export const SETTINGS_READ = 'pg_catalog.pg_conf_load_time()::text as settings_read';
+/** SQL: when this session last read the settings of the server; null where no standby is required. */
+export const SETTINGS_READ = `case when ${STANDBY_IS_REQUIRED} then pg_catalog.pg_conf_load_time()::text end as settings_read`;
 
 /**
  * Sent after a COMMIT where a standby is required. If the names are emptied while a commit waits, PostgreSQL ends the

@@ -16,7 +16,7 @@ export const CONTROL_STATEMENTS: Meanings = {
       event_programs: programIds,
       event_counts: counts,
     });
-    return [{ created_at: new Date(clock()), replicated: null }];
+    return [{ created_at: new Date(clock()), replicated: null, settings_read: null }];
   },
 
   *abandon_batch(transaction, { values: [batchId] }) {
