@@ -37,7 +37,7 @@ type Host = { readonly name: string; readonly connectionString: string };
 /** A host that can be written to. */
 type Found = { readonly host: Host; readonly history: History | undefined };
 
-/** An open connection: where it leads, the timer that ends its {@link LEAD_MILLISECONDS}, and how to cut it. */
+/** An open connection: where it leads, the timer until it is ready, and how to cut it. */
 type Opened = { readonly host: Host; readonly late: NodeJS.Timeout; readonly cut: () => void };
 
 const known = new Map<string, Hosts>();
@@ -143,8 +143,8 @@ export class Hosts {
 
   /** Follows a client that is about to connect, until it ends. */
   #watch(client: pg.Client, host: Host): pg.Client {
-    // A connection that takes long may lead to a host that is gone or stopped: another is looked for meanwhile.
-    const late = setTimeout(() => this.doubt(), this.leadMilliseconds).unref();
+    // A connection that takes long may lead to a host that is gone or stopped: another is looked for until it is made.
+    const late = setInterval(() => this.doubt(), this.leadMilliseconds).unref();
     this.#open.set(client, { host, late, cut: () => void client.connection.stream.destroy() });
     client.once('end', () => this.#forget(client));
     return client;
@@ -160,7 +160,7 @@ export class Hosts {
       return;
     }
     const opened = this.#open.get(client);
-    const refusal = await findRefusal(client, apply).finally(() => clearTimeout(opened?.late));
+    const refusal = await findRefusal(client, apply).finally(() => clearInterval(opened?.late));
     if (refusal === undefined) {
       if (opened?.host === this.#current?.host) this.#isTrusted = true;
       return;
@@ -213,7 +213,7 @@ export class Hosts {
   }
 
   #forget(client: pg.ClientBase): void {
-    clearTimeout(this.#open.get(client)?.late);
+    clearInterval(this.#open.get(client)?.late);
     this.#open.delete(client);
   }
 
