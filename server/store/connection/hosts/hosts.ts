@@ -12,8 +12,8 @@ import { findRefusal, type History, isOlder, readHistory } from './host-state.ts
 // Tested by: `test/store/hosts.test.ts`, `test/faults/hosts.test.ts`
 
 /**
- * How long only the host that was used last is asked, in milliseconds, and how long a connection to it may take before the
- * others are asked too. A healthy one needs a few.
+ * How long the other hosts may take to respond after the first that can be written to, in milliseconds, and how long a
+ * connection may take before all are asked. A healthy host needs a few.
  */
 const LEAD_MILLISECONDS = 200;
 
@@ -195,8 +195,8 @@ export class Hosts {
   }
 
   #use({ host, history }: Found): void {
-    // Another search was quicker.
-    if (this.#isTrusted) return;
+    // Another search, or a connection, was quicker.
+    if (this.#isTrusted && !isOlder(this.#history, history)) return;
     this.#isTrusted = true;
     this.#history = history ?? this.#history;
     const before = this.#current?.host;
@@ -217,46 +217,44 @@ export class Hosts {
     this.#open.delete(client);
   }
 
-  /** Asks the host that was used last, and after a lead, or when it cannot be used, all others side by side. */
+  /**
+   * Asks all hosts side by side. Of those that can be written to, one may not know yet that a standby was promoted in its
+   * place: so the others have a lead to respond after the first, and the newest history wins, then the host that was used last.
+   */
   async #find(limitMilliseconds: number): Promise<Found> {
     const { promise, resolve, reject } = Promise.withResolvers<Found>();
     const over = new AbortController();
     const last = this.#current?.host;
     const refused = new Map<Host, HostRefusal>();
     const usable: Found[] = [];
+    let lead: NodeJS.Timeout | undefined;
     const choose = (): void => {
-      if (usable.length > 0) resolve(usable.reduce((best, one) => (isOlder(best.history, one.history) ? one : best)));
+      const isBetter = (one: Found, best: Found): boolean =>
+        isOlder(best.history, one.history) || (one.host === last && !isOlder(one.history, best.history));
+      if (usable.length > 0) resolve(usable.reduce((best, one) => (isBetter(one, best) ? one : best)));
+      else reject(failureOf([...refused.values()]));
     };
     const ask = async (host: Host): Promise<void> => {
       while (!over.signal.aborted) {
         const answer = await this.#ask(host, limitMilliseconds, over.signal);
         if (over.signal.aborted) return;
-        if ('history' in answer) {
-          this.#refusals.delete(host);
-          refused.delete(host);
+        const isUsable = 'history' in answer;
+        if (isUsable) {
           usable.push(answer);
-          // Without a last one, of two that can be written to the one that was promoted later is the right one.
-          if (last !== undefined || usable.length + refused.size === this.#all.length) choose();
-          else setTimeout(choose, this.leadMilliseconds);
-          return;
+          refused.delete(host);
+          this.#refusals.delete(host);
+          lead ??= setTimeout(choose, this.leadMilliseconds);
+        } else {
+          refused.set(host, answer);
+          this.#refusals.set(host, answer);
         }
-        this.#refusals.set(host, answer);
-        refused.set(host, answer);
-        askOthers();
-        if (usable.length > 0 && usable.length + refused.size === this.#all.length) choose();
-        if (refused.size === this.#all.length) reject(failureOf([...refused.values()]));
+        if (usable.length + refused.size === this.#all.length) choose();
+        if (isUsable) return;
         await sleep(PAUSE_MILLISECONDS, undefined, { signal: over.signal }).catch(() => undefined);
       }
     };
-    let others = this.#all.filter((host) => host !== last);
-    const askOthers = (): void => {
-      const unasked = others;
-      others = [];
-      for (const host of unasked) void ask(host);
-    };
     this.#refusals.clear();
-    const lead = setTimeout(askOthers, last === undefined ? 0 : this.leadMilliseconds);
-    if (last !== undefined) void ask(last);
+    for (const host of this.#all) void ask(host);
     return promise.finally(() => {
       clearTimeout(lead);
       over.abort();
