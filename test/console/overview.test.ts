@@ -72,7 +72,8 @@ describe('the overview', () => {
 
   test('the standbys one by one, and what would survive; nothing of either where a sandbox is on one machine', async () => {
     const page = await openConsole('/console');
-    await page.getByText('Transfers by hour').waitFor();
+    await page.locator('.answer').waitFor();
+    await page.locator('.details').getByText('up to date').waitFor();
     expect(await page.getByText('If the primary is lost').count()).toBe(0);
     const overview: Overview = await service().client.status.overview();
     const standby = { name: 'north', state: 'streaming', sync_state: 'sync', lag_bytes: 0, lag_seconds: null };
