@@ -13,6 +13,7 @@ import { CHANGES } from './rows/changes.ts';
 import { COMMIT_CUTS } from './rows/commit-cuts.ts';
 import { DISK_FULL } from './rows/disk-full.ts';
 import { EVENTS } from './rows/events.ts';
+import { FAILOVER } from './rows/failovers/failover.ts';
 import { KEYS } from './rows/keys.ts';
 import { KILLS } from './rows/kills.ts';
 import { LANE_MODEL } from './rows/lane-model.ts';
@@ -47,6 +48,7 @@ const ROWS: readonly Row[] = [
   SLOW_CLIENTS,
   OVERLOAD,
   PROCESSORS,
+  FAILOVER,
 ];
 
 /** The mutant of the negative control: a service that responds with 201 before COMMIT has finished. */
@@ -77,14 +79,17 @@ try {
 }
 
 async function run(options: Options): Promise<number> {
-  const main = options.control ? await makeLiar() : undefined;
-  say(`Seed ${options.seed}, scale ${options.scale}${options.control ? ', against a service that lies' : ''}`);
+  const isLiarNeeded = options.control && options.rows.some(({ hasOwnControl }) => hasOwnControl !== true);
+  const liar = isLiarNeeded ? await makeLiar() : undefined;
+  say(
+    `Seed ${options.seed}, scale ${options.scale}${options.control ? ', with something that must be found out' : ''}`,
+  );
   const file = resolve(options.out ?? `data/torture/${new Date().toISOString().replaceAll(':', '-')}.json`);
   const startedAt = new Date().toISOString();
   const results: Result[] = [];
   for (const row of options.rows) {
     const count = options.count ?? row.counts[options.scale];
-    results.push(await runRow(row, count, options.seed, main));
+    results.push(await runRow(row, count, options, liar));
     // Written after each row, so that the results of a long run survive if the next row is aborted.
     await write(file, {
       startedAt,
@@ -109,7 +114,9 @@ function machine() {
   return { processor: processor?.model ?? '', processors: cpus().length, load: loadavg()[0], node: process.version };
 }
 
-async function runRow(row: Row, count: number, seed: number, main: string | undefined): Promise<Result> {
+async function runRow(row: Row, count: number, options: Options, liar: string | undefined): Promise<Result> {
+  const { seed, control: isControl } = options;
+  const main = row.hasOwnControl === true ? undefined : liar;
   say(`\n${row.name}: ${count} ${row.unit}`);
   const progress = new Progress(count, row.unit);
   const started = performance.now();
@@ -117,7 +124,7 @@ async function runRow(row: Row, count: number, seed: number, main: string | unde
   const base = { row: row.name, unit: row.unit, count, seed };
   const end = () => Math.round((performance.now() - started) / 1000);
   try {
-    const setting = { seed, count, resources, main, progress: progress.tell };
+    const setting = { seed, count, resources, main, isControl, progress: progress.tell };
     const found = await row.run(setting);
     return { ...base, ...found, seconds: end() };
   } catch (error) {

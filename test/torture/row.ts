@@ -15,6 +15,8 @@ export type Setting = {
   readonly progress: (done: number, remark?: string) => void;
   /** A program in place of the service: the mutant of the negative control. */
   readonly main: string | undefined;
+  /** Whether a row with a control of its own is to lose what it promises to keep. */
+  readonly isControl?: boolean;
   /** Whether loads and pauses are shortened, for a quick form. */
   readonly inHaste?: boolean;
 };
@@ -42,6 +44,8 @@ export type Row = {
   /** The unit of `count`. */
   readonly unit: string;
   readonly counts: Readonly<Record<Scale, number>>;
+  /** Whether `isControl` makes it lose transfers; other rows are run against a service that lies. */
+  readonly hasOwnControl?: boolean;
   readonly run: (setting: Setting) => Promise<Findings>;
 };
 

@@ -103,18 +103,8 @@ export class AttackedLedger {
   }
 
   /** The books when the relays are idle and no transfer will become due; a violation if that takes too long. */
-  async untilRelayed(withinMilliseconds: number): Promise<EventBooks> {
-    const from = performance.now();
-    for (;;) {
-      const books = await this.readBooks();
-      if (books.waiting === 0 && books.due === 0) return books;
-      if (performance.now() - from > withinMilliseconds) {
-        const { waiting, due } = books;
-        this.tally.violate('relay', [`${waiting} transactions have no positions yet, and ${due} transfers are due`]);
-        return books;
-      }
-      await pause(100);
-    }
+  untilRelayed(withinMilliseconds: number): Promise<EventBooks> {
+    return untilRelayed(() => this.readBooks(), this.tally, withinMilliseconds);
   }
 
   readBooks(): Promise<EventBooks> {
@@ -131,4 +121,23 @@ export class AttackedLedger {
 /** The events of a program, or of all by number. */
 export function timelineOf(programId: string | undefined, timelines: ReadonlyMap<string, Timeline>): Timeline {
   return timelines.get(programId === undefined ? ALL_BY_NUMBER : uuidOf(programId)) ?? [];
+}
+
+/** Reads the books until the relays are idle and no transfer will become due; a violation if that takes too long. */
+export async function untilRelayed(
+  read: () => Promise<EventBooks>,
+  tally: Tally,
+  withinMilliseconds: number,
+): Promise<EventBooks> {
+  const from = performance.now();
+  for (;;) {
+    const books = await read();
+    if (books.waiting === 0 && books.due === 0) return books;
+    if (performance.now() - from > withinMilliseconds) {
+      const { waiting, due } = books;
+      tally.violate('relay', [`${waiting} transactions have no positions yet, and ${due} transfers are due`]);
+      return books;
+    }
+    await pause(100);
+  }
 }

@@ -7,7 +7,7 @@ import type { KillableServices } from '../killable-services.ts';
 export type Programs = { readonly demo: string; readonly other: string };
 
 /** Makes the second program, with enough money for all callers. */
-export async function makePrograms({ owner }: KillableServices): Promise<Programs> {
+export async function makePrograms({ owner }: Pick<KillableServices, 'owner'>): Promise<Programs> {
   const path = '/api/v0.1/operator/program';
   const made = await sendRaw(owner.url, { path, body: { name: 'The second program', currency: 'USD' } });
   const other = String(made.fields.program_id);

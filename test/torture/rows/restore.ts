@@ -1,51 +1,22 @@
-import { execFile } from 'node:child_process';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import pg from 'pg';
 import { readBooks, readTexts } from '../../crashes/books.ts';
 import { booksOf, isDone } from '../../crashes/checker.ts';
 import { Load } from '../../crashes/load.ts';
+import { copyRunning } from '../../harness/physical-copy.ts';
 import { embeddedServerOf, startService, temporaryDirectory } from '../../harness/process.ts';
 import { contradictionsIn, makeCards } from '../loads.ts';
 import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
-
-const execute = promisify(execFile);
 
 const CLIENTS = 24;
 
 /** Milliseconds of load before the backup; a second load runs during it, and a quarter of this time before and after. */
 const LOAD_TIME = { usual: 2_000, inHaste: 500 } as const;
 
-/**
- * A physical backup of a running ledger, as in docs/reliability.md: it starts a backup in PostgreSQL, copies the files, and
- * then the log written meanwhile.
- */
+/** A physical backup of a running ledger. */
 async function backUp(dataDirectory: string, target: string): Promise<void> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
-  const client = new pg.Client({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
-  await client.connect();
-  const source = join(dataDirectory, 'postgresql');
-  try {
-    await client.query("select pg_create_physical_replication_slot('backup', true)");
-    await client.query("select pg_backup_start('torture', true)");
-    await mkdir(target);
-    const left = ['./postmaster.pid', './postmaster.opts', './pg_wal/*', './pg_replslot/*'];
-    // 1 means that a file changed while it was read, which the log repairs.
-    const copy = `tar -C "$1" ${left.map((path) => `--exclude='${path}'`).join(' ')} -cf - . | tar -C "$2" -xpf -`;
-    await execute('bash', ['-c', copy, 'copy', source, target]).catch((error: unknown) => {
-      if (Reflect.get(error as object, 'code') !== 1) throw error;
-    });
-    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
-    const label = join(target, 'backup_label');
-    await writeFile(label, rows[0]?.labelfile ?? '', { mode: 0o600 });
-    await execute('bash', ['-c', 'cp -a "$1"/pg_wal/[0-9A-F]* "$2"/pg_wal/', 'copy', source, target]);
-    const { uid, gid } = await stat(source);
-    await execute('chown', [`${uid}:${gid}`, label]);
-    await client.query("select pg_drop_replication_slot('backup')");
-  } finally {
-    await client.end();
-  }
+  const superuser = { connectionString: databaseUrl.replace('transfer_service@', 'postgres@') };
+  await copyRunning(superuser, join(dataDirectory, 'postgresql'), target);
 }
 
 async function backUpAndRestore(setting: Setting, tally: Tally, round: number): Promise<void> {

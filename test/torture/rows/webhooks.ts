@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import pg from 'pg';
 import { Resources } from '../../../bench/resources.ts';
 import { readBooks } from '../../crashes/books.ts';
 import { AttackedLedger, timelineOf, type Work } from '../events/attacked-ledger.ts';
@@ -10,10 +9,11 @@ import { KillableServices } from '../killable-services.ts';
 import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../ledgers.ts';
 import { judge } from '../loads.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
+import { expectationOf, untilDelivered } from '../webhooks/delivered.ts';
 import { conductAt } from '../webhooks/endpoints.ts';
-import { countRepeats, type Expectation, notAccepted, wantedOf, wrongDeliveries } from '../webhooks/judge.ts';
+import { countRepeats, wrongDeliveries } from '../webhooks/judge.ts';
 import type { Deliveries } from '../webhooks/notes.ts';
-import { Owner, type Webhook } from '../webhooks/owner.ts';
+import { Owner } from '../webhooks/owner.ts';
 import { Receiver } from '../webhooks/run-receiver.ts';
 
 const WORK: Work = { clients: 12, callers: 6, transfersBetweenKills: 100, sentAgain: 50 };
@@ -21,9 +21,8 @@ const WORK: Work = { clients: 12, callers: 6, transfersBetweenKills: 100, sentAg
 /** Kills per ledger: after each, all deliveries of its webhooks are compared. */
 const KILLS_OF_LEDGER = 10;
 
-/** How long relays and webhooks may take to catch up once there are no requests, in milliseconds. */
+/** How long relays may take to catch up once there are no requests, in milliseconds. */
 const RELAYED_WITHIN = 30_000;
-const DELIVERED_WITHIN = 180_000;
 
 /** After this share of the kills the secrets are rolled. */
 const ROLLED_AT = 0.5;
@@ -31,9 +30,6 @@ const ROLLED_AT = 0.5;
 /** The chance of a restart of the receiver between two kills, and its longest downtime in milliseconds. */
 const RESTARTED = 0.3;
 const MAX_AWAY = 1_000;
-
-/** The maximum of deliveries without a stored outcome, which are repeated after a kill: the webhook's concurrency. */
-const MAX_IN_FLIGHT = 10;
 
 /** One ledger, from its first start to the last kill. */
 class Siege {
@@ -115,7 +111,9 @@ class Siege {
   async #checkEnd(where: string): Promise<void> {
     await this.#conduct(1);
     const due = this.#ledger.tell(await this.#ledger.untilRelayed(RELAYED_WITHIN)).timelines;
-    await this.#untilDelivered(where, due);
+    const { databaseUrl } = this.#ledger.services;
+    const delivering = { owner: this.#owner, receiver: this.#receiver, databaseUrl };
+    await untilDelivered(delivering, this.#ledger.tally, where, due);
     // Later events, such as of a recorded error, may or may not have been delivered.
     const deliveries = await this.#receiver.read();
     const books = await this.#ledger.readBooks();
@@ -132,33 +130,6 @@ class Siege {
       this.#ledger.load,
       await readBooks(this.#ledger.services.path, this.#ledger.load.cards),
     );
-  }
-
-  /** Makes failed deliveries retry immediately instead of in minutes or hours, and waits until none are left. */
-  async #untilDelivered(where: string, due: ReadonlyMap<string, Timeline>): Promise<void> {
-    const names = this.#owner.webhooks.map(({ name }) => name);
-    const from = performance.now();
-    for (;;) {
-      await this.#owner.enable(names);
-      const waiting = await makeDue(this.#ledger.services.databaseUrl);
-      const records = await this.#owner.records();
-      const deliveries = await this.#receiver.read();
-      const behind = this.#owner.webhooks.filter((webhook) => {
-        const wanted = wantedOf(expectationOf(webhook), timelineOf(webhook.programId, due));
-        const { backlog = 1 } = records.get(webhook.name) ?? {};
-        return backlog > 0 || notAccepted(deliveries.get(webhook.name) ?? [], wanted).length > 0;
-      });
-      if (waiting === 0 && behind.length === 0) return this.#ledger.tally.time('delivered', performance.now() - from);
-      if (performance.now() - from > DELIVERED_WITHIN) {
-        const described = behind.map(({ name }) => {
-          const { status, position, backlog } = records.get(name) ?? {};
-          return `${name} (${status}, at ${position}, ${backlog} events behind)`;
-        });
-        const problem = `${waiting} deliveries wait, and these are behind: ${described.join(', ')}`;
-        return this.#ledger.tally.violate(where, [problem]);
-      }
-      await pause(200);
-    }
   }
 
   #judge(where: string, deliveries: Deliveries, books: EventBooks, due: ReadonlyMap<string, Timeline>): void {
@@ -186,34 +157,6 @@ class Siege {
 
 /** Both services read the secrets of webhooks. */
 const SETTINGS = { WEBHOOK_KEY: randomBytes(32).toString('base64') };
-
-function expectationOf({ name, order, payload, types, after }: Webhook): Expectation {
-  return { name, order, payload, types, after, maxInFlight: MAX_IN_FLIGHT };
-}
-
-/** Makes all retries due. Returns how many there are. */
-async function makeDue(databaseUrl: string): Promise<number> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    // Deliverers reload a webhook when its revision has been raised.
-    await client.query(
-      `with retried as (
-          update webhook_delivery set next_at = now() where next_at > now() + interval '1 second' returning webhook_id
-        ), probed as (
-          update webhook_state set next_probe_at = now() where next_probe_at > now() + interval '1 second'
-          returning webhook_id
-        )
-        update webhook set revision = revision + 1
-        where webhook_id in (select webhook_id from retried union select webhook_id from probed)`,
-    );
-    const { rows } = await client.query('select count(*)::integer as count from webhook_delivery');
-    return rows[0]?.count;
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}
 
 async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();

@@ -19,7 +19,8 @@ export type Endpoint = {
 
 const GOOD: Conduct = { kind: 'good' };
 
-const endpoint = (name: string, source: Endpoint['source'], more: Partial<Endpoint> = {}): Endpoint => ({
+/** An endpoint in parallel order, with whole events, which always accepts, except for what `more` says. */
+export const endpoint = (name: string, source: Endpoint['source'], more: Partial<Endpoint> = {}): Endpoint => ({
   name,
   source,
   order: 'parallel',

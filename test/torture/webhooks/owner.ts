@@ -33,9 +33,14 @@ export class Owner {
   }
 
   /** Creates all webhooks; `url` returns the address of a running service. */
-  static async start(programs: Programs, receiver: Receiver, url: () => string): Promise<Owner> {
+  static async start(
+    programs: Programs,
+    receiver: Receiver,
+    url: () => string,
+    endpoints: readonly Endpoint[] = ENDPOINTS,
+  ): Promise<Owner> {
     const webhooks: Webhook[] = [];
-    for (const endpoint of ENDPOINTS) {
+    for (const endpoint of endpoints) {
       const { name, source, order, payload, types } = endpoint;
       const programId = source === 'all' ? undefined : programs[source];
       const made = await send(url(), {

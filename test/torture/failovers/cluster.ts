@@ -1,0 +1,163 @@
+import { join } from 'node:path';
+import type { Resources } from '../../../bench/resources.ts';
+import { temporaryDirectory, waitFor } from '../../harness/process.ts';
+import { DatabaseNode } from './database-node.ts';
+import { Link } from './link.ts';
+
+/** Whether a commit on the primary waits for the standby. Without that a failover can lose what was acknowledged. */
+export type Replication = 'synchronous' | 'asynchronous';
+
+/** How services find the primary: by one address that leads to it, as HAProxy does, or by the addresses of both nodes. */
+export type Addressing = 'one_address' | 'all_hosts';
+
+const SERVICE = 'transfer_service';
+
+/** A primary and its standby with a withholding link between them. Services reach the primary at `databaseUrl`. */
+export class Cluster {
+  readonly databaseUrl: string;
+  /** Between the standby and the primary: what the standby gets passes here. */
+  readonly link: Link;
+  readonly #linkDirectory: string;
+  readonly #replication: Replication;
+  /** The one address; undefined if services know all hosts. */
+  readonly #entrance: Link | undefined;
+  #primary: DatabaseNode;
+  #standby: DatabaseNode;
+
+  private constructor(
+    [primary, standby]: readonly [DatabaseNode, DatabaseNode],
+    directory: string,
+    link: Link,
+    entrances: readonly Link[],
+    replication: Replication,
+  ) {
+    this.#primary = primary;
+    this.#standby = standby;
+    this.link = link;
+    this.#linkDirectory = join(directory, 'link');
+    this.#replication = replication;
+    this.#entrance = entrances.length === 1 ? entrances[0] : undefined;
+    const hosts = entrances.map(({ port }) => `127.0.0.1:${port}`).join();
+    const chosen = this.#entrance === undefined ? '?target_session_attrs=read-write' : '';
+    this.databaseUrl = `postgresql://${SERVICE}@${hosts}/${SERVICE}${chosen}`;
+  }
+
+  /** Starts both on an empty database of the service; they are ended and removed when `resources` are. */
+  static async start(
+    resources: Resources,
+    replication: Replication,
+    addressing: Addressing = 'one_address',
+  ): Promise<Cluster> {
+    const { path, remove } = await temporaryDirectory();
+    resources.add('the files of the cluster', remove);
+    const nodes = await DatabaseNode.pair(path);
+    for (const node of nodes) resources.add(node.name, () => node.kill());
+    const [primary, standby] = nodes;
+    const open = async (opening: Promise<Link>): Promise<Link> => {
+      const opened = await opening;
+      resources.add('a link', () => opened.close());
+      return opened;
+    };
+    const link = await open(Link.inDirectory(join(path, 'link'), primary.socket));
+    const targets = addressing === 'one_address' ? [primary] : [primary, standby];
+    const entrances = await Promise.all(targets.map(({ socket }) => open(Link.atPort(socket))));
+    await primary.start();
+    const cluster = new Cluster(nodes, path, link, entrances, replication);
+    await cluster.rebuild();
+    return cluster;
+  }
+
+  get primary(): DatabaseNode {
+    return this.#primary;
+  }
+
+  get standby(): DatabaseNode {
+    return this.#standby;
+  }
+
+  /** Ends the primary as a loss of power does, and what was under way to the standby with it. */
+  async killPrimary(): Promise<void> {
+    this.#entrance?.leadTo(undefined);
+    await this.#primary.kill();
+    this.link.cut();
+    this.#entrance?.cut();
+  }
+
+  /**
+   * Promotes the standby, which waits for no standby itself, and leads new connections to it. `begins` is called with the
+   * time of the order.
+   */
+  async promote(begins: () => void = () => undefined): Promise<void> {
+    begins();
+    await this.#standby.ask('select pg_promote()');
+    [this.#primary, this.#standby] = [this.#standby, this.#primary];
+    this.#entrance?.leadTo(this.#primary.socket);
+  }
+
+  /** Stops the primary in order, after the standby has received everything, promotes the standby, and swaps their roles. */
+  async switchOver(begins: () => void): Promise<void> {
+    begins();
+    this.#entrance?.leadTo(undefined);
+    await this.#primary.stop();
+    this.#entrance?.cut();
+    await this.promote();
+    this.link.leadTo(this.#primary.socket);
+    await this.#standby.follow(this.#linkDirectory);
+    await this.#standby.start();
+    await this.untilFollowing();
+  }
+
+  /** Cuts the connections of services to the server that was the primary before. */
+  cutEntrance(): void {
+    this.#entrance?.cut();
+  }
+
+  /** Makes a new standby of the primary from the other node, whatever state that is in, and waits until it follows. */
+  async rebuild(): Promise<void> {
+    await this.#standby.kill();
+    this.link.cut();
+    this.link.leadTo(this.#primary.socket);
+    await this.#standby.copyFrom(this.#primary, this.#linkDirectory);
+    await this.#standby.start();
+    await this.untilFollowing();
+  }
+
+  /** Waits until the standby has everything that was committed before; with synchronous replication, commits wait for it from then on. */
+  async untilFollowing(): Promise<void> {
+    const primary = this.#primary;
+    await this.#untilStandby("state = 'streaming'");
+    if (this.#replication === 'synchronous') {
+      await primary.set('synchronous_standby_names', this.#standby.name);
+      await this.#untilStandby("sync_state = 'sync'");
+      await waitFor('commits to wait for the standby', () => this.#doCommitsWait());
+    }
+    const [{ lsn } = { lsn: '' }] = await primary.ask<{ lsn: string }>('select pg_current_wal_lsn()::text as lsn');
+    await this.#untilStandby(`flush_lsn >= '${lsn}'`);
+  }
+
+  async #untilStandby(condition: string): Promise<void> {
+    const { name } = this.#standby;
+    const asked = `select from pg_stat_replication where application_name = '${name}' and ${condition}`;
+    await waitFor(`the standby: ${condition}`, async () => (await this.#primary.ask(asked)).length > 0);
+  }
+
+  /**
+   * Whether a commit waits for the standby. After a reload the setting is shown at once and holds only when the
+   * checkpointer has read it, which takes a moment; until then a transfer would be acknowledged that only the primary has.
+   */
+  async #doCommitsWait(): Promise<boolean> {
+    this.link.withhold('from_server');
+    let isOver = false;
+    const commit = this.#primary.ask("select pg_logical_emit_message(true, 'torture', 'probe')").finally(() => {
+      isOver = true;
+    });
+    try {
+      const waiting = "select from pg_stat_activity where wait_event = 'SyncRep'";
+      while (!isOver) if ((await this.#primary.ask(waiting)).length > 0) return true;
+      return false;
+    } finally {
+      this.link.pass();
+      await commit;
+    }
+  }
+}

@@ -1,0 +1,206 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+import { findBinaries } from '../../../server/postgres/binaries.ts';
+import {
+  chooseServerUser,
+  openSystemDirectory,
+  type ServerUser,
+  SYSTEM_DIRECTORY,
+} from '../../../server/postgres/ledger-location.ts';
+import { copyRunning } from '../../harness/physical-copy.ts';
+import { isRunning, waitFor } from '../../harness/process.ts';
+import { STOCK_BINARIES, stockPostgresIn, stopStockPostgresIn } from '../../harness/stock-postgres.ts';
+import { processesBelow } from '../process-tree.ts';
+
+/** A program of PostgreSQL, and who runs it. */
+type Programs = { readonly postgres: string; readonly user: ServerUser };
+
+const SERVICE = 'transfer_service';
+const PORT = 5432;
+
+/** A read of its state may take this long, in milliseconds; a machine that was killed responds to none. */
+const TIMEOUT_MILLISECONDS = 5_000;
+
+/** The directory of `initdb` and `postgres`: TEST_POSTGRES_BIN, or the embedded ones. */
+async function binariesFor(user: ServerUser, directory: string): Promise<string> {
+  if (STOCK_BINARIES !== undefined) return STOCK_BINARIES;
+  const copies = async () => (user.differs ? openSystemDirectory(SYSTEM_DIRECTORY, user) : directory);
+  return dirname((await findBinaries(user, copies, () => undefined)).postgres);
+}
+
+/**
+ * One PostgreSQL of a pair, as on a machine of its own: it listens on a Unix socket, and nothing starts it again after it was
+ * killed.
+ */
+export class DatabaseNode {
+  readonly name: string;
+  readonly directory: string;
+  readonly #programs: Programs;
+  #child: ChildProcess | undefined;
+
+  private constructor(name: string, directory: string, programs: Programs) {
+    this.name = name;
+    this.directory = directory;
+    this.#programs = programs;
+  }
+
+  /** Makes two of them in a directory: the first with an empty database of the service, the second with nothing. */
+  static async pair(directory: string): Promise<readonly [DatabaseNode, DatabaseNode]> {
+    const user = await chooseServerUser();
+    const binaries = await binariesFor(user, directory);
+    const programs = { postgres: join(binaries, 'postgres'), user };
+    const [first, second] = ['alpha', 'beta'].map((name) => new DatabaseNode(name, join(directory, name), programs));
+    if (first === undefined || second === undefined) throw new Error('there are no two nodes');
+    await stockPostgresIn(first.directory, binaries);
+    await stopStockPostgresIn(first.directory);
+    for (const { socket } of [first, second]) await ownedDirectory(socket, user);
+    return [first, second];
+  }
+
+  /** The directory of its socket. */
+  get socket(): string {
+    return join(this.directory, 'socket');
+  }
+
+  get files(): string {
+    return join(this.directory, 'postgresql');
+  }
+
+  /** What PostgreSQL has printed. */
+  get log(): string {
+    return join(this.directory, 'log');
+  }
+
+  /** How to reach it directly, past every link. */
+  get connection() {
+    return { host: this.socket, port: PORT, user: SERVICE, database: SERVICE } as const;
+  }
+
+  /**
+   * Becomes a standby of a running server at its next start: copies its files, and follows it by the link whose socket is in
+   * `link`.
+   */
+  async copyFrom(other: DatabaseNode, link: string): Promise<void> {
+    await rm(this.files, { recursive: true, force: true });
+    await copyRunning({ ...other.connection, user: 'postgres' }, other.files, this.files);
+    await this.follow(link);
+  }
+
+  /** Becomes a standby of the server behind a link at its next start, with the files that it has. */
+  async follow(link: string): Promise<void> {
+    const lines = [
+      `primary_conninfo = 'host=${link} port=${PORT} user=postgres application_name=${this.name}'`,
+      'wal_retrieve_retry_interval = 100',
+    ];
+    await this.#write('postgresql.auto.conf', `${lines.join('\n')}\n`);
+    await this.#write('standby.signal', '');
+  }
+
+  async start(): Promise<void> {
+    const { postgres, user } = this.#programs;
+    const log = openSync(this.log, 'a');
+    const settings = { listen_addresses: '', unix_socket_directories: this.socket, wal_keep_size: '1GB' };
+    const words = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const child = spawn(postgres, ['-D', this.files, ...words], {
+      cwd: '/',
+      env: { LC_ALL: 'C.UTF-8' },
+      stdio: ['ignore', log, log],
+      ...user.spawnAs,
+    });
+    closeSync(log);
+    this.#child = child;
+    await waitFor(`PostgreSQL of ${this.name} accepts connections`, async () => {
+      if (child.exitCode !== null) throw new Error(`PostgreSQL ended:\n${await readFile(this.log, 'utf8')}`);
+      return this.ask('select 1').then(Boolean, () => false);
+    });
+  }
+
+  /** Stops it as an operator does who switches over: it waits until its standby has everything. */
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    const ended = endOf(child);
+    child.kill('SIGCONT');
+    child.kill('SIGINT');
+    await ended;
+    this.#child = undefined;
+  }
+
+  /** Ends all of its processes at the same instant, as when a machine loses its power. */
+  async kill(): Promise<void> {
+    const { pid } = this.#child ?? {};
+    if (this.#child === undefined || pid === undefined) return;
+    const ended = endOf(this.#child);
+    // It starts no process between the search for them and their end.
+    signal(pid, 'SIGSTOP');
+    const below = await processesBelow(pid);
+    for (const victim of [...below, pid]) signal(victim, 'SIGKILL');
+    await ended;
+    this.#child = undefined;
+    const areOver = async () => (await Promise.all(below.map(isRunning))).every((isLeft) => !isLeft);
+    await waitFor(`all processes of ${this.name} are gone`, areOver);
+  }
+
+  /** Stops all of its processes where they are, as a machine that is suspended, until `thaw`. */
+  async freeze(): Promise<void> {
+    const { pid } = this.#child ?? {};
+    if (pid === undefined) return;
+    signal(pid, 'SIGSTOP');
+    for (const victim of await processesBelow(pid)) signal(victim, 'SIGSTOP');
+  }
+
+  async thaw(): Promise<void> {
+    const { pid } = this.#child ?? {};
+    if (pid === undefined) return;
+    for (const victim of [...(await processesBelow(pid)), pid]) signal(victim, 'SIGCONT');
+  }
+
+  /** Asks as a superuser. */
+  async ask<Found extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<readonly Found[]> {
+    const client = new pg.Client({
+      ...this.connection,
+      user: 'postgres',
+      connectionTimeoutMillis: TIMEOUT_MILLISECONDS,
+    });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.query<Found>(text, [...values])).rows;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  async set(name: string, value: string): Promise<void> {
+    await this.ask(`alter system set ${name} = '${value}'`);
+    await this.ask('select pg_reload_conf()');
+  }
+
+  async #write(name: string, text: string): Promise<void> {
+    const { uid, gid } = this.#programs.user;
+    const path = join(this.files, name);
+    await writeFile(path, text, { mode: 0o600 });
+    await chown(path, uid, gid);
+  }
+}
+
+async function ownedDirectory(path: string, { uid, gid }: ServerUser): Promise<void> {
+  if (!existsSync(path)) await mkdir(path, { recursive: true });
+  await chown(path, uid, gid);
+}
+
+function endOf(child: ChildProcess): Promise<unknown> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => child.once('exit', resolve));
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,75 @@
+import type { Agent } from 'node:http';
+import { keptConnections, NoResponse, sendRaw } from '../../harness/raw-request.ts';
+import { pause } from '../row.ts';
+
+/** Milliseconds between two requests, also while earlier ones have no response. */
+const BETWEEN = 20;
+
+/** More requests are never open: those of ten seconds. */
+const MAX_OPEN = 500;
+
+/** A request of the pulse, times by `performance.now()`; `status` 0 for no response. */
+type Beat = { readonly sentAt: number; readonly answeredAt: number; readonly status: number };
+
+/**
+ * Makes a transfer every few milliseconds, whatever became of those before, at each service in turn, as many independent
+ * callers do. It shows how long nobody was served.
+ */
+export class Pulse {
+  readonly beats: Beat[] = [];
+  readonly #agent: Agent = keptConnections(MAX_OPEN);
+  readonly #running: Promise<void>;
+  #isOver = false;
+
+  constructor(urls: readonly string[]) {
+    this.#running = this.#run(urls);
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await this.#running;
+    this.#agent.destroy();
+  }
+
+  /** Waits until a transfer was acknowledged after a time; gives how long after, in milliseconds, Infinity for not in time. */
+  async firstAfter(time: number, most = 120_000): Promise<number> {
+    for (;;) {
+      const first = this.beats.find(({ status, answeredAt }) => status === 201 && answeredAt > time);
+      if (first !== undefined) return first.answeredAt - time;
+      if (performance.now() - time > most) return Number.POSITIVE_INFINITY;
+      await pause(5);
+    }
+  }
+
+  /** The longest time without an acknowledged transfer that ended after `from`, in milliseconds. */
+  longestSilence(from: number): number {
+    const times = this.beats.filter(({ status }) => status === 201).map(({ answeredAt }) => answeredAt);
+    const silences = times.map((time, index) => (time < from ? 0 : time - (times[index - 1] ?? time)));
+    return Math.max(0, ...silences);
+  }
+
+  async #run(urls: readonly string[]): Promise<void> {
+    const open = new Set<Promise<void>>();
+    for (let turn = 0; !this.#isOver; turn += 1) {
+      if (open.size < MAX_OPEN) {
+        const sent = this.#beat(urls[turn % urls.length] ?? '').finally(() => open.delete(sent));
+        open.add(sent);
+      }
+      await pause(BETWEEN);
+    }
+    await Promise.all(open);
+  }
+
+  async #beat(url: string): Promise<void> {
+    const sentAt = performance.now();
+    const body = { amount: 1, card_id: 'card_active' };
+    const status = await sendRaw(url, { body }, this.#agent).then(
+      (response) => response.status,
+      (error: unknown) => {
+        if (error instanceof NoResponse) return 0;
+        throw error;
+      },
+    );
+    this.beats.push({ sentAt, answeredAt: performance.now(), status });
+  }
+}

@@ -1,0 +1,234 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Resources } from '../../../bench/resources.ts';
+import { readBooksAt, readTexts } from '../../crashes/books.ts';
+import { Load } from '../../crashes/load.ts';
+import { type ServiceProcess, startService, temporaryDirectory } from '../../harness/process.ts';
+import { timelineOf, untilRelayed } from '../events/attacked-ledger.ts';
+import { type EventBooks, readEventBooks, type Timeline, tellEvents } from '../events/event-books.ts';
+import { wrongReading } from '../events/judge.ts';
+import { makePrograms, type Programs, uuidOf } from '../events/programs.ts';
+import { forgetTexts, type Reader, readByPull, readByStream } from '../events/readers.ts';
+import { contradictionsIn, judge, makeCards, tallyLoad } from '../loads.ts';
+import { pause, type Setting, streamOf, Tally } from '../row.ts';
+import { readSnapshots } from '../snapshots.ts';
+import { expectationOf, untilDelivered } from '../webhooks/delivered.ts';
+import { type Endpoint, endpoint } from '../webhooks/endpoints.ts';
+import { countRepeats, wrongDeliveries } from '../webhooks/judge.ts';
+import { Owner } from '../webhooks/owner.ts';
+import { Receiver } from '../webhooks/run-receiver.ts';
+import { type Addressing, Cluster, type Replication } from './cluster.ts';
+import { Pulse } from './pulse.ts';
+
+/** Enough for several groups to be in flight when the primary ends. */
+export const CLIENTS = 48;
+
+/** Requests that are sent once more at the end of a ledger. */
+const SENT_AGAIN = 200;
+
+/** How long relays and readers may take to catch up once there are no requests, in milliseconds. */
+const CAUGHT_UP_WITHIN = 60_000;
+
+/** Few types for the strict one, which has one delivery at a time, so that it keeps up with the load. */
+const WEBHOOKS: readonly Endpoint[] = [
+  endpoint('strict', 'demo', { order: 'strict', types: ['transfer.canceled', 'transfer.pending'] }),
+  endpoint('parallel', 'demo', { types: ['reversal.*'] }),
+];
+
+/** The services, and all who use them. */
+type Users = {
+  readonly services: readonly ServiceProcess[];
+  readonly programs: Programs;
+  readonly receiver: Receiver;
+  readonly owner: Owner;
+  readonly readers: readonly Reader[];
+};
+
+/** What a siege is laid to. */
+export type Ground = {
+  readonly ledger: number;
+  readonly replication: Replication;
+  readonly addressing: Addressing;
+};
+
+/** Two service processes over a primary and its standby, with clients, readers of events and webhooks. */
+export class Siege {
+  readonly cluster: Cluster;
+  readonly tally = new Tally();
+  readonly load: Load;
+  readonly random: () => number;
+  readonly #users: Users;
+  /** When deliveries of webhooks may have been repeated, in milliseconds since 1970. */
+  readonly #interruptions: number[] = [];
+
+  private constructor(seed: number, ledger: number, cluster: Cluster, users: Users) {
+    this.cluster = cluster;
+    this.#users = users;
+    this.random = streamOf(seed, ledger, 1);
+    this.load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
+  }
+
+  /** Starts everything, lets `attack` do its work, and ends everything. */
+  static async run(
+    setting: Setting,
+    tally: Tally,
+    ground: Ground,
+    attack: (siege: Siege) => Promise<void>,
+  ): Promise<void> {
+    const started = new Resources();
+    const end = setting.resources.add('the cluster', () => started.endAll(() => undefined));
+    let siege: Siege | undefined;
+    try {
+      const cluster = await Cluster.start(started, ground.replication, ground.addressing);
+      siege = new Siege(setting.seed, ground.ledger, cluster, await startUsers(started, cluster, setting));
+      const stopReading = readSnapshots(async () => cluster.primary.connection, siege.tally);
+      started.add('the snapshots', stopReading);
+      await makeCards(siege.load, siege.service);
+      await attack(siege);
+    } finally {
+      await siege?.load.pause();
+      await end();
+      forgetTexts();
+      if (siege !== undefined) tally.take(siege.tally);
+    }
+  }
+
+  get service(): ServiceProcess {
+    const [first] = this.#users.services;
+    if (first === undefined) throw new Error('there is no service');
+    return first;
+  }
+
+  get urls(): readonly string[] {
+    return this.#users.services.map(({ url }) => url);
+  }
+
+  startLoad(): Pulse {
+    this.load.start(...this.urls);
+    return new Pulse(this.urls);
+  }
+
+  /** Waits for some acknowledged transfers, and then for a random time. */
+  async untilLoaded(transfers: number, mostMilliseconds: number): Promise<void> {
+    const wanted = this.load.made + transfers;
+    const started = performance.now();
+    while (this.load.made < wanted && performance.now() - started < mostMilliseconds) await pause(10);
+    await pause(this.random() * 200);
+  }
+
+  /** Says that connections to the database break now: what is being delivered may be delivered again. */
+  noteInterruption(): void {
+    this.#interruptions.push(Date.now());
+  }
+
+  /** Compares the primary with everything that clients, readers and receivers have got so far. The load must be paused. */
+  async check(where: string): Promise<void> {
+    const { receiver } = this.#users;
+    const readings = this.#users.readers.map((reader) => ({ reader, seen: [...reader.seen] }));
+    const deliveries = await receiver.read();
+    await this.#judgeBooks(where);
+    const { timelines, problems } = this.#tell(await this.#readEvents());
+    this.tally.violate(where, problems);
+    for (const { reader, seen } of readings) this.#judgeReader(where, { ...reader, seen }, timelines, 0);
+    this.#judgeDeliveries(where, deliveries, timelines, new Map());
+  }
+
+  /** Sends everything again that has no final response, and compares all of it at rest. */
+  async checkEnd(where: string): Promise<void> {
+    const { receiver, owner, readers } = this.#users;
+    // What was lost could never be settled: it would always be refused as not found.
+    if (this.tally.violations.length > 0) {
+      return tallyLoad(this.tally, this.load, await readBooksAt(this.cluster.primary.connection, this.load.cards));
+    }
+    await this.load.settle(this.urls[1] ?? '', SENT_AGAIN);
+    const books = await this.#judgeBooks(where, await readTexts(this.service.client));
+    tallyLoad(this.tally, this.load, books);
+    const due = this.#tell(await untilRelayed(() => this.#readEvents(), this.tally, CAUGHT_UP_WITHIN)).timelines;
+    await untilDelivered({ owner, receiver, databaseUrl: this.cluster.databaseUrl }, this.tally, where, due);
+    const leastOf = ({ source, wants }: Reader): number =>
+      timelineOf(source.programId, due).filter(({ type }) => wants(type)).length;
+    const from = performance.now();
+    while (
+      readers.some((reader) => reader.seen.length < leastOf(reader)) &&
+      performance.now() - from < CAUGHT_UP_WITHIN
+    )
+      await pause(20);
+    await Promise.all(readers.map((reader) => reader.stop()));
+    // Later events, such as of a recorded error, may or may not have been read and delivered.
+    const events = await this.#readEvents();
+    const { timelines, problems } = this.#tell(events);
+    this.tally.violate(where, problems);
+    for (const reader of readers) this.#judgeReader(where, reader, timelines, leastOf(reader));
+    const deliveries = await receiver.read();
+    this.#judgeDeliveries(where, deliveries, timelines, due);
+    this.tally.add('events', events.events.length);
+    for (const reader of readers) this.tally.add('read', reader.seen.length);
+    for (const list of deliveries.values()) {
+      this.tally.add('deliveries', list.length);
+      this.tally.add('delivered_again', countRepeats(list));
+    }
+  }
+
+  async #judgeBooks(where: string, texts?: ReadonlyMap<string, string>) {
+    const books = await readBooksAt(this.cluster.primary.connection, this.load.cards, texts);
+    const lost = contradictionsIn(this.load, books).filter((problem) => problem.includes('lost: '));
+    this.tally.add('lost', new Set(lost.map((problem) => problem.split(':')[0])).size);
+    judge(this.tally, where, this.load, books);
+    return books;
+  }
+
+  #readEvents(): Promise<EventBooks> {
+    return readEventBooks(this.cluster.primary.connection);
+  }
+
+  #tell(books: EventBooks) {
+    const { demo, other } = this.#users.programs;
+    return tellEvents(books, [uuidOf(demo), uuidOf(other)]);
+  }
+
+  #judgeReader(where: string, reader: Reader, timelines: ReadonlyMap<string, Timeline>, least: number): void {
+    const broken = reader.takeProblems().map((problem) => `${reader.name}: ${problem}`);
+    const timeline = timelineOf(reader.source.programId, timelines);
+    this.tally.violate(where, [...wrongReading(reader, timeline, least), ...broken]);
+  }
+
+  #judgeDeliveries(
+    where: string,
+    deliveries: Awaited<ReturnType<Receiver['read']>>,
+    timelines: ReadonlyMap<string, Timeline>,
+    due: ReadonlyMap<string, Timeline>,
+  ): void {
+    for (const webhook of this.#users.owner.webhooks) {
+      const timeline = timelineOf(webhook.programId, timelines);
+      const circumstances = { kills: this.#interruptions, due: timelineOf(webhook.programId, due) };
+      const found = deliveries.get(webhook.name) ?? [];
+      this.tally.violate(where, wrongDeliveries(expectationOf(webhook), found, timeline, circumstances));
+    }
+  }
+}
+
+async function startUsers(resources: Resources, { databaseUrl }: Cluster, { seed, main }: Setting): Promise<Users> {
+  const { path, remove } = await temporaryDirectory();
+  resources.add('the files of the services', remove);
+  // Both services read the secrets of webhooks.
+  const settings = { DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent', WEBHOOK_KEY: randomBytes(32).toString('base64') };
+  const services: ServiceProcess[] = [];
+  for (const name of ['first', 'second']) {
+    await mkdir(join(path, name));
+    const service = await startService({ ...settings, DATA_DIR: join(path, name) }, main);
+    resources.add(`the ${name} service`, async () => void (await service.stop()));
+    services.push(service);
+  }
+  const urls = (): readonly string[] => services.map(({ url }) => url);
+  const receiver = await Receiver.start(join(path, 'deliveries.jsonl'), seed);
+  resources.add('the receiver', () => receiver.stop());
+  const [owning] = services;
+  if (owning === undefined) throw new Error('there is no service');
+  const programs = await makePrograms({ owner: owning });
+  const owner = await Owner.start(programs, receiver, () => owning.url, WEBHOOKS);
+  const source = { name: 'the first program', programId: programs.demo };
+  const readers = [readByPull(source, urls, 0), readByStream(source, urls, 1)];
+  resources.add('the readers', async () => void (await Promise.all(readers.map((reader) => reader.stop()))));
+  return { services, programs, receiver, owner, readers };
+}

@@ -1,0 +1,79 @@
+import pg from 'pg';
+import { timelineOf } from '../events/attacked-ledger.ts';
+import type { Timeline } from '../events/event-books.ts';
+import { pause, type Tally } from '../row.ts';
+import { type Expectation, notAccepted, wantedOf } from './judge.ts';
+import type { Owner, Webhook } from './owner.ts';
+import type { Receiver } from './run-receiver.ts';
+
+/** How long webhooks may take to catch up once there are no requests, in milliseconds. */
+const DELIVERED_WITHIN = 180_000;
+
+/** The maximum of deliveries without a stored outcome, which are repeated after a kill: the webhook's concurrency. */
+const MAX_IN_FLIGHT = 10;
+
+/** The webhooks of a ledger, and who gets them. */
+export type Delivering = { readonly owner: Owner; readonly receiver: Receiver; readonly databaseUrl: string };
+
+/** What a webhook must get. */
+export function expectationOf({ name, order, payload, types, after }: Webhook): Expectation {
+  return { name, order, payload, types, after, maxInFlight: MAX_IN_FLIGHT };
+}
+
+/**
+ * Makes failed deliveries retry immediately instead of in minutes or hours, and waits until everything that was `due` is
+ * accepted; a violation at `where` if that takes too long.
+ */
+export async function untilDelivered(
+  { owner, receiver, databaseUrl }: Delivering,
+  tally: Tally,
+  where: string,
+  due: ReadonlyMap<string, Timeline>,
+): Promise<void> {
+  const names = owner.webhooks.map(({ name }) => name);
+  const from = performance.now();
+  for (;;) {
+    await owner.enable(names);
+    const waiting = await makeDue(databaseUrl);
+    const records = await owner.records();
+    const deliveries = await receiver.read();
+    const behind = owner.webhooks.filter((webhook) => {
+      const wanted = wantedOf(expectationOf(webhook), timelineOf(webhook.programId, due));
+      const { backlog = 1 } = records.get(webhook.name) ?? {};
+      return backlog > 0 || notAccepted(deliveries.get(webhook.name) ?? [], wanted).length > 0;
+    });
+    if (waiting === 0 && behind.length === 0) return tally.time('delivered', performance.now() - from);
+    if (performance.now() - from > DELIVERED_WITHIN) {
+      const described = behind.map(({ name }) => {
+        const { status, position, backlog } = records.get(name) ?? {};
+        return `${name} (${status}, at ${position}, ${backlog} events behind)`;
+      });
+      return tally.violate(where, [`${waiting} deliveries wait, and these are behind: ${described.join(', ')}`]);
+    }
+    await pause(200);
+  }
+}
+
+/** Makes all retries due. Returns how many there are. */
+async function makeDue(databaseUrl: string): Promise<number> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    // Deliverers reload a webhook when its revision has been raised.
+    await client.query(
+      `with retried as (
+          update webhook_delivery set next_at = now() where next_at > now() + interval '1 second' returning webhook_id
+        ), probed as (
+          update webhook_state set next_probe_at = now() where next_probe_at > now() + interval '1 second'
+          returning webhook_id
+        )
+        update webhook set revision = revision + 1
+        where webhook_id in (select webhook_id from retried union select webhook_id from probed)`,
+    );
+    const { rows } = await client.query('select count(*)::integer as count from webhook_delivery');
+    return rows[0]?.count;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
