@@ -17,12 +17,13 @@ export const USAGE = `npm run torture -- [options]
 
   --only ROW,…       some of: kills, commit-cuts, proxy-faults, events, webhooks, disk-full, keys, bank, changes,
                      model, lane-model, mutants, restore, point-in-time, rolling-restart, slow-clients,
-                     overload, processors
+                     overload, processors, failover, isolated-primary, standby-gone, switchover
   --seed N           draws the same again; without it a new one, which is printed
   --scale SCALE      small, middle or large (large)
   --count N          how many kills, cuts, reads … instead of what the scale says
   --out FILE         where the figures go as JSON (data/torture/<time>.json)
-  --control          kills against a service that acknowledges before COMMIT: it must be found out, and fails
+  --control          kills against a service that acknowledges before COMMIT: it must be found out, and fails;
+                     failover and isolated-primary with asynchronous replication, which must lose transfers
 
 Exit code: 0 when every promise was kept, 1 when one was broken, 3 when --control found nothing, 4 when a row could not
 be run on this machine.`;

@@ -14,6 +14,9 @@ import { COMMIT_CUTS } from './rows/commit-cuts.ts';
 import { DISK_FULL } from './rows/disk-full.ts';
 import { EVENTS } from './rows/events.ts';
 import { FAILOVER } from './rows/failovers/failover.ts';
+import { ISOLATED_PRIMARY } from './rows/failovers/isolated-primary.ts';
+import { STANDBY_GONE } from './rows/failovers/standby-gone.ts';
+import { SWITCHOVER } from './rows/failovers/switchover.ts';
 import { KEYS } from './rows/keys.ts';
 import { KILLS } from './rows/kills.ts';
 import { LANE_MODEL } from './rows/lane-model.ts';
@@ -49,6 +52,9 @@ const ROWS: readonly Row[] = [
   OVERLOAD,
   PROCESSORS,
   FAILOVER,
+  ISOLATED_PRIMARY,
+  STANDBY_GONE,
+  SWITCHOVER,
 ];
 
 /** The mutant of the negative control: a service that responds with 201 before COMMIT has finished. */

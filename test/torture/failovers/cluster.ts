@@ -83,6 +83,11 @@ export class Cluster {
     this.#entrance?.cut();
   }
 
+  /** Separates primary and standby: neither hears anything of the other. Services still reach the primary. */
+  isolatePrimary(): void {
+    for (const direction of ['from_server', 'from_clients'] as const) this.link.withhold(direction);
+  }
+
   /**
    * Promotes the standby, which waits for no standby itself, and leads new connections to it. `begins` is called with the
    * time of the order.

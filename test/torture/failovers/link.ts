@@ -15,26 +15,37 @@ export type Direction = 'from_server' | 'from_clients';
 /** How PostgreSQL names its socket in a directory. */
 const SOCKET = '.s.PGSQL.5432';
 
+/** What the wires of a link share. */
+type Shared = {
+  readonly wires: Set<Wire>;
+  /** The directions that are withheld. */
+  readonly withheld: Set<Direction>;
+};
+
 /** One connection through a link, and what is withheld of it. */
 class Wire {
   readonly #ends: Readonly<Record<Direction, Socket>>;
-  readonly #withheld: Record<Direction, Buffer[]> = { from_server: [], from_clients: [] };
-  readonly #isWithheld: (direction: Direction) => boolean;
+  readonly #kept: Readonly<Record<Direction, Buffer[]>> = { from_server: [], from_clients: [] };
+  readonly #ended = new Set<Direction>();
+  readonly #shared: Shared;
 
-  constructor(client: Socket, server: Socket, isWithheld: (direction: Direction) => boolean) {
+  constructor(client: Socket, server: Socket, shared: Shared) {
     this.#ends = { from_server: client, from_clients: server };
-    this.#isWithheld = isWithheld;
+    this.#shared = shared;
+    shared.wires.add(this);
     this.#carry(server, 'from_server');
     this.#carry(client, 'from_clients');
   }
 
   /** Passes on what was withheld in a direction. */
   pass(direction: Direction): void {
-    for (const chunk of this.#withheld[direction].splice(0)) this.#ends[direction].write(chunk);
+    for (const chunk of this.#kept[direction].splice(0)) this.#ends[direction].write(chunk);
+    if (this.#ended.has(direction)) this.cut();
   }
 
   /** Cuts both sides; what is withheld never arrives. */
   cut(): void {
+    this.#shared.wires.delete(this);
     for (const socket of Object.values(this.#ends)) socket.destroy();
   }
 
@@ -42,11 +53,15 @@ class Wire {
     // Otherwise Nagle's algorithm and delayed acknowledgements add up to 84 ms to each transfer.
     from.setNoDelay(true);
     from.on('data', (chunk: Buffer) => {
-      if (this.#isWithheld(direction)) this.#withheld[direction].push(chunk);
+      if (this.#shared.withheld.has(direction)) this.#kept[direction].push(chunk);
       else this.#ends[direction].write(chunk);
     });
     from.on('error', () => undefined);
-    from.on('close', () => this.cut());
+    from.on('close', () => {
+      // Behind a partition, nobody hears of an end either.
+      if (this.#shared.withheld.has(direction)) this.#ended.add(direction);
+      else this.cut();
+    });
   }
 }
 
@@ -57,8 +72,7 @@ class Wire {
  */
 export class Link {
   readonly #server: Server;
-  readonly #wires = new Set<Wire>();
-  readonly #withheld = new Set<Direction>();
+  readonly #shared: Shared = { wires: new Set(), withheld: new Set() };
   #target: string | undefined;
 
   private constructor(target: string | undefined) {
@@ -92,21 +106,21 @@ export class Link {
     this.#target = target;
   }
 
-  /** From now on nothing arrives in this direction; connections stay open. */
+  /** From now on nothing arrives in this direction, not even the end of a connection. */
   withhold(direction: Direction): void {
-    this.#withheld.add(direction);
+    this.#shared.withheld.add(direction);
   }
 
   /** Passes on what was withheld, and everything after it. */
   pass(): void {
-    for (const direction of this.#withheld) for (const wire of this.#wires) wire.pass(direction);
-    this.#withheld.clear();
+    for (const direction of this.#shared.withheld) for (const wire of this.#shared.wires) wire.pass(direction);
+    this.#shared.withheld.clear();
   }
 
   /** Cuts every connection; what is withheld is lost. */
   cut(): void {
-    for (const wire of this.#wires) wire.cut();
-    this.#withheld.clear();
+    for (const wire of this.#shared.wires) wire.cut();
+    this.#shared.withheld.clear();
   }
 
   async close(): Promise<void> {
@@ -128,8 +142,6 @@ export class Link {
       return;
     }
     const server = createConnection(join(this.#target, SOCKET));
-    const wire = new Wire(client, server, (direction) => this.#withheld.has(direction));
-    this.#wires.add(wire);
-    server.once('close', () => this.#wires.delete(wire));
+    new Wire(client, server, this.#shared);
   }
 }

@@ -1,0 +1,116 @@
+import { sendRaw } from '../../../harness/raw-request.ts';
+import type { Cluster } from '../../failovers/cluster.ts';
+import { CLIENTS, Siege } from '../../failovers/siege.ts';
+import { type Ledger, overLedgers } from '../../ledgers.ts';
+import { type Findings, pause, type Row, type Setting, Tally } from '../../row.ts';
+
+/** After each absence the whole books are compared, so they must stay small. */
+const ABSENCES_OF_LEDGER = 10;
+
+/** Acknowledged transfers before each, and the longest wait for them, in milliseconds. */
+const BEFORE = 200;
+const LONGEST_BEFORE = 8_000;
+
+/** How long the standby is gone at most, in milliseconds: longer than the deadline of a request. */
+const MAX_GONE = 8_000;
+
+/** The longest wait for a state of the readiness, in milliseconds; a load balancer asks about every 20 ms here. */
+const READINESS_WITHIN = 60_000;
+const BETWEEN_PROBES = 20;
+
+/** The maximum p99 until the readiness says it, in milliseconds. */
+const SAID = 2_000;
+
+/** The standby's processes end, or nothing passes between the two any more. */
+const KINDS = ['killed', 'partitioned'] as const;
+
+async function takeAway(cluster: Cluster, kind: (typeof KINDS)[number]): Promise<void> {
+  if (kind === 'killed') await cluster.standby.kill();
+  else cluster.isolatePrimary();
+}
+
+async function bringBack(cluster: Cluster, kind: (typeof KINDS)[number]): Promise<void> {
+  if (kind === 'killed') await cluster.standby.start();
+  // A walreceiver behind a partition notices nothing for a minute; it connects again at once when it hears of an end.
+  else cluster.link.cut();
+}
+
+/** Waits until a service says with this status whether it is ready; gives the time that took, Infinity for never. */
+async function untilReadiness(url: string, status: number, from: number): Promise<number> {
+  while (performance.now() - from < READINESS_WITHIN) {
+    const answer = await sendRaw(url, { method: 'GET', path: '/health/ready' });
+    if (answer.status === status) return performance.now() - from;
+    await pause(BETWEEN_PROBES);
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** One absence, up to a service that is ready again. */
+async function goWithout(siege: Siege, kind: (typeof KINDS)[number], where: string): Promise<void> {
+  const { cluster, random, tally, urls } = siege;
+  const pulse = siege.startLoad();
+  try {
+    await siege.untilLoaded(BEFORE, LONGEST_BEFORE);
+    siege.noteInterruption();
+    const takenAt = performance.now();
+    await takeAway(cluster, kind);
+    const goneAt = performance.now();
+    const said = await Promise.all(urls.map((url) => untilReadiness(url, 503, takenAt)));
+    for (const milliseconds of said) tally.time('readiness_says_so', milliseconds);
+    await pause(random() * MAX_GONE);
+    const acknowledged = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > goneAt);
+    if (acknowledged.length > 0)
+      tally.violate(where, [`${acknowledged.length} transfers were acknowledged without it`]);
+    await bringBack(cluster, kind);
+    const backAt = performance.now();
+    const again = await pulse.firstAfter(backAt);
+    siege.noteInterruption();
+    tally.time('writing_again', again);
+    const ready = await Promise.all(urls.map((url) => untilReadiness(url, 200, backAt)));
+    for (const milliseconds of ready) tally.time('ready_again', milliseconds);
+    if ([again, ...said, ...ready].includes(Number.POSITIVE_INFINITY))
+      tally.violate(where, ['a state was not reached']);
+    await cluster.untilFollowing();
+  } finally {
+    await siege.load.pause();
+    await pulse.stop();
+  }
+}
+
+async function withstand(setting: Setting, siege: Siege, { done, attacks }: Ledger): Promise<void> {
+  const { tally } = siege;
+  for (let attack = 1; attack <= attacks && tally.violations.length === 0; attack += 1) {
+    const kind = KINDS[(done + attack) % KINDS.length] ?? 'killed';
+    const where = `absence ${done + attack}`;
+    tally.add(kind);
+    await goWithout(siege, kind, where);
+    await siege.check(where);
+    setting.progress(done + attack, `${tally.count('violations')} violations`);
+  }
+  await siege.checkEnd(`after absence ${done + attacks}`);
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  await overLedgers(setting, tally, ABSENCES_OF_LEDGER, (ledger) =>
+    Siege.run(
+      setting,
+      tally,
+      { ledger: ledger.number, replication: 'synchronous', addressing: 'one_address' },
+      (siege) => withstand(setting, siege, ledger),
+    ),
+  );
+  const { p99 } = tally.spread('readiness_says_so');
+  // Beside other tests this time is that of the machine.
+  if (setting.inHaste !== true && p99 > SAID)
+    tally.violate('times', [`p99 until readiness says so is ${p99} ms, and ${SAID} ms are the most`]);
+  return { figures: { clients: CLIENTS, processes: 2, ...tally.figures() }, violations: tally.violations };
+}
+
+/** A strict primary without its standby: nothing is acknowledged until that is back. */
+export const STANDBY_GONE: Row = {
+  name: 'standby-gone',
+  unit: 'absences',
+  counts: { small: 2, middle: 6, large: 20 },
+  run,
+};
