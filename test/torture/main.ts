@@ -15,6 +15,7 @@ import { DISK_FULL } from './rows/disk-full.ts';
 import { EVENTS } from './rows/events.ts';
 import { FAILOVER } from './rows/failovers/failover.ts';
 import { ISOLATED_PRIMARY } from './rows/failovers/isolated-primary.ts';
+import { PATRONI, PATRONI_IN_FOLDER } from './rows/failovers/patroni.ts';
 import { STANDBY_GONE } from './rows/failovers/standby-gone.ts';
 import { SWITCHOVER } from './rows/failovers/switchover.ts';
 import { KEYS } from './rows/keys.ts';
@@ -55,6 +56,8 @@ const ROWS: readonly Row[] = [
   ISOLATED_PRIMARY,
   STANDBY_GONE,
   SWITCHOVER,
+  PATRONI,
+  PATRONI_IN_FOLDER,
 ];
 
 /** The mutant of the negative control: a service that responds with 201 before COMMIT has finished. */

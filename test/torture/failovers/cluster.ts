@@ -75,6 +75,11 @@ export class Cluster {
     return this.#standby;
   }
 
+  /** How to reach the primary directly, past every link. */
+  get connection() {
+    return this.#primary.connection;
+  }
+
   /** Ends the primary as a loss of power does, and what was under way to the standby with it. */
   async killPrimary(): Promise<void> {
     this.#entrance?.leadTo(undefined);

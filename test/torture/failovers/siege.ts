@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type pg from 'pg';
 import { Resources } from '../../../bench/resources.ts';
 import { readBooksAt, readTexts } from '../../crashes/books.ts';
 import { Load } from '../../crashes/load.ts';
@@ -18,7 +19,6 @@ import { type Endpoint, endpoint } from '../webhooks/endpoints.ts';
 import { countRepeats, wrongDeliveries } from '../webhooks/judge.ts';
 import { Owner } from '../webhooks/owner.ts';
 import { Receiver } from '../webhooks/run-receiver.ts';
-import { type Addressing, Cluster, type Replication } from './cluster.ts';
 import { Pulse } from './pulse.ts';
 
 /** Enough for several groups to be in flight when the primary ends. */
@@ -45,15 +45,11 @@ type Users = {
   readonly readers: readonly Reader[];
 };
 
-/** What a siege is laid to. */
-export type Ground = {
-  readonly ledger: number;
-  readonly replication: Replication;
-  readonly addressing: Addressing;
-};
+/** What a siege is laid to: how services reach the primary, and how this process does. */
+export type Besieged = { readonly databaseUrl: string; readonly connection: pg.ClientConfig };
 
 /** Two service processes over a primary and its standby, with clients, readers of events and webhooks. */
-export class Siege {
+export class Siege<Cluster extends Besieged> {
   readonly cluster: Cluster;
   readonly tally = new Tally();
   readonly load: Load;
@@ -69,20 +65,21 @@ export class Siege {
     this.load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
   }
 
-  /** Starts everything, lets `attack` do its work, and ends everything. */
-  static async run(
+  /** Starts everything, the database with `start`, lets `attack` do its work, and ends everything. */
+  static async run<Cluster extends Besieged>(
     setting: Setting,
     tally: Tally,
-    ground: Ground,
-    attack: (siege: Siege) => Promise<void>,
+    ledger: number,
+    start: (resources: Resources) => Promise<Cluster>,
+    attack: (siege: Siege<Cluster>) => Promise<void>,
   ): Promise<void> {
     const started = new Resources();
     const end = setting.resources.add('the cluster', () => started.endAll(() => undefined));
-    let siege: Siege | undefined;
+    let siege: Siege<Cluster> | undefined;
     try {
-      const cluster = await Cluster.start(started, ground.replication, ground.addressing);
-      siege = new Siege(setting.seed, ground.ledger, cluster, await startUsers(started, cluster, setting));
-      const stopReading = readSnapshots(async () => cluster.primary.connection, siege.tally);
+      const cluster = await start(started);
+      siege = new Siege(setting.seed, ledger, cluster, await startUsers(started, cluster, setting));
+      const stopReading = readSnapshots(async () => cluster.connection, siege.tally);
       started.add('the snapshots', stopReading);
       await makeCards(siege.load, siege.service);
       await attack(siege);
@@ -139,7 +136,7 @@ export class Siege {
     const { receiver, owner, readers } = this.#users;
     // What was lost could never be settled: it would always be refused as not found.
     if (this.tally.violations.length > 0) {
-      return tallyLoad(this.tally, this.load, await readBooksAt(this.cluster.primary.connection, this.load.cards));
+      return tallyLoad(this.tally, this.load, await readBooksAt(this.cluster.connection, this.load.cards));
     }
     await this.load.settle(this.urls[1] ?? '', SENT_AGAIN);
     const books = await this.#judgeBooks(where, await readTexts(this.service.client));
@@ -171,7 +168,7 @@ export class Siege {
   }
 
   async #judgeBooks(where: string, texts?: ReadonlyMap<string, string>) {
-    const books = await readBooksAt(this.cluster.primary.connection, this.load.cards, texts);
+    const books = await readBooksAt(this.cluster.connection, this.load.cards, texts);
     const lost = contradictionsIn(this.load, books).filter((problem) => problem.includes('lost: '));
     this.tally.add('lost', new Set(lost.map((problem) => problem.split(':')[0])).size);
     judge(this.tally, where, this.load, books);
@@ -179,7 +176,7 @@ export class Siege {
   }
 
   #readEvents(): Promise<EventBooks> {
-    return readEventBooks(this.cluster.primary.connection);
+    return readEventBooks(this.cluster.connection);
   }
 
   #tell(books: EventBooks) {
@@ -208,7 +205,7 @@ export class Siege {
   }
 }
 
-async function startUsers(resources: Resources, { databaseUrl }: Cluster, { seed, main }: Setting): Promise<Users> {
+async function startUsers(resources: Resources, { databaseUrl }: Besieged, { seed, main }: Setting): Promise<Users> {
   const { path, remove } = await temporaryDirectory();
   resources.add('the files of the services', remove);
   // Both services read the secrets of webhooks.

@@ -1,4 +1,4 @@
-import type { Addressing } from '../../failovers/cluster.ts';
+import { type Addressing, Cluster } from '../../failovers/cluster.ts';
 import type { Direction } from '../../failovers/link.ts';
 import { CLIENTS, Siege } from '../../failovers/siege.ts';
 import { type Ledger, overLedgers } from '../../ledgers.ts';
@@ -24,7 +24,7 @@ const WRITING_AGAIN = 3_000;
 const HINDRANCES: readonly (Direction | undefined)[] = ['from_server', 'from_clients', undefined];
 
 /** One loss of the primary, up to a standby that follows the new one. */
-async function failOver(siege: Siege, withheld: Direction | undefined): Promise<void> {
+async function failOver(siege: Siege<Cluster>, withheld: Direction | undefined): Promise<void> {
   const { cluster, random, tally } = siege;
   const pulse = siege.startLoad();
   try {
@@ -53,7 +53,7 @@ async function failOver(siege: Siege, withheld: Direction | undefined): Promise<
   }
 }
 
-async function withstand(setting: Setting, siege: Siege, { done, attacks }: Ledger): Promise<void> {
+async function withstand(setting: Setting, siege: Siege<Cluster>, { done, attacks }: Ledger): Promise<void> {
   const { tally, random } = siege;
   for (let attack = 1; attack <= attacks && tally.violations.length === 0; attack += 1) {
     const drawn = HINDRANCES[Math.floor(random() * HINDRANCES.length)];
@@ -72,8 +72,12 @@ async function run(setting: Setting, addressing: Addressing): Promise<Findings> 
   // Without synchronous replication acknowledged transfers must be lost: otherwise this row proves nothing.
   const replication = setting.isControl === true ? 'asynchronous' : 'synchronous';
   await overLedgers(setting, tally, FAILOVERS_OF_LEDGER, (ledger) =>
-    Siege.run(setting, tally, { ledger: ledger.number, replication, addressing }, (siege) =>
-      withstand(setting, siege, ledger),
+    Siege.run(
+      setting,
+      tally,
+      ledger.number,
+      (resources) => Cluster.start(resources, replication, addressing),
+      (siege) => withstand(setting, siege, ledger),
     ),
   );
   const [{ p99 }, most] = [tally.spread('writing_again'), boundOf(setting, WRITING_AGAIN)];

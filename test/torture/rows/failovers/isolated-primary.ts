@@ -1,3 +1,4 @@
+import { Cluster } from '../../failovers/cluster.ts';
 import type { DatabaseNode } from '../../failovers/database-node.ts';
 import { CLIENTS, Siege } from '../../failovers/siege.ts';
 import { type Ledger, overLedgers } from '../../ledgers.ts';
@@ -37,7 +38,7 @@ async function countLeftOn(old: DatabaseNode, primary: DatabaseNode): Promise<nu
 }
 
 /** One isolation, up to a standby that follows the new primary. */
-async function isolate(siege: Siege, kind: (typeof KINDS)[number], where: string): Promise<void> {
+async function isolate(siege: Siege<Cluster>, kind: (typeof KINDS)[number], where: string): Promise<void> {
   const { cluster, random, tally } = siege;
   const pulse = siege.startLoad();
   try {
@@ -72,7 +73,7 @@ async function isolate(siege: Siege, kind: (typeof KINDS)[number], where: string
   }
 }
 
-async function withstand(setting: Setting, siege: Siege, { done, attacks }: Ledger): Promise<void> {
+async function withstand(setting: Setting, siege: Siege<Cluster>, { done, attacks }: Ledger): Promise<void> {
   const { tally } = siege;
   for (let attack = 1; attack <= attacks && tally.violations.length === 0; attack += 1) {
     const kind = KINDS[(done + attack) % KINDS.length] ?? 'cut_off';
@@ -89,8 +90,12 @@ async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   const replication = setting.isControl === true ? 'asynchronous' : 'synchronous';
   await overLedgers(setting, tally, ISOLATIONS_OF_LEDGER, (ledger) =>
-    Siege.run(setting, tally, { ledger: ledger.number, replication, addressing: 'one_address' }, (siege) =>
-      withstand(setting, siege, ledger),
+    Siege.run(
+      setting,
+      tally,
+      ledger.number,
+      (resources) => Cluster.start(resources, replication),
+      (siege) => withstand(setting, siege, ledger),
     ),
   );
   return { figures: { replication, clients: CLIENTS, processes: 2, ...tally.figures() }, violations: tally.violations };

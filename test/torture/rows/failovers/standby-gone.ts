@@ -1,5 +1,5 @@
 import { sendRaw } from '../../../harness/raw-request.ts';
-import type { Cluster } from '../../failovers/cluster.ts';
+import { Cluster } from '../../failovers/cluster.ts';
 import { CLIENTS, Siege } from '../../failovers/siege.ts';
 import { type Ledger, overLedgers } from '../../ledgers.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from '../../row.ts';
@@ -46,7 +46,7 @@ async function untilReadiness(url: string, status: number, from: number): Promis
 }
 
 /** One absence, up to a service that is ready again. */
-async function goWithout(siege: Siege, kind: (typeof KINDS)[number], where: string): Promise<void> {
+async function goWithout(siege: Siege<Cluster>, kind: (typeof KINDS)[number], where: string): Promise<void> {
   const { cluster, random, tally, urls } = siege;
   const pulse = siege.startLoad();
   try {
@@ -77,7 +77,7 @@ async function goWithout(siege: Siege, kind: (typeof KINDS)[number], where: stri
   }
 }
 
-async function withstand(setting: Setting, siege: Siege, { done, attacks }: Ledger): Promise<void> {
+async function withstand(setting: Setting, siege: Siege<Cluster>, { done, attacks }: Ledger): Promise<void> {
   const { tally } = siege;
   for (let attack = 1; attack <= attacks && tally.violations.length === 0; attack += 1) {
     const kind = KINDS[(done + attack) % KINDS.length] ?? 'killed';
@@ -96,7 +96,8 @@ async function run(setting: Setting): Promise<Findings> {
     Siege.run(
       setting,
       tally,
-      { ledger: ledger.number, replication: 'synchronous', addressing: 'one_address' },
+      ledger.number,
+      (resources) => Cluster.start(resources, 'synchronous'),
       (siege) => withstand(setting, siege, ledger),
     ),
   );

@@ -1,4 +1,4 @@
-import type { Addressing } from '../../failovers/cluster.ts';
+import { type Addressing, Cluster } from '../../failovers/cluster.ts';
 import { CLIENTS, Siege } from '../../failovers/siege.ts';
 import { type Ledger, overLedgers } from '../../ledgers.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from '../../row.ts';
@@ -14,7 +14,7 @@ const LONGEST_BEFORE = 8_000;
 const DEADLINE = 5_000;
 
 /** One switchover, up to a standby that follows the new primary. */
-async function switchOver(siege: Siege, where: string): Promise<void> {
+async function switchOver(siege: Siege<Cluster>, where: string): Promise<void> {
   const { cluster, tally } = siege;
   const pulse = siege.startLoad();
   try {
@@ -47,7 +47,7 @@ async function switchOver(siege: Siege, where: string): Promise<void> {
   }
 }
 
-async function withstand(setting: Setting, siege: Siege, { done, attacks }: Ledger): Promise<void> {
+async function withstand(setting: Setting, siege: Siege<Cluster>, { done, attacks }: Ledger): Promise<void> {
   const { tally } = siege;
   for (let attack = 1; attack <= attacks && !tally.isEnough; attack += 1) {
     const where = `switchover ${done + attack}`;
@@ -61,8 +61,12 @@ async function withstand(setting: Setting, siege: Siege, { done, attacks }: Ledg
 async function run(setting: Setting, addressing: Addressing): Promise<Findings> {
   const tally = new Tally();
   await overLedgers(setting, tally, SWITCHOVERS_OF_LEDGER, (ledger) =>
-    Siege.run(setting, tally, { ledger: ledger.number, replication: 'synchronous', addressing }, (siege) =>
-      withstand(setting, siege, ledger),
+    Siege.run(
+      setting,
+      tally,
+      ledger.number,
+      (resources) => Cluster.start(resources, 'synchronous', addressing),
+      (siege) => withstand(setting, siege, ledger),
     ),
   );
   return { figures: { clients: CLIENTS, processes: 2, ...tally.figures() }, violations: tally.violations };
