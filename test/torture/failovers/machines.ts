@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -23,50 +23,78 @@ export async function lackOfNamespaces(): Promise<string | undefined> {
   }
 }
 
-/** A directory of a machine that programs on it see at its usual path. */
-type Mount = { readonly own: string; readonly path: string };
-
 /** Settings of a program in its environment; it inherits none. */
 type Settings = Readonly<Record<string, string>>;
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Network names of Linux have at most 15 characters. */
-let made = 0;
+/** What a machine has of its own, and where programs on it see that; what is in memory is empty after each start. */
+export type Own = { readonly onDisk: readonly string[]; readonly inMemory: readonly string[] };
 
 /**
- * A machine of the tests: a network namespace with an address of its own, and directories of its own at usual paths. It can
- * lose its power, and be cut off from others.
+ * A machine of the tests: a network namespace with an address of its own, an `/etc` of its own over that of the real machine, and
+ * further directories of its own. It can lose its power.
  */
 export class Machine {
   readonly name: string;
   readonly address: string;
+  /** Where its own directories are: `/var/lib/etcd` at `var/lib/etcd`. */
   readonly directory: string;
   readonly #namespace: string;
-  readonly #mounts: readonly Mount[];
+  readonly #own: Own;
+  /** The process that keeps its mounts; all others enter its namespaces. */
+  #init: ChildProcess | undefined;
 
-  constructor(name: string, address: string, directory: string, namespace: string, mounts: readonly Mount[]) {
+  constructor(name: string, address: string, directory: string, namespace: string, own: Own) {
     this.name = name;
     this.address = address;
     this.directory = directory;
     this.#namespace = namespace;
-    this.#mounts = mounts;
+    this.#own = own;
+  }
+
+  /** Puts it under power: its directories are there, and no program runs. */
+  async boot(): Promise<void> {
+    const { onDisk, inMemory } = this.#own;
+    for (const path of inMemory) await rm(this.pathOf(path), { recursive: true, force: true });
+    for (const path of [...onDisk, ...inMemory, '/etc', '/.work']) await mkdir(this.pathOf(path), { recursive: true });
+    const layers = `lowerdir=/etc,upperdir=${this.pathOf('/etc')},workdir=${this.pathOf('/.work')}`;
+    const mounts = [...onDisk, ...inMemory].map((path) => `mount --bind ${this.pathOf(path)} ${path}`);
+    const script = [`mount -t overlay etc -o ${layers} /etc`, ...mounts, 'echo up', 'exec sleep infinity'].join(' && ');
+    const init = spawn('ip', ['netns', 'exec', this.#namespace, 'sh', '-c', script], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    init.stderr.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+    await new Promise<void>((up, fail) => {
+      init.stdout.once('data', () => up());
+      init.once('exit', () => fail(new Error(`${this.name} does not start: ${said}`)));
+    });
+    this.#init = init;
+  }
+
+  /** Where a path of the machine is on the real one. */
+  pathOf(path: string): string {
+    return join(this.directory, path);
   }
 
   /** Runs a program to its end as a user, and gives what it printed; throws with that if it fails. */
-  async run(user: string, words: readonly string[], settings: Settings = {}): Promise<string> {
-    const [program, rest] = this.#within(user, words);
+  async run(user: string, words: readonly string[], settings: Settings = {}, cwd = '/'): Promise<string> {
+    const [program, rest] = this.#within(user, words, cwd);
     const env = { PATH, LC_ALL: 'C.UTF-8', ...settings };
-    const { stdout } = await execute(program, rest, { cwd: '/', env, timeout: 120_000 });
-    return stdout;
+    const { stdout, stderr } = await execute(program, rest, { env, timeout: 120_000 });
+    return stdout + stderr;
   }
 
   /** Starts a program as a user; what it prints goes to the file `<log>.log` in its directory. */
-  start(user: string, log: string, words: readonly string[], settings: Settings): ChildProcess {
-    const [program, rest] = this.#within(user, words);
+  start(user: string, log: string, words: readonly string[], settings: Settings): void {
+    const [program, rest] = this.#within(user, words, '/');
     const file = openSync(join(this.directory, `${log}.log`), 'a');
     const env = { PATH, LC_ALL: 'C.UTF-8', ...settings };
-    return spawn(program, [...rest], { cwd: '/', env, stdio: ['ignore', file, file] });
+    spawn(program, rest, { env, stdio: ['ignore', file, file] });
+    closeSync(file);
   }
 
   /** Ends every process on it at once. */
@@ -78,14 +106,7 @@ export class Machine {
     }
     const areOver = async () => (await Promise.all(victims.map(isRunning))).every((isLeft) => !isLeft);
     await waitFor(`all processes of ${this.name} are gone`, areOver);
-  }
-
-  /** Drops everything between it and other machines, or ends that. */
-  async partition(others: readonly Machine[], isCut: boolean): Promise<void> {
-    for (const { address } of others) {
-      const words = isCut ? ['add', 'blackhole', address] : ['del', 'blackhole', address];
-      await ip('netns', 'exec', this.#namespace, 'ip', 'route', ...words);
-    }
+    this.#init = undefined;
   }
 
   async #processes(): Promise<readonly number[]> {
@@ -93,11 +114,11 @@ export class Machine {
     return found.split('\n').filter(Boolean).map(Number);
   }
 
-  /** The mounts are made anew for each program: `ip netns exec` gives it a mount namespace of its own. */
-  #within(user: string, words: readonly string[]): readonly [string, string[]] {
-    const mounts = this.#mounts.map(({ own, path }) => `mount --bind ${own} ${path}`);
-    const script = [...mounts, `exec setpriv --reuid=${user} --regid=${user} --init-groups -- "$@"`].join(' && ');
-    return ['ip', ['netns', 'exec', this.#namespace, 'sh', '-c', script, 'sh', ...words]];
+  #within(user: string, words: readonly string[], cwd: string): readonly [string, string[]] {
+    const pid = this.#init?.pid;
+    if (pid === undefined) throw new Error(`${this.name} has no power`);
+    const enter = ['--target', String(pid), '--mount', '--net', `--wd=${cwd}`];
+    return ['nsenter', [...enter, 'setpriv', `--reuid=${user}`, `--regid=${user}`, '--init-groups', '--', ...words]];
   }
 }
 
@@ -109,19 +130,19 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** The machines of a network, and the address at which this process is reached from them. */
-export type Network = { readonly machines: readonly Machine[]; readonly own: string };
+/** Network names of Linux have at most 15 characters. */
+let made = 0;
 
 /**
- * Makes machines on a network of their own that this process can reach; each knows the names of all. `owned` are the paths at
- * which each has a directory of its own. All is removed when `resources` are ended.
+ * Makes machines on a network of their own that this process can reach; each knows the names of all. All is removed when
+ * `resources` are ended.
  */
 export async function makeMachines(
   resources: Resources,
   directory: string,
   names: readonly string[],
-  owned: readonly string[],
-): Promise<Network> {
+  own: Own,
+): Promise<readonly Machine[]> {
   made += 1;
   const mark = `${process.pid}-${made}`;
   // From the block for benchmarks of networks, RFC 2544: nothing else is there.
@@ -135,25 +156,19 @@ export async function makeMachines(
   const machines: Machine[] = [];
   for (const [index, name] of names.entries()) {
     const namespace = `${name}-${mark}`;
-    const own = join(directory, name);
-    await mkdir(own, { mode: 0o755 });
+    const machine = new Machine(name, `${subnet}.${11 + index}`, join(directory, name), namespace, own);
     await ip('netns', 'add', namespace);
-    // Programs in the namespace find these in place of /etc/hosts.
-    const settings = join('/etc/netns', namespace);
-    await mkdir(settings, { recursive: true });
-    await writeFile(join(settings, 'hosts'), `127.0.0.1 localhost\n${hosts.join('\n')}\n`);
-    const mounts = owned.map((path) => ({ own: join(own, path.slice(1).replaceAll('/', '-')), path }));
-    for (const mount of mounts) await mkdir(mount.own);
-    const machine = new Machine(name, `${subnet}.${11 + index}`, own, namespace, mounts);
-    machines.push(machine);
     resources.add(`the machine ${name}`, async () => {
       await machine.losePower();
       await ip('netns', 'del', namespace);
-      await rm(settings, { recursive: true, force: true });
     });
     await connect(namespace, bridge, `v${index}-${mark}`.slice(0, 15), `${machine.address}/24`);
+    await mkdir(machine.pathOf('/etc'), { recursive: true });
+    await writeFile(machine.pathOf('/etc/hosts'), `127.0.0.1 localhost\n${hosts.join('\n')}\n`);
+    await machine.boot();
+    machines.push(machine);
   }
-  return { machines, own: `${subnet}.1` };
+  return machines;
 }
 
 async function connect(namespace: string, bridge: string, cable: string, address: string): Promise<void> {

@@ -1,23 +1,26 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chown, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Resources } from '../../../bench/resources.ts';
 import { temporaryDirectory, waitFor } from '../../harness/process.ts';
-import { lackOfNamespaces, type Machine, makeMachines, type Network } from './machines.ts';
+import { lackOfNamespaces, type Machine, makeMachines } from './machines.ts';
 
-const FILES = resolve(import.meta.dirname, '../../../ops/patroni');
+/** The files of docs/three-machines.md. */
+export const FILES = resolve(import.meta.dirname, '../../../ops/patroni');
 
 /** The machines of the guide: three with a database, and one with the service. */
-export const DATABASES = ['db1', 'db2', 'db3'] as const;
+const DATABASES = ['db1', 'db2', 'db3'] as const;
 const APPLICATION = 'app1';
 
-/** Where each machine has a directory of its own. */
-const OWNED = ['/etc/patroni', '/var/lib/postgresql', '/var/run/postgresql', '/var/lib/etcd'];
+const OWN = {
+  onDisk: ['/var/lib/postgresql', '/var/lib/etcd'],
+  inMemory: ['/var/run/postgresql'],
+} as const;
 
 const SERVICE = 'transfer_service';
 
-/** Debian's packages, the program by which each is found, and what that prints its version for. */
+/** Debian's packages, and a program of each. */
 const NEEDED = [
   { name: 'patroni', words: ['patroni', '--version'] },
   { name: 'etcd-server', words: ['etcd', '--version'] },
@@ -50,108 +53,122 @@ export function patroniIn(folder: string | undefined): PatroniProgram {
   const words = folder === undefined ? ['patroni'] : ['/usr/bin/python3', join(folder, 'patroni.py')];
   const settings: Settings = folder === undefined ? {} : { PYTHONPATH: folder };
   const [program = '', ...rest] = words;
-  const { stdout, stderr, status } = spawnSync(program, [...rest, '--version'], {
-    encoding: 'utf8',
-    env: { ...settings },
-  });
+  const { stdout, stderr, status } = spawnSync(program, [...rest, '--version'], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`Patroni in ${folder ?? '/usr/bin'} does not start: ${stderr}`);
   return { words, version: stdout.trim().split(' ').at(-1) ?? '', settings };
 }
 
-/** What a unit's drop-in of ops/patroni says to a machine. */
-async function environmentOf(file: string, machine: Machine): Promise<Settings> {
-  const text = await readFile(join(FILES, file), 'utf8');
-  const lines = [...text.matchAll(/^Environment=([A-Z_0-9]+)=(.*)$/gm)];
-  return Object.fromEntries(lines.map(([, name = '', value = '']) => [name, value.replaceAll('%H', machine.name)]));
+/** What a unit's drop-in on a machine says. */
+async function dropInOf(unit: string, machine: Machine): Promise<Settings> {
+  const text = await readFile(machine.pathOf(`/etc/systemd/system/${unit}.service.d/ledger.conf`), 'utf8');
+  return assignmentsIn(text.replaceAll(/^Environment=/gm, '').replaceAll('%H', machine.name));
 }
 
-/** A file of ops/patroni with what this machine lacks or cannot share; each replacement must find its place. */
-async function fileWith(file: string, replacements: readonly (readonly [string, string])[]): Promise<string> {
-  return replacements.reduce(
-    (text, [from, to]) => {
-      if (!text.includes(from)) throw new Error(`${file} has no ${from}`);
-      return text.replace(from, to);
-    },
-    await readFile(join(FILES, file), 'utf8'),
+function assignmentsIn(text: string): Settings {
+  const lines = [...text.matchAll(/^([A-Z_0-9]+)=(.*)$/gm)];
+  return Object.fromEntries(lines.map(([, name = '', value = '']) => [name, value]));
+}
+
+/** Replaces what the machines of tests lack or cannot share in a file of a machine; each replacement must find its place. */
+async function adapt(path: string, replacements: readonly (readonly [string, string])[]): Promise<void> {
+  const text = await readFile(path, 'utf8');
+  for (const [from] of replacements) if (!text.includes(from)) throw new Error(`${path} has no ${from}`);
+  await writeFile(
+    path,
+    replacements.reduce((changed, [from, to]) => changed.replace(from, to), text),
   );
 }
+
+/** What step 1 of the guide does to each machine with a database. */
+const INSTALL = `install -D -m 644 etcd.service.conf /etc/systemd/system/etcd.service.d/ledger.conf
+install -D -m 644 patroni.service.conf /etc/systemd/system/patroni.service.d/ledger.conf
+install -D -m 644 config.yml /etc/patroni/config.yml`;
 
 /** The cluster of docs/three-machines.md: on each of three machines etcd, Patroni and PostgreSQL, and HAProxy on a fourth. */
 export class PatroniCluster {
   readonly databaseUrl: string;
-  readonly network: Network;
+  readonly databases: readonly Machine[];
+  /** The one with HAProxy. */
+  readonly application: Machine;
   readonly #program: PatroniProgram;
-  readonly #secrets: Settings;
 
-  private constructor(network: Network, program: PatroniProgram, secrets: Settings, password: string) {
-    this.network = network;
+  private constructor(machines: readonly Machine[], program: PatroniProgram) {
+    const application = machines.at(-1);
+    if (application === undefined) throw new Error('there is no machine for the service');
+    this.databases = machines.slice(0, -1);
+    this.application = application;
     this.#program = program;
-    this.#secrets = secrets;
-    this.databaseUrl = `postgresql://${SERVICE}:${password}@${this.application.address}:5432/${SERVICE}`;
+    const password = randomBytes(24).toString('hex');
+    this.databaseUrl = `postgresql://${SERVICE}:${password}@${application.address}:5432/${SERVICE}`;
   }
 
-  /** Starts all of it, with an empty database of the service. */
-  static async start(resources: Resources, program = patroniIn(undefined)): Promise<PatroniCluster> {
+  /** Makes the machines, on which nothing runs yet. */
+  static async make(resources: Resources, program = patroniIn(undefined)): Promise<PatroniCluster> {
     const { path, remove } = await temporaryDirectory();
     resources.add('the files of the machines', remove);
-    const network = await makeMachines(resources, path, [...DATABASES, APPLICATION], OWNED);
-    const cluster = new PatroniCluster(network, program, secretsOfGuide(), randomBytes(24).toString('hex'));
-    await cluster.#prepare();
+    const machines = await makeMachines(resources, path, [...DATABASES, APPLICATION], OWN);
+    const cluster = new PatroniCluster(machines, program);
+    for (const machine of cluster.databases) await cluster.own(machine);
+    return cluster;
+  }
+
+  /** Makes them, and starts all of it with an empty database of the service. */
+  static async start(resources: Resources, program?: PatroniProgram): Promise<PatroniCluster> {
+    const cluster = await PatroniCluster.make(resources, program);
+    await cluster.#install();
     for (const machine of cluster.databases) await cluster.startEtcd(machine);
     await waitFor('etcd', () => cluster.#isEtcdHealthy());
     for (const machine of cluster.databases) await cluster.startPatroni(machine);
     await cluster.untilWhole();
+    await cluster.application.run(
+      'root',
+      ['install', '-m', '644', 'haproxy.cfg', '/etc/haproxy/haproxy.cfg'],
+      {},
+      FILES,
+    );
     await cluster.startProxy();
+    await cluster.#createDatabase();
     return cluster;
   }
 
-  get databases(): readonly Machine[] {
-    return this.network.machines.slice(0, DATABASES.length);
+  /** How this process reaches the primary: as the service does. */
+  get connection() {
+    return { connectionString: this.databaseUrl };
   }
 
-  /** The one with HAProxy. */
-  get application(): Machine {
-    const found = this.network.machines.at(-1);
-    if (found === undefined) throw new Error('there is no machine for the service');
-    return found;
+  /** Gives directories to their users, as packages do. */
+  async own(machine: Machine): Promise<void> {
+    await mkdir(machine.pathOf('/var/lib/postgresql/15'), { recursive: true });
+    for (const path of ['/var/lib/postgresql', '/var/lib/postgresql/15', '/var/run/postgresql'])
+      await chown(machine.pathOf(path), ...idsOf('postgres'));
+    await chown(machine.pathOf('/var/lib/etcd'), ...idsOf('etcd'));
+    await chmod(machine.pathOf('/var/lib/etcd'), 0o700);
   }
 
   /** As `systemctl start etcd` does with the drop-in of the guide. */
   async startEtcd(machine: Machine): Promise<void> {
-    machine.start('etcd', 'etcd', ['etcd'], await environmentOf('etcd.service.conf', machine));
+    machine.start('etcd', 'etcd', ['etcd'], await dropInOf('etcd', machine));
   }
 
   /** As `systemctl start patroni` does with the drop-in of the guide. */
   async startPatroni(machine: Machine): Promise<void> {
+    const config = machine.pathOf('/etc/patroni/config.yml');
+    // The machines of tests have no watchdog.
+    if ((await readFile(config, 'utf8')).includes('required'))
+      await adapt(config, [['mode: required', 'mode: automatic']]);
     const { words, settings } = this.#program;
-    const own = await environmentOf('patroni.service.conf', machine);
-    machine.start('postgres', 'patroni', [...words, '/etc/patroni/config.yml'], {
-      ...settings,
-      ...own,
-      ...this.#secrets,
-    });
+    const passwords = assignmentsIn(await readFile(machine.pathOf('/etc/patroni_env.conf'), 'utf8'));
+    const environment = { ...settings, ...(await dropInOf('patroni', machine)), ...passwords };
+    machine.start('postgres', 'patroni', [...words, '/etc/patroni/config.yml'], environment);
   }
 
+  /** As `systemctl restart haproxy` does, once. */
   async startProxy(): Promise<void> {
     const { application } = this;
-    const text = await fileWith('haproxy.cfg', [
-      // The service of the tests is outside of this machine.
-      ['bind 127.0.0.1:5432', `bind ${application.address}:5432`],
-    ]);
-    const file = join(application.directory, 'haproxy.cfg');
-    await writeFile(file, text);
+    // The service of the tests is outside of this machine.
+    const file = '/etc/haproxy/haproxy.cfg';
+    await adapt(application.pathOf(file), [['bind 127.0.0.1:5432', `bind ${application.address}:5432`]]);
     application.start('root', 'haproxy', ['haproxy', '-db', '-f', file], {});
-  }
-
-  /** Creates the role and the database of the service, as the guide does. */
-  async createDatabase(): Promise<void> {
-    const password = new URL(this.databaseUrl).password;
-    const leader = await this.untilLeader();
-    for (const statement of [
-      `create role ${SERVICE} login createrole password '${password}'`,
-      `create database ${SERVICE} owner ${SERVICE}`,
-    ])
-      await leader.run('postgres', ['psql', '-v', 'ON_ERROR_STOP=1', '-c', statement]);
   }
 
   /** The machine whose Patroni says that it runs the primary. */
@@ -191,62 +208,69 @@ export class PatroniCluster {
     });
   }
 
-  /** As `patronictl switchover`: by the interface of Patroni that it uses, whose versions differ less. */
+  /** Whether the etcd of a machine leads the others. */
+  async leadsEtcd(machine: Machine): Promise<boolean> {
+    const words = ['etcdctl', '--endpoints=http://127.0.0.1:2379', 'endpoint', 'status', '--write-out=json'];
+    const found = await machine.run('root', words, { ETCDCTL_API: '3' });
+    const [status] = JSON.parse(found) as readonly { Status: { leader: number; header: { member_id: number } } }[];
+    return status !== undefined && status.Status.leader === status.Status.header.member_id;
+  }
+
+  /** As `patronictl switchover`: by the interface of Patroni that it uses, which is the same in all versions. */
   async switchOver(leader: Machine, candidate: Machine): Promise<void> {
-    const password = this.#secrets.PATRONI_RESTAPI_PASSWORD ?? '';
+    const { PATRONI_RESTAPI_USERNAME = '', PATRONI_RESTAPI_PASSWORD = '' } = assignmentsIn(
+      await readFile(leader.pathOf('/etc/patroni_env.conf'), 'utf8'),
+    );
+    const credentials = Buffer.from(`${PATRONI_RESTAPI_USERNAME}:${PATRONI_RESTAPI_PASSWORD}`).toString('base64');
     const answer = await fetch(`http://${leader.address}:8008/switchover`, {
       method: 'POST',
-      headers: { Authorization: `Basic ${Buffer.from(`patroni:${password}`).toString('base64')}` },
+      headers: { Authorization: `Basic ${credentials}` },
       body: JSON.stringify({ leader: leader.name, candidate: candidate.name }),
     });
     const text = await answer.text();
     if (answer.status !== 200) throw new Error(`the switchover was refused with ${answer.status}: ${text}`);
   }
 
-  /** Starts everything of a machine that has lost its power; what it had in memory is gone, as /var/run is. */
+  /** Starts everything of a machine that has lost its power. */
   async restore(machine: Machine): Promise<void> {
-    await machine.run('root', ['find', '/var/run/postgresql', '-mindepth', '1', '-delete']);
+    await machine.boot();
+    await this.own(machine);
     await this.startEtcd(machine);
     await this.startPatroni(machine);
   }
 
-  /** How this process reaches the primary: as the service does. */
-  get connection() {
-    return { connectionString: this.databaseUrl };
+  async #install(): Promise<void> {
+    const names = ['SUPERUSER', 'REPLICATION', 'REWIND', 'RESTAPI'];
+    const passwords = names.map((name) => `PATRONI_${name}_PASSWORD=${randomBytes(24).toString('hex')}\n`);
+    for (const machine of this.databases) {
+      await machine.run('root', ['sh', '-ec', INSTALL], {}, FILES);
+      await writeFile(
+        machine.pathOf('/etc/patroni_env.conf'),
+        `PATRONI_RESTAPI_USERNAME=patroni\n${passwords.join('')}`,
+      );
+    }
   }
 
-  async #prepare(): Promise<void> {
-    // This machine has no watchdog.
-    const text = await fileWith('config.yml', [['mode: required', 'mode: automatic']]);
-    const [postgres, etcd] = [idsOf('postgres'), idsOf('etcd')];
-    for (const { directory } of this.databases) {
-      const at = (name: string): string => join(directory, name);
-      await writeFile(at('etc-patroni/config.yml'), text);
-      await mkdir(at('var-lib-postgresql/15'));
-      for (const name of ['var-lib-postgresql', 'var-lib-postgresql/15', 'var-run-postgresql', 'etc-patroni'])
-        await chown(at(name), ...postgres);
-      await chown(at('var-lib-etcd'), ...etcd);
-    }
+  async #createDatabase(): Promise<void> {
+    const { password } = new URL(this.databaseUrl);
+    const leader = await this.untilLeader();
+    for (const statement of [
+      `create role ${SERVICE} login createrole password '${password}'`,
+      `create database ${SERVICE} owner ${SERVICE}`,
+    ])
+      await leader.run('postgres', ['psql', '-v', 'ON_ERROR_STOP=1', '-c', statement]);
   }
 
   async #isEtcdHealthy(): Promise<boolean> {
     const [machine] = this.databases;
     const endpoints = DATABASES.map((name) => `http://${name}:2379`).join();
     const words = ['etcdctl', `--endpoints=${endpoints}`, 'endpoint', 'health'];
-    return (
-      (await machine?.run('root', words, { ETCDCTL_API: '3' }).then(
-        () => true,
-        () => false,
-      )) ?? false
+    if (machine === undefined) return false;
+    return machine.run('root', words, { ETCDCTL_API: '3' }).then(
+      () => true,
+      () => false,
     );
   }
-}
-
-/** What the guide writes to /etc/patroni_env.conf. */
-function secretsOfGuide(): Settings {
-  const names = ['SUPERUSER', 'REPLICATION', 'REWIND', 'RESTAPI'].map((name) => `PATRONI_${name}_PASSWORD`);
-  const passwords = Object.fromEntries(names.map((name) => [name, randomBytes(24).toString('hex')]));
-  return { PATRONI_RESTAPI_USERNAME: 'patroni', ...passwords };
 }
 
 /** What Patroni responds to a question about its role; 0 if it does not. */

@@ -33,6 +33,7 @@ async function change(siege: Siege<PatroniCluster>, kind: (typeof KINDS)[number]
     await siege.untilLoaded(BEFORE, LONGEST_BEFORE);
     const { leader, candidate } = await choose(cluster);
     siege.noteInterruption();
+    const ledEtcd = kind === 'loss' && (await cluster.leadsEtcd(leader));
     const orderedAt = performance.now();
     if (kind === 'switchover') await cluster.switchOver(leader, candidate);
     else await leader.losePower();
@@ -48,7 +49,10 @@ async function change(siege: Siege<PatroniCluster>, kind: (typeof KINDS)[number]
     await pause(500);
     const during = pulse.beats.filter(({ answeredAt }) => answeredAt > orderedAt);
     tally.add(`failed_in_a_${kind}`, during.filter(({ status }) => status !== 201).length);
-    tally.time(`pause_of_a_${kind}`, pulse.longestSilence(orderedAt));
+    const silence = pulse.longestSilence(orderedAt);
+    tally.time(`pause_of_a_${kind}`, silence);
+    // The next leader of etcd gives every lease its whole time again, and so the lost leadership.
+    if (ledEtcd) tally.time('pause_where_it_led_etcd', silence);
   } finally {
     await siege.load.pause();
     await pulse.stop();
@@ -60,7 +64,7 @@ async function withstand(setting: Setting, siege: Siege<PatroniCluster>, { done,
   for (let attack = 1; attack <= attacks && tally.violations.length === 0; attack += 1) {
     const kind = KINDS[(done + attack) % KINDS.length] ?? 'loss';
     const where = `${kind} ${done + attack}`;
-    tally.add(`${kind}s`);
+    tally.add(kind === 'loss' ? 'losses' : 'switchovers');
     await change(siege, kind, where);
     await siege.check(where);
     setting.progress(done + attack, `${tally.count('violations')} violations`);
@@ -73,11 +77,7 @@ async function run(setting: Setting, folder: string | undefined): Promise<Findin
   if (notRun !== undefined) return { figures: {}, violations: [], notRun };
   const program = patroniIn(folder);
   const tally = new Tally();
-  const start = async (resources: Setting['resources']): Promise<PatroniCluster> => {
-    const cluster = await PatroniCluster.start(resources, program);
-    await cluster.createDatabase();
-    return cluster;
-  };
+  const start = (resources: Setting['resources']) => PatroniCluster.start(resources, program);
   await overLedgers(setting, tally, ATTACKS_OF_LEDGER, (ledger) =>
     Siege.run(setting, tally, ledger.number, start, (siege) => withstand(setting, siege, ledger)),
   );
