@@ -58,6 +58,7 @@ const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: strin
   monitoring: ['tools/verify/monitoring.ts'],
   proxies: ['tools/verify/proxies.ts'],
   deployment: ['tools/verify/deployment.ts'],
+  'database-guides': ['tools/verify/database-guides.ts'],
   'generated-clients': ['tools/verify/generated-clients.ts'],
   schedules: ['test/simulation/main.ts', '--schedules', '100000'],
 };

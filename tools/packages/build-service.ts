@@ -18,7 +18,7 @@ const COPIED = [
   'docs/**/*.{md,svg,png}',
   'CHANGELOG.md',
   'examples/*/*.{mjs,json}',
-  'ops/{proxies,systemd}/*',
+  'ops/{patroni,proxies,systemd}/*',
   'ops/{alerts,prometheus}.yml',
   'ops/grafana.json',
 ];

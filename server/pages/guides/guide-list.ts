@@ -43,6 +43,12 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     guides: [
       guide('go-live', 'Go live', 'From the sandbox to live mode behind TLS in thirty minutes, step by step.'),
       guide('deploy', 'Deploy', 'Run it with npm, systemd or a container, behind Caddy or nginx.'),
+      guide(
+        'three-machines',
+        'Three machines',
+        'Lose no acknowledged transfer with a machine: Patroni with two standbys.',
+      ),
+      guide('managed-postgresql', 'Managed PostgreSQL', 'Choose, set and check the database of a provider.'),
       guide('upgrades', 'Upgrade', 'Install a new version without losing a request, and go back.'),
       guide(
         'runbook',

@@ -117,7 +117,7 @@ export class PatroniCluster {
     const cluster = await PatroniCluster.make(resources, program);
     await cluster.#install();
     for (const machine of cluster.databases) await cluster.startEtcd(machine);
-    await waitFor('etcd', () => cluster.#isEtcdHealthy());
+    await cluster.untilEtcd();
     for (const machine of cluster.databases) await cluster.startPatroni(machine);
     await cluster.untilWhole();
     await cluster.application.run(
@@ -169,6 +169,11 @@ export class PatroniCluster {
     const file = '/etc/haproxy/haproxy.cfg';
     await adapt(application.pathOf(file), [['bind 127.0.0.1:5432', `bind ${application.address}:5432`]]);
     application.start('root', 'haproxy', ['haproxy', '-db', '-f', file], {});
+  }
+
+  /** Waits until all members of etcd are there. */
+  untilEtcd(): Promise<void> {
+    return waitFor('etcd', () => this.#isEtcdHealthy());
   }
 
   /** The machine whose Patroni says that it runs the primary. */
