@@ -10,9 +10,9 @@ import {
   type ServerUser,
   SYSTEM_DIRECTORY,
 } from '../../../server/postgres/ledger-location.ts';
-import { copyRunning } from '../../harness/physical-copy.ts';
 import { isRunning, waitFor } from '../../harness/process.ts';
 import { STOCK_BINARIES, stockPostgresIn, stopStockPostgresIn } from '../../harness/stock-postgres.ts';
+import { copyRunning } from '../physical-copy.ts';
 import { processesBelow } from '../process-tree.ts';
 
 /** A program of PostgreSQL, and who runs it. */

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { readBooks, readTexts } from '../../crashes/books.ts';
 import { booksOf, isDone } from '../../crashes/checker.ts';
 import { Load } from '../../crashes/load.ts';
-import { copyRunning } from '../../harness/physical-copy.ts';
 import { embeddedServerOf, startService, temporaryDirectory } from '../../harness/process.ts';
 import { contradictionsIn, makeCards } from '../loads.ts';
+import { copyRunning } from '../physical-copy.ts';
 import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
 
 const CLIENTS = 24;

@@ -3,7 +3,7 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type pg from 'pg';
-import { connect } from './ledger.ts';
+import { connect } from '../harness/ledger.ts';
 
 const execute = promisify(execFile);
 
