@@ -93,3 +93,10 @@ export const FAILOVER: Row = {
   hasOwnControl: true,
   run: (setting) => run(setting, 'one_address'),
 };
+
+/** The same for services that know the addresses of both. */
+export const FAILOVER_OF_HOSTS: Row = {
+  ...FAILOVER,
+  name: 'failover-of-hosts',
+  run: (setting) => run(setting, 'all_hosts'),
+};

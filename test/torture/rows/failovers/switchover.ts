@@ -75,3 +75,10 @@ export const SWITCHOVER: Row = {
   counts: { small: 2, middle: 10, large: 30 },
   run: (setting) => run(setting, 'one_address'),
 };
+
+/** The same for services that know the addresses of both. */
+export const SWITCHOVER_OF_HOSTS: Row = {
+  ...SWITCHOVER,
+  name: 'switchover-of-hosts',
+  run: (setting) => run(setting, 'all_hosts'),
+};
