@@ -142,7 +142,7 @@ export class Siege<Cluster extends Besieged> {
     const books = await this.#judgeBooks(where, await readTexts(this.service.client));
     tallyLoad(this.tally, this.load, books);
     const due = this.#tell(await untilRelayed(() => this.#readEvents(), this.tally, CAUGHT_UP_WITHIN)).timelines;
-    await untilDelivered({ owner, receiver, databaseUrl: this.cluster.databaseUrl }, this.tally, where, due);
+    await untilDelivered({ owner, receiver, connection: this.cluster.connection }, this.tally, where, due);
     const leastOf = ({ source, wants }: Reader): number =>
       timelineOf(source.programId, due).filter(({ type }) => wants(type)).length;
     const from = performance.now();

@@ -111,8 +111,8 @@ class Siege {
   async #checkEnd(where: string): Promise<void> {
     await this.#conduct(1);
     const due = this.#ledger.tell(await this.#ledger.untilRelayed(RELAYED_WITHIN)).timelines;
-    const { databaseUrl } = this.#ledger.services;
-    const delivering = { owner: this.#owner, receiver: this.#receiver, databaseUrl };
+    const connection = { connectionString: this.#ledger.services.databaseUrl };
+    const delivering = { owner: this.#owner, receiver: this.#receiver, connection };
     await untilDelivered(delivering, this.#ledger.tally, where, due);
     // Later events, such as of a recorded error, may or may not have been delivered.
     const deliveries = await this.#receiver.read();

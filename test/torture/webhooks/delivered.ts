@@ -13,7 +13,7 @@ const DELIVERED_WITHIN = 180_000;
 const MAX_IN_FLIGHT = 10;
 
 /** The webhooks of a ledger, and who gets them. */
-export type Delivering = { readonly owner: Owner; readonly receiver: Receiver; readonly databaseUrl: string };
+export type Delivering = { readonly owner: Owner; readonly receiver: Receiver; readonly connection: pg.ClientConfig };
 
 /** What a webhook must get. */
 export function expectationOf({ name, order, payload, types, after }: Webhook): Expectation {
@@ -25,7 +25,7 @@ export function expectationOf({ name, order, payload, types, after }: Webhook): 
  * accepted; a violation at `where` if that takes too long.
  */
 export async function untilDelivered(
-  { owner, receiver, databaseUrl }: Delivering,
+  { owner, receiver, connection }: Delivering,
   tally: Tally,
   where: string,
   due: ReadonlyMap<string, Timeline>,
@@ -34,7 +34,7 @@ export async function untilDelivered(
   const from = performance.now();
   for (;;) {
     await owner.enable(names);
-    const waiting = await makeDue(databaseUrl);
+    const waiting = await makeDue(connection);
     const records = await owner.records();
     const deliveries = await receiver.read();
     const behind = owner.webhooks.filter((webhook) => {
@@ -55,8 +55,8 @@ export async function untilDelivered(
 }
 
 /** Makes all retries due. Returns how many there are. */
-async function makeDue(databaseUrl: string): Promise<number> {
-  const client = new pg.Client({ connectionString: databaseUrl });
+async function makeDue(connection: pg.ClientConfig): Promise<number> {
+  const client = new pg.Client(connection);
   client.on('error', () => undefined);
   await client.connect();
   try {
