@@ -104,7 +104,21 @@ export class LockingPath<Item, Outcome, Name extends string> {
       await this.commit(group, mode, attempts - 1);
     } else if (isLockTimeout(error) && mode === 'wait') await this.commit(group, 'skip');
     else if (group.length > 1 && isOneItemsFault(error)) void this.#halve(group, mode);
+    else if (isLostToFailover(error)) this.#follow(group, error);
     else this.#fail(group, error);
+  }
+
+  /**
+   * Lets the items of a group that changed nothing wait for the primary that takes over, as far as there are several hosts
+   * and the items have the time.
+   */
+  #follow(group: readonly Pending<Item, Outcome>[], error: unknown): void {
+    const { followsPrimary } = this.databaseOf(group);
+    for (const pending of group) {
+      const hasTime = pending.deadline - performance.now() > RETRY_MILLISECONDS;
+      if (followsPrimary && hasTime) this.#queueAgain(pending);
+      else this.#fail([pending], error);
+    }
   }
 
   async #halve(group: readonly Pending<Item, Outcome>[], mode: LockMode): Promise<void> {
@@ -194,7 +208,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     notify(() => this.#observer?.onSettled(settlement));
     const outcomes = lost.result as readonly (Outcome | Blocked)[];
     if (settlement === 'committed') this.resolve(group, outcomes);
-    else if (settlement === 'abandoned') this.#fail(group, new StoreFailure(lost.cause));
+    else if (settlement === 'abandoned') this.#follow(group, new StoreFailure(lost.cause));
     else this.#leaveOpen(group, outcomes, lost);
   }
 
@@ -255,6 +269,11 @@ export class LockingPath<Item, Outcome, Name extends string> {
 /** Whether a group may do better in halves: one row is at fault, or the decision threw something. */
 function isOneItemsFault(error: unknown): boolean {
   return error instanceof StoreFailure ? error.rowAtFault : true;
+}
+
+/** Whether the server was lost, or is not the primary any more; a search for another one in vain is neither. */
+function isLostToFailover(error: unknown): boolean {
+  return error instanceof StoreFailure && (error.connectionLost || error.readOnly) && !error.timedOut;
 }
 
 function isLockTimeout(error: unknown): boolean {

@@ -13,11 +13,11 @@ import { CHANGES } from './rows/changes.ts';
 import { COMMIT_CUTS } from './rows/commit-cuts.ts';
 import { DISK_FULL } from './rows/disk-full.ts';
 import { EVENTS } from './rows/events.ts';
-import { FAILOVER } from './rows/failovers/failover.ts';
+import { FAILOVER, FAILOVER_OF_HOSTS } from './rows/failovers/failover.ts';
 import { ISOLATED_PRIMARY } from './rows/failovers/isolated-primary.ts';
 import { PATRONI, PATRONI_IN_FOLDER } from './rows/failovers/patroni.ts';
 import { STANDBY_GONE } from './rows/failovers/standby-gone.ts';
-import { SWITCHOVER } from './rows/failovers/switchover.ts';
+import { SWITCHOVER, SWITCHOVER_OF_HOSTS } from './rows/failovers/switchover.ts';
 import { KEYS } from './rows/keys.ts';
 import { KILLS } from './rows/kills.ts';
 import { LANE_MODEL } from './rows/lane-model.ts';
@@ -53,9 +53,11 @@ const ROWS: readonly Row[] = [
   OVERLOAD,
   PROCESSORS,
   FAILOVER,
+  FAILOVER_OF_HOSTS,
   ISOLATED_PRIMARY,
   STANDBY_GONE,
   SWITCHOVER,
+  SWITCHOVER_OF_HOSTS,
   PATRONI,
   PATRONI_IN_FOLDER,
 ];

@@ -59,6 +59,11 @@ export class Database {
     return this.#connections.group.interruptions;
   }
 
+  /** Whether requests wait while no host can be written to, because one of several will take over. */
+  get followsPrimary(): boolean {
+    return this.#connections.group.followsPrimary;
+  }
+
   /** The same database, limited to the rows of these programs (inner UUIDs). */
   forProgram(...programIds: readonly string[]): Database {
     return new Database(this.#connections, this.#standby, programIds);

@@ -165,18 +165,28 @@ export class PoolGroup implements Health {
     this.#hosts.doubt();
   }
 
+  /** Whether requests wait while no host can be written to. */
+  get followsPrimary(): boolean {
+    return this.#hosts?.mustWrite === true;
+  }
+
   /**
-   * Repeats an attempt to connect while the server has no connection left, until `until` (`performance.now()`). Closes
-   * idle connections meanwhile. Throws {@link NoConnection} if a pool gets no connection.
+   * Repeats an attempt to connect while the server has no connection left, until `until` (`performance.now()`), closing idle
+   * ones, and while no host can be written to, until `primaryBy`. Throws {@link NoConnection} if a pool gets no connection.
    */
-  async connect<Client>(asking: Pool | undefined, until: number, attempt: () => Promise<Client>): Promise<Client> {
+  async connect<Client>(
+    asking: Pool | undefined,
+    until: number,
+    attempt: () => Promise<Client>,
+    primaryBy = until,
+  ): Promise<Client> {
     const { responses } = this;
     let refusal: unknown;
     try {
       for (let pause = FIRST_PAUSE_MILLISECONDS; ; pause = Math.min(pause * 2, LAST_PAUSE_MILLISECONDS)) {
         if (asking === undefined || !this.#mustYield(asking)) {
           try {
-            return await (this.#hosts?.connect(attempt, this.#connectMilliseconds) ?? attempt());
+            return await (this.#hosts?.connect(attempt, this.#connectMilliseconds, primaryBy) ?? attempt());
           } catch (error) {
             if (!isTooMany(error)) throw error;
             this.shortAt = performance.now();
@@ -267,14 +277,16 @@ export class Pool {
    * ends early enough for a transaction.
    */
   async take(deadline = Number.POSITIVE_INFINITY): Promise<pg.PoolClient> {
-    const until = Math.min(performance.now() + this.#crowdedMilliseconds, deadline - TRANSACTION_MILLISECONDS);
+    const latest = deadline - TRANSACTION_MILLISECONDS;
+    const until = Math.min(performance.now() + this.#crowdedMilliseconds, latest);
+    const primaryBy = Number.isFinite(latest) ? latest : until;
     await this.#queue.enter(until).catch((error: unknown) => {
       if (error instanceof NoConnection && error.crowded) this.#group.shortAt = performance.now();
       throw error;
     });
     try {
       for (;;) {
-        const client = await this.#group.connect(this, until, () => this.#pool.connect());
+        const client = await this.#group.connect(this, until, () => this.#pool.connect(), primaryBy);
         if (this.#generations.get(client) === this.#generation) return this.#lend(client);
         // The others of its time were closed while it was on its way.
         client.release(true);

@@ -38,8 +38,7 @@ export class Cluster {
     this.#replication = replication;
     this.#entrance = entrances.length === 1 ? entrances[0] : undefined;
     const hosts = entrances.map(({ port }) => `127.0.0.1:${port}`).join();
-    const chosen = this.#entrance === undefined ? '?target_session_attrs=read-write' : '';
-    this.databaseUrl = `postgresql://${SERVICE}@${hosts}/${SERVICE}${chosen}`;
+    this.databaseUrl = `postgresql://${SERVICE}@${hosts}/${SERVICE}?target_session_attrs=read-write`;
   }
 
   /** Starts both on an empty database of the service; they are ended and removed when `resources` are. */

@@ -99,7 +99,7 @@ export class PatroniCluster {
     this.application = application;
     this.#program = program;
     const password = randomBytes(24).toString('hex');
-    this.databaseUrl = `postgresql://${SERVICE}:${password}@${application.address}:5432/${SERVICE}`;
+    this.databaseUrl = `postgresql://${SERVICE}:${password}@${application.address}:5432/${SERVICE}?target_session_attrs=read-write`;
   }
 
   /** Makes the machines, on which nothing runs yet. */

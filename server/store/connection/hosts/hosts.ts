@@ -23,6 +23,9 @@ const PAUSE_MILLISECONDS = 500;
 /** How long a failed search counts: requests must not take a standby's time from its promotion. */
 const FAILED_MILLISECONDS = 100;
 
+/** The pause of a request before it looks again for a host that can be written to. */
+const AGAIN_MILLISECONDS = 50;
+
 /**
  * The kernel of a running machine responds at once, however slow its PostgreSQL is; a machine that is gone is noticed.
  */
@@ -97,23 +100,26 @@ export class Hosts {
 
   /**
    * Connects once it is known which host can be written to; `attempt` makes its clients by {@link clientOf} or
-   * {@link poolClient}. Once more if the host has just been lost. Throws {@link NoWritableHost} if there is none, or what
-   * `attempt` throws. A host that does not respond is waited for as long as `limitMilliseconds`, with 0 without a limit.
+   * {@link poolClient}. Once more if the host has just been lost, and until `primaryBy` (`performance.now()`) while there is
+   * none. Throws {@link NoWritableHost} after that, or what `attempt` throws. A host that does not respond is waited for as
+   * long as `limitMilliseconds`, with 0 without a limit.
    */
-  async connect<Client>(attempt: () => Promise<Client>, limitMilliseconds: number): Promise<Client> {
+  async connect<Client>(attempt: () => Promise<Client>, limitMilliseconds: number, primaryBy = 0): Promise<Client> {
     if (!this.mustWrite) {
       const client = await attempt();
       this.#current ??= { name: this.#all[0].name, since: new Date(), host: this.#all[0] };
       return client;
     }
     for (let isAgain = false; ; isAgain = true) {
-      if (!this.#isTrusted) await this.#search(limitMilliseconds);
       try {
+        if (!this.#isTrusted) await this.#search(limitMilliseconds);
         return await attempt();
       } catch (error) {
         if (codeOf(error) === TOO_MANY_CONNECTIONS) throw error;
         this.doubt();
-        if (isAgain) throw error;
+        const isOver = performance.now() >= primaryBy;
+        if (isOver && (isAgain || error instanceof NoWritableHost)) throw error;
+        if (!isOver) await sleep(AGAIN_MILLISECONDS);
       }
     }
   }
