@@ -54,10 +54,10 @@ async function failOver(siege: Siege<Cluster>, withheld: Direction | undefined):
 }
 
 async function withstand(setting: Setting, siege: Siege<Cluster>, { done, attacks }: Ledger): Promise<void> {
-  const { tally, random } = siege;
+  const { tally } = siege;
   for (let attack = 1; attack <= attacks && tally.violations.length === 0; attack += 1) {
-    const drawn = HINDRANCES[Math.floor(random() * HINDRANCES.length)];
-    const withheld = setting.isControl === true ? 'from_server' : drawn;
+    const next = HINDRANCES[(done + attack) % HINDRANCES.length];
+    const withheld = setting.isControl === true ? 'from_server' : next;
     tally.add(`withheld_${withheld ?? 'nothing'}`);
     await failOver(siege, withheld);
     await siege.check(`failover ${done + attack}`);
