@@ -18,7 +18,8 @@ export const USAGE = `npm run torture -- [options]
   --only ROW,…       some of: kills, commit-cuts, proxy-faults, events, webhooks, disk-full, keys, bank, changes,
                      model, lane-model, mutants, restore, point-in-time, rolling-restart, slow-clients,
                      overload, processors, failover, failover-of-hosts, isolated-primary, standby-gone,
-                     switchover, switchover-of-hosts, patroni, patroni-in-folder
+                     switchover, switchover-of-hosts, patroni, patroni-of-hosts,
+                     patroni-in-folder
   --seed N           draws the same again; without it a new one, which is printed
   --scale SCALE      small, middle or large (large)
   --count N          how many kills, cuts, reads … instead of what the scale says

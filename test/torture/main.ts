@@ -15,7 +15,7 @@ import { DISK_FULL } from './rows/disk-full.ts';
 import { EVENTS } from './rows/events.ts';
 import { FAILOVER, FAILOVER_OF_HOSTS } from './rows/failovers/failover.ts';
 import { ISOLATED_PRIMARY } from './rows/failovers/isolated-primary.ts';
-import { PATRONI, PATRONI_IN_FOLDER } from './rows/failovers/patroni.ts';
+import { PATRONI, PATRONI_IN_FOLDER, PATRONI_OF_HOSTS } from './rows/failovers/patroni.ts';
 import { STANDBY_GONE } from './rows/failovers/standby-gone.ts';
 import { SWITCHOVER, SWITCHOVER_OF_HOSTS } from './rows/failovers/switchover.ts';
 import { KEYS } from './rows/keys.ts';
@@ -59,6 +59,7 @@ const ROWS: readonly Row[] = [
   SWITCHOVER,
   SWITCHOVER_OF_HOSTS,
   PATRONI,
+  PATRONI_OF_HOSTS,
   PATRONI_IN_FOLDER,
 ];
 

@@ -4,6 +4,7 @@ import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Resources } from '../../../bench/resources.ts';
 import { temporaryDirectory, waitFor } from '../../harness/process.ts';
+import type { Addressing } from './cluster.ts';
 import { lackOfNamespaces, type Machine, makeMachines } from './machines.ts';
 
 /** The files of docs/three-machines.md. */
@@ -87,34 +88,43 @@ install -D -m 644 config.yml /etc/patroni/config.yml`;
 /** The cluster of docs/three-machines.md: on each of three machines etcd, Patroni and PostgreSQL, and HAProxy on a fourth. */
 export class PatroniCluster {
   readonly databaseUrl: string;
+  /** How this process reaches the primary: by HAProxy. */
+  readonly connection: { readonly connectionString: string };
   readonly databases: readonly Machine[];
   /** The one with HAProxy. */
   readonly application: Machine;
   readonly #program: PatroniProgram;
 
-  private constructor(machines: readonly Machine[], program: PatroniProgram) {
+  private constructor(machines: readonly Machine[], program: PatroniProgram, addressing: Addressing) {
     const application = machines.at(-1);
     if (application === undefined) throw new Error('there is no machine for the service');
     this.databases = machines.slice(0, -1);
     this.application = application;
     this.#program = program;
-    const password = randomBytes(24).toString('hex');
-    this.databaseUrl = `postgresql://${SERVICE}:${password}@${application.address}:5432/${SERVICE}?target_session_attrs=read-write`;
+    const user = `${SERVICE}:${randomBytes(24).toString('hex')}`;
+    this.connection = { connectionString: `postgresql://${user}@${application.address}:5432/${SERVICE}` };
+    const hosts = addressing === 'one_address' ? [application] : this.databases;
+    const addresses = hosts.map(({ address }) => `${address}:5432`).join();
+    this.databaseUrl = `postgresql://${user}@${addresses}/${SERVICE}?target_session_attrs=read-write`;
   }
 
   /** Makes the machines, on which nothing runs yet. */
-  static async make(resources: Resources, program = patroniIn(undefined)): Promise<PatroniCluster> {
+  static async make(
+    resources: Resources,
+    program = patroniIn(undefined),
+    addressing: Addressing = 'one_address',
+  ): Promise<PatroniCluster> {
     const { path, remove } = await temporaryDirectory();
     resources.add('the files of the machines', remove);
     const machines = await makeMachines(resources, path, [...DATABASES, APPLICATION], OWN);
-    const cluster = new PatroniCluster(machines, program);
+    const cluster = new PatroniCluster(machines, program, addressing);
     for (const machine of cluster.databases) await cluster.own(machine);
     return cluster;
   }
 
   /** Makes them, and starts all of it with an empty database of the service. */
-  static async start(resources: Resources, program?: PatroniProgram): Promise<PatroniCluster> {
-    const cluster = await PatroniCluster.make(resources, program);
+  static async start(resources: Resources, program?: PatroniProgram, addressing?: Addressing): Promise<PatroniCluster> {
+    const cluster = await PatroniCluster.make(resources, program, addressing);
     await cluster.#install();
     for (const machine of cluster.databases) await cluster.startEtcd(machine);
     await cluster.untilEtcd();
@@ -129,11 +139,6 @@ export class PatroniCluster {
     await cluster.startProxy();
     await cluster.#createDatabase();
     return cluster;
-  }
-
-  /** How this process reaches the primary: as the service does. */
-  get connection() {
-    return { connectionString: this.databaseUrl };
   }
 
   /** Gives directories to their users, as packages do. */
@@ -257,7 +262,7 @@ export class PatroniCluster {
   }
 
   async #createDatabase(): Promise<void> {
-    const { password } = new URL(this.databaseUrl);
+    const { password } = new URL(this.connection.connectionString);
     const leader = await this.untilLeader();
     for (const statement of [
       `create role ${SERVICE} login createrole password '${password}'`,

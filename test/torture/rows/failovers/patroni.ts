@@ -1,3 +1,4 @@
+import type { Addressing } from '../../failovers/cluster.ts';
 import type { Machine } from '../../failovers/machines.ts';
 import { lackOfPatroni, PatroniCluster, patroniIn } from '../../failovers/patroni-cluster.ts';
 import { CLIENTS, Siege } from '../../failovers/siege.ts';
@@ -72,12 +73,12 @@ async function withstand(setting: Setting, siege: Siege<PatroniCluster>, { done,
   await siege.checkEnd(`after attack ${done + attacks}`);
 }
 
-async function run(setting: Setting, folder: string | undefined): Promise<Findings> {
+async function run(setting: Setting, folder?: string, addressing: Addressing = 'one_address'): Promise<Findings> {
   const notRun = await lackOfPatroni();
   if (notRun !== undefined) return { figures: {}, violations: [], notRun };
   const program = patroniIn(folder);
   const tally = new Tally();
-  const start = (resources: Setting['resources']) => PatroniCluster.start(resources, program);
+  const start = (resources: Setting['resources']) => PatroniCluster.start(resources, program, addressing);
   await overLedgers(setting, tally, ATTACKS_OF_LEDGER, (ledger) =>
     Siege.run(setting, tally, ledger.number, start, (siege) => withstand(setting, siege, ledger)),
   );
@@ -92,7 +93,14 @@ export const PATRONI: Row = {
   name: 'patroni',
   unit: 'changes of the leader',
   counts: COUNTS,
-  run: (setting) => run(setting, undefined),
+  run: (setting) => run(setting),
+};
+
+/** The same without HAProxy: the services know the addresses of all three. */
+export const PATRONI_OF_HOSTS: Row = {
+  ...PATRONI,
+  name: 'patroni-of-hosts',
+  run: (setting) => run(setting, undefined, 'all_hosts'),
 };
 
 /** The same with the Patroni whose source is in a folder. */
