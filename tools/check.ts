@@ -49,7 +49,7 @@ const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]
   'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
 };
 
-/** Programs that only `npm run verify` runs, beside its suites: what uses one core first, and what uses all of them last. */
+/** Programs that only `npm run verify` runs, two at a time: what uses one core first, and what uses all of them last. */
 const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
   'newest-release': ['test/upgrade/newest-release.ts'],
@@ -89,7 +89,7 @@ async function runStep(name: string, [script, ...rest]: readonly [string, ...str
   if (!isRight) console.log(`\n${output.trim()}\n`);
 }
 
-/** Many tests and programs wait for processes, so two programs run beside the suites. */
+/** Not beside the suites: on two cores, tests and programs together took longer than one after the other. */
 async function runPrograms(programs: Checks): Promise<void> {
   const rest = Object.entries(programs).values();
   const work = async () => {
@@ -169,7 +169,8 @@ async function check({ steps, suites, part, programs, measures }: Choice): Promi
   const needsTarballs = part !== 'fast' && ableSuites.some((name) => NEED_TARBALLS.includes(name));
   const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
   const testing = ableSuites.length > 0 ? runSuites(ableSuites, part) : undefined;
-  await Promise.all([checking, testing, packing, runPrograms(programs)]);
+  await Promise.all([checking, testing, packing]);
+  await runPrograms(programs);
   for (const [name, program] of Object.entries(measures)) await runStep(name, program);
   close();
 }
