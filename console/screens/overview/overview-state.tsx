@@ -13,6 +13,7 @@ type Status = Overview['status'];
 /** The state of each part of the service in words: the details of the first line. */
 export function State({ status }: { readonly status: Status }) {
   const { database, webhooks, backups, error_log: errors, connections, version, mode } = status;
+  const standbys = database.standby_list ?? [];
   return (
     <Details
       facts={[
@@ -25,7 +26,7 @@ export function State({ status }: { readonly status: Status }) {
         ['Database', databaseText(database)],
         ['Connections', `${connections.in_use} of ${connections.max} in use`],
         connections.waiting > 0 && ['Waiting for a connection', formatCount(connections.waiting)],
-        (database.standbys ?? 0) > 0 && ['Standbys', <Standbys database={database} />],
+        standbys.length > 0 && ['Standbys', standbys.map((standby) => <div>{standbyText(standby)}</div>)],
         !isSandboxOfOneMachine(status) && ['If the primary is lost', survivalText(database.survives_primary_loss)],
         [
           'Last backup',
@@ -83,18 +84,6 @@ function databaseText({ kind, state, host, version, size_bytes: bytes }: Status[
     bytes === null ? null : formatBytes(bytes),
   ];
   return parts.filter((part) => part !== null).join(', ');
-}
-
-function Standbys({ database }: { readonly database: Status['database'] }) {
-  const { standbys, replication_lag_bytes: lag, waits_for_standby: waits, standby_list: list } = database;
-  return (
-    <>
-      {`${standbys}, ${formatBytes(lag ?? 0)} behind${waits === true ? ', commits wait' : ''}`}
-      {(list ?? []).map((standby) => (
-        <div>{standbyText(standby)}</div>
-      ))}
-    </>
-  );
 }
 
 function standbyText(standby: NonNullable<Status['database']['standby_list']>[number]): string {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 
 /** Why a host cannot be used. */
-type Refusal = { readonly reason: string; readonly isReadOnly: true };
+type ReadOnlyHost = { readonly reason: string; readonly isReadOnly: true };
 
 /**
  * Whether it is a standby, and whether the server or the database was made read-only, as operators and providers do to
@@ -21,7 +21,10 @@ type State = { readonly isStandby: boolean; readonly isReadOnly: boolean };
  * its transactions writable unless they cannot be; all of it is sent at once on a connection with `pipeline`. What the
  * server announces at a connection (`in_hot_standby`) is not correct on every engine.
  */
-export async function findRefusal(client: pg.ClientBase, apply?: () => Promise<unknown>): Promise<Refusal | undefined> {
+export async function findReadOnly(
+  client: pg.ClientBase,
+  apply?: () => Promise<unknown>,
+): Promise<ReadOnlyHost | undefined> {
   const isPipeline = 'pipeline' in client && client.pipeline === true;
   const state = client.query<State>(READ_STATE);
   if (!isPipeline) await state;

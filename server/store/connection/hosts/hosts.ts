@@ -5,7 +5,7 @@ import { codeOf } from '../../../foundation/startup-problem.ts';
 import { describeRefusals, type HostRefusal, NoWritableHost, TOO_MANY_CONNECTIONS } from '../failure.ts';
 import { LIMITS } from '../session-settings.ts';
 import { readHostList } from './host-list.ts';
-import { findRefusal, type History, isOlder, readHistory } from './host-state.ts';
+import { findReadOnly, type History, isOlder, readHistory } from './host-state.ts';
 
 // Invariant: With several hosts, only one that can be written to is used, and nothing that was replaced
 // Kept by: every new connection asks its server; a change of host closes all connections to others, also those in use
@@ -166,7 +166,7 @@ export class Hosts {
       return;
     }
     const opened = this.#open.get(client);
-    const refusal = await findRefusal(client, apply).finally(() => clearInterval(opened?.late));
+    const refusal = await findReadOnly(client, apply).finally(() => clearInterval(opened?.late));
     if (refusal === undefined) {
       if (opened?.host === this.#current?.host) this.#isTrusted = true;
       return;
@@ -282,7 +282,7 @@ export class Hosts {
     over.addEventListener('abort', cut, { once: true });
     try {
       await client.connect();
-      const refusal = await findRefusal(client, () => client.query('set default_transaction_read_only to off'));
+      const refusal = await findReadOnly(client, () => client.query('set default_transaction_read_only to off'));
       if (refusal !== undefined) return { host: name, ...refusal };
       const history = await readHistory(client);
       if (!isOlder(history, this.#history)) return { host, history };
