@@ -4,6 +4,9 @@ import { gzip } from 'node:zlib';
 
 const compress = promisify(gzip);
 
+/** The smallest: what is compressed once is sent many times. */
+const LEVEL = 9;
+
 /** A page or data, ready to be sent: plain and compressed, with its entity tag in quotation marks. */
 export type StoredBody = { readonly bytes: Buffer; readonly compressed: Buffer; readonly tag: string };
 
@@ -11,7 +14,7 @@ export type StoredBody = { readonly bytes: Buffer; readonly compressed: Buffer; 
 export async function storedBody(content: string | Buffer): Promise<StoredBody> {
   const bytes = Buffer.from(content);
   const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
-  return { bytes, compressed: await compress(bytes), tag };
+  return { bytes, compressed: await compress(bytes, { level: LEVEL }), tag };
 }
 
 /** Maximum bytes of the stored pages that contain a base URL; all of them for one base URL have less than 20 MB. */

@@ -30,10 +30,11 @@ const ALLOWED: readonly RegExp[] = [
   /^dist\/server\/store\/migrations\/[0-9]{4}_[a-z0-9_]+\.sql$/,
   /^dist\/docs\/(?:[a-z]+\/)?[A-Za-z0-9-]+\.(?:md|svg|png)$/,
   /^dist\/examples\/[a-z-]+\/[a-z-]+\.(?:mjs|json)$/,
+  /^dist\/ops\/patroni\/(?:config\.yml|haproxy\.cfg|(?:etcd|patroni)\.service\.conf)$/,
   /^dist\/ops\/(?:proxies\/(?:Caddyfile|nginx\.conf)|systemd\/transfer-service(?:\.service|-command))$/,
   /^dist\/ops\/(?:alerts\.yml|prometheus\.yml|grafana\.json)$/,
-  /^dist\/console\/built\/(?:build\.json|index\.html(?:\.gz)?)$/,
-  /^dist\/console\/built\/assets\/[\w.-]+\.(?:js|css|svg)(?:\.gz)?$/,
+  /^dist\/console\/built\/(?:build\.json|index\.html)$/,
+  /^dist\/console\/built\/assets\/[\w.-]+\.(?:js|css|svg)$/,
 ];
 
 let tarball: string;

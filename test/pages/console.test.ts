@@ -149,7 +149,7 @@ describe('a service without a console', () => {
     folders.push(folder);
     const files = new ConsoleFiles(folder);
     await expect(files.find('')).rejects.toThrow('not built');
-    for (const name of ['index.html', 'index.html.gz']) writeFileSync(join(folder, name), 'page');
+    writeFileSync(join(folder, 'index.html'), 'page');
     writeFileSync(join(folder, 'build.json'), JSON.stringify({ stamp: '', files: ['index.html'] }));
     expect((await files.find('any/screen')).bytes.toString()).toBe('page');
   });

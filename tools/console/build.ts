@@ -1,8 +1,7 @@
 // Builds the console into console/built: node tools/run.mjs tools/console/build.ts. `npm start` and `npm test` do this
 // automatically when its sources have changed.
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { root } from '../command.ts';
 import { packagesAmong } from '../supply-chain/packages.ts';
 import { BUILT, type Build, isBuilt, stampOf } from './stamp.ts';
@@ -32,7 +31,7 @@ async function buildInto(folder: string, stamp: string): Promise<Build> {
     // Loaded on demand: most starts have nothing to build, and loading Vite takes longer than comparing the stamp.
     const [{ build }, { VITE_OPTIONS }] = await Promise.all([import('vite'), import('./vite-options.ts')]);
     const built = await build({ ...VITE_OPTIONS, build: { ...VITE_OPTIONS.build, outDir: folder } });
-    made = { stamp, files: compress(folder), packages: packagesAmong(root, modulesOf(built)) };
+    made = { stamp, files: filesIn(folder), packages: packagesAmong(root, modulesOf(built)) };
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
@@ -48,17 +47,12 @@ function modulesOf(built: Awaited<ReturnType<typeof import('vite').build>>): rea
   return outputs.flatMap(({ output }) => output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
 }
 
-/** Writes a compressed copy beside each file, once and for all requests; returns the names of the files. */
-function compress(folder: string): readonly string[] {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+/** The files in a folder, by their paths in it. */
+function filesIn(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
     .sort();
-  for (const file of files) {
-    const path = join(folder, file);
-    writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: 9 }));
-  }
-  return files;
 }
 
 function firstLines(error: unknown): string {

@@ -1,16 +1,12 @@
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
+import { type StoredBody, storedBody } from '../page-cache.ts';
 
 /** One file of the console, ready to be sent. */
-export type ConsoleFile = {
+export type ConsoleFile = StoredBody & {
   readonly type: string;
-  readonly bytes: Buffer;
-  /** The same, compressed with gzip when it was built. */
-  readonly compressed: Buffer;
-  readonly tag: string;
   /** Whether its name contains a hash of its content, so that it never changes. */
   readonly isHashed: boolean;
 };
@@ -33,7 +29,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const PAGE = 'index.html';
 
 /**
- * The files of the built console. All of them are read at the first request, and only once: files of two builds never mix,
+ * The files of the built console. All of them are read and compressed at the first request, and only once: files of two builds never mix,
  * and later requests do not wait for the disk.
  */
 export class ConsoleFiles {
@@ -86,12 +82,9 @@ async function readBuild(folder: string): Promise<Build> {
 }
 
 async function readOne(folder: string, name: string): Promise<ConsoleFile> {
-  const [bytes, compressed] = await Promise.all([readFile(join(folder, name)), readFile(join(folder, `${name}.gz`))]);
   return {
+    ...(await storedBody(await readFile(join(folder, name)))),
     type: TYPES[extname(name)] ?? 'application/octet-stream',
-    bytes,
-    compressed,
-    tag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
     isHashed: name.startsWith('assets/'),
   };
 }
