@@ -21,6 +21,9 @@ const ATTEMPTS = 4;
 /** An item is tried again only if this much time is left before its deadline: enough for a slow commit. */
 const RETRY_MILLISECONDS = 700;
 
+/** An item waits for another primary only if this much time is left: a connection is waited for as long. */
+const FOLLOW_MILLISECONDS = 1500;
+
 /** Pause between two attempts of an item whose locks others hold. */
 const PAUSE_MILLISECONDS = 25;
 
@@ -115,7 +118,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   #follow(group: readonly Pending<Item, Outcome>[], error: unknown): void {
     const { followsPrimary } = this.databaseOf(group);
     for (const pending of group) {
-      const hasTime = pending.deadline - performance.now() > RETRY_MILLISECONDS;
+      const hasTime = pending.deadline - performance.now() > FOLLOW_MILLISECONDS;
       if (followsPrimary && hasTime) this.#queueAgain(pending);
       else this.#fail([pending], error);
     }

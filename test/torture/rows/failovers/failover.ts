@@ -33,7 +33,7 @@ async function failOver(siege: Siege<Cluster>, withheld: Direction | undefined):
       cluster.link.withhold(withheld);
       await pause(50 + random() * 700);
     }
-    siege.noteInterruption();
+    siege.beginInterruption();
     const lostAt = performance.now();
     await cluster.killPrimary();
     await pause(random() * MAX_LEADERLESS);
@@ -42,7 +42,7 @@ async function failOver(siege: Siege<Cluster>, withheld: Direction | undefined):
       promotedAt = performance.now();
     });
     const milliseconds = await pulse.firstAfter(promotedAt);
-    siege.noteInterruption();
+    siege.endInterruption();
     if (milliseconds === Number.POSITIVE_INFINITY) tally.violate('recovery', ['no transfer within 120 s']);
     tally.time('writing_again', milliseconds);
     await Promise.all([cluster.rebuild(), pause(300 + random() * 500)]);

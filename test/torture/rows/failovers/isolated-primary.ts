@@ -43,7 +43,7 @@ async function isolate(siege: Siege<Cluster>, kind: (typeof KINDS)[number], wher
   const pulse = siege.startLoad();
   try {
     await siege.untilLoaded(BEFORE, LONGEST_BEFORE);
-    siege.noteInterruption();
+    siege.beginInterruption();
     const old = cluster.primary;
     cluster.isolatePrimary();
     if (kind === 'suspended') await old.freeze();
@@ -61,7 +61,7 @@ async function isolate(siege: Siege<Cluster>, kind: (typeof KINDS)[number], wher
     await pause(random() * MAX_LINGERING);
     cluster.cutEntrance();
     const milliseconds = await pulse.firstAfter(promotedAt);
-    siege.noteInterruption();
+    siege.endInterruption();
     if (milliseconds === Number.POSITIVE_INFINITY) tally.violate(where, ['no transfer within 120 s']);
     tally.time('writing_again', milliseconds);
     await pause(300);

@@ -33,7 +33,7 @@ async function change(siege: Siege<PatroniCluster>, kind: (typeof KINDS)[number]
   try {
     await siege.untilLoaded(BEFORE, LONGEST_BEFORE);
     const { leader, candidate } = await choose(cluster);
-    siege.noteInterruption();
+    siege.beginInterruption();
     const ledEtcd = kind === 'loss' && (await cluster.leadsEtcd(leader));
     const orderedAt = performance.now();
     if (kind === 'switchover') await cluster.switchOver(leader, candidate);
@@ -43,7 +43,7 @@ async function change(siege: Siege<PatroniCluster>, kind: (typeof KINDS)[number]
     while ((await cluster.findLeader()) === leader) await pause(50);
     await cluster.untilLeader();
     const writing = await pulse.firstAfter(changedAt, REPLACED_WITHIN);
-    siege.noteInterruption();
+    siege.endInterruption();
     if (writing === Number.POSITIVE_INFINITY) tally.violate(where, [`no transfer within ${REPLACED_WITHIN} ms`]);
     if (kind === 'loss') await cluster.restore(leader);
     await cluster.untilWhole();

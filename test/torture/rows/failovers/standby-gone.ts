@@ -51,7 +51,7 @@ async function goWithout(siege: Siege<Cluster>, kind: (typeof KINDS)[number], wh
   const pulse = siege.startLoad();
   try {
     await siege.untilLoaded(BEFORE, LONGEST_BEFORE);
-    siege.noteInterruption();
+    siege.beginInterruption();
     const takenAt = performance.now();
     await takeAway(cluster, kind);
     const goneAt = performance.now();
@@ -64,7 +64,7 @@ async function goWithout(siege: Siege<Cluster>, kind: (typeof KINDS)[number], wh
     await bringBack(cluster, kind);
     const backAt = performance.now();
     const again = await pulse.firstAfter(backAt);
-    siege.noteInterruption();
+    siege.endInterruption();
     tally.time('writing_again', again);
     const ready = await Promise.all(urls.map((url) => untilReadiness(url, 200, backAt)));
     for (const milliseconds of ready) tally.time('ready_again', milliseconds);

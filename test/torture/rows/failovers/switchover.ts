@@ -19,13 +19,13 @@ async function switchOver(siege: Siege<Cluster>, where: string): Promise<void> {
   const pulse = siege.startLoad();
   try {
     await siege.untilLoaded(BEFORE, LONGEST_BEFORE);
-    siege.noteInterruption();
+    siege.beginInterruption();
     let orderedAt = 0;
     await cluster.switchOver(() => {
       orderedAt = performance.now();
     });
     const writing = await pulse.firstAfter(orderedAt);
-    siege.noteInterruption();
+    siege.endInterruption();
     if (writing === Number.POSITIVE_INFINITY) tally.violate(where, ['no transfer within 120 s']);
     await pause(500);
     const silence = pulse.longestSilence(orderedAt);
