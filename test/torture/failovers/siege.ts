@@ -5,13 +5,14 @@ import type pg from 'pg';
 import { Resources } from '../../../bench/resources.ts';
 import { readBooksAt, readTexts } from '../../crashes/books.ts';
 import { Load } from '../../crashes/load.ts';
-import { type ServiceProcess, startService, temporaryDirectory } from '../../harness/process.ts';
+import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../../harness/process.ts';
+import { sendRaw } from '../../harness/raw-request.ts';
 import { timelineOf, untilRelayed } from '../events/attacked-ledger.ts';
 import { type EventBooks, readEventBooks, type Timeline, tellEvents } from '../events/event-books.ts';
 import { wrongReading } from '../events/judge.ts';
 import { makePrograms, type Programs, uuidOf } from '../events/programs.ts';
 import { forgetTexts, type Reader, readByPull, readByStream } from '../events/readers.ts';
-import { contradictionsIn, judge, makeCards, tallyLoad } from '../loads.ts';
+import { contradictionsIn, judge, tallyLoad, untilAtWork } from '../loads.ts';
 import { pause, type Setting, streamOf, Tally } from '../row.ts';
 import { readSnapshots } from '../snapshots.ts';
 import { expectationOf, untilDelivered } from '../webhooks/delivered.ts';
@@ -93,7 +94,7 @@ export class Siege<Cluster extends Besieged> {
       siege = new Siege(setting, ledger, cluster, await startUsers(started, cluster, setting));
       const stopReading = readSnapshots(async () => cluster.connection, siege.tally);
       started.add('the snapshots', stopReading);
-      await makeCards(siege.load, siege.service);
+      await siege.#makeCards();
       await attack(siege);
     } finally {
       siege?.endInterruption();
@@ -117,6 +118,14 @@ export class Siege<Cluster extends Besieged> {
   startLoad(): Pulse {
     this.load.start(...this.urls);
     return new Pulse(this.urls);
+  }
+
+  /** Repeats what a busy machine was too slow for. */
+  async #makeCards(): Promise<void> {
+    for (const card_id of this.load.cards) {
+      const raw = { path: '/api/v0.1/core/card', headers: { 'Idempotency-Key': card_id }, body: { card_id } };
+      await waitFor(`the card ${card_id}`, async () => (await sendRaw(this.service.url, raw)).status === 201);
+    }
   }
 
   /** Waits for some acknowledged transfers, and then for a random time. */
@@ -246,6 +255,7 @@ async function startUsers(resources: Resources, { databaseUrl }: Besieged, { see
     services.push(service);
   }
   const urls = (): readonly string[] => services.map(({ url }) => url);
+  await Promise.all(urls().map((url) => untilAtWork(url)));
   const receiver = await Receiver.start(join(path, 'deliveries.jsonl'), seed);
   resources.add('the receiver', () => receiver.stop());
   const [owning] = services;
