@@ -12,8 +12,9 @@ import { type EventBooks, readEventBooks, type Timeline, tellEvents } from '../e
 import { wrongReading } from '../events/judge.ts';
 import { makePrograms, type Programs, uuidOf } from '../events/programs.ts';
 import { forgetTexts, type Reader, readByPull, readByStream } from '../events/readers.ts';
+import { type Ledger, overLedgers } from '../ledgers.ts';
 import { contradictionsIn, judge, tallyLoad, untilAtWork } from '../loads.ts';
-import { pause, type Setting, streamOf, Tally } from '../row.ts';
+import { type Findings, pause, type Setting, streamOf, Tally } from '../row.ts';
 import { readSnapshots } from '../snapshots.ts';
 import { expectationOf, untilDelivered } from '../webhooks/delivered.ts';
 import { type Endpoint, endpoint } from '../webhooks/endpoints.ts';
@@ -23,7 +24,13 @@ import { Receiver } from '../webhooks/run-receiver.ts';
 import { Pulse } from './pulse.ts';
 
 /** Enough for several groups to be in flight when the primary ends. */
-export const CLIENTS = 48;
+const CLIENTS = 48;
+
+/** After each attack the whole books are compared, so they must stay small. */
+const ATTACKS_OF_LEDGER = 10;
+
+/** The longest wait for acknowledged transfers before an attack, in milliseconds. */
+const LONGEST_BEFORE = 8_000;
 
 /** Requests that are sent once more at the end of a ledger. */
 const SENT_AGAIN = 200;
@@ -58,6 +65,26 @@ type Users = {
 /** What a siege is laid to: how services reach the primary, and how this process does. */
 export type Besieged = { readonly databaseUrl: string; readonly connection: pg.ClientConfig };
 
+/** An attack under load. */
+export type Attack<Cluster extends Besieged> = {
+  readonly siege: Siege<Cluster>;
+  /** Transfers all the time, from before the attack on. */
+  readonly pulse: Pulse;
+  /** From 1 on, over all ledgers of a row. */
+  readonly number: number;
+  /** What it is called, such as `failover 3`. */
+  readonly where: string;
+};
+
+/** The attacks of a row, each of which ends with a database as it was before. */
+export type Attacks<Cluster extends Besieged> = {
+  readonly start: (resources: Resources) => Promise<Cluster>;
+  readonly nameOf: (number: number) => string;
+  /** How many transfers are acknowledged before each. */
+  readonly transfersBefore: number;
+  readonly attack: (attack: Attack<Cluster>) => Promise<void>;
+};
+
 /** Two service processes over a primary and its standby, with clients, readers of events and webhooks. */
 export class Siege<Cluster extends Besieged> {
   readonly cluster: Cluster;
@@ -76,24 +103,30 @@ export class Siege<Cluster extends Besieged> {
     this.load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
   }
 
-  /** Starts everything, the database with `start`, lets `attack` do its work, and ends everything. */
-  static async run<Cluster extends Besieged>(
+  /** Attacks new ledgers, some times each, until enough violations were found. */
+  static async layTo<Cluster extends Besieged>(setting: Setting, attacks: Attacks<Cluster>): Promise<Tally> {
+    const tally = new Tally();
+    await overLedgers(setting, tally, ATTACKS_OF_LEDGER, (ledger) => Siege.#run(setting, tally, ledger, attacks));
+    return tally;
+  }
+
+  /** Starts everything, attacks it, and ends everything. */
+  static async #run<Cluster extends Besieged>(
     setting: Setting,
     tally: Tally,
-    ledger: number,
-    start: (resources: Resources) => Promise<Cluster>,
-    attack: (siege: Siege<Cluster>) => Promise<void>,
+    ledger: Ledger,
+    attacks: Attacks<Cluster>,
   ): Promise<void> {
     const started = new Resources();
     const end = setting.resources.add('the cluster', () => started.endAll(() => undefined));
     let siege: Siege<Cluster> | undefined;
     try {
-      const cluster = await start(started);
-      siege = new Siege(setting, ledger, cluster, await startUsers(started, cluster, setting));
+      const cluster = await attacks.start(started);
+      siege = new Siege(setting, ledger.number, cluster, await startUsers(started, cluster, setting));
       const stopReading = readSnapshots(async () => cluster.connection, siege.tally);
       started.add('the snapshots', stopReading);
       await siege.#makeCards();
-      await attack(siege);
+      await siege.#withstand(setting, ledger, attacks);
     } finally {
       siege?.endInterruption();
       await siege?.load.pause();
@@ -101,6 +134,25 @@ export class Siege<Cluster extends Besieged> {
       forgetTexts();
       if (siege !== undefined) tally.take(siege.tally);
     }
+  }
+
+  /** Compares everything after each attack, and at the end of the ledger. */
+  async #withstand(setting: Setting, { done, attacks: count }: Ledger, attacks: Attacks<Cluster>): Promise<void> {
+    for (let number = done + 1; number <= done + count && this.tally.violations.length === 0; number += 1) {
+      const where = attacks.nameOf(number);
+      this.load.start(...this.urls);
+      const pulse = new Pulse(this.urls);
+      try {
+        await this.#untilLoaded(attacks.transfersBefore);
+        await attacks.attack({ siege: this, pulse, number, where });
+      } finally {
+        await this.load.pause();
+        await pulse.stop();
+      }
+      await this.#check(where);
+      setting.progress(number, `${this.tally.count('violations')} violations`);
+    }
+    await this.#checkEnd(`after ${attacks.nameOf(done + count)}`);
   }
 
   get service(): ServiceProcess {
@@ -113,11 +165,6 @@ export class Siege<Cluster extends Besieged> {
     return this.#users.services.map(({ url }) => url);
   }
 
-  startLoad(): Pulse {
-    this.load.start(...this.urls);
-    return new Pulse(this.urls);
-  }
-
   /** Repeats what a busy machine was too slow for. */
   async #makeCards(): Promise<void> {
     for (const card_id of this.load.cards) {
@@ -127,10 +174,10 @@ export class Siege<Cluster extends Besieged> {
   }
 
   /** Waits for some acknowledged transfers, and then for a random time. */
-  async untilLoaded(transfers: number, mostMilliseconds: number): Promise<void> {
+  async #untilLoaded(transfers: number): Promise<void> {
     const wanted = this.load.made + transfers;
     const started = performance.now();
-    while (this.load.made < wanted && performance.now() - started < mostMilliseconds) await pause(10);
+    while (this.load.made < wanted && performance.now() - started < LONGEST_BEFORE) await pause(10);
     await pause(this.random() * 200);
   }
 
@@ -147,7 +194,7 @@ export class Siege<Cluster extends Besieged> {
   }
 
   /** Compares the primary with everything that clients, readers and receivers have got so far. The load must be paused. */
-  async check(where: string): Promise<void> {
+  async #check(where: string): Promise<void> {
     const { receiver } = this.#users;
     const readings = this.#users.readers.map((reader) => ({ reader, seen: [...reader.seen] }));
     const deliveries = await receiver.read();
@@ -159,7 +206,7 @@ export class Siege<Cluster extends Besieged> {
   }
 
   /** Sends everything again that has no final response, and compares all of it at rest. */
-  async checkEnd(where: string): Promise<void> {
+  async #checkEnd(where: string): Promise<void> {
     const { receiver, owner, readers } = this.#users;
     // What was lost could never be settled: it would always be refused as not found.
     if (this.tally.violations.length > 0) {
@@ -264,4 +311,9 @@ async function startUsers(resources: Resources, { databaseUrl }: Besieged, { see
   const readers = [readByPull(source, urls, 0), readByStream(source, urls, 1)];
   resources.add('the readers', async () => void (await Promise.all(readers.map((reader) => reader.stop()))));
   return { services, programs, receiver, owner, readers };
+}
+
+/** The figures of a siege, for a table. */
+export function figuresOf(tally: Tally): Findings['figures'] {
+  return { clients: CLIENTS, processes: 2, ...tally.figures() };
 }

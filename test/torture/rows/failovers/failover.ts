@@ -1,15 +1,7 @@
 import { type Addressing, Cluster } from '../../failovers/cluster.ts';
 import type { Direction } from '../../failovers/link.ts';
-import { CLIENTS, Siege } from '../../failovers/siege.ts';
-import { type Ledger, overLedgers } from '../../ledgers.ts';
-import { boundOf, type Findings, pause, type Row, type Setting, Tally } from '../../row.ts';
-
-/** After each failover the whole books are compared, so they must stay small. */
-const FAILOVERS_OF_LEDGER = 10;
-
-/** Acknowledged transfers between two failovers, and the longest wait for them, in milliseconds. */
-const BETWEEN = 300;
-const LONGEST_BETWEEN = 8_000;
+import { type Attack, figuresOf, Siege } from '../../failovers/siege.ts';
+import { boundOf, type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /** The longest time from the loss of the primary to the order to promote, in milliseconds. */
 const MAX_LEADERLESS = 500;
@@ -24,65 +16,45 @@ const WRITING_AGAIN = 3_000;
 const HINDRANCES: readonly (Direction | undefined)[] = ['from_server', 'from_clients', undefined];
 
 /** One loss of the primary, up to a standby that follows the new one. */
-async function failOver(siege: Siege<Cluster>, withheld: Direction | undefined): Promise<void> {
+async function failOver({ siege, pulse }: Attack<Cluster>, withheld: Direction | undefined): Promise<void> {
   const { cluster, random, tally } = siege;
-  const pulse = siege.startLoad();
-  try {
-    await siege.untilLoaded(BETWEEN, LONGEST_BETWEEN);
-    if (withheld !== undefined) {
-      cluster.link.withhold(withheld);
-      await pause(50 + random() * 700);
-    }
-    siege.beginInterruption();
-    const lostAt = performance.now();
-    await cluster.killPrimary();
-    await pause(random() * MAX_LEADERLESS);
-    let promotedAt = 0;
-    await cluster.promote(() => {
-      promotedAt = performance.now();
-    });
-    const milliseconds = await pulse.firstAfter(promotedAt);
-    siege.endInterruption();
-    if (milliseconds === Number.POSITIVE_INFINITY) tally.violate('recovery', ['no transfer within 120 s']);
-    tally.time('writing_again', milliseconds);
-    await Promise.all([cluster.rebuild(), pause(300 + random() * 500)]);
-    tally.time('pause', pulse.longestSilence(lostAt));
-  } finally {
-    await siege.load.pause();
-    await pulse.stop();
+  tally.add(`withheld_${withheld ?? 'nothing'}`);
+  if (withheld !== undefined) {
+    cluster.link.withhold(withheld);
+    await pause(50 + random() * 700);
   }
-}
-
-async function withstand(setting: Setting, siege: Siege<Cluster>, { done, attacks }: Ledger): Promise<void> {
-  const { tally } = siege;
-  for (let attack = 1; attack <= attacks && tally.violations.length === 0; attack += 1) {
-    const next = HINDRANCES[(done + attack) % HINDRANCES.length];
-    const withheld = setting.isControl === true ? 'from_server' : next;
-    tally.add(`withheld_${withheld ?? 'nothing'}`);
-    await failOver(siege, withheld);
-    await siege.check(`failover ${done + attack}`);
-    tally.add('failovers');
-    setting.progress(done + attack, `${tally.count('violations')} violations`);
-  }
-  await siege.checkEnd(`after failover ${done + attacks}`);
+  siege.beginInterruption();
+  const lostAt = performance.now();
+  await cluster.killPrimary();
+  await pause(random() * MAX_LEADERLESS);
+  let promotedAt = 0;
+  await cluster.promote(() => {
+    promotedAt = performance.now();
+  });
+  const milliseconds = await pulse.firstAfter(promotedAt);
+  siege.endInterruption();
+  if (milliseconds === Number.POSITIVE_INFINITY) tally.violate('recovery', ['no transfer within 120 s']);
+  tally.time('writing_again', milliseconds);
+  await Promise.all([cluster.rebuild(), pause(300 + random() * 500)]);
+  tally.time('pause', pulse.longestSilence(lostAt));
+  tally.add('failovers');
 }
 
 async function run(setting: Setting, addressing: Addressing): Promise<Findings> {
-  const tally = new Tally();
   // Without synchronous replication acknowledged transfers must be lost: otherwise this row proves nothing.
   const replication = setting.isControl === true ? 'asynchronous' : 'synchronous';
-  await overLedgers(setting, tally, FAILOVERS_OF_LEDGER, (ledger) =>
-    Siege.run(
-      setting,
-      tally,
-      ledger.number,
-      (resources) => Cluster.start(resources, replication, addressing),
-      (siege) => withstand(setting, siege, ledger),
-    ),
-  );
+  const tally = await Siege.layTo<Cluster>(setting, {
+    start: (resources) => Cluster.start(resources, replication, addressing),
+    nameOf: (number) => `failover ${number}`,
+    transfersBefore: 300,
+    attack: (attack) => {
+      const next = HINDRANCES[attack.number % HINDRANCES.length];
+      return failOver(attack, setting.isControl === true ? 'from_server' : next);
+    },
+  });
   const [{ p99 }, most] = [tally.spread('writing_again'), boundOf(setting, WRITING_AGAIN)];
   if (p99 > most) tally.violate('times', [`p99 of writing again is ${p99} ms, and ${most} ms are the most`]);
-  return { figures: { replication, clients: CLIENTS, processes: 2, ...tally.figures() }, violations: tally.violations };
+  return { figures: { replication, ...figuresOf(tally) }, violations: tally.violations };
 }
 
 /** Loss of the whole primary under load, and promotion of its synchronous standby. */

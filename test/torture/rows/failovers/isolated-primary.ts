@@ -1,15 +1,7 @@
 import { Cluster } from '../../failovers/cluster.ts';
 import type { DatabaseNode } from '../../failovers/database-node.ts';
-import { CLIENTS, Siege } from '../../failovers/siege.ts';
-import { type Ledger, overLedgers } from '../../ledgers.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from '../../row.ts';
-
-/** After each isolation the whole books are compared, so they must stay small. */
-const ISOLATIONS_OF_LEDGER = 10;
-
-/** Acknowledged transfers before each, and the longest wait for them, in milliseconds. */
-const BEFORE = 200;
-const LONGEST_BEFORE = 8_000;
+import { type Attack, figuresOf, Siege } from '../../failovers/siege.ts';
+import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /**
  * How long the primary is alone before its standby is promoted, in milliseconds. From five seconds on, the deadlines of
@@ -38,67 +30,44 @@ async function countLeftOn(old: DatabaseNode, primary: DatabaseNode): Promise<nu
 }
 
 /** One isolation, up to a standby that follows the new primary. */
-async function isolate(siege: Siege<Cluster>, kind: (typeof KINDS)[number], where: string): Promise<void> {
+async function isolate({ siege, pulse, number, where }: Attack<Cluster>): Promise<void> {
   const { cluster, random, tally } = siege;
-  const pulse = siege.startLoad();
-  try {
-    await siege.untilLoaded(BEFORE, LONGEST_BEFORE);
-    siege.beginInterruption();
-    const old = cluster.primary;
-    cluster.isolatePrimary();
-    if (kind === 'suspended') await old.freeze();
-    const aloneAt = performance.now();
-    await pause(random() * MAX_ALONE);
-    // What was confirmed just before it was alone may be acknowledged just after.
-    const acknowledged = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > aloneAt);
-    if (acknowledged.length > 0)
-      tally.violate(where, [`${acknowledged.length} transfers were acknowledged by it alone`]);
-    let promotedAt = 0;
-    await cluster.promote(() => {
-      promotedAt = performance.now();
-    });
-    await old.thaw();
-    await pause(random() * MAX_LINGERING);
-    cluster.cutEntrance();
-    const milliseconds = await pulse.firstAfter(promotedAt);
-    siege.endInterruption();
-    if (milliseconds === Number.POSITIVE_INFINITY) tally.violate(where, ['no transfer within 120 s']);
-    tally.time('writing_again', milliseconds);
-    await pause(300);
-    tally.add('left_on_the_old_primary', await countLeftOn(old, cluster.primary));
-    await cluster.rebuild();
-  } finally {
-    await siege.load.pause();
-    await pulse.stop();
-  }
-}
-
-async function withstand(setting: Setting, siege: Siege<Cluster>, { done, attacks }: Ledger): Promise<void> {
-  const { tally } = siege;
-  for (let attack = 1; attack <= attacks && tally.violations.length === 0; attack += 1) {
-    const kind = KINDS[(done + attack) % KINDS.length] ?? 'cut_off';
-    const where = `isolation ${done + attack}`;
-    tally.add(kind);
-    await isolate(siege, kind, where);
-    await siege.check(where);
-    setting.progress(done + attack, `${tally.count('violations')} violations`);
-  }
-  await siege.checkEnd(`after isolation ${done + attacks}`);
+  const kind = KINDS[number % KINDS.length] ?? 'cut_off';
+  tally.add(kind);
+  siege.beginInterruption();
+  const old = cluster.primary;
+  cluster.isolatePrimary();
+  if (kind === 'suspended') await old.freeze();
+  const aloneAt = performance.now();
+  await pause(random() * MAX_ALONE);
+  // What was confirmed just before it was alone may be acknowledged just after.
+  const acknowledged = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > aloneAt);
+  if (acknowledged.length > 0) tally.violate(where, [`${acknowledged.length} transfers were acknowledged by it alone`]);
+  let promotedAt = 0;
+  await cluster.promote(() => {
+    promotedAt = performance.now();
+  });
+  await old.thaw();
+  await pause(random() * MAX_LINGERING);
+  cluster.cutEntrance();
+  const milliseconds = await pulse.firstAfter(promotedAt);
+  siege.endInterruption();
+  if (milliseconds === Number.POSITIVE_INFINITY) tally.violate(where, ['no transfer within 120 s']);
+  tally.time('writing_again', milliseconds);
+  await pause(300);
+  tally.add('left_on_the_old_primary', await countLeftOn(old, cluster.primary));
+  await cluster.rebuild();
 }
 
 async function run(setting: Setting): Promise<Findings> {
-  const tally = new Tally();
   const replication = setting.isControl === true ? 'asynchronous' : 'synchronous';
-  await overLedgers(setting, tally, ISOLATIONS_OF_LEDGER, (ledger) =>
-    Siege.run(
-      setting,
-      tally,
-      ledger.number,
-      (resources) => Cluster.start(resources, replication),
-      (siege) => withstand(setting, siege, ledger),
-    ),
-  );
-  return { figures: { replication, clients: CLIENTS, processes: 2, ...tally.figures() }, violations: tally.violations };
+  const tally = await Siege.layTo<Cluster>(setting, {
+    start: (resources) => Cluster.start(resources, replication),
+    nameOf: (number) => `isolation ${number}`,
+    transfersBefore: 200,
+    attack: isolate,
+  });
+  return { figures: { replication, ...figuresOf(tally) }, violations: tally.violations };
 }
 
 /** A primary that goes on alone while its standby is promoted. */

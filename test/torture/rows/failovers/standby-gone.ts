@@ -1,15 +1,7 @@
 import { sendRaw } from '../../../harness/raw-request.ts';
 import { Cluster } from '../../failovers/cluster.ts';
-import { CLIENTS, Siege } from '../../failovers/siege.ts';
-import { type Ledger, overLedgers } from '../../ledgers.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from '../../row.ts';
-
-/** After each absence the whole books are compared, so they must stay small. */
-const ABSENCES_OF_LEDGER = 10;
-
-/** Acknowledged transfers before each, and the longest wait for them, in milliseconds. */
-const BEFORE = 200;
-const LONGEST_BEFORE = 8_000;
+import { type Attack, figuresOf, Siege } from '../../failovers/siege.ts';
+import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /** How long the standby is gone at most, in milliseconds: longer than the deadline of a request. */
 const MAX_GONE = 8_000;
@@ -46,66 +38,42 @@ async function untilReadiness(url: string, status: number, from: number): Promis
 }
 
 /** One absence, up to a service that is ready again. */
-async function goWithout(siege: Siege<Cluster>, kind: (typeof KINDS)[number], where: string): Promise<void> {
+async function goWithout({ siege, pulse, number, where }: Attack<Cluster>): Promise<void> {
   const { cluster, random, tally, urls } = siege;
-  const pulse = siege.startLoad();
-  try {
-    await siege.untilLoaded(BEFORE, LONGEST_BEFORE);
-    siege.beginInterruption();
-    const takenAt = performance.now();
-    await takeAway(cluster, kind);
-    const goneAt = performance.now();
-    const said = await Promise.all(urls.map((url) => untilReadiness(url, 503, takenAt)));
-    for (const milliseconds of said) tally.time('readiness_says_so', milliseconds);
-    await pause(random() * MAX_GONE);
-    const acknowledged = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > goneAt);
-    if (acknowledged.length > 0)
-      tally.violate(where, [`${acknowledged.length} transfers were acknowledged without it`]);
-    await bringBack(cluster, kind);
-    const backAt = performance.now();
-    const again = await pulse.firstAfter(backAt);
-    siege.endInterruption();
-    tally.time('writing_again', again);
-    const ready = await Promise.all(urls.map((url) => untilReadiness(url, 200, backAt)));
-    for (const milliseconds of ready) tally.time('ready_again', milliseconds);
-    if ([again, ...said, ...ready].includes(Number.POSITIVE_INFINITY))
-      tally.violate(where, ['a state was not reached']);
-    await cluster.untilFollowing();
-  } finally {
-    await siege.load.pause();
-    await pulse.stop();
-  }
-}
-
-async function withstand(setting: Setting, siege: Siege<Cluster>, { done, attacks }: Ledger): Promise<void> {
-  const { tally } = siege;
-  for (let attack = 1; attack <= attacks && tally.violations.length === 0; attack += 1) {
-    const kind = KINDS[(done + attack) % KINDS.length] ?? 'killed';
-    const where = `absence ${done + attack}`;
-    tally.add(kind);
-    await goWithout(siege, kind, where);
-    await siege.check(where);
-    setting.progress(done + attack, `${tally.count('violations')} violations`);
-  }
-  await siege.checkEnd(`after absence ${done + attacks}`);
+  const kind = KINDS[number % KINDS.length] ?? 'killed';
+  tally.add(kind);
+  siege.beginInterruption();
+  const takenAt = performance.now();
+  await takeAway(cluster, kind);
+  const goneAt = performance.now();
+  const said = await Promise.all(urls.map((url) => untilReadiness(url, 503, takenAt)));
+  for (const milliseconds of said) tally.time('readiness_says_so', milliseconds);
+  await pause(random() * MAX_GONE);
+  const acknowledged = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > goneAt);
+  if (acknowledged.length > 0) tally.violate(where, [`${acknowledged.length} transfers were acknowledged without it`]);
+  await bringBack(cluster, kind);
+  const backAt = performance.now();
+  const again = await pulse.firstAfter(backAt);
+  siege.endInterruption();
+  tally.time('writing_again', again);
+  const ready = await Promise.all(urls.map((url) => untilReadiness(url, 200, backAt)));
+  for (const milliseconds of ready) tally.time('ready_again', milliseconds);
+  if ([again, ...said, ...ready].includes(Number.POSITIVE_INFINITY)) tally.violate(where, ['a state was not reached']);
+  await cluster.untilFollowing();
 }
 
 async function run(setting: Setting): Promise<Findings> {
-  const tally = new Tally();
-  await overLedgers(setting, tally, ABSENCES_OF_LEDGER, (ledger) =>
-    Siege.run(
-      setting,
-      tally,
-      ledger.number,
-      (resources) => Cluster.start(resources, 'synchronous'),
-      (siege) => withstand(setting, siege, ledger),
-    ),
-  );
+  const tally = await Siege.layTo<Cluster>(setting, {
+    start: (resources) => Cluster.start(resources, 'synchronous'),
+    nameOf: (number) => `absence ${number}`,
+    transfersBefore: 200,
+    attack: goWithout,
+  });
   const { p99 } = tally.spread('readiness_says_so');
   // Beside other tests this time is that of the machine.
   if (setting.inHaste !== true && p99 > SAID)
     tally.violate('times', [`p99 until readiness says so is ${p99} ms, and ${SAID} ms are the most`]);
-  return { figures: { clients: CLIENTS, processes: 2, ...tally.figures() }, violations: tally.violations };
+  return { figures: figuresOf(tally), violations: tally.violations };
 }
 
 /** A strict primary without its standby: nothing is acknowledged until that is back. */
