@@ -60,7 +60,15 @@ export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Surviv
   return told('yes', `A commit is acknowledged once ${owners} it on disk.${namesAny(names) ? ANY : ''}`);
 }
 
-/** Whether commits wait for a standby. */
+/** Whether commits wait for a standby, connected or not. */
+export function waitsForStandby({
+  standbyNames,
+  maxWalSenders,
+}: Pick<ReplicationFacts, 'standbyNames' | 'maxWalSenders'>): boolean {
+  return standbyNames !== '' && maxWalSenders > 0;
+}
+
+/** Whether commits wait for this standby. */
 export function isSynchronous({ syncState }: { readonly syncState: string }): boolean {
   return syncState === 'sync' || syncState === 'quorum';
 }

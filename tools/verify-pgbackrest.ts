@@ -2,10 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { reportMissing } from './verify/missing.ts';
+import { DEBIAN_POSTGRES, reportMissing } from './verify/missing.ts';
 
-/** Where Debian puts the oldest PostgreSQL that the service supports. */
-const binaries = process.env.TEST_POSTGRES_BIN || '/usr/lib/postgresql/15/bin';
+const binaries = process.env.TEST_POSTGRES_BIN || DEBIAN_POSTGRES;
 
 const lacking = [
   ...(existsSync(join(binaries, 'initdb')) ? [] : [`PostgreSQL 15 in ${binaries} (apt-get install postgresql-15)`]),

@@ -4,10 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './command.ts';
-import { reportMissing } from './verify/missing.ts';
-
-/** Where Debian and Ubuntu put the oldest PostgreSQL that the service supports. */
-const USUAL = '/usr/lib/postgresql/15/bin';
+import { DEBIAN_POSTGRES, reportMissing } from './verify/missing.ts';
 
 const SUITES = ['api', 'store', 'plans'];
 
@@ -17,7 +14,7 @@ const MOST_RATIO = 1.3;
 /** Other work on the machine can slow down one of the two servers, so several measurements are made and the best counts. */
 const MEASUREMENTS = 3;
 
-const binaries = process.env.TEST_POSTGRES_BIN || USUAL;
+const binaries = process.env.TEST_POSTGRES_BIN || DEBIAN_POSTGRES;
 // Only the suites run on them; the comparison needs both.
 delete process.env.TEST_POSTGRES_BIN;
 if (!existsSync(join(binaries, 'initdb'))) {

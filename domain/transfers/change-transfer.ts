@@ -219,7 +219,7 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
   return begin(begun, { card, ends: endsFor(transfer, view) }, countsOf(transfer, { card, destinationCard }, view));
 }
 
-/** Whether a scheduled transfer that is due waits for what a check found: it is disabled, or its processor cannot be reached. */
+/** Whether a scheduled transfer that is due waits: it is disabled, or its processor cannot be reached. */
 function waitsFor({ refusal, saw }: Extract<Finding, { outcome: 'failed' }>): boolean {
   return refusal.code === 'service_disabled' || (refusal.code === 'processor_unavailable' && saw.state === 'down');
 }

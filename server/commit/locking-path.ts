@@ -4,6 +4,7 @@ import { newBatchId } from '../foundation/ids.ts';
 import { notify } from '../foundation/notify.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
+import { TRANSACTION_MILLISECONDS } from '../store/connection/pool.ts';
 import type { Contention } from './contention.ts';
 import {
   Blocked,
@@ -20,9 +21,6 @@ const ATTEMPTS = 4;
 
 /** An item is tried again only if this much time is left before its deadline: enough for a slow commit. */
 const RETRY_MILLISECONDS = 700;
-
-/** An item waits for another primary only if this much time is left: a connection is waited for as long. */
-const FOLLOW_MILLISECONDS = 1500;
 
 /** Pause between two attempts of an item whose locks others hold. */
 const PAUSE_MILLISECONDS = 25;
@@ -113,12 +111,12 @@ export class LockingPath<Item, Outcome, Name extends string> {
 
   /**
    * Lets the items of a group that changed nothing wait for the primary that takes over, as far as there are several hosts
-   * and the items have the time.
+   * and the items have the time for a transaction there.
    */
   #follow(group: readonly Pending<Item, Outcome>[], error: unknown): void {
     const { followsPrimary } = this.databaseOf(group);
     for (const pending of group) {
-      const hasTime = pending.deadline - performance.now() > FOLLOW_MILLISECONDS;
+      const hasTime = pending.deadline - performance.now() > TRANSACTION_MILLISECONDS;
       if (followsPrimary && hasTime) this.#queueAgain(pending);
       else this.#fail([pending], error);
     }
@@ -276,7 +274,7 @@ function isOneItemsFault(error: unknown): boolean {
 
 /** Whether the server was lost, or is not the primary any more; a search for another one in vain is neither. */
 function isLostToFailover(error: unknown): boolean {
-  return error instanceof StoreFailure && (error.connectionLost || error.readOnly) && !error.timedOut;
+  return error instanceof StoreFailure && error.primaryLost && !error.timedOut;
 }
 
 function isLockTimeout(error: unknown): boolean {

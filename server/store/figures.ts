@@ -304,6 +304,11 @@ export type StandbyFigures = {
   readonly lagSeconds: number | null;
 };
 
+/** WAL that the standby furthest behind has not replayed, in bytes; 0 without standbys. */
+export function largestLag(standbys: readonly StandbyFigures[]): number {
+  return Math.max(0, ...standbys.map(({ lagBytes }) => lagBytes));
+}
+
 const SERVER = columns({
   /** Version of PostgreSQL. */
   version: TEXT,

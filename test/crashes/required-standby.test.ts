@@ -9,7 +9,7 @@ import { useDirectory } from '../harness/service.ts';
 import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
-// DATABASE_STANDBY=required, while the database is told by a reload to wait for a standby, and not to.
+// DATABASE_STANDBY=required, while synchronous_standby_names of the database is set, and emptied, by a reload.
 
 /** Time for a call that must fail at its deadline, in milliseconds: enough for what it does before, on a busy machine. */
 const BRIEF = 5000;
@@ -22,7 +22,7 @@ let settings: Readonly<Record<string, string>>;
 let service: ServiceProcess;
 /** Between PostgreSQL and the ledger below. */
 let proxy: DatabaseProxy;
-/** As the service, without its time limits: a COMMIT waits until it is told otherwise. */
+/** As the service, without its time limits: a COMMIT waits until somebody ends the wait. */
 let ledger: Ledger;
 
 beforeAll(async () => {

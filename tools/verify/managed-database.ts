@@ -3,22 +3,19 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Resources } from '../../bench/resources.ts';
 import { commandsOf } from './guide-commands.ts';
-import { reportMissing } from './missing.ts';
+import { DEBIAN_POSTGRES, reportMissing } from './missing.ts';
 
 const GUIDE = 'docs/managed-postgresql.md';
 
-/** Where Debian puts the oldest PostgreSQL that the service supports. */
-const BINARIES = '/usr/lib/postgresql/15/bin';
-
 /** Follows the guide with the database of a distribution, whose user owns nothing but its database. */
 export async function followManaged(resources: Resources): Promise<void> {
-  if (!existsSync(join(BINARIES, 'initdb')) || spawnSync('psql', ['--version']).status !== 0)
+  if (!existsSync(join(DEBIAN_POSTGRES, 'initdb')) || spawnSync('psql', ['--version']).status !== 0)
     return reportMissing(`${GUIDE} was not followed: it needs PostgreSQL 15 and psql (apt-get install postgresql-15).`);
   const { runCommand, startService, temporaryDirectory } = await import('../../test/harness/process.ts');
   const { stockPostgresIn } = await import('../../test/harness/stock-postgres.ts');
   const { path, remove } = await temporaryDirectory();
   resources.add('the database', remove);
-  const { url: DATABASE_URL } = await stockPostgresIn(path, BINARIES);
+  const { url: DATABASE_URL } = await stockPostgresIn(path, DEBIAN_POSTGRES);
   const settings: Record<string, string> = { DATABASE_URL, DATA_DIR: join(path, 'data'), LOG_LEVEL: 'silent' };
   const run = async (command: string): Promise<string | undefined> => {
     if (command === 'npx transfer-service start') {

@@ -7,5 +7,8 @@ export function reportMissing(sentence: string): void {
   process.exitCode ||= INCOMPLETE;
 }
 
+/** Where Debian and Ubuntu put the oldest PostgreSQL that the service supports. */
+export const DEBIAN_POSTGRES = '/usr/lib/postgresql/15/bin';
+
 /** How those lines begin. */
 export const MISSING = 'skipped: ';

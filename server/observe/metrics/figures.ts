@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
-import { isSynchronous, survivalOf } from '../../../domain/primary-loss.ts';
+import { isSynchronous, survivalOf, waitsForStandby } from '../../../domain/primary-loss.ts';
 import type { Figures } from '../../background/jobs/read-figures.ts';
-import type { LedgerFigures, ServerFigures, WebhookFigures } from '../../store/figures.ts';
+import { type LedgerFigures, largestLag, type ServerFigures, type WebhookFigures } from '../../store/figures.ts';
 import { showProcessors } from './processors.ts';
 import type { BoundGauge, Metrics } from './registry.ts';
 import { showSupport } from './support.ts';
@@ -152,7 +152,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     bytes.set(figures.databaseBytes);
     connections.set(figures.connections);
     maxConnections.set(figures.maxConnections);
-    waits.set(figures.standbyNames === '' || figures.maxWalSenders === 0 ? 0 : 1);
+    waits.set(waitsForStandby(figures) ? 1 : 0);
     const { answer } = survivalOf(figures, false);
     if (answer === 'unknown') survives.remove();
     else survives.set(answer === 'yes' ? 1 : 0);
@@ -160,7 +160,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     if (figures.standbyList !== null) {
       standbys('connected').set(figures.standbyList.length);
       standbys('synchronous').set(figures.standbyList.filter(isSynchronous).length);
-      lag.set(Math.max(0, ...figures.standbyList.map(({ lagBytes }) => lagBytes)));
+      lag.set(largestLag(figures.standbyList));
       lateness.set(Math.max(0, ...figures.standbyList.map(({ lagSeconds }) => orZero(lagSeconds))));
     }
     archives.set(figures.archives ? 1 : 0);

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { constants } from 'node:zlib';
 import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
 import { type StoredBody, storedBody } from '../page-cache.ts';
@@ -28,9 +29,12 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const PAGE = 'index.html';
 
+/** Once for all requests of a process: half a megabyte. */
+const BEST = { level: constants.Z_BEST_COMPRESSION } as const;
+
 /**
- * The files of the built console. All of them are read and compressed at the first request, and only once: files of two builds never mix,
- * and later requests do not wait for the disk.
+ * The files of the built console. All of them are read and compressed at the first request, and only once: files of two
+ * builds never mix, and later requests do not wait for the disk.
  */
 export class ConsoleFiles {
   readonly #folder: string;
@@ -83,7 +87,7 @@ async function readBuild(folder: string): Promise<Build> {
 
 async function readOne(folder: string, name: string): Promise<ConsoleFile> {
   return {
-    ...(await storedBody(await readFile(join(folder, name)))),
+    ...(await storedBody(await readFile(join(folder, name)), BEST)),
     type: TYPES[extname(name)] ?? 'application/octet-stream',
     isHashed: name.startsWith('assets/'),
   };

@@ -8,8 +8,8 @@ const REQUIRES_TLS = ['require', 'verify-ca', 'verify-full'];
 
 /**
  * Why a database must not be connected to, in a sentence that says what to set and repeats nothing of the address;
- * undefined if it may be, to every host that it names. A private connection must be safe from eavesdropping and impersonation: on the same machine,
- * or over TLS with a verified certificate.
+ * undefined if it may be, to every host that it names. A private connection must be safe from eavesdropping and
+ * impersonation: on the same machine, or over TLS with a verified certificate.
  *
  * Only `pg` knows how it reads an address, its parameters, and PGHOST and PGSSLMODE where the address has none. So this
  * creates a client, which never connects. Throws the error of `pg` for an address that it cannot read.

@@ -296,7 +296,7 @@ async function connect(
   return client;
 }
 
-/** Applies the settings in the first packet of a connection, in which several hosts are also asked whether they can be written to. */
+/** Applies the settings in the first packet of a connection, in which one of several hosts is also asked for its state. */
 async function prepare(
   client: pg.ClientBase,
   hosts: Hosts | undefined,

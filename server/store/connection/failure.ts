@@ -140,6 +140,11 @@ export class StoreFailure extends Error {
     return this.sqlState === READ_ONLY || this.sqlState === '55000';
   }
 
+  /** The server was lost, or is not the primary any more. */
+  get primaryLost(): boolean {
+    return this.connectionLost || this.readOnly;
+  }
+
   /** A standby is required, and none is set: the fence refused the transaction (`round-trips.ts`). */
   get lacksStandby(): boolean {
     return lacksStandby(this);

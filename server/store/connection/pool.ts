@@ -10,7 +10,7 @@ import { serverOf } from './session-settings.ts';
 // Tested by: `test/faults/few-connections.test.ts`
 
 /** Time that a request must have left when it gets a connection: enough for a transaction. */
-const TRANSACTION_MILLISECONDS = 1500;
+export const TRANSACTION_MILLISECONDS = 1500;
 
 /** The first and the longest pause between attempts to connect to a server that has no connection left. */
 const FIRST_PAUSE_MILLISECONDS = 25;
@@ -154,15 +154,15 @@ export class PoolGroup implements Health {
    * read-only, makes all connections suspect; after one without a response only the hosts are asked.
    */
   suspect(failure: StoreFailure): void {
-    const { connectionLost, readOnly, crowded, timedOut, cause } = failure;
-    if (crowded || cause instanceof NoWritableHost || !(connectionLost || readOnly)) return;
+    const { primaryLost, crowded, timedOut, cause } = failure;
+    if (crowded || cause instanceof NoWritableHost || !primaryLost) return;
     this.#doubt(!timedOut);
   }
 
   #doubt(isLost: boolean): void {
-    if (this.#hosts?.mustWrite !== true) return;
+    if (!this.followsPrimary) return;
     if (isLost) this.renew();
-    this.#hosts.doubt();
+    this.#hosts?.doubt();
   }
 
   /** Whether requests wait while no host can be written to. */

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { ServiceStatus } from '../../../contract/service/status.ts';
-import { type Survival, survivalOf } from '../../../domain/primary-loss.ts';
+import { type Survival, survivalOf, waitsForStandby } from '../../../domain/primary-loss.ts';
 import { READINESS, type ReadinessReason } from '../../../domain/readiness.ts';
 import { type DatabaseState, STATUS_PARTS, type StatusPart } from '../../../domain/service-status.ts';
 import type { Reply } from '../../calls/call.ts';
@@ -10,6 +10,7 @@ import { databaseTime } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
 import {
   type LedgerFigures,
+  largestLag,
   readLedgerFigures,
   readServerFigures,
   readWebhookFigures,
@@ -147,8 +148,8 @@ function replicationOf(server: ServerFigures | undefined) {
   const list = server?.standbyList ?? null;
   return {
     standbys: list?.length ?? null,
-    waits_for_standby: server === undefined ? null : server.standbyNames !== '' && server.maxWalSenders > 0,
-    replication_lag_bytes: list === null ? null : Math.max(0, ...list.map(({ lagBytes }) => lagBytes)),
+    waits_for_standby: server === undefined ? null : waitsForStandby(server),
+    replication_lag_bytes: list === null ? null : largestLag(list),
     standby_list:
       list?.map(({ name, state, syncState, lagBytes, lagSeconds }) => ({
         name,

@@ -7,9 +7,9 @@ import { readFields } from '../../../contract/reading/read-fields.ts';
 import { type TransferBatchOutcomes, TransferBatchRow } from '../../../contract/transfers.ts';
 import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import { READINESS } from '../../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Moved, OperationFailure, type RefusedRow, type Reply } from '../../calls/call.ts';
+import { notReady } from '../../calls/readiness.ts';
 import { storedKeyOf } from '../../calls/stored-key.ts';
 import { movedOf, readCreateRequest } from './create-transfer.ts';
 import type { TransferService } from './lane.ts';
@@ -219,7 +219,7 @@ function toFault(thrown: unknown): Fault {
   if (thrown instanceof OperationFailure && thrown.busy) {
     const { readiness } = thrown;
     const overloaded = 'The service is overloaded and did not process this transfer.';
-    const message = readiness === undefined ? overloaded : READINESS[readiness].sentence;
+    const message = readiness === undefined ? overloaded : notReady(readiness).message;
     return { code: 'service_unavailable', message, moneyMoved: thrown.moneyMoved };
   }
   const moneyMoved = thrown instanceof OperationFailure ? thrown.moneyMoved : 'unknown';
