@@ -48,7 +48,7 @@ export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Surviv
       'Commits wait for a standby, but the user of the database may not see whether one is connected: GRANT pg_monitor TO it.',
     );
   }
-  const needed = neededStandbys(names);
+  const needed = requiredStandbys(facts);
   const connected = standbyList.filter(isSynchronous).length;
   if (connected < needed) {
     const only =
@@ -60,12 +60,12 @@ export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Surviv
   return told('yes', `A commit is acknowledged once ${owners} it on disk.${namesAny(names) ? ANY : ''}`);
 }
 
-/** Whether commits wait for a standby, connected or not. */
-export function waitsForStandby({
+/** How many standbys, connected or not, must have a commit before it is acknowledged; 0 if it waits for none. */
+export function requiredStandbys({
   standbyNames,
   maxWalSenders,
-}: Pick<ReplicationFacts, 'standbyNames' | 'maxWalSenders'>): boolean {
-  return standbyNames !== '' && maxWalSenders > 0;
+}: Pick<ReplicationFacts, 'standbyNames' | 'maxWalSenders'>): bigint {
+  return standbyNames.trim() === '' || maxWalSenders === 0 ? 0n : neededStandbys(standbyNames);
 }
 
 /** Whether commits wait for this standby. */

@@ -60,6 +60,10 @@ const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: strin
   deployment: ['tools/verify/deployment.ts'],
   'database-guides': ['tools/verify/database-guides.ts'],
   'generated-clients': ['tools/verify/generated-clients.ts'],
+};
+
+/** Programs of `npm run verify` that only compute, at the lowest priority: they run from the start, while others wait. */
+const COMPUTATIONS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   schedules: ['test/simulation/main.ts', '--schedules', '100000'],
 };
 
@@ -89,7 +93,7 @@ async function runStep(name: string, [script, ...rest]: readonly [string, ...str
   if (!isRight) console.log(`\n${output.trim()}\n`);
 }
 
-/** Not beside the suites: on two cores, tests and programs together took longer than one after the other. */
+/** Not beside the suites: on two cores, tests and programs that wait for time limits took longer together than one after the other. */
 async function runPrograms(programs: Checks): Promise<void> {
   const rest = Object.entries(programs).values();
   const work = async () => {
@@ -129,7 +133,7 @@ type Choice = {
 function choose(isVerify: boolean, words: readonly string[]): Choice {
   const none = { steps: {}, programs: {}, measures: {} };
   const slow = { ...none, suites: suitesOf('slow'), part: 'slow' } as const;
-  if (words.length === 0 && isVerify) return { ...slow, programs: PROGRAMS, measures: MEASURES };
+  if (words.length === 0 && isVerify) return { ...slow, steps: COMPUTATIONS, programs: PROGRAMS, measures: MEASURES };
   if (words.length === 0) return { ...none, steps: STEPS, suites: suitesOf('fast'), part: 'fast' };
   // For .ci/run: the part of the suites that `npm test` leaves out.
   if (isVerify && words.join() === 'suites') return slow;
@@ -137,7 +141,7 @@ function choose(isVerify: boolean, words: readonly string[]): Choice {
   const named = (checks: Checks) => Object.fromEntries(Object.entries(checks).filter(([name]) => words.includes(name)));
   const isNamed = (name: string) =>
     words.includes(name) || (SUITES[name] ?? []).some((folder) => words.includes(folder));
-  const steps = { ...STEPS, ...QUICK };
+  const steps = { ...STEPS, ...QUICK, ...(isVerify ? COMPUTATIONS : {}) };
   const names = [...Object.keys(steps), ...Object.keys(SUITES), ...Object.keys(programs), ...Object.keys(measures)];
   for (const word of words.filter((one) => ![...names, ...Object.values(SUITES).flat()].includes(one)))
     count(1, 0, `There is no check named ${word}; there are: ${names.join(', ')}.`);
@@ -169,8 +173,9 @@ async function check({ steps, suites, part, programs, measures }: Choice): Promi
   const needsTarballs = part !== 'fast' && ableSuites.some((name) => NEED_TARBALLS.includes(name));
   const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
   const testing = ableSuites.length > 0 ? runSuites(ableSuites, part) : undefined;
-  await Promise.all([checking, testing, packing]);
+  await Promise.all([testing, packing]);
   await runPrograms(programs);
+  await checking;
   for (const [name, program] of Object.entries(measures)) await runStep(name, program);
   close();
 }

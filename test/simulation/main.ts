@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, constants, setPriority } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
@@ -54,8 +54,11 @@ async function inThread(thread: Worker, portion: Portion): Promise<Campaign> {
   return campaign;
 }
 
-if (isMainThread) await main();
-else {
+if (isMainThread) {
+  // It only computes, and no result depends on its speed: whatever runs beside it goes first. Its threads inherit that.
+  setPriority(constants.priority.PRIORITY_LOW);
+  await main();
+} else {
   parentPort?.on('message', async ({ firstSeed, schedules }: Portion) => {
     parentPort?.postMessage(await runCampaign(firstSeed, { schedules }));
   });

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { isSynchronous, survivalOf, waitsForStandby } from '../../../domain/primary-loss.ts';
+import { isSynchronous, requiredStandbys, survivalOf } from '../../../domain/primary-loss.ts';
 import type { Figures } from '../../background/jobs/read-figures.ts';
 import { type LedgerFigures, largestLag, type ServerFigures, type WebhookFigures } from '../../store/figures.ts';
 import { showProcessors } from './processors.ts';
@@ -129,7 +129,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   const waits = gauge('synchronous_replication', 'Whether commits wait for a standby, 1 or 0.');
   const standbys = metrics.gauge({
     name: 'standbys',
-    help: 'Connected standbys, and those of them that commits wait for; absent without the right to see them (pg_monitor).',
+    help: 'Connected standbys, those of them that commits wait for, and how many of those must have a commit; absent without the right to see them (pg_monitor).',
     labels: ['kind'],
   });
   const survives = gauge(
@@ -152,7 +152,8 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     bytes.set(figures.databaseBytes);
     connections.set(figures.connections);
     maxConnections.set(figures.maxConnections);
-    waits.set(waitsForStandby(figures) ? 1 : 0);
+    const required = requiredStandbys(figures);
+    waits.set(required > 0n ? 1 : 0);
     const { answer } = survivalOf(figures, false);
     if (answer === 'unknown') survives.remove();
     else survives.set(answer === 'yes' ? 1 : 0);
@@ -160,6 +161,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     if (figures.standbyList !== null) {
       standbys('connected').set(figures.standbyList.length);
       standbys('synchronous').set(figures.standbyList.filter(isSynchronous).length);
+      standbys('required').set(Number(required));
       lag.set(largestLag(figures.standbyList));
       lateness.set(Math.max(0, ...figures.standbyList.map(({ lagSeconds }) => orZero(lagSeconds))));
     }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { ServiceStatus } from '../../../contract/service/status.ts';
-import { type Survival, survivalOf, waitsForStandby } from '../../../domain/primary-loss.ts';
+import { requiredStandbys, type Survival, survivalOf } from '../../../domain/primary-loss.ts';
 import { READINESS, type ReadinessReason } from '../../../domain/readiness.ts';
 import { type DatabaseState, STATUS_PARTS, type StatusPart } from '../../../domain/service-status.ts';
 import type { Reply } from '../../calls/call.ts';
@@ -148,7 +148,7 @@ function replicationOf(server: ServerFigures | undefined) {
   const list = server?.standbyList ?? null;
   return {
     standbys: list?.length ?? null,
-    waits_for_standby: server === undefined ? null : waitsForStandby(server),
+    waits_for_standby: server === undefined ? null : requiredStandbys(server) > 0n,
     replication_lag_bytes: list === null ? null : largestLag(list),
     standby_list:
       list?.map(({ name, state, syncState, lagBytes, lagSeconds }) => ({
