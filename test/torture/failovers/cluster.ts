@@ -92,6 +92,16 @@ export class Cluster {
     for (const direction of ['from_server', 'from_clients'] as const) this.link.withhold(direction);
   }
 
+  /** Separates services and primary: neither hears anything of the other. The standby still follows it. */
+  hidePrimary(): void {
+    for (const direction of ['from_server', 'from_clients'] as const) this.#entrance?.withhold(direction);
+  }
+
+  /** Lets both hear of each other again, and of everything that was sent meanwhile. */
+  showPrimary(): void {
+    this.#entrance?.pass();
+  }
+
   /**
    * Promotes the standby, which waits for no standby itself, and leads new connections to it. `begins` is called with the
    * time of the order.

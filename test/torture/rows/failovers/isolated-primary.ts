@@ -4,7 +4,7 @@ import { type Attack, figuresOf, Siege } from '../../failovers/siege.ts';
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /**
- * How long the primary is alone before its standby is promoted, in milliseconds. From five seconds on, the deadlines of
+ * How long the primary is alone before its standby is promoted, or hidden, in milliseconds. From five seconds on, the deadlines of
  * requests end while nobody else could have served them.
  */
 const MAX_ALONE = 7_000;
@@ -13,9 +13,13 @@ const MAX_ALONE = 7_000;
 const MAX_LINGERING = 3_000;
 
 /**
- * The primary is cut off from its standby and goes on; or it is suspended, and goes on when the standby has been promoted.
+ * The primary is cut off from its standby and goes on; or it is suspended, and goes on when the standby has been promoted; or it
+ * is hidden from the services only, so that nobody has a reason to promote the standby.
  */
-const KINDS = ['cut_off', 'suspended'] as const;
+const KINDS = ['cut_off', 'suspended', 'hidden'] as const;
+
+/** Without a promotion nothing can be lost, so the control leaves it out. */
+const KINDS_OF_CONTROL = ['cut_off', 'suspended'] as const;
 
 /** Transfers that the old primary has and the new one does not: of requests that were not acknowledged. */
 async function countLeftOn(old: DatabaseNode, primary: DatabaseNode): Promise<number> {
@@ -29,20 +33,41 @@ async function countLeftOn(old: DatabaseNode, primary: DatabaseNode): Promise<nu
   return (await idsOn(old)).filter((id) => !there.has(id)).length;
 }
 
-/** One isolation, up to a standby that follows the new primary. */
-async function isolate({ siege, pulse, number, where }: Attack<Cluster>): Promise<void> {
-  const { cluster, random, tally } = siege;
-  const kind = KINDS[number % KINDS.length] ?? 'cut_off';
-  tally.add(kind);
-  siege.beginInterruption();
+/** No transfer that was sent after this moment may have been acknowledged. */
+function requireNoneSince(moment: number, { siege, pulse, where }: Attack<Cluster>, by: string): void {
+  const { length } = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > moment);
+  if (length > 0) siege.tally.violate(where, [`${length} transfers were acknowledged ${by}`]);
+}
+
+/** Waits until a transfer that was sent after a moment is acknowledged, and notes how long that took. */
+async function untilWriting(moment: number, { siege, pulse, where }: Attack<Cluster>): Promise<void> {
+  const milliseconds = await pulse.firstAfter(moment);
+  siege.endInterruption();
+  if (milliseconds === Number.POSITIVE_INFINITY) siege.tally.violate(where, ['no transfer within 120 s']);
+  siege.tally.time('writing_again', milliseconds);
+}
+
+/** One time in which services do not reach the primary. What they have sent arrives afterwards. */
+async function hide(attack: Attack<Cluster>): Promise<void> {
+  const { cluster, random } = attack.siege;
+  cluster.hidePrimary();
+  const hiddenAt = performance.now();
+  await pause(random() * MAX_ALONE);
+  requireNoneSince(hiddenAt, attack, 'by services that did not reach it');
+  cluster.showPrimary();
+  await untilWriting(performance.now(), attack);
+}
+
+/** One promotion while the primary is alone, up to a standby that follows the new one. */
+async function replace(attack: Attack<Cluster>, kind: 'cut_off' | 'suspended'): Promise<void> {
+  const { cluster, random, tally } = attack.siege;
   const old = cluster.primary;
   cluster.isolatePrimary();
   if (kind === 'suspended') await old.freeze();
   const aloneAt = performance.now();
   await pause(random() * MAX_ALONE);
   // What was confirmed just before it was alone may be acknowledged just after.
-  const acknowledged = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > aloneAt);
-  if (acknowledged.length > 0) tally.violate(where, [`${acknowledged.length} transfers were acknowledged by it alone`]);
+  requireNoneSince(aloneAt, attack, 'by it alone');
   let promotedAt = 0;
   await cluster.promote(() => {
     promotedAt = performance.now();
@@ -50,31 +75,35 @@ async function isolate({ siege, pulse, number, where }: Attack<Cluster>): Promis
   await old.thaw();
   await pause(random() * MAX_LINGERING);
   cluster.cutEntrance();
-  const milliseconds = await pulse.firstAfter(promotedAt);
-  siege.endInterruption();
-  if (milliseconds === Number.POSITIVE_INFINITY) tally.violate(where, ['no transfer within 120 s']);
-  tally.time('writing_again', milliseconds);
+  await untilWriting(promotedAt, attack);
   await pause(300);
   tally.add('left_on_the_old_primary', await countLeftOn(old, cluster.primary));
   await cluster.rebuild();
 }
 
 async function run(setting: Setting): Promise<Findings> {
-  const replication = setting.isControl === true ? 'asynchronous' : 'synchronous';
+  const isControl = setting.isControl === true;
+  const replication = isControl ? 'asynchronous' : 'synchronous';
+  const kinds = isControl ? KINDS_OF_CONTROL : KINDS;
   const tally = await Siege.layTo<Cluster>(setting, {
     start: (resources) => Cluster.start(resources, replication),
     nameOf: (number) => `isolation ${number}`,
     transfersBefore: 200,
-    attack: isolate,
+    attack: async (attack) => {
+      const kind = kinds[attack.number % kinds.length] ?? 'cut_off';
+      attack.siege.tally.add(kind);
+      attack.siege.beginInterruption();
+      await (kind === 'hidden' ? hide(attack) : replace(attack, kind));
+    },
   });
   return { figures: { replication, ...figuresOf(tally) }, violations: tally.violations };
 }
 
-/** A primary that goes on alone while its standby is promoted. */
+/** A primary that goes on alone while its standby is promoted, or that services do not reach. */
 export const ISOLATED_PRIMARY: Row = {
   name: 'isolated-primary',
   unit: 'isolations',
-  counts: { small: 2, middle: 6, large: 20 },
+  counts: { small: 3, middle: 6, large: 20 },
   hasOwnControl: true,
   run,
 };
