@@ -100,7 +100,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
 
   async #recover(failed: FailedGroup<Item, Outcome>, mode: LockMode, attempts: number): Promise<void> {
     const { group, batchId, error } = failed;
-    if (error instanceof CommitUnknown) void this.settle(group, batchId, error);
+    if (error instanceof CommitUnknown) void this.settle(group, batchId, error, attempts);
     else if (error instanceof StoreFailure && error.conflict && attempts > 1) {
       await this.commit(group, mode, attempts - 1);
     } else if (isLockTimeout(error) && mode === 'wait') await this.commit(group, 'skip');
@@ -203,13 +203,19 @@ export class LockingPath<Item, Outcome, Name extends string> {
     return 'held';
   }
 
-  /** Resolves a group whose commit has an unknown outcome. Never rejects. */
-  async settle(group: readonly Pending<Item, Outcome>[], batchId: string, lost: CommitUnknown): Promise<void> {
+  /** Resolves a group whose commit has an unknown outcome, or commits it again if nothing was committed. Never rejects. */
+  async settle(
+    group: readonly Pending<Item, Outcome>[],
+    batchId: string,
+    lost: CommitUnknown,
+    attempts = ATTEMPTS,
+  ): Promise<void> {
     const settlement = await this.databaseOf(group).clear(lost, batchId, firstDeadline(group));
     notify(() => this.#observer?.onSettled(settlement));
     const outcomes = lost.result as readonly (Outcome | Blocked)[];
     if (settlement === 'committed') this.resolve(group, outcomes);
-    else if (settlement === 'abandoned') this.#follow(group, new StoreFailure(lost.cause));
+    else if (settlement === 'abandoned')
+      await this.#recover({ group, batchId, error: new StoreFailure(lost.cause) }, 'wait', attempts);
     else this.#leaveOpen(group, outcomes, lost);
   }
 

@@ -4,6 +4,8 @@ import { crashServer, crashServerFully } from './stage.ts';
 const COMMIT: readonly Fault[] = [
   { name: 'the connection is cut before the reply', outcomes: ['made'], arrange: trap('after_commit', 'cut') },
   { name: 'the reply never arrives', outcomes: ['made'], arrange: trap('after_commit', 'swallow') },
+  { name: 'the reply arrives as an error', outcomes: ['made'], arrange: trap('after_commit', 'deny') },
+  { name: 'an error arrives in its place', outcomes: ['no'], arrange: trap('before_commit', 'deny') },
   { name: 'the server continues without a client', outcomes: ['made', 'no'], arrange: trap('before_commit', 'orphan') },
   { name: 'the same, writes included', outcomes: ['made', 'no'], arrange: trap('before_save', 'orphan') },
   {

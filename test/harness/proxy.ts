@@ -9,6 +9,8 @@ export type CommitFault =
   | 'cut_before'
   /** Cuts it after the server has committed, before any of its response is passed on. */
   | 'cut_after'
+  /** Tells the service an ordinary error after the server has committed, as a pooler does that has lost its server. */
+  | 'deny_after'
   /** Passes it on and cuts the service's side immediately: the server may continue without a client. */
   | 'orphan'
   /** Cuts the connection of a chained group between its early and its late part; of any other, like `cut_before`. */
@@ -37,7 +39,9 @@ export type TrapOutcome =
   /** The service's side is cut; the server still gets the data held back. */
   | 'orphan'
   /** The server still gets the data held back; nothing is returned any more, and no side is told. */
-  | 'swallow';
+  | 'swallow'
+  /** The service gets an ordinary error in place of the response to COMMIT, as from a pooler that has lost its server. */
+  | 'deny';
 
 /** What a test does in the middle of a transaction. */
 export type Trap = { readonly at: TrapPlace; readonly spring: () => TrapOutcome | Promise<TrapOutcome> };
@@ -87,6 +91,18 @@ const OF_LOOPS = ['hold_relay', 'force_a_file', 'lock_due_errors'].map((name) =>
 /** The server's responses to COMMIT and to ROLLBACK. */
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
 const ROLLED_BACK = Buffer.from('ROLLBACK\0', 'latin1');
+
+/** The length of what precedes the name of a command in the message that says that it is complete: a type and a length. */
+const BEFORE_COMMAND = 5;
+
+const DENIAL = 'SERROR\0VERROR\0C08006\0Mthe server has closed the connection\0\0';
+
+/** An error that closes no connection, and that the next statement may come. */
+const DENIED = Buffer.concat([
+  Buffer.from('E', 'latin1'),
+  Buffer.from(Uint32Array.of(DENIAL.length + 4).buffer).swap32(),
+  Buffer.from(`${DENIAL}Z\0\0\0\x05I`, 'latin1'),
+]);
 
 /** What all connections of one proxy share. */
 type Setting = {
@@ -188,7 +204,7 @@ class Wire {
     const sprung = Promise.withResolvers<void>();
     this.#toClient = this.#toClient.then(() => sprung.promise);
     this.#server.write(chunk);
-    this.#obey(await trap.spring(), () => undefined);
+    this.#obey(await trap.spring(), () => undefined, Buffer.alloc(0));
     sprung.resolve();
   }
 
@@ -213,11 +229,12 @@ class Wire {
     const isCommitted = chunk.includes(COMMITTED);
     const isEnd = isCommitted || chunk.includes(ROLLED_BACK);
     const wasOpen = isEnd && this.#setting.open.delete(this);
+    const before = chunk.subarray(0, Math.max(0, chunk.indexOf(COMMITTED) - BEFORE_COMMAND));
     if (this.#fault !== undefined) {
-      if (isCommitted) this.cut();
+      if (isCommitted) this.#obey(this.#fault === 'deny_after' ? 'deny' : 'cut', () => undefined, before);
       return;
     }
-    if (isCommitted && wasOpen && !(await this.#passes('after_commit', () => undefined))) return;
+    if (isCommitted && wasOpen && !(await this.#passes('after_commit', () => undefined, before))) return;
     return this.#pass(this.#client, chunk);
   }
 
@@ -238,11 +255,14 @@ class Wire {
     if (milliseconds > 0) await delay(milliseconds);
   }
 
-  /** Springs the next trap if it is set for this place; false if the data must not simply be passed on. */
-  async #passes(place: TrapPlace, deliver: () => void): Promise<boolean> {
+  /**
+   * Springs the next trap if it is set for this place; false if the data must not simply be passed on. `before` is what arrives
+   * before a denial.
+   */
+  async #passes(place: TrapPlace, deliver: () => void, before: Buffer = Buffer.alloc(0)): Promise<boolean> {
     const outcome = await this.#take(place)?.spring();
     if (outcome === undefined || outcome === 'go_on') return true;
-    this.#obey(outcome, deliver);
+    this.#obey(outcome, deliver, before);
     return false;
   }
 
@@ -250,8 +270,12 @@ class Wire {
     return this.#setting.traps[0]?.at === place ? this.#setting.traps.shift() : undefined;
   }
 
-  #obey(outcome: TrapOutcome, deliver: () => void): void {
+  #obey(outcome: TrapOutcome, deliver: () => void, before: Buffer): void {
     if (outcome === 'cut') this.cut();
+    if (outcome === 'deny') {
+      this.#isSwallowed = true;
+      this.#client.write(Buffer.concat([before, DENIED]));
+    }
     if (outcome === 'swallow') this.#isSwallowed = true;
     if (outcome === 'orphan' || outcome === 'swallow') deliver();
     if (outcome === 'orphan') {

@@ -71,6 +71,14 @@ const COMMITS: readonly Mutant[] = [
     witnesses: [COMMIT],
   },
   {
+    name: 'error-at-commit-believed',
+    mistake: 'an error to COMMIT is taken for a rollback, although a pooler may tell a lost response so',
+    file: ROUND_TRIPS,
+    find: 'if (failed === undefined || failed === commit || describeFailure(reason).connectionLost)',
+    replace: 'if (failed === undefined || describeFailure(reason).connectionLost)',
+    witnesses: [{ file: 'test/faults/commit.test.ts', only: 'the reply arrives as an error' }],
+  },
+  {
     name: 'warning-at-commit-ignored',
     mistake: 'a commit that is "committed locally" only is acknowledged',
     file: ROUND_TRIPS,

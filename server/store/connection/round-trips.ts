@@ -118,11 +118,12 @@ export async function save(
   const [commit, check] = responses.slice(standby.isRequired ? -2 : -1);
   const failed = responses.find((response) => response.status === 'rejected');
   if (commit === undefined || commit.status === 'rejected') {
+    // Even an ordinary error to COMMIT proves nothing: what stands between here and the server, such as a pooler, may tell a lost
+    // response as one. Only the error of an earlier statement means that nothing was committed.
     const reason: unknown = commit?.reason;
-    // Only an ordinary error means that the server has rolled back; a lost or closing connection means nothing.
-    if (describeFailure(reason).connectionLost || isFatal(reason))
+    if (failed === undefined || failed === commit || describeFailure(reason).connectionLost)
       throw new CommitUnknown(reason, result, 'response_lost');
-    throw await rolledBack(client, failed?.reason);
+    throw await rolledBack(client, failed.reason);
   }
   // PostgreSQL responds to COMMIT with ROLLBACK if an earlier statement failed.
   if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));

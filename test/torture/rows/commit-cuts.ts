@@ -11,7 +11,10 @@ const CUTS_OF_LEDGER = 500;
 
 const SENT_AGAIN = 400;
 
-/** Before and after COMMIT equally often, between the parts of a chained group, and sometimes a server left without a client. */
+/**
+ * Before and after COMMIT equally often, between the parts of a chained group, and sometimes a server left without a client or a
+ * success that is told as an error.
+ */
 const KINDS: readonly CommitFault[] = [
   'cut_before',
   'cut_after',
@@ -20,6 +23,7 @@ const KINDS: readonly CommitFault[] = [
   'cut_early',
   'cut_early',
   'orphan',
+  'deny_after',
 ];
 
 /** Sets one cut after the other, each for a later COMMIT. */
@@ -59,7 +63,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 
-/** Connections to the database that are cut just before and just after COMMIT, under load. */
+/** Connections to the database that are cut, or lie, just before and just after COMMIT, under load. */
 export const COMMIT_CUTS: Row = {
   name: 'commit-cuts',
   unit: 'cuts',
