@@ -9,7 +9,7 @@ import {
   readWaitingNotices,
   toWaitingNotice,
   type WaitingNotice,
-} from '../../store/processors/waiting-notices.ts';
+} from '../../store/processors/notices.ts';
 import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
 import type { Connector } from './connector.ts';
 import { recordContradiction } from './record-contradiction.ts';

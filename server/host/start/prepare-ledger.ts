@@ -1,5 +1,4 @@
 import { readDatabaseClock } from '../../background/jobs/database-clock.ts';
-import { requireConnectors } from '../../background/processors/require-connectors.ts';
 import { SIMULATOR_ID } from '../../background/processors/simulator-connector.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
@@ -8,6 +7,7 @@ import { STARTS } from '../../store/connection/connections.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { openDatabases } from '../../store/connection/databases.ts';
 import { readSchema, type SchemaFacts } from '../../store/migrations/migrate.ts';
+import { COUNT_OPEN_ATTEMPTS } from '../../store/processors/connector-state.ts';
 import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { resealSecrets } from '../../subjects/webhooks/reseal-secrets.ts';
 import { openWebhookKeys, type WebhookKeys } from '../../subjects/webhooks/webhook-keys.ts';
@@ -64,5 +64,27 @@ async function requireOperatorKey(database: Database): Promise<void> {
     'operator-key-missing',
     'Live mode requires an operator key, and none exists. ' +
       'Create one with "npx transfer-service operator-key create --name <name>" and the same settings.',
+  );
+}
+
+/**
+ * Refuses to start without a connector whose processor may have moved money that nobody has recorded yet.
+ *
+ * @throws StartupProblem that names the connectors.
+ */
+async function requireConnectors(database: Database, connectorIds: readonly string[]): Promise<void> {
+  const rows = await database.read(COUNT_OPEN_ATTEMPTS);
+  const missing = rows
+    .map((row) => ({ connectorId: row.connector_id as string, attempts: row.attempts as number }))
+    .filter(({ connectorId }) => !connectorIds.includes(connectorId));
+  if (missing.length === 0) return;
+  const named = missing
+    .map(({ connectorId, attempts }) => `'${connectorId}' (transfers that are open: ${attempts})`)
+    .join(', ');
+  const [s, it, its] = missing.length === 1 ? ['', 'it', 'its'] : ['s', 'them', 'their'];
+  throw new StartupProblem(
+    'connector-missing',
+    `CONNECTORS does not name the connector${s} ${named}, whose processor${s} may still move money. ` +
+      `Name ${it} again until ${its} transfers have ended.`,
   );
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
-import { insertNotice } from '../../store/processors/notice.ts';
+import { insertNotice } from '../../store/processors/notices.ts';
 
 /**
  * receive_notice: stores what the processor says by itself; the signature was verified before. What follows from it is decided

@@ -11,7 +11,7 @@ import { startHandlingNotices } from '../../../server/background/processors/hand
 import { openHttpConnector } from '../../../server/background/processors/http-connector.ts';
 import { simulatorSettings } from '../../../server/background/processors/simulator-connector.ts';
 import { idAt } from '../../../server/foundation/ids.ts';
-import { insertNotice } from '../../../server/store/processors/notice.ts';
+import { insertNotice } from '../../../server/store/processors/notices.ts';
 import { answered, attemptOf, report, SilentProcessors, stepFor } from '../../fixtures/processors.ts';
 import { waitFor } from '../../harness/process.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';

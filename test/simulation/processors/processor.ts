@@ -1,6 +1,6 @@
 import type { Answer, Order, OrderRequest, OrderStatus } from '../../../domain/processors/order.ts';
 import type { Connector } from '../../../server/background/processors/connector.ts';
-import type { NoticeBody } from '../../../server/store/processors/waiting-notices.ts';
+import type { NoticeBody } from '../../../server/store/processors/notices.ts';
 import type { Random } from '../../fuzz/random.ts';
 import type { SimulatedTime } from '../simulated-time.ts';
 import { CONNECTOR_ID } from '../world.ts';

@@ -26,13 +26,13 @@ import {
   takeProbes,
 } from '../../../server/store/processors/connector-state.ts';
 import { lockSuspenseAndClearing } from '../../../server/store/processors/contradiction.ts';
-import { insertNotice } from '../../../server/store/processors/notice.ts';
 import {
+  insertNotice,
   markNoticeForeign,
   markNoticeHandled,
   readWaitingNotices,
   toWaitingNotice,
-} from '../../../server/store/processors/waiting-notices.ts';
+} from '../../../server/store/processors/notices.ts';
 import { TRAITS } from '../../fixtures/processors.ts';
 import { Random } from '../../fuzz/random.ts';
 import { connect } from '../../harness/ledger.ts';
