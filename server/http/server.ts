@@ -167,7 +167,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     connections: new Connections(),
     limits: new RateLimits(settings),
     active: new Set(),
-    watchers: new Watchers(),
+    watchers: new Watchers(settings.watchLimits),
     unreadResponses: 0,
     isOverloaded: () => settings.overloadDelayMilliseconds > 0 && lag.mean() > settings.overloadDelayMilliseconds,
     admissionQueue: new AdmissionQueue(settings.lateAfterMilliseconds),

@@ -1,3 +1,5 @@
+import { WATCH_LIMITS, type WatchLimits } from './admission/watchers.ts';
+
 /** Limits and timeouts of the HTTP server. Tests set shorter ones. */
 export type HttpSettings = {
   /** Largest body that is read. The largest real request, with 20 pairs of metadata, is smaller. */
@@ -51,6 +53,8 @@ export type HttpSettings = {
   readonly drainQuietMilliseconds: number;
   /** Maximum requests in progress; a longer queue for the database would not be served in time. */
   readonly maxRequestsInFlight: number;
+  /** Maximum requests that watch for events, or wait for the end of a transfer. */
+  readonly watchLimits: WatchLimits;
   /** Mean delay of the event loop over about a second above which requests are refused; 0 is never. */
   readonly overloadDelayMilliseconds: number;
   /** Time after which a waiting request counts as late: about ten times the usual time. */
@@ -91,6 +95,7 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   drainGraceMilliseconds: 1_000,
   drainQuietMilliseconds: 50,
   maxRequestsInFlight: 8_192,
+  watchLimits: WATCH_LIMITS,
   overloadDelayMilliseconds: 100,
   lateAfterMilliseconds: 1_500,
   maxLateRequests: 512,

@@ -16,8 +16,11 @@ const CHECK_TIMEOUT_MILLISECONDS = 1500;
 /** Maximum wait for a synchronous standby to confirm a commit. */
 const CONFIRM_TIMEOUT_MILLISECONDS = 1000;
 
-/** Time for which a result is reused: the check needs no key and is not rate limited. */
-const CACHE_MILLISECONDS = 500;
+/**
+ * Time for which a result is reused: the check needs no key and is not rate limited. With the maximum wait for a standby it is
+ * well below two seconds, within which a probe has to learn that the standby is away.
+ */
+const CACHE_MILLISECONDS = 250;
 
 /** Time for which a failed commit counts, unless a later one has succeeded. */
 const FAILED_COMMIT_MILLISECONDS = 5000;
@@ -58,7 +61,7 @@ export type ReadinessSources = {
 export type ReadinessCheck = {
   /**
    * Whether operations can be served, or why not; never throws. It uses a connection of the transfers' pool, so that it
-   * fails when none is available. Concurrent requests share one check, and its result for half a second, unless a
+   * fails when none is available. Concurrent requests share one check, and its result for a quarter of a second, unless a
    * connection was lost in between.
    */
   readonly find: () => Promise<ReadinessReason>;

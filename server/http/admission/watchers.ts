@@ -4,14 +4,15 @@ import type { RequestContext } from '../request-context.ts';
 /** How a request watches: with a stream, or with a response that waits for the next event or for the end of a transfer. */
 export type WatchKind = 'stream' | 'wait' | 'transfer';
 
-type Limit = { readonly perProgram: number; readonly inTotal: number };
+/** Maximum watchers of each kind: of one card program, or of all operators together, and of the whole process. */
+export type WatchLimits = Readonly<Record<WatchKind, { readonly perProgram: number; readonly inTotal: number }>>;
 
 /**
- * Maximum watchers of one card program (or of all operators together), and of the whole process. An open stream costs a
- * connection, some memory, and a further read of every event of its program; a program needs one stream for each of its
- * processes. Waits are shorter, and a program may have many clients that wait; still more wait for their transfers.
+ * An open stream costs a connection, some memory, and a further read of every event of its program; a program needs one
+ * stream for each of its processes. Waits are shorter, and a program may have many clients that wait; still more wait for
+ * their transfers.
  */
-const LIMITS: Readonly<Record<WatchKind, Limit>> = {
+export const WATCH_LIMITS: WatchLimits = {
   stream: { perProgram: 10, inTotal: 2_000 },
   wait: { perProgram: 100, inTotal: 4_000 },
   transfer: { perProgram: 1_000, inTotal: 4_000 },
@@ -29,7 +30,12 @@ export class Watchers {
   };
   readonly #totals: Record<WatchKind, number> = { stream: 0, wait: 0, transfer: 0 };
   readonly #open = new Set<AbortController>();
+  readonly #limits: WatchLimits;
   #isEnding = false;
+
+  constructor(limits: WatchLimits) {
+    this.#limits = limits;
+  }
 
   /** Requests that watch. */
   get size(): number {
@@ -80,7 +86,7 @@ export class Watchers {
   #enter(who: string, kind: WatchKind): () => void {
     const counts = this.#counts[kind];
     const count = counts.get(who) ?? 0;
-    const { perProgram, inTotal } = LIMITS[kind];
+    const { perProgram, inTotal } = this.#limits[kind];
     if (count >= perProgram) throw tooMany(who, kind, perProgram);
     if (this.#totals[kind] >= inTotal) {
       const what = kind === 'stream' ? 'open streams' : 'requests that wait for events';
