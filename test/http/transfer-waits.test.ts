@@ -159,10 +159,10 @@ describe('the wait ends', () => {
     const replies = Array.from({ length: 5 }, async () => found.push(await load(port, { Prefer: 'wait=10' })));
     // Three are told at once that their transfers exist; on a slow machine the others may be told so by then, too.
     await expect.poll(() => found.length).toBeGreaterThanOrEqual(3);
+    await expect.poll(() => processors.noted.length - before).toBe(5);
     for (let at = before; at < before + 5; at += 1) await answer(ledger, await sentOf(at), 'approved');
     await Promise.all(replies);
     expect(found.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
-    expect(processors.noted.length - before).toBe(5);
   });
 });
 
