@@ -214,9 +214,12 @@ export class LockingPath<Item, Outcome, Name extends string> {
     notify(() => this.#observer?.onSettled(settlement));
     const outcomes = lost.result as readonly (Outcome | Blocked)[];
     if (settlement === 'committed') this.resolve(group, outcomes);
-    else if (settlement === 'abandoned')
-      await this.#recover({ group, batchId, error: new StoreFailure(lost.cause) }, 'wait', attempts);
-    else this.#leaveOpen(group, outcomes, lost);
+    else if (settlement === 'unknown') this.#leaveOpen(group, outcomes, lost);
+    else {
+      const error = new StoreFailure(lost.cause);
+      if (error.connectionLost) this.#follow(group, error);
+      else await this.#recover({ group, batchId, error }, 'wait', attempts);
+    }
   }
 
   /**
