@@ -65,7 +65,10 @@ export function requiredStandbys({
   standbyNames,
   maxWalSenders,
 }: Pick<ReplicationFacts, 'standbyNames' | 'maxWalSenders'>): bigint {
-  return standbyNames.trim() === '' || maxWalSenders === 0 ? 0n : neededStandbys(standbyNames);
+  if (standbyNames.trim() === '' || maxWalSenders === 0) return 0n;
+  // The number before a list in parentheses, otherwise 1.
+  const [, count = '1'] = /^\s*(?:(?:any|first)\s+)?(\d+)\s*\(/i.exec(standbyNames) ?? [];
+  return BigInt(count);
 }
 
 /** Whether commits wait for this standby. */
@@ -75,12 +78,6 @@ export function isSynchronous({ syncState }: { readonly syncState: string }): bo
 
 const ANY =
   ' synchronous_standby_names has a *, so that may be any program that receives the WAL, also one that nobody chose for it.';
-
-/** How many standbys must have a commit: the number before a list in parentheses, otherwise 1. */
-function neededStandbys(names: string): bigint {
-  const [, count = '1'] = /^\s*(?:(?:any|first)\s+)?(\d+)\s*\(/i.exec(names) ?? [];
-  return BigInt(count);
-}
 
 /** Whether one of the names is `*`, with or without quotes. */
 function namesAny(names: string): boolean {
