@@ -89,12 +89,12 @@ export class Cluster {
 
   /** Separates primary and standby: neither hears anything of the other. Services still reach the primary. */
   isolatePrimary(): void {
-    for (const direction of ['from_server', 'from_clients'] as const) this.link.withhold(direction);
+    this.link.withhold('from_server', 'from_clients');
   }
 
   /** Separates services and primary: neither hears anything of the other. The standby still follows it. */
   hidePrimary(): void {
-    for (const direction of ['from_server', 'from_clients'] as const) this.#entrance?.withhold(direction);
+    this.#entrance?.withhold('from_server', 'from_clients');
   }
 
   /** Lets both hear of each other again, and of everything that was sent meanwhile. */

@@ -106,9 +106,9 @@ export class Link {
     this.#target = target;
   }
 
-  /** From now on nothing arrives in this direction, not even the end of a connection. */
-  withhold(direction: Direction): void {
-    this.#shared.withheld.add(direction);
+  /** From now on nothing arrives in these directions, not even the end of a connection. */
+  withhold(...directions: readonly Direction[]): void {
+    for (const direction of directions) this.#shared.withheld.add(direction);
   }
 
   /** Passes on what was withheld, and everything after it. */

@@ -32,7 +32,7 @@ export class Pulse {
   }
 
   /** Waits until a transfer was acknowledged after a time; gives how long after, in milliseconds, Infinity for not in time. */
-  async firstAfter(time: number, most = 120_000): Promise<number> {
+  async firstAfter(time: number, most: number): Promise<number> {
     for (;;) {
       const first = this.beats.find(({ status, answeredAt }) => status === 201 && answeredAt > time);
       if (first !== undefined) return first.answeredAt - time;

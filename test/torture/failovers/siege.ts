@@ -313,6 +313,31 @@ async function startUsers(resources: Resources, { databaseUrl }: Besieged, { see
   return { services, programs, receiver, owner, readers };
 }
 
+/** Notes a violation if a transfer was acknowledged that was sent after this moment. */
+export function requireNoneSince<Cluster extends Besieged>(
+  moment: number,
+  { siege, pulse, where }: Attack<Cluster>,
+  by: string,
+): void {
+  const { length } = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > moment);
+  if (length > 0) siege.tally.violate(where, [`${length} transfers were acknowledged ${by}`]);
+}
+
+/**
+ * Waits until a transfer is acknowledged after this moment, and ends the interruption; gives how long that took, in milliseconds.
+ * Notes a violation, and gives Infinity, if it took more than `most`.
+ */
+export async function untilWriting<Cluster extends Besieged>(
+  moment: number,
+  { siege, pulse, where }: Attack<Cluster>,
+  most = 120_000,
+): Promise<number> {
+  const milliseconds = await pulse.firstAfter(moment, most);
+  siege.endInterruption();
+  if (milliseconds === Number.POSITIVE_INFINITY) siege.tally.violate(where, [`no transfer within ${most} ms`]);
+  return milliseconds;
+}
+
 /** The figures of a siege, for a table. */
 export function figuresOf(tally: Tally): Findings['figures'] {
   return { clients: CLIENTS, processes: 2, ...tally.figures() };

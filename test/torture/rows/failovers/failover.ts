@@ -1,6 +1,6 @@
 import { type Addressing, Cluster } from '../../failovers/cluster.ts';
 import type { Direction } from '../../failovers/link.ts';
-import { type Attack, figuresOf, Siege } from '../../failovers/siege.ts';
+import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
 import { boundOf, type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /** The longest time from the loss of the primary to the order to promote, in milliseconds. */
@@ -16,7 +16,8 @@ const WRITING_AGAIN = 3_000;
 const HINDRANCES: readonly (Direction | undefined)[] = ['from_server', 'from_clients', undefined];
 
 /** One loss of the primary, up to a standby that follows the new one. */
-async function failOver({ siege, pulse }: Attack<Cluster>, withheld: Direction | undefined): Promise<void> {
+async function failOver(attack: Attack<Cluster>, withheld: Direction | undefined): Promise<void> {
+  const { siege, pulse } = attack;
   const { cluster, random, tally } = siege;
   tally.add(`withheld_${withheld ?? 'nothing'}`);
   if (withheld !== undefined) {
@@ -31,10 +32,7 @@ async function failOver({ siege, pulse }: Attack<Cluster>, withheld: Direction |
   await cluster.promote(() => {
     promotedAt = performance.now();
   });
-  const milliseconds = await pulse.firstAfter(promotedAt);
-  siege.endInterruption();
-  if (milliseconds === Number.POSITIVE_INFINITY) tally.violate('recovery', ['no transfer within 120 s']);
-  tally.time('writing_again', milliseconds);
+  tally.time('writing_again', await untilWriting(promotedAt, attack));
   await Promise.all([cluster.rebuild(), pause(300 + random() * 500)]);
   tally.time('pause', pulse.longestSilence(lostAt));
   tally.add('failovers');

@@ -1,6 +1,6 @@
 import { Cluster } from '../../failovers/cluster.ts';
 import type { DatabaseNode } from '../../failovers/database-node.ts';
-import { type Attack, figuresOf, Siege } from '../../failovers/siege.ts';
+import { type Attack, figuresOf, requireNoneSince, Siege, untilWriting } from '../../failovers/siege.ts';
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /**
@@ -13,8 +13,8 @@ const MAX_ALONE = 7_000;
 const MAX_LINGERING = 3_000;
 
 /**
- * The primary is cut off from its standby and goes on; or it is suspended, and goes on when the standby has been promoted; or it
- * is hidden from the services only, so that nobody has a reason to promote the standby.
+ * The primary is cut off from its standby and goes on; or it is suspended, and goes on when the standby has been promoted; or
+ * only the services cannot reach it, so nobody promotes the standby.
  */
 const KINDS = ['cut_off', 'suspended', 'hidden'] as const;
 
@@ -33,29 +33,15 @@ async function countLeftOn(old: DatabaseNode, primary: DatabaseNode): Promise<nu
   return (await idsOn(old)).filter((id) => !there.has(id)).length;
 }
 
-/** No transfer that was sent after this moment may have been acknowledged. */
-function requireNoneSince(moment: number, { siege, pulse, where }: Attack<Cluster>, by: string): void {
-  const { length } = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > moment);
-  if (length > 0) siege.tally.violate(where, [`${length} transfers were acknowledged ${by}`]);
-}
-
-/** Waits until a transfer that was sent after a moment is acknowledged, and notes how long that took. */
-async function untilWriting(moment: number, { siege, pulse, where }: Attack<Cluster>): Promise<void> {
-  const milliseconds = await pulse.firstAfter(moment);
-  siege.endInterruption();
-  if (milliseconds === Number.POSITIVE_INFINITY) siege.tally.violate(where, ['no transfer within 120 s']);
-  siege.tally.time('writing_again', milliseconds);
-}
-
 /** One time in which services do not reach the primary. What they have sent arrives afterwards. */
 async function hide(attack: Attack<Cluster>): Promise<void> {
-  const { cluster, random } = attack.siege;
+  const { cluster, random, tally } = attack.siege;
   cluster.hidePrimary();
   const hiddenAt = performance.now();
   await pause(random() * MAX_ALONE);
   requireNoneSince(hiddenAt, attack, 'by services that did not reach it');
   cluster.showPrimary();
-  await untilWriting(performance.now(), attack);
+  tally.time('writing_again', await untilWriting(performance.now(), attack));
 }
 
 /** One promotion while the primary is alone, up to a standby that follows the new one. */
@@ -75,7 +61,7 @@ async function replace(attack: Attack<Cluster>, kind: 'cut_off' | 'suspended'): 
   await old.thaw();
   await pause(random() * MAX_LINGERING);
   cluster.cutEntrance();
-  await untilWriting(promotedAt, attack);
+  tally.time('writing_again', await untilWriting(promotedAt, attack));
   await pause(300);
   tally.add('left_on_the_old_primary', await countLeftOn(old, cluster.primary));
   await cluster.rebuild();

@@ -1,7 +1,7 @@
 import type { Addressing } from '../../failovers/cluster.ts';
 import type { Machine } from '../../failovers/machines.ts';
 import { lackOfPatroni, PatroniCluster, patroniIn } from '../../failovers/patroni-cluster.ts';
-import { type Attack, figuresOf, Siege } from '../../failovers/siege.ts';
+import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /** A machine that is lost is replaced after its time to live of 20 s, and a few seconds more; on a busy machine later. */
@@ -23,7 +23,8 @@ function kindOf(number: number): (typeof KINDS)[number] {
 }
 
 /** One change of the leader, up to two standbys that follow the new one. */
-async function change({ siege, pulse, number, where }: Attack<PatroniCluster>): Promise<void> {
+async function change(attack: Attack<PatroniCluster>): Promise<void> {
+  const { siege, pulse, number } = attack;
   const { cluster, tally } = siege;
   const kind = kindOf(number);
   tally.add(kind === 'loss' ? 'losses' : 'switchovers');
@@ -37,9 +38,7 @@ async function change({ siege, pulse, number, where }: Attack<PatroniCluster>): 
   // Until then requests can still be served by the old leader.
   while ((await cluster.findLeader()) === leader) await pause(50);
   await cluster.untilLeader();
-  const writing = await pulse.firstAfter(changedAt, REPLACED_WITHIN);
-  siege.endInterruption();
-  if (writing === Number.POSITIVE_INFINITY) tally.violate(where, [`no transfer within ${REPLACED_WITHIN} ms`]);
+  await untilWriting(changedAt, attack, REPLACED_WITHIN);
   if (kind === 'loss') await cluster.restore(leader);
   await cluster.untilWhole();
   await pause(500);

@@ -1,6 +1,6 @@
 import { sendRaw } from '../../../harness/raw-request.ts';
 import { Cluster } from '../../failovers/cluster.ts';
-import { type Attack, figuresOf, Siege } from '../../failovers/siege.ts';
+import { type Attack, figuresOf, requireNoneSince, Siege, untilWriting } from '../../failovers/siege.ts';
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /** How long the standby is gone at most, in milliseconds: longer than the deadline of a request. */
@@ -38,7 +38,8 @@ async function untilReadiness(url: string, status: number, from: number): Promis
 }
 
 /** One absence, up to a service that is ready again. */
-async function goWithout({ siege, pulse, number, where }: Attack<Cluster>): Promise<void> {
+async function goWithout(attack: Attack<Cluster>): Promise<void> {
+  const { siege, number, where } = attack;
   const { cluster, random, tally, urls } = siege;
   const kind = KINDS[number % KINDS.length] ?? 'killed';
   tally.add(kind);
@@ -49,16 +50,13 @@ async function goWithout({ siege, pulse, number, where }: Attack<Cluster>): Prom
   const said = await Promise.all(urls.map((url) => untilReadiness(url, 503, takenAt)));
   for (const milliseconds of said) tally.time('readiness_says_so', milliseconds);
   await pause(random() * MAX_GONE);
-  const acknowledged = pulse.beats.filter(({ sentAt, status }) => status === 201 && sentAt > goneAt);
-  if (acknowledged.length > 0) tally.violate(where, [`${acknowledged.length} transfers were acknowledged without it`]);
+  requireNoneSince(goneAt, attack, 'without it');
   await bringBack(cluster, kind);
   const backAt = performance.now();
-  const again = await pulse.firstAfter(backAt);
-  siege.endInterruption();
-  tally.time('writing_again', again);
+  tally.time('writing_again', await untilWriting(backAt, attack));
   const ready = await Promise.all(urls.map((url) => untilReadiness(url, 200, backAt)));
   for (const milliseconds of ready) tally.time('ready_again', milliseconds);
-  if ([again, ...said, ...ready].includes(Number.POSITIVE_INFINITY)) tally.violate(where, ['a state was not reached']);
+  if ([...said, ...ready].includes(Number.POSITIVE_INFINITY)) tally.violate(where, ['a state was not reached']);
   await cluster.untilFollowing();
 }
 

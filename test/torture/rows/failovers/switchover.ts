@@ -1,21 +1,20 @@
 import { type Addressing, Cluster } from '../../failovers/cluster.ts';
-import { type Attack, figuresOf, Siege } from '../../failovers/siege.ts';
+import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /** As long as nobody could be served for less than this, in milliseconds, every request had the time to wait. */
 const WAITED = 3_000;
 
 /** One switchover, up to a standby that follows the new primary. */
-async function switchOver({ siege, pulse, where }: Attack<Cluster>): Promise<void> {
+async function switchOver(attack: Attack<Cluster>): Promise<void> {
+  const { siege, pulse, where } = attack;
   const { cluster, tally } = siege;
   siege.beginInterruption();
   let orderedAt = 0;
   await cluster.switchOver(() => {
     orderedAt = performance.now();
   });
-  const writing = await pulse.firstAfter(orderedAt);
-  siege.endInterruption();
-  if (writing === Number.POSITIVE_INFINITY) tally.violate(where, ['no transfer within 120 s']);
+  await untilWriting(orderedAt, attack);
   await pause(500);
   const silence = pulse.longestSilence(orderedAt);
   tally.time('pause', silence);
