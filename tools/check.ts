@@ -49,7 +49,7 @@ const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]
   'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
 };
 
-/** Programs that only `npm run verify` runs, two at a time: what uses one core first, and what uses all of them last. */
+/** Programs that only `npm run verify` runs, two at a time. */
 const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
   'newest-release': ['test/upgrade/newest-release.ts'],

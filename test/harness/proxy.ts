@@ -9,7 +9,7 @@ export type CommitFault =
   | 'cut_before'
   /** Cuts it after the server has committed, before any of its response is passed on. */
   | 'cut_after'
-  /** Tells the service an ordinary error after the server has committed, as a pooler does that has lost its server. */
+  /** Reports an ordinary error to the service after the server has committed, as a pooler does that has lost its server. */
   | 'deny_after'
   /** Passes it on and cuts the service's side immediately: the server may continue without a client. */
   | 'orphan'
@@ -204,7 +204,7 @@ class Wire {
     const sprung = Promise.withResolvers<void>();
     this.#toClient = this.#toClient.then(() => sprung.promise);
     this.#server.write(chunk);
-    this.#obey(await trap.spring(), () => undefined, Buffer.alloc(0));
+    this.#obey(await trap.spring(), () => undefined);
     sprung.resolve();
   }
 
@@ -226,10 +226,11 @@ class Wire {
   async #fromServer(chunk: Buffer): Promise<void> {
     this.#serverSpoke = true;
     if (this.#isSwallowed || this.#setting.isMute) return;
-    const isCommitted = chunk.includes(COMMITTED);
+    const committedAt = chunk.indexOf(COMMITTED);
+    const isCommitted = committedAt !== -1;
     const isEnd = isCommitted || chunk.includes(ROLLED_BACK);
     const wasOpen = isEnd && this.#setting.open.delete(this);
-    const before = chunk.subarray(0, Math.max(0, chunk.indexOf(COMMITTED) - BEFORE_COMMAND));
+    const before = chunk.subarray(0, Math.max(0, committedAt - BEFORE_COMMAND));
     if (this.#fault !== undefined) {
       if (isCommitted) this.#obey(this.#fault === 'deny_after' ? 'deny' : 'cut', () => undefined, before);
       return;
@@ -259,7 +260,7 @@ class Wire {
    * Springs the next trap if it is set for this place; false if the data must not simply be passed on. `before` is what arrives
    * before a denial.
    */
-  async #passes(place: TrapPlace, deliver: () => void, before: Buffer = Buffer.alloc(0)): Promise<boolean> {
+  async #passes(place: TrapPlace, deliver: () => void, before?: Buffer): Promise<boolean> {
     const outcome = await this.#take(place)?.spring();
     if (outcome === undefined || outcome === 'go_on') return true;
     this.#obey(outcome, deliver, before);
@@ -270,13 +271,10 @@ class Wire {
     return this.#setting.traps[0]?.at === place ? this.#setting.traps.shift() : undefined;
   }
 
-  #obey(outcome: TrapOutcome, deliver: () => void, before: Buffer): void {
+  #obey(outcome: TrapOutcome, deliver: () => void, before: Buffer = Buffer.alloc(0)): void {
     if (outcome === 'cut') this.cut();
-    if (outcome === 'deny') {
-      this.#isSwallowed = true;
-      this.#client.write(Buffer.concat([before, DENIED]));
-    }
-    if (outcome === 'swallow') this.#isSwallowed = true;
+    if (outcome === 'deny') this.#client.write(Buffer.concat([before, DENIED]));
+    if (outcome === 'deny' || outcome === 'swallow') this.#isSwallowed = true;
     if (outcome === 'orphan' || outcome === 'swallow') deliver();
     if (outcome === 'orphan') {
       this.#abandon();

@@ -72,7 +72,7 @@ const COMMITS: readonly Mutant[] = [
   },
   {
     name: 'error-at-commit-believed',
-    mistake: 'an error to COMMIT is taken for a rollback, although a pooler may tell a lost response so',
+    mistake: 'an error to COMMIT is taken for a rollback, although a pooler may report a lost response as one',
     file: ROUND_TRIPS,
     find: 'if (failed === undefined || failed === commit || describeFailure(reason).connectionLost)',
     replace: 'if (failed === undefined || describeFailure(reason).connectionLost)',

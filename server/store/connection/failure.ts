@@ -186,8 +186,8 @@ export function lacksStandby(error: unknown): boolean {
 
 /**
  * Why it is not known whether the outcome of a transaction will last. `response_lost`: the response to COMMIT was lost
- * or is an error, or does not prove that a required standby was waited for. `local`: the server warned that it could not wait for its
- * standby. `unconfirmed`: the transaction changed nothing, and the earlier result that it found may not be on the
+ * or is an error, or does not prove that a required standby was waited for. `local`: the server warned that it could not
+ * wait for its standby. `unconfirmed`: the transaction changed nothing, and the earlier result that it found may not be on the
  * standby yet.
  */
 export type Doubt = 'response_lost' | 'local' | 'unconfirmed';

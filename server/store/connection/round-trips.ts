@@ -118,9 +118,9 @@ export async function save(
   const [commit, check] = responses.slice(standby.isRequired ? -2 : -1);
   const failed = responses.find((response) => response.status === 'rejected');
   if (commit === undefined || commit.status === 'rejected') {
-    // Even an ordinary error to COMMIT proves nothing: what stands between here and the server, such as a pooler, may tell a lost
-    // response as one. Only the error of an earlier statement means that nothing was committed.
     const reason: unknown = commit?.reason;
+    // Even an ordinary error proves nothing: a pooler may report a lost response as one. Only the error of an earlier statement
+    // means that nothing was committed.
     if (failed === undefined || failed === commit || describeFailure(reason).connectionLost)
       throw new CommitUnknown(reason, result, 'response_lost');
     throw await rolledBack(client, failed.reason);

@@ -13,7 +13,7 @@ const SENT_AGAIN = 400;
 
 /**
  * Before and after COMMIT equally often, between the parts of a chained group, and sometimes a server left without a client or a
- * success that is told as an error.
+ * success that is reported as an error.
  */
 const KINDS: readonly CommitFault[] = [
   'cut_before',
@@ -63,7 +63,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 
-/** Connections to the database that are cut, or lie, just before and just after COMMIT, under load. */
+/** Connections to the database that are cut, or report a wrong error, just before and just after COMMIT, under load. */
 export const COMMIT_CUTS: Row = {
   name: 'commit-cuts',
   unit: 'cuts',
