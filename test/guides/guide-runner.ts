@@ -95,8 +95,8 @@ export class GuideRunner {
     return program;
   }
 
-  /** Ends every program that still runs, the last first; a service gets the time to stop its database. */
-  async end(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+  /** Ends every program that still runs, the last first. A service stops its database, which SIGKILL would leave behind. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     for (const { child, ended } of this.#programs.toReversed()) {
       if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
         process.kill(-child.pid, signal);

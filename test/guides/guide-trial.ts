@@ -67,7 +67,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     runner = new GuideRunner(folder.path, environment);
   });
   afterAll(async () => {
-    await runner?.end(trial.startsService === true ? 'SIGTERM' : 'SIGKILL');
+    await runner?.end('SIGTERM');
     await folder?.remove();
   });
 

@@ -44,13 +44,13 @@ test('the loop of the guide hands over every event once, however often it and th
     const runner = await start();
     // While the service is down, nothing is handed over.
     await waitFor('the loop hands over events', async () => handedOver().length > before + kill);
-    await runner.end();
+    await runner.end('SIGKILL');
   }
   const runner = await start();
   await isTroubled;
   const last = await service.settle();
   await waitFor('the loop hands over the last event', async () => (handedOver().at(-1) ?? 0) >= last);
-  await runner.end();
+  await runner.end('SIGKILL');
   const positions = handedOver();
   expect(positions).toEqual(positions.map((_, index) => index + 1));
 });
