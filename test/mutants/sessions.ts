@@ -136,13 +136,6 @@ export const SESSIONS: readonly Mutant[] = [
     file: 'server/subjects/keys/create-key.ts',
     find: "  refuseFurtherScopes(call.caller, scopes, 'create');\n",
     replace: '',
-    also: [
-      {
-        file: 'server/subjects/keys/create-key.ts',
-        find: "import { refuseFurtherScopes } from './further-scopes.ts';\n",
-        replace: '',
-      },
-    ],
     witnesses: [ROLES],
   },
   {
@@ -154,7 +147,7 @@ export const SESSIONS: readonly Mutant[] = [
     also: [
       {
         file: 'server/subjects/keys/roll-key.ts',
-        find: "import { refuseFurtherScopes } from './further-scopes.ts';\n",
+        find: "import { refuseFurtherScopes } from './create-key.ts';\n",
         replace: '',
       },
     ],

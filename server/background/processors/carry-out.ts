@@ -22,7 +22,7 @@ import {
   toClaimedAttempt,
 } from '../../store/processors/attempt.ts';
 import { type RunningJob, startRounds } from '../jobs/rounds.ts';
-import type { Connector } from './connector.ts';
+import type { Connector } from './http-connector.ts';
 import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 
 // Invariant: The order of an attempt leaves only after its being sent is committed, from one process, and never unasked again

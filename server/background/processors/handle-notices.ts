@@ -11,7 +11,7 @@ import {
   type WaitingNotice,
 } from '../../store/processors/notices.ts';
 import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
-import type { Connector } from './connector.ts';
+import type { Connector } from './http-connector.ts';
 import { recordContradiction } from './record-contradiction.ts';
 import { type ReportParts, readAgain, recordAnswer } from './report.ts';
 

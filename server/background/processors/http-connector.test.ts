@@ -10,8 +10,7 @@ import { startNameServer } from '../../../test/outbound/name-server.ts';
 import type { ConnectorSettings } from '../../foundation/connector-settings.ts';
 import { verifyNotice } from '../../foundation/signature.ts';
 import type { SendLimits } from '../outbound/send-limits.ts';
-import type { Connector } from './connector.ts';
-import { CONNECTOR_LIMITS, openHttpConnector } from './http-connector.ts';
+import { CONNECTOR_LIMITS, type Connector, openHttpConnector } from './http-connector.ts';
 
 const SECRETS = [0, 1].map(() => `whsec_${randomBytes(32).toString('base64')}`);
 const TOKEN = 'tok_secret_of_the_card';

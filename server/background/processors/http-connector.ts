@@ -3,7 +3,7 @@ import { readAnswer, unknownAnswer } from '../../../contract/processors/read-ans
 import { isJsonObject, type JsonValue } from '../../../contract/reading/json.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
-import type { Answer, Order, OrderRequest } from '../../../domain/processors/order.ts';
+import type { Answer, Order, OrderRequest, Traits } from '../../../domain/processors/order.ts';
 import { JsonFault, parseStrictJson } from '../../calls/strict-json.ts';
 import { type ConnectorSettings, openConnectorRules } from '../../foundation/connector-settings.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
@@ -14,7 +14,6 @@ import { openSender } from '../outbound/send.ts';
 import type { SendError } from '../outbound/send-failure.ts';
 import { SEND_LIMITS, type SendLimits } from '../outbound/send-limits.ts';
 import type { Answer as Received } from '../outbound/sender.ts';
-import type { Connector } from './connector.ts';
 
 // Invariant: A request to a connector counts as not sent only if no byte of it was written to a connection
 // Kept by: `server/background/outbound/send.ts`
@@ -23,6 +22,22 @@ import type { Connector } from './connector.ts';
 // Invariant: A request to a connector is sent once: whether it is repeated is for the attempt to decide
 // Kept by: CONNECTOR_LIMITS, which keep no idle connections
 // Tested by: `test/outbound/connections.test.ts`
+
+/** The way to one processor. There is one implementation: whatever speaks the contract of adapters is a connector. */
+export type Connector = {
+  readonly connectorId: string;
+  readonly traits: Traits;
+  /** Asks the processor to carry out an order. Never rejects, and never sends twice. */
+  send(order: Order): Promise<Answer>;
+  /** Asks what became of an order. Never rejects. */
+  inquire(order: Order): Promise<Answer>;
+  /** Asks to undo an order, or advises that it is undone. Never rejects. */
+  reverse(order: Order): Promise<Answer>;
+  /** Whether the adapter answers that it works. Never rejects. */
+  isHealthy(): Promise<boolean>;
+  /** Ends all connections. Requests that are open have the outcome `unknown`, or `not_sent`. */
+  close(): void;
+};
 
 /** The limits of requests to connectors. */
 export const CONNECTOR_LIMITS: SendLimits = {

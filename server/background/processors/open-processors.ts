@@ -15,8 +15,8 @@ import type { TransferService } from '../../subjects/transfers/lane.ts';
 import { type OnFailure, type RunningJob, startRounds } from '../jobs/rounds.ts';
 import { Breaker } from './breaker.ts';
 import { type Carrier, type NoteCall, startCarryingOut } from './carry-out.ts';
-import type { Connector } from './connector.ts';
 import { startHandlingNotices } from './handle-notices.ts';
+import type { Connector } from './http-connector.ts';
 
 /** How often the breakers are read that other processes have opened or closed. */
 const INTERVAL_MILLISECONDS = 1_000;

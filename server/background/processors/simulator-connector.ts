@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Answer, Order, Traits } from '../../../domain/processors/order.ts';
 import type { ConnectorSettings } from '../../foundation/connector-settings.ts';
-import type { Connector } from './connector.ts';
-import { openHttpConnector } from './http-connector.ts';
+import { type Connector, openHttpConnector } from './http-connector.ts';
 import { prepareSimulator, type RunningSimulator, type SimulatorProcess } from './start-simulator.ts';
 
 /** The id of the connector to the simulator, which every sandbox has. */

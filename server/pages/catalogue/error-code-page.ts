@@ -6,13 +6,27 @@ import {
   reproductionCommands,
   unknownOutcomeRequest,
 } from '../../../contract/errors/examples.ts';
+import type { ErrorType } from '../../../contract/errors/record.ts';
 import { curlOf } from '../../../contract/examples.ts';
 import { type ErrorHeader, headersOf } from '../../../contract/openapi/headers.ts';
 import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { type Html, html } from '../page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageContext } from '../page-layout.ts';
 import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
-import { SIGNS, TONES } from './error-types.ts';
+
+/** The CSS class of each type, which sets its colour. */
+export const TONES: Readonly<Record<ErrorType, string>> = {
+  'Request Error': 'request',
+  'Server Error': 'server',
+  'Process Error': 'process',
+};
+
+/** A symbol for each type, so that no information is conveyed by colour alone. */
+export const SIGNS: Readonly<Record<ErrorType, string>> = {
+  'Request Error': '◆',
+  'Server Error': '■',
+  'Process Error': '●',
+};
 
 /** The page of one code. */
 export function errorCodePage(code: ErrorCode, context: PageContext): Page {

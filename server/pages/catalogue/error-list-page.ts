@@ -11,7 +11,7 @@ import { ERROR_TYPES, type ErrorType } from '../../../contract/errors/record.ts'
 import { type ErrorCode, OPERATION_IDS, type OperationId } from '../../../contract/operations.ts';
 import { type Html, html, joined } from '../page-html.ts';
 import { anchorOf, breakable, type Page } from '../page-layout.ts';
-import { SIGNS, TONES } from './error-types.ts';
+import { SIGNS, TONES } from './error-code-page.ts';
 import { PROBLEM_GROUPS, type Problem, type ProblemGroup } from './problems.ts';
 
 const FAMILIES: Readonly<Record<CodeFamily['kind'], { readonly type: ErrorType; readonly text: string }>> = {

@@ -3,7 +3,7 @@ import { OPERATIONS } from '../../../contract/operations.ts';
 import { FAMILY_MEANINGS } from '../../../contract/search/error-entries.ts';
 import { type ErrorHit, requestIdIn } from '../../../contract/search/error-search.ts';
 import type { Found, SearchEntry } from '../../../contract/search/search-index.ts';
-import { SIGNS, TONES } from '../catalogue/error-types.ts';
+import { SIGNS, TONES } from '../catalogue/error-code-page.ts';
 import { withNames } from '../catalogue/event-names.ts';
 import { type Html, html } from '../page-html.ts';
 import { breakable, type Page, type PageContext } from '../page-layout.ts';

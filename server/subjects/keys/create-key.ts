@@ -1,5 +1,6 @@
-import { inOrder, isOfOperators, KEY_SCOPES, type KeyScope, ROLES } from '../../../contract/scope.ts';
-import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { includesScope, inOrder, isOfOperators, KEY_SCOPES, type KeyScope, ROLES } from '../../../contract/scope.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { type Call, type Caller, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readFuture } from '../../calls/moments.ts';
 import { loadProgram } from '../../calls/program.ts';
 import type { Service } from '../../calls/service.ts';
@@ -9,8 +10,10 @@ import { insertEvents } from '../../store/events/insert-events.ts';
 import { type ApiKey, insertKey } from '../../store/key.ts';
 import { auditOf } from '../audit/audit.ts';
 import { newKey } from './api-key.ts';
-import { refuseFurtherScopes } from './further-scopes.ts';
 import { toKeyRecord, toNewKeyRecord } from './read-keys.ts';
+
+// Invariant: No key gives another a scope of operators that it does not have
+// Tested by: `test/security/roles.test.ts`
 
 type CreateCall = Call<'create_key'>;
 
@@ -115,4 +118,22 @@ function readSentScopes(call: CreateCall): readonly KeyScope[] {
 
 function isScope(sent: unknown): sent is KeyScope {
   return KEY_SCOPES.some((scope) => scope === sent);
+}
+
+/**
+ * Refuses a key with scopes of operators that the caller lacks: otherwise `keys:write` alone would amount to all of them.
+ * Rolling a key counts like creating one, because the caller gets a secret that works. Scopes of card programs can be given
+ * without having them: an operator who creates keys for the servers of a program need not be able to move its money.
+ *
+ * @throws {Refusal} forbidden
+ */
+export function refuseFurtherScopes(caller: Caller, scopes: readonly string[], doing: 'create' | 'roll'): void {
+  if (!('keyId' in caller)) return;
+  const further = inOrder(scopes).filter((scope) => isOfOperators(scope) && !includesScope(caller.scopes, scope));
+  if (further.length === 0) return;
+  const named = further.map((scope) => `'${scope}'`).join(', ');
+  const message =
+    `This key cannot ${doing} a key with ${named}: a key needs every scope of operators itself that it gives to another. ` +
+    `This key has: ${caller.scopes.join(', ')}.`;
+  throw new Refusal('forbidden', message, { saw: { refused_because: `no scope ${further.join(', ')}` } });
 }

@@ -9,7 +9,7 @@ import { insertEvents } from '../../store/events/insert-events.ts';
 import { type ApiKey, insertKey, lockKey, replaceKey, toApiKey } from '../../store/key.ts';
 import { auditOf } from '../audit/audit.ts';
 import { newKey } from './api-key.ts';
-import { refuseFurtherScopes } from './further-scopes.ts';
+import { refuseFurtherScopes } from './create-key.ts';
 import { toKeyRecord, toNewKeyRecord } from './read-keys.ts';
 import { keyMissing } from './revoke-key.ts';
 

@@ -1,5 +1,5 @@
 import type { Answer, Order, OrderRequest, OrderStatus } from '../../../domain/processors/order.ts';
-import type { Connector } from '../../../server/background/processors/connector.ts';
+import type { Connector } from '../../../server/background/processors/http-connector.ts';
 import type { NoticeBody } from '../../../server/store/processors/notices.ts';
 import type { Random } from '../../fuzz/random.ts';
 import type { SimulatedTime } from '../simulated-time.ts';
