@@ -145,8 +145,7 @@ export async function makeMachines(
 ): Promise<readonly Machine[]> {
   made += 1;
   const mark = `${process.pid}-${made}`;
-  // From the block for benchmarks of networks, RFC 2544: nothing else is there.
-  const subnet = `198.${18 + (process.pid % 2)}.${(process.pid >> 1) % 250}`;
+  const subnet = await findSubnet();
   const bridge = `b${mark}`.slice(0, 15);
   await ip('link', 'add', bridge, 'type', 'bridge');
   resources.add('the bridge', async () => void (await ip('link', 'del', bridge)));
@@ -169,6 +168,17 @@ export async function makeMachines(
     machines.push(machine);
   }
   return machines;
+}
+
+/** The first three parts of a network's addresses, from the block for benchmarks of networks (RFC 2544). */
+async function findSubnet(): Promise<string> {
+  // What a killed run has left behind, or one beside this one, may have some of them.
+  const addresses = await ip('-oneline', '-4', 'address', 'show');
+  for (let number = process.pid; number < process.pid + 512; number += 1) {
+    const subnet = `198.${18 + (number % 2)}.${(number >> 1) % 256}`;
+    if (!addresses.includes(` ${subnet}.`)) return subnet;
+  }
+  throw new Error('all networks of 198.18.0.0/15 are in use');
 }
 
 async function connect(namespace: string, bridge: string, cable: string, address: string): Promise<void> {
