@@ -49,17 +49,17 @@ const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]
   'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
 };
 
-/** Programs that only `npm run verify` runs, two at a time. */
+/** Programs that only `npm run verify` runs, two at a time: the longest first. */
 const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
   'newest-release': ['test/upgrade/newest-release.ts'],
+  'database-guides': ['tools/verify/database-guides.ts'],
   'long-fuzz': ['test/fuzz/main.ts', '--count', '100000'],
-  pgbackrest: ['tools/verify-pgbackrest.ts'],
+  'generated-clients': ['tools/verify/generated-clients.ts'],
   monitoring: ['tools/verify/monitoring.ts'],
+  pgbackrest: ['tools/verify-pgbackrest.ts'],
   proxies: ['tools/verify/proxies.ts'],
   deployment: ['tools/verify/deployment.ts'],
-  'database-guides': ['tools/verify/database-guides.ts'],
-  'generated-clients': ['tools/verify/generated-clients.ts'],
 };
 
 /** Programs of `npm run verify` that only compute, at the lowest priority: they run from the start, while others wait. */
