@@ -2,7 +2,7 @@ import { TRANSFER_CHECKS, type TransferCheck } from '../../../domain/transfers/t
 import { NOT_EVALUATED } from '../../../domain/transfers/transfer-view.ts';
 import { ExaminedAccounts } from '../../../server/subjects/transfers/examined-accounts.ts';
 import { Memory } from '../../../server/subjects/transfers/memory.ts';
-import { NOTHING, timeOf } from '../store/meaning.ts';
+import { type Meaning, type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
 import type { StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { change, findingIn, meaning, type NamedMistake, run } from './make.ts';
@@ -19,6 +19,16 @@ function changeCheck(name: string, changed: Partial<TransferCheck>): () => () =>
       Object.assign(check, before);
     };
   };
+}
+
+/** The statements that read the rules of one program or of several, with changed rows. */
+function readingRules(changed: (row: StoredRow, transaction: Transaction) => StoredRow): Meanings {
+  const readChanged = (name: string): Meaning =>
+    function* (transaction, sent) {
+      const rows = yield* run(name, transaction, sent);
+      return rows.map((row) => changed(row, transaction));
+    };
+  return Object.fromEntries(['read_program_rules', 'read_rules_of_programs'].map((name) => [name, readChanged(name)]));
 }
 
 /** Holds that end, and transfers that are due later. */
@@ -49,12 +59,7 @@ export const DUE: readonly NamedMistake[] = [
   {
     name: 'a decision has the time of a moment before it',
     seed: 1,
-    statements: {
-      *read_program_rules(transaction, sent) {
-        const rows = yield* run('read_program_rules', transaction, sent);
-        return rows.map((row) => ({ ...row, now: (row.now as bigint) - 500n }));
-      },
-    },
+    statements: readingRules((row) => ({ ...row, now: (row.now as bigint) - 500n })),
   },
 ];
 
@@ -92,12 +97,7 @@ export const LIMITS: readonly NamedMistake[] = [
   {
     name: 'the time of a decision belongs to another day than the one that it counts on',
     seed: 6545,
-    statements: {
-      *read_program_rules(transaction, sent) {
-        const rows = yield* run('read_program_rules', transaction, sent);
-        return rows.map((row) => ({ ...row, now: BigInt(Math.round(transaction.clock())) }));
-      },
-    },
+    statements: readingRules((row, { clock }) => ({ ...row, now: BigInt(Math.round(clock())) })),
   },
   {
     name: 'what a card may have is not compared',

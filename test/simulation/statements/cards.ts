@@ -1,4 +1,4 @@
-import { type Meanings, NOTHING } from '../store/meaning.ts';
+import { type Meaning, type Meanings, NOTHING } from '../store/meaning.ts';
 import { columnsOf, type StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { cardsOf, raiseVersion, shown } from './accounts.ts';
@@ -67,33 +67,36 @@ function periodsOf(day: number): Calendar['periods'] {
   };
 }
 
+const readRules: Meaning = (transaction, { rows, values: [withDays] }) => {
+  const time = Math.floor(transaction.clock());
+  const calendar = calendarAt(time);
+  const disabled = disabledScopes(transaction);
+  return rows('wanted').flatMap(({ program_id: id }) => {
+    const program = transaction.find('program', String(id));
+    if (program === undefined) return [];
+    const { program_id, currency, limits, card_limits, funding_low_threshold } = program;
+    const funding = transaction.scan('account', (row) => row.owner_id === id && row.kind === 'funding');
+    return [
+      {
+        now: BigInt(time),
+        disabled: disabled.length === 0 ? null : disabled,
+        disabled_at_connectors: null,
+        ...{ program_id, currency, limits, card_limits, funding_low_threshold },
+        today: calendar.today,
+        ...calendar.periods,
+        used:
+          limits === null || withDays === false
+            ? null
+            : funding.flatMap((account) => countedDays(transaction, account.account_id)),
+      },
+    ];
+  });
+};
+
 /** Cards and the rules of their programs. */
 export const CARD_STATEMENTS: Meanings = {
-  read_program_rules(transaction, { rows, values: [withDays] }) {
-    const time = Math.floor(transaction.clock());
-    const calendar = calendarAt(time);
-    const disabled = disabledScopes(transaction);
-    return rows('wanted').flatMap(({ program_id: id }) => {
-      const program = transaction.find('program', String(id));
-      if (program === undefined) return [];
-      const { program_id, currency, limits, card_limits, funding_low_threshold } = program;
-      const funding = transaction.scan('account', (row) => row.owner_id === id && row.kind === 'funding');
-      return [
-        {
-          now: BigInt(time),
-          disabled: disabled.length === 0 ? null : disabled,
-          disabled_at_connectors: null,
-          ...{ program_id, currency, limits, card_limits, funding_low_threshold },
-          today: calendar.today,
-          ...calendar.periods,
-          used:
-            limits === null || withDays === false
-              ? null
-              : funding.flatMap((account) => countedDays(transaction, account.account_id)),
-        },
-      ];
-    });
-  },
+  read_program_rules: readRules,
+  read_rules_of_programs: readRules,
 
   read_cards(transaction, { rows }) {
     return rows('sent').flatMap(({ program_id, name }) =>
