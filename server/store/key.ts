@@ -9,6 +9,7 @@ import {
   nullable,
   type RowOf,
   statement,
+  statementOfRows,
   TEXT,
   UUID,
   word,
@@ -35,20 +36,24 @@ const API_KEY = columns({
 /** An API key as it is stored. */
 export type ApiKey = RowOf<typeof API_KEY.columns>;
 
-const READ_KEY = statement(
-  'read_key',
-  { publicPart: TEXT, secretHash: BYTES },
-  `select ${API_KEY.names}, (extract(epoch from expires_at - service_now()) * 1000)::bigint as left_ms
-    from api_key where public_part = :publicPart and secret_hash = :secretHash`,
+const SENT_KEY = API_KEY.pick('publicPart', 'secretHash');
+
+const READ_KEYS = statementOfRows(
+  'read_keys',
+  SENT_KEY,
+  `select ${API_KEY.of('found')}, (extract(epoch from found.expires_at - service_now()) * 1000)::bigint as left_ms
+    from :sent cross join lateral (
+      select * from api_key where api_key.public_part = sent.public_part and api_key.secret_hash = sent.secret_hash limit 1
+    ) as found`,
 );
 
 /**
- * Finds a key by its public part and the hash of its secret, with the milliseconds until it expires, null for never. A
- * known public part with a wrong secret gives no row, like an unknown one, so both take the same work and time. The
+ * Finds keys by their public parts and the hashes of their secrets, with the milliseconds until they expire, null for never.
+ * A known public part with a wrong secret gives no row, like an unknown one, so both take the same work and time. The
  * database compares SHA-256 hashes: how far two of them agree says nothing about the secret.
  */
-export function readKey(publicPart: string, secretHash: Buffer): Statement {
-  return READ_KEY({ publicPart, secretHash });
+export function readKeys(sent: readonly RowOf<typeof SENT_KEY.columns>[]): Statement {
+  return READ_KEYS(sent);
 }
 
 const LIST_KEYS = statement(
@@ -63,7 +68,7 @@ export function listKeys(after: string | null, count: number): Statement {
   return LIST_KEYS({ after, count });
 }
 
-/** A key from a row of {@link readKey}, {@link lockKey} or {@link listKeys}. */
+/** A key from a row of {@link readKeys}, {@link lockKey} or {@link listKeys}. */
 export function toApiKey(row: Row): ApiKey {
   return API_KEY.read(row);
 }

@@ -24,7 +24,7 @@ import {
 import type { Statement } from '../../server/store/connection/database.ts';
 import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
-import { listKeys, readKey } from '../../server/store/key.ts';
+import { listKeys, readKeys } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
 import { EVERY_MOVEMENT, listFundingMovements, readMovementReference } from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
@@ -141,7 +141,7 @@ const SEARCHES: readonly (readonly [string, Statement])[] = [
 /** What is read of everything, for operators and loops. */
 const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_programs', listPrograms(null, null, 20)],
-  ['a key', readKey('0123456789abcdef', Buffer.alloc(32))],
+  ['a key', readKeys([{ publicPart: '0123456789abcdef', secretHash: Buffer.alloc(32) }])],
   ['list_keys', listKeys(null, 20)],
   ['list_audit_entries', listAuditEntries(NO_ACTION, null, 20)],
   ['list_audit_entries, a later page', listAuditEntries(NO_ACTION, after, 20)],
@@ -261,6 +261,7 @@ const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['reading transfers', readTransfersForChange([transfer])],
   ['reading the rules', readProgramRules([PROGRAM])],
   ['reading the rules without what was counted', readProgramRules([PROGRAM], false)],
+  ['reading the rules of several programs', readProgramRules([PROGRAM, '01900000-0000-7000-8000-0000000000df'])],
   ['reading erasures of transfers', readErasuresOfTransfers([transfer])],
   ['updating the accounts', updateAccounts([])],
   ['updating transfers', updateTransfers([])],

@@ -1,4 +1,7 @@
+import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { fromWireId } from '../../domain/identifier.ts';
+import { OperationFailure } from '../../server/calls/call.ts';
 import { readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
 import { openRefusedCredentials } from '../../server/subjects/audit/note-refused-credentials.ts';
 import { verifyAudit } from '../../server/subjects/audit/verify-audit.ts';
@@ -41,6 +44,36 @@ test('a late database response lets no request in a second after the revocation'
   await expect(late).rejects.toMatchObject({ code: 'unauthenticated', message: expect.stringContaining('revoked') });
   await expect(authenticate(key)).rejects.toMatchObject({ code: 'unauthenticated' });
   await slow.close();
+});
+
+test('keys that are sent together are looked up with one statement, and each gets its own result', async () => {
+  const [first, second] = [await newKey(), await newKey()];
+  const [prefix, publicPart, rest = ''] = second.key.split('_');
+  const guessed = `${publicPart}_${rest.slice(0, 63)}${rest[63] === '0' ? '1' : '0'}`;
+  const guess = `${prefix}_${guessed}${crc32(guessed).toString(16).padStart(8, '0')}`;
+  const counting = openLedger(server.connection);
+  const read = counting.database.read.bind(counting.database);
+  const names: (string | undefined)[] = [];
+  counting.database.read = (statement) => {
+    names.push(statement.name);
+    return read(statement);
+  };
+  const authenticate = openAuthentication(counting.database);
+  const results = [first.key, guess, second.key, first.key].map((key) => authenticate(key));
+  const [found, refused, foundToo, foundAgain] = await Promise.allSettled(results);
+  const withId = (key_id: string) => ({ value: { keyId: fromWireId('key', key_id) } });
+  expect([found, foundToo, foundAgain]).toMatchObject([
+    withId(first.key_id),
+    withId(second.key_id),
+    withId(first.key_id),
+  ]);
+  expect(refused).toMatchObject({ reason: { code: 'unauthenticated', message: expect.stringContaining('unknown') } });
+  expect(names).toEqual(['read_keys']);
+  // Without a database, each of them fails, and no look-up is left waiting.
+  const others = [await newKey(), await newKey()];
+  await counting.close();
+  for (const failed of others.map(({ key }) => authenticate(key)))
+    await expect(failed).rejects.toBeInstanceOf(OperationFailure);
 });
 
 describe('refused credentials', () => {

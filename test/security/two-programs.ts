@@ -140,7 +140,7 @@ export function watchStatements({ databases }: Ledger): () => readonly string[] 
     return database;
   };
   return () => {
-    const taken = statements.filter((name) => name !== 'read_key');
+    const taken = statements.filter((name) => name !== 'read_keys');
     statements = [];
     return taken;
   };

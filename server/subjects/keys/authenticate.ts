@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Caller } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import type { Database } from '../../store/connection/database.ts';
-import { type ApiKey, readKey, toApiKey } from '../../store/key.ts';
+import type { Database, Row } from '../../store/connection/database.ts';
+import { type ApiKey, readKeys, toApiKey } from '../../store/key.ts';
 import { type KeyParts, readKeyParts } from './api-key.ts';
 
 // Invariant: A revoked key is refused in every process within a second
@@ -18,6 +18,9 @@ const CACHED_MILLISECONDS = 1000;
  * respond. Otherwise the status could not be read when it matters most, because no key can be looked up.
  */
 const OUTAGE_MILLISECONDS = 3_600_000;
+
+/** How many keys one statement looks up at most. */
+const MAX_LOOK_UPS = 256;
 
 /** Maximum number of cached keys; beyond it the cache is cleared. */
 const MAX_CACHED = 10_000;
@@ -50,8 +53,9 @@ export function openAuthentication(
 ): (key: string, deadline?: number, readsStatus?: boolean) => Caller | Promise<Caller> {
   const cache = new Map<string, Known>();
   const lookUps = new Map<string, LookUp>();
+  const findRow = openKeySearch(database);
   const lookUp = async (parts: KeyParts, digest: string, startedAt: number): Promise<KeyCaller> => {
-    const [row] = await readRows(database, readKey(parts.publicPart, parts.secretHash));
+    const row = await findRow(parts);
     // A key that is now refused must not be accepted during an outage either.
     cache.delete(digest);
     const left = row?.left_ms as bigint | null | undefined;
@@ -96,6 +100,33 @@ export function openAuthentication(
     const caller = find(sent);
     if (!(caller instanceof Promise)) return use(caller);
     return (readsStatus ? caller.catch((error: unknown) => findLast(sent, error)) : caller).then(use);
+  };
+}
+
+/**
+ * Finds the row of a key. Keys that are asked for at about the same time are found with one statement: where a thousand are in use,
+ * each needs a look-up every second, and a transaction for each would cost as much as many transfers.
+ */
+function openKeySearch(database: Database): (parts: KeyParts) => Promise<Row | undefined> {
+  type Waiting = KeyParts & PromiseWithResolvers<Row | undefined>;
+  let waiting: Waiting[] = [];
+  const search = async (): Promise<void> => {
+    const searched = waiting;
+    waiting = [];
+    try {
+      const rows = await readRows(database, readKeys(searched));
+      const nameOf = (publicPart: string, secretHash: Buffer): string => publicPart + secretHash.toString('hex');
+      const found = new Map(rows.map((row) => [nameOf(row.public_part as string, row.secret_hash as Buffer), row]));
+      for (const { publicPart, secretHash, resolve } of searched) resolve(found.get(nameOf(publicPart, secretHash)));
+    } catch (error) {
+      for (const { reject } of searched) reject(error);
+    }
+  };
+  return (parts) => {
+    if (waiting.length === 0) setImmediate(() => waiting.length > 0 && search());
+    const own = { ...parts, ...Promise.withResolvers<Row | undefined>() };
+    if (waiting.push(own) === MAX_LOOK_UPS) void search();
+    return own.promise;
   };
 }
 
