@@ -43,7 +43,8 @@ const READ_KEYS = statementOfRows(
   SENT_KEY,
   `select ${API_KEY.of('found')}, (extract(epoch from found.expires_at - service_now()) * 1000)::bigint as left_ms
     from :sent cross join lateral (
-      select * from api_key where api_key.public_part = sent.public_part and api_key.secret_hash = sent.secret_hash limit 1
+      select * from api_key
+      where api_key.public_part = sent.public_part::char(16) and api_key.secret_hash = sent.secret_hash limit 1
     ) as found`,
 );
 
