@@ -161,12 +161,6 @@ export const DEEPER: readonly string[] = [
 
 const cores = availableParallelism();
 
-/** Each worker starts what its files share, and loads all modules; more than eight ledgers at once would need too much memory. */
-const workers = (more: number) => (cores === 1 ? 1 : Math.min(cores + more, 8));
-
-/** Of the files that only `npm run verify` runs, more wait for processes and for time limits. */
-export const SLOW_WORKERS = workers(2);
-
 /** Folders with the longest files, which start first, so that none of them is left alone at the end. */
 const FIRST = [
   'api/events',
@@ -200,8 +194,9 @@ export default {
     pool: 'forks',
     // All files share a few processes, which load each module once: no test changes what others see.
     isolate: false,
-    // Many files wait for processes, so there is one more than cores.
-    maxWorkers: workers(1),
+    // Many files wait for processes, so there are two more workers than cores; each worker starts what its files share, and loads all
+    // modules. More than eight ledgers at once would need too much memory.
+    maxWorkers: cores === 1 ? 1 : Math.min(cores + 2, 8),
     // Only what hangs gets there: on one slow core beside other work, a test may take a hundred times as long.
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -135,7 +135,7 @@ function choose(isVerify: boolean, words: readonly string[]): Choice {
   const slow = { ...none, suites: suitesOf('slow'), part: 'slow' } as const;
   if (words.length === 0 && isVerify) return { ...slow, steps: COMPUTATIONS, programs: PROGRAMS, measures: MEASURES };
   if (words.length === 0) return { ...none, steps: STEPS, suites: suitesOf('fast'), part: 'fast' };
-  // For .ci/run: the part of the suites that `npm test` leaves out.
+  // The part of the suites that `npm test` leaves out, without the programs beside them.
   if (isVerify && words.join() === 'suites') return slow;
   const [programs, measures] = isVerify ? [PROGRAMS, MEASURES] : [{}, {}];
   const named = (checks: Checks) => Object.fromEntries(Object.entries(checks).filter(([name]) => words.includes(name)));

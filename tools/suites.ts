@@ -2,7 +2,7 @@
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { DEEPER, SLOW, SLOW_WORKERS, SUITES } from '../vitest.config.ts';
+import { DEEPER, SLOW, SUITES } from '../vitest.config.ts';
 import { root, runScript } from './command.ts';
 import { count, note, total } from './tally.ts';
 
@@ -72,7 +72,6 @@ export async function runSuites(suites: readonly string[], part: Part): Promise<
         '--silent=passed-only',
         '--reporter=json',
         `--outputFile.json=${file}`,
-        ...(part === 'slow' ? [`--maxWorkers=${SLOW_WORKERS}`] : []),
         ...filesOf(suites, part).map((path) => join(root, path)),
       ],
       (text) => process.stdout.write(text),
