@@ -38,8 +38,8 @@ export type ApiKey = RowOf<typeof API_KEY.columns>;
 
 const SENT_KEY = API_KEY.pick('publicPart', 'secretHash');
 
-const READ_KEYS = statementOfRows(
-  'read_keys',
+const FIND_KEYS = statementOfRows(
+  'find_keys',
   SENT_KEY,
   `select ${API_KEY.of('found')}, (extract(epoch from found.expires_at - service_now()) * 1000)::bigint as left_ms
     from :sent cross join lateral (
@@ -53,8 +53,8 @@ const READ_KEYS = statementOfRows(
  * A known public part with a wrong secret gives no row, like an unknown one, so both take the same work and time. The
  * database compares SHA-256 hashes: how far two of them agree says nothing about the secret.
  */
-export function readKeys(sent: readonly RowOf<typeof SENT_KEY.columns>[]): Statement {
-  return READ_KEYS(sent);
+export function findKeys(sent: readonly RowOf<typeof SENT_KEY.columns>[]): Statement {
+  return FIND_KEYS(sent);
 }
 
 const LIST_KEYS = statement(
@@ -69,7 +69,7 @@ export function listKeys(after: string | null, count: number): Statement {
   return LIST_KEYS({ after, count });
 }
 
-/** A key from a row of {@link readKeys}, {@link lockKey} or {@link listKeys}. */
+/** A key from a row of {@link findKeys}, {@link lockKey} or {@link listKeys}. */
 export function toApiKey(row: Row): ApiKey {
   return API_KEY.read(row);
 }

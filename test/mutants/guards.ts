@@ -26,11 +26,19 @@ export const WALLS: readonly Mutant[] = [
   },
   {
     name: 'secret-not-compared',
-    mistake: 'whoever knows the public part of a key is its bearer',
+    mistake: 'the database finds a key by its public part alone',
     file: 'server/store/key.ts',
     find: 'and api_key.secret_hash = sent.secret_hash limit 1',
     replace: 'and sent.secret_hash is not null limit 1',
-    witnesses: [{ file: 'test/security/keys.test.ts', only: 'what a key is' }, CREDENTIALS],
+    witnesses: [{ file: 'test/security/keys.test.ts', only: 'what a key is' }],
+  },
+  {
+    name: 'found-by-the-public-part',
+    mistake: 'of keys that are looked up together, a guess with a known public part is let in',
+    file: AUTHENTICATE,
+    find: '=> publicPart + secretHash.toString(',
+    replace: '=> publicPart + secretHash.subarray(32).toString(',
+    witnesses: [CREDENTIALS],
   },
   {
     name: 'revoked-key-believed',

@@ -22,6 +22,7 @@ export const GROWING: readonly string[] = [
   'funding_movement',
   'funding_movement_metadata',
   'processor_attempt',
+  'api_key',
 ];
 
 /**
@@ -104,6 +105,11 @@ async function fillAround(client: pg.Client): Promise<void> {
   await client.query(
     `insert into transfer_metadata (program_id, name, value, transfer_id)
      select program_id, 'shop', (row_number() over () % 100)::text, transfer_id from transfer`,
+  );
+  await client.query(
+    `insert into api_key (key_id, public_part, secret_hash, name, scopes, created_at)
+     select gen_random_uuid(), lpad(to_hex(number), 16, '0'), sha256(number::text::bytea), 'x', '{transfers:read}', now()
+     from generate_series(1, 5000) as number`,
   );
   await client.query(
     `insert into card_metadata (program_id, name, value, card_id)

@@ -24,7 +24,7 @@ import {
 import type { Statement } from '../../server/store/connection/database.ts';
 import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
-import { listKeys, readKeys } from '../../server/store/key.ts';
+import { findKeys, listKeys } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
 import { EVERY_MOVEMENT, listFundingMovements, readMovementReference } from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
@@ -83,6 +83,10 @@ afterAll(async () => {
 function asProgram(): pg.ClientConfig {
   const options = `-c role=transfer_service_application -c service.programs={${PROGRAM}}`;
   return { ...server.connection, options };
+}
+
+function asAuthentication(): pg.ClientConfig {
+  return { ...server.connection, options: '-c role=transfer_service_authentication' };
 }
 
 const cards = Array.from({ length: 3 }, () => ({ programId: PROGRAM, name: 'card_active', withFunding: true }));
@@ -260,7 +264,7 @@ const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['reading transfers', readTransfersForChange([transfer])],
   ['reading the rules', readProgramRules([PROGRAM])],
   ['reading the rules without what was counted', readProgramRules([PROGRAM], false)],
-  ['reading the rules of several programs', readProgramRules([PROGRAM, '01900000-0000-7000-8000-0000000000df'])],
+  ['reading the rules of several programs', readProgramRules(programs)],
   ['reading erasures of transfers', readErasuresOfTransfers([transfer])],
   ['updating the accounts', updateAccounts([])],
   ['updating transfers', updateTransfers([])],
@@ -356,11 +360,22 @@ describe.each([
     },
   );
 
-  test.each([
-    ...TRANSACTION.map(([name, statement]) => [name, statement, asProgram] as const),
-    ['looking up keys', readKeys([]), () => server.connection] as const,
-  ])('%s probes an index once a key', async (_name, statement, who) => {
-    const writer = await connect(who());
+  test.each(['custom', 'generic'] as const)('keys are looked up by an index: %s plan', async (how) => {
+    const authentication = await connect(asAuthentication());
+    try {
+      const plan = await planOf(
+        authentication,
+        findKeys([{ publicPart: '00000000000000ff', secretHash: Buffer.alloc(32) }]),
+        how,
+      );
+      expect(wholeReads(plan), JSON.stringify(plan, null, 1)).toEqual([]);
+    } finally {
+      await authentication.end();
+    }
+  });
+
+  test.each(TRANSACTION)('%s probes an index once a key', async (_name, statement) => {
+    const writer = await connect(asProgram());
     try {
       for (const [name, value] of WRITER_SETTINGS) await writer.query(`set ${name} = ${value}`);
       const plan = await planOf(writer, statement, 'generic');

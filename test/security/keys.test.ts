@@ -6,7 +6,7 @@ import { exampleOf } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { includesScope, KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../../contract/scope.ts';
 import { TransferService } from '../../sdk/client.ts';
-import { readKeys } from '../../server/store/key.ts';
+import { findKeys } from '../../server/store/key.ts';
 import { readKeyParts } from '../../server/subjects/keys/api-key.ts';
 import { withSecret } from '../harness/keys.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
@@ -84,7 +84,7 @@ async function countFound(key: string): Promise<number> {
   const database = new pg.Client(databaseUrl);
   await database.connect();
   try {
-    const { text, values } = readKeys([parts]);
+    const { text, values } = findKeys([parts]);
     return (await database.query(text, [...values])).rows.length;
   } finally {
     await database.end();

@@ -140,7 +140,7 @@ export function watchStatements({ databases }: Ledger): () => readonly string[] 
     return database;
   };
   return () => {
-    const taken = statements.filter((name) => name !== 'read_keys');
+    const taken = statements.filter((name) => name !== 'find_keys');
     statements = [];
     return taken;
   };

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
+import { readProgramRules, toRulesNow } from '../../server/store/program.ts';
 import { isTimeZone } from '../../server/subjects/programs/time-zone.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
@@ -61,4 +64,36 @@ test('the zones of programs are those that PostgreSQL lists, by the same names',
     [...accepted],
   ]);
   expect(rowCount).toBe(listed.size);
+});
+
+test('of several programs that are read at once, each has the calendar of its own time zone', async () => {
+  // 26 hours apart, so no two of these zones ever have the same day.
+  const zones = ['Pacific/Kiritimati', 'Etc/GMT+12', 'Pacific/Kiritimati'];
+  const programs = zones.map((zone) => ({ id: randomUUID(), zone }));
+  for (const { id, zone } of programs) {
+    const values = [id, zone];
+    await client.query(
+      "insert into program (program_id, name, currency, time_zone, created_at) values ($1, 'zone', 'USD', $2, now())",
+      values,
+    );
+  }
+  const readTogether = async (ids: readonly string[]) => {
+    const rules = (await ledger.database.read(readProgramRules(ids))).map((row) => toRulesNow(row).rules);
+    return rules.toSorted((one, other) => ids.indexOf(one.programId) - ids.indexOf(other.programId));
+  };
+  const ids = programs.map(({ id }) => id);
+  let together = await readTogether(ids);
+  for (let isOneDay = false; !isOneDay; ) {
+    const apart = [];
+    for (const id of ids) apart.push(...(await readTogether([id])));
+    const again = await readTogether(ids);
+    // A day may have begun in between.
+    isOneDay = isDeepStrictEqual(again, together);
+    if (isOneDay) expect(together).toEqual(apart);
+    together = again;
+  }
+  expect(together.map(({ programId }) => programId)).toEqual(ids);
+  const [first, second, third] = together.map(({ calendar, today }) => ({ calendar, today }));
+  expect(third).toEqual(first);
+  expect(second?.today).not.toBe(first?.today);
 });

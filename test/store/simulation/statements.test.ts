@@ -130,13 +130,10 @@ test('random histories come out the same in PostgreSQL', async () => {
   await database.read(readTransfer(String(transfer?.program_id), transferId));
   // Shortly before a day ends: the time that is shown belongs to the day that is.
   await passTime(DAY - (time.clock % DAY) - 0.4);
+  const ids = PROGRAMS.map(({ programId }) => programId);
   for (const withDays of [true, false]) {
-    await database.read(
-      readProgramRules(
-        PROGRAMS.map(({ programId }) => programId),
-        withDays,
-      ),
-    );
+    await database.read(readProgramRules(ids, withDays));
+    await database.read(readProgramRules(ids.slice(0, 1), withDays));
   }
   expect(bugs).toEqual([]);
   for (const table of COMPARED) await compareTable(table);

@@ -174,8 +174,8 @@ export async function makeMachines(
 async function findSubnet(): Promise<string> {
   // What a killed run has left behind, or one beside this one, may have some of them.
   const addresses = await ip('-oneline', '-4', 'address', 'show');
-  for (let number = process.pid; number < process.pid + 512; number += 1) {
-    const subnet = `198.${18 + (number % 2)}.${(number >> 1) % 256}`;
+  for (let number = process.pid; number < process.pid + 500; number += 1) {
+    const subnet = `198.${18 + (number % 2)}.${(number >> 1) % 250}`;
     if (!addresses.includes(` ${subnet}.`)) return subnet;
   }
   throw new Error('all networks of 198.18.0.0/15 are in use');
