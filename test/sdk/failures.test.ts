@@ -16,6 +16,7 @@ import {
   deadUrl,
   errorResponse,
   failingResponse,
+  type Received,
   startCannedService,
   TRANSFER,
 } from './canned-service.ts';
@@ -305,8 +306,11 @@ describe('no response', () => {
     service.play(failingResponse({ 'retry-after': '30' }));
     const controller = new AbortController();
     service.onRequest = () => setTimeout(() => controller.abort(), 50);
-    await failureOf(client().transfers.create(BODY, { signal: controller.signal }), ConnectionFailure);
-    expect(service.received).toHaveLength(1);
+    const options = { idempotencyKey: 'aborted while waiting', signal: controller.signal };
+    await failureOf(client().transfers.create(BODY, options), ConnectionFailure);
+    // Whatever else reaches this port is not a retry.
+    const isOwn = ({ headers }: Received): boolean => headers['idempotency-key'] === options.idempotencyKey;
+    expect(service.received.filter(isOwn), JSON.stringify(service.received)).toHaveLength(1);
   });
 });
 
