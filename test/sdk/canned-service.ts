@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
 import { aTransferRecord } from '../fixtures/records.ts';
 import { lastingPort } from './lasting-port.ts';
 
@@ -65,6 +66,17 @@ export async function startCannedService(): Promise<CannedService> {
       }),
   };
   return service;
+}
+
+/**
+ * A service of its own for a test that gives up requests: one may arrive after the test, where a service that is shared would count
+ * it in the next test, or play it a response that is meant for another.
+ */
+export async function startOwnService(...canned: Canned[]): Promise<CannedService> {
+  const own = await startCannedService();
+  onTestFinished(own.close);
+  own.play(...canned);
+  return own;
 }
 
 async function respond(request: IncomingMessage, response: ServerResponse, canned: Canned): Promise<void> {

@@ -12,7 +12,14 @@ import {
   UnexpectedResponse,
 } from '../../sdk/client.ts';
 import { streamEvents } from '../../sdk/stream-events.ts';
-import { type Canned, type CannedStream, deadUrl, errorResponse, startCannedService } from './canned-service.ts';
+import {
+  type Canned,
+  type CannedStream,
+  deadUrl,
+  errorResponse,
+  startCannedService,
+  startOwnService,
+} from './canned-service.ts';
 
 const service = await startCannedService();
 afterEach(() => {
@@ -157,11 +164,11 @@ describe('a stream', () => {
       [[page, stream([], 'normally')], {}],
     ];
     for (const [canned, options] of cases) {
-      service.play(...canned);
+      const { url: baseUrl } = await startOwnService(...canned);
       const controller = new AbortController();
       const received: number[] = [];
       setTimeout(() => controller.abort(), 300);
-      for await (const { position } of client().events.stream({ ...options, signal: controller.signal })) {
+      for await (const { position } of client({ baseUrl }).events.stream({ ...options, signal: controller.signal })) {
         received.push(position);
       }
       expect(controller.signal.aborted).toBe(true);
@@ -302,8 +309,8 @@ describe('a stream throws', () => {
     expect(unreachable.thrown).toMatchObject({ name: 'ConnectionFailure', reason: 'unreachable', attempts: 2 });
     service.play({ status: 200, body: '<h1>Log in</h1>' });
     expect((await failureOf()).thrown).toBeInstanceOf(UnexpectedResponse);
-    service.play('no response');
-    const silent = await failureOf({ after: 0 }, { timeoutMilliseconds: 50, maxRetries: 0 });
+    const { url: baseUrl } = await startOwnService('no response');
+    const silent = await failureOf({ after: 0 }, { baseUrl, timeoutMilliseconds: 50, maxRetries: 0 });
     expect(silent.thrown).toBeInstanceOf(ConnectionFailure);
   });
 
@@ -322,7 +329,7 @@ describe('a stream throws', () => {
 });
 
 test('a call that waits for events may take that much longer', async () => {
-  service.play('no response');
-  const call = client({ timeoutMilliseconds: 20, maxRetries: 0 }).events.list({ after: 1, wait: 1 });
+  const { url: baseUrl } = await startOwnService('no response');
+  const call = client({ baseUrl, timeoutMilliseconds: 20, maxRetries: 0 }).events.list({ after: 1, wait: 1 });
   await expect(call).rejects.toThrow('within 1020 ms');
 });
