@@ -80,13 +80,19 @@ function Frame() {
   );
 }
 
-/** Moves the focus to the content when the screen changes: Tab and screen readers continue there. */
+/**
+ * Moves the focus to the content when the screen changes, unless the new screen has focused a field of its own: Tab and
+ * screen readers continue there.
+ */
 function useFocusOnContent(path: string): void {
   const shown = useRef(path);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shown.current === path) return;
     shown.current = path;
-    document.getElementById('content')?.focus({ preventScroll: true });
+    const content = document.getElementById('content');
+    const { activeElement } = document;
+    if (activeElement instanceof HTMLInputElement && content?.contains(activeElement)) return;
+    content?.focus({ preventScroll: true });
   }, [path]);
 }
 

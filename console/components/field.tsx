@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 type FieldParts = {
   readonly label: string;
@@ -55,6 +55,7 @@ export function TextField({
   readonly onInput: (value: string) => void;
   readonly type?: 'text' | 'password' | 'number' | 'search' | 'url' | 'date' | 'datetime-local';
   readonly required?: boolean;
+  /** For the first field of a screen; a dialog focuses its first field by itself. */
   readonly autoFocus?: boolean;
   readonly placeholder?: string;
   readonly name?: string;
@@ -62,7 +63,8 @@ export function TextField({
   readonly autoComplete?: 'off' | 'current-password';
 }) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  // Before the next key is handled: whoever types as soon as the field is there types into it.
+  useLayoutEffect(() => {
     if (autoFocus) input.current?.focus();
   }, [autoFocus]);
   return (

@@ -65,7 +65,6 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
           value={name}
           onInput={setName}
           required
-          autoFocus
           hint="Who or what uses it, such as “Ada, support”. It stays in the audit log forever."
         />
         <AccessFields access={access} onChange={setAccess} />

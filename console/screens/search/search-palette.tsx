@@ -40,7 +40,6 @@ export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
             onInput={setText}
             problem={problem}
             hint="A single match opens directly. An amount is written as 12.34, $1,234.56 or 12.34 USD, a name before it as Priya 75."
-            autoFocus
           />
           <footer class="dialog-actions">
             <Button type="submit" kind="main" disabled={problem !== undefined}>

@@ -152,7 +152,6 @@ function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { rea
         problem={problem}
         hint={`Up to ${formatAmount(left, currency)}.`}
         inputMode="decimal"
-        autoFocus
         required
       />
       {left > 1 && (

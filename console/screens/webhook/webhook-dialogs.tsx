@@ -34,7 +34,7 @@ export function ReplayDialog({ record, onClose }: Parts) {
       onConfirm={submit}
       onClose={onClose}
     >
-      <TextField label="Events from" type="datetime-local" value={from} onInput={setFrom} required autoFocus />
+      <TextField label="Events from" type="datetime-local" value={from} onInput={setFrom} required />
       <TextField
         label="Until"
         type="datetime-local"

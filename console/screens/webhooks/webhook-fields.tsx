@@ -26,7 +26,6 @@ export function WebhookFields({
         value={url}
         onInput={(typed) => onChange({ ...value, url: typed })}
         required
-        autoFocus
         hint="Receives each event by POST."
       />
       <TextField

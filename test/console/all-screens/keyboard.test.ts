@@ -26,6 +26,17 @@ describe('the keys of the console', () => {
     }
   });
 
+  test('the search has the focus in its field as soon as it is shown, also when it is opened again', async () => {
+    const page = await openConsole(`/console/cards?program=${world.program_id}`);
+    for (const letter of ['f', 'c', 'f']) {
+      await page.locator('main').focus();
+      await pressKeys(page, `g ${letter}`);
+      await page.locator('main h1', { hasText: letter === 'f' ? 'Search' : 'Cards' }).waitFor();
+      const focused = await page.evaluate(() => document.activeElement?.tagName);
+      expect(focused).toBe(letter === 'f' ? 'INPUT' : 'MAIN');
+    }
+  });
+
   test('? shows the keys, Escape closes them, and the focus comes back', async () => {
     const page = await openConsole(`/console/cards?program=${world.program_id}`);
     const link = page.locator('nav a').first();
