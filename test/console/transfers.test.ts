@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
 import { waitFor } from '../harness/process.ts';
+import { createAll } from '../harness/service.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { expectProblem } from './harness/page-problems.ts';
 import { makeWorld, SCRIPT, type World } from './harness/sample-world.ts';
@@ -82,7 +83,7 @@ describe('Transfers', () => {
       card_id,
       idempotency_key: `${card_id}-${index}`,
     }));
-    await client.transfers.createBatch(rows);
+    await createAll(client, rows);
     const page = await openConsole(at('transfers', { card_id }));
     await expect.poll(() => rowsOf(page).count()).toBe(50);
     await page.getByRole('button', { name: 'Older' }).click();
@@ -116,7 +117,7 @@ describe('Transfers', () => {
   test('nothing is saved of an export that is cut off', async () => {
     const { card_id } = await client.cards.create();
     const rows = Array.from({ length: 1000 }, (_, at) => ({ amount: 1, card_id, idempotency_key: `${card_id}-${at}` }));
-    await client.transfers.createBatch(rows);
+    await createAll(client, rows);
     const cutter = await startCutter();
     const page = await openConsole(at('transfers', { card_id }));
     await page.goto(`http://127.0.0.1:${cutter.port}${at('transfers', { card_id })}`);

@@ -19,7 +19,8 @@ export const VITE_OPTIONS: InlineConfig = {
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     emptyOutDir: true,
-    // What nearly every list needs is one file, and so are the screens of support: each file is a request.
+    // What nearly every list needs is one file, and so are the screens of support and the dialogs of incidents: each
+    // file is a request.
     rolldownOptions: {
       output: {
         codeSplitting: {
@@ -28,6 +29,10 @@ export const VITE_OPTIONS: InlineConfig = {
             {
               name: 'lists',
               test: /console\/(?:components\/(?:badge|data-table|filters|money|pager|period-filter|who-may)|data\/(?:given|use-pages|use-url-state))\./,
+            },
+            {
+              name: 'incidents',
+              test: /console\/components\/support\/(?:end-incident-dialog|incident-dialog|resolution-fields)\./,
             },
             { name: 'support', test: /console\/screens\/(?:cases?|incidents?|processors)\// },
           ],

@@ -1,7 +1,8 @@
 // What a version of the service answers, recorded and compared:
-//   node tools/run.mjs tools/responses/main.ts record <file> [--tree <path to a clone>] [--seed 1] [--count 15000]
+//   node tools/run.mjs tools/responses/main.ts record <file> [--tree <path to a clone>] [--seed 1] [--count 15000] [--like <file>]
 //   node tools/run.mjs tools/responses/main.ts compare <file> <other file>
-// The requests are always those of this clone, so two versions get the same ones. A clone needs its own `npm ci`.
+// The requests are always those of this clone, so two versions get the same ones, but for operations that a
+// version does not have: record the older one first, and the newer one with `--like` and that file. A clone needs its own `npm ci`.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,6 +16,7 @@ const { values, positionals } = parseArgs({
     tree: { type: 'string', default: root },
     seed: { type: 'string', default: '1' },
     count: { type: 'string', default: '15000' },
+    like: { type: 'string' },
   },
 });
 const [mode, file, other] = positionals;
@@ -24,6 +26,7 @@ if (mode === 'record' && file !== undefined) {
     main: join(resolve(values.tree), 'server/main.ts'),
     seed: Number(values.seed),
     count: Number(values.count),
+    like: values.like === undefined ? undefined : new Set((await read(values.like)).map(({ operation }) => operation)),
   });
   await writeFile(file, recorded.map((one) => `${JSON.stringify(one)}\n`).join(''));
   console.log(`${recorded.length} responses in ${file}`);

@@ -23,24 +23,32 @@ export type Recorded = {
 };
 
 /** What is recorded: the program of the service, and which requests. */
-export type Recording = { readonly main: string; readonly seed: number; readonly count: number };
+export type Recording = {
+  readonly main: string;
+  readonly seed: number;
+  readonly count: number;
+  /** The operations of another recording: others are left out. */
+  readonly like: ReadonlySet<string> | undefined;
+};
 
 /**
  * Starts a sandbox on a ledger of its own, sends every operation in several ways and then generated requests, one after
  * the other, and gives the responses.
  */
-export async function record({ main, seed, count }: Recording): Promise<readonly Recorded[]> {
+export async function record({ main, seed, count, like }: Recording): Promise<readonly Recorded[]> {
   const directory = await temporaryDirectory();
   const settings = { LOG_LEVEL: 'silent', OVERLOAD_DELAY_MILLISECONDS: '0', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1' };
   const rates = { RATE_LIMIT_PER_ADDRESS: '100000', RATE_LIMIT_PER_KEY: '100000' };
   const service = await startService({ DATA_DIR: directory.path, ...settings, ...rates }, main);
   process.on('exit', () => service.child.kill('SIGTERM'));
   try {
-    const recorder = new Recorder(service);
+    const known = await operationsOf(service.url);
+    const ids = OPERATION_IDS.filter((id) => known.has(id) && (like?.has(id) ?? true));
+    const recorder = new Recorder(service, new Set(ids));
     await recorder.pages();
-    for (const id of OPERATION_IDS.filter((one) => !LAST.test(one))) await recorder.operation(id);
+    for (const id of ids.filter((one) => !LAST.test(one))) await recorder.operation(id);
     await recorder.generated(seed, count);
-    for (const id of OPERATION_IDS.filter((one) => LAST.test(one))) {
+    for (const id of ids.filter((one) => LAST.test(one))) {
       await recorder.operation(id);
       if (/webhook|event/.test(id)) await recorder.deleteWebhooks();
     }
@@ -49,6 +57,13 @@ export async function record({ main, seed, count }: Recording): Promise<readonly
     await service.stop();
     await directory.remove();
   }
+}
+
+/** The operations that a version has: an older one has fewer. */
+async function operationsOf(url: string): Promise<ReadonlySet<string>> {
+  const { fields } = await sendRaw(url, { method: 'GET', path: '/openapi.json' });
+  const paths = Object.values(fields.paths as Record<string, Record<string, { operationId?: string }>>);
+  return new Set(paths.flatMap((path) => Object.values(path)).flatMap(({ operationId }) => operationId ?? []));
 }
 
 /** Operations with background work, or that change the time or the database: they come after the generated requests. */
@@ -102,8 +117,10 @@ class Recorder {
   readonly #conversation: Conversation;
   readonly #placeholders: Placeholders;
   readonly #things: Things;
+  readonly #operations: ReadonlySet<string>;
 
-  constructor({ url, client }: ServiceProcess) {
+  constructor({ url, client }: ServiceProcess, operations: ReadonlySet<string>) {
+    this.#operations = operations;
     const port = Number(new URL(url).port);
     this.#client = client;
     this.#conversation = new Conversation(port);
@@ -195,6 +212,7 @@ class Recorder {
       }
       for (const [at, request] of made.requests.entries()) {
         const { operation, bytes, needs, closes, changes } = request;
+        if (OPERATION_IDS.some((id) => id === operation) && !this.#operations.has(operation)) continue;
         const filled = needs === undefined ? bytes : withNeeded(bytes, await provide([needs]));
         if (SHOWS_LATER.test(operation)) await this.#settle();
         await sleep(APART_MILLISECONDS);

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { IncompleteResponse, type TextChunks } from '../../../sdk/client.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
-import { expectBalancedBooks, useOwnService } from '../../harness/service.ts';
+import { createAll, expectBalancedBooks, useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
 /** Lines of the long export, and how wide they are: a hundred megabytes, which no buffer between two sockets holds. */
@@ -88,7 +88,7 @@ describe('an export', () => {
         card_id,
         idempotency_key: `${card_id}_${part}_${index}`,
       }));
-      await client().transfers.createBatch(rows);
+      await createAll(client(), rows);
     }
     const all = await Array.fromAsync(client().cards.postingsAll(card_id, { limit: 100 }));
     const lines = readCsv(await textOf(client().cards.exportPostings(card_id)));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ListTransfersQuery, TransferRecord } from '../../../sdk/client.ts';
 import { waitFor } from '../../harness/process.ts';
-import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { createAll, expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 
 const running = useService();
 const client = () => running().client;
@@ -167,7 +167,7 @@ describe('list_transfers', () => {
       card_id,
       idempotency_key: `rare_${card_id}_${index}`,
     }));
-    await client().transfers.createBatch(rows, { programId });
+    await createAll(client(), rows, { programId });
     const query = { card_id, minimum_amount: 2, limit: 6 };
     const first = await client().transfers.list(query, { programId });
     expect(first.data.map(({ amount }) => amount)).toEqual([7, 7, 7, 7, 7, 7]);

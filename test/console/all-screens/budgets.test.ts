@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { createAll } from '../../harness/service.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 
@@ -47,7 +48,7 @@ test('a list never has more than a few pages of rows in the document', async () 
     card_id: 'card_two',
     idempotency_key: `row-${row}`,
   }));
-  await client.transfers.createBatch(transfers, { programId: world.program_id });
+  await createAll(client, transfers, { programId: world.program_id });
   const page = await openConsole(`/console/transfers?program=${world.program_id}`);
   const rows = page.locator('main tbody tr');
   const first = await rows.first().innerText();
