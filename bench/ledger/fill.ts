@@ -82,13 +82,13 @@ const ROWS = [
       sequence = sequence + (select count(*) from bench_fill.fresh)
     where program_id = '%program' and kind = 'funding';`,
   `insert into transfer (program_id, transfer_id, type, card_id, amount, captured_amount, currency, status, outcome,
-      capture, metadata, request_id, created_at, updated_at, completed_at)
+      capture, metadata, request_id, idempotency_key, created_at, updated_at, completed_at)
     select '%program', transfer_id, 'load', card_id, ${AMOUNT}, ${AMOUNT}, 'USD', 'completed', 'final', 'automatic', '{}',
-      request_id, moment, moment, moment
+      request_id, key, moment, moment, moment
     from bench_fill.fresh order by place;`,
-  `insert into idempotency (key_hash, program_id, operation, key, fingerprint, status, subject_id, batch_id, event_index,
+  `insert into idempotency (key_hash, program_id, operation, fingerprint, status, subject_id, batch_id, event_index,
       created_at)
-    select idempotency_key_hash('%program', 'create_transfer', key), '%program', 'create_transfer', key, sha256(convert_to(
+    select idempotency_key_hash('%program', 'create_transfer', key), '%program', 'create_transfer', sha256(convert_to(
         E'1\\ncreate_transfer\\n[]\\n{"amount":${AMOUNT},"card_id":"' || name || '"}', 'UTF8')), 201, transfer_id,
       batch_id, (ordinal - 1) % ${GROUP}, moment
     from bench_fill.fresh order by place;`,

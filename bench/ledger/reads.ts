@@ -48,7 +48,7 @@ type Drawn = { readonly id: string; readonly key: string; readonly card: string 
 async function drawTransfers(stage: Stage, database: string, count: number): Promise<readonly Drawn[]> {
   const { rows } = await stage.server.query(
     database,
-    `select transfer.transfer_id, idempotency.key, card.name
+    `select transfer.transfer_id, transfer.idempotency_key as key, card.name
       from (select * from idempotency where operation = 'create_transfer' order by random() limit $1) as idempotency
       join transfer on transfer.program_id = idempotency.program_id and transfer.transfer_id = idempotency.subject_id
       join card on card.program_id = transfer.program_id and card.card_id = transfer.card_id`,

@@ -73,6 +73,11 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     max_wal_size: '4GB',
     // ... and these pages are not compressed: this build only has pglz, which takes longer than writing them.
     wal_compression: 'off',
+    // Vacuum marks each page of new rows once. Before the next checkpoint that costs little; after it, the mark makes the
+    // page go to the WAL in full. So it comes soon, and not when a fifth of a large table is new.
+    autovacuum_naptime: '10s',
+    autovacuum_vacuum_insert_threshold: '10000',
+    autovacuum_vacuum_insert_scale_factor: '0',
     // After a crash, what was written since the last checkpoint is replayed, while the service returns errors.
     checkpoint_timeout: '5min',
     // Compiling a statement takes longer than any statement of the service.

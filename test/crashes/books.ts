@@ -2,6 +2,7 @@ import pg from 'pg';
 import { toWireId } from '../../domain/identifier.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import { payloadOf } from '../fixtures/stored-events.ts';
+import { KEY_TEXT } from '../harness/ledger.ts';
 import { embeddedServerOf } from '../harness/process.ts';
 import type { Books } from './checker.ts';
 import type { Found, Terms } from './history.ts';
@@ -88,7 +89,7 @@ const FAULTS = `with moved as materialized (
     )) as postings_without_transfer`;
 
 /** The responses that are kept under the keys of transfers. */
-const KEPT = `select operation, key, status, idempotency.subject_id, body, payload, code, message,
+const KEPT = `select operation, ${KEY_TEXT} as key, status, idempotency.subject_id, body, payload, code, message,
     idempotency.program_id, event.subject_id as event_subject
   from idempotency
   left join event on event.batch_id = idempotency.batch_id and event.index = event_index

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { TransferBatchOutcomes } from '../../contract/transfers.ts';
-import { type Ledger, openLedger } from '../harness/ledger.ts';
+import { KEY_TEXT, type Ledger, openLedger } from '../harness/ledger.ts';
 import { runCommand, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { sendRaw } from '../harness/raw-request.ts';
@@ -55,7 +55,7 @@ const send = (body: object, key: string, path = '/api/v0.1/core/transfer') =>
 async function written(keys: readonly string[]): Promise<readonly [bigint | number, bigint | number]> {
   const [row] = await pair.ask<{ fences: number; used: number }>(
     `select (select count(*) from write_batch where not abandoned)::integer as fences,
-      (select count(*) from idempotency where key = any ($1))::integer as used`,
+      (select count(*) from idempotency where ${KEY_TEXT} = any ($1))::integer as used`,
     [keys],
   );
   return [row?.fences ?? -1, row?.used ?? -1];

@@ -6,7 +6,7 @@ import type { TransferBatchOutcomes, TransferRecord } from '../../contract/trans
 import { OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import { type ConnectionSettings, REQUESTS } from '../../server/store/connection/connections.ts';
-import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
+import { KEY_TEXT, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type Pair, startPair } from '../harness/standby.ts';
 import { relayOnce } from '../store/events/relayed.ts';
@@ -146,7 +146,7 @@ describe('a synchronous standby', () => {
 
     // Recovery has made the transfer visible, on this server alone.
     const [{ transfer_id: transferId } = { transfer_id: '' }] = await pair.ask<{ transfer_id: string }>(
-      "select 'tr_' || replace(subject_id::text, '-', '') as transfer_id from idempotency where key = $1",
+      `select 'tr_' || replace(subject_id::text, '-', '') as transfer_id from idempotency where ${KEY_TEXT} = $1`,
       [key],
     );
     const replays = await Promise.all([

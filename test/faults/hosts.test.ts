@@ -10,7 +10,7 @@ import { OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { hostsOf } from '../../server/store/connection/hosts/hosts.ts';
-import { connect, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
+import { connect, KEY_TEXT, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { runCommand, type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { type Pair, startPair } from '../harness/standby.ts';
@@ -71,7 +71,7 @@ async function outcomeOf(key: string, reply: Promise<WrittenReply>): Promise<Out
 async function countOn(server: { host: string; port: number; user: string; database: string }, key: string) {
   const client = await connect({ ...server, user: 'postgres' });
   try {
-    return (await client.query('select from idempotency where key = $1', [key])).rowCount;
+    return (await client.query(`select from idempotency where ${KEY_TEXT} = $1`, [key])).rowCount;
   } finally {
     await client.end();
   }

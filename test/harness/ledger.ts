@@ -31,6 +31,10 @@ import { countStart } from './ledger-templates.ts';
 import { temporaryDirectory } from './process.ts';
 import { STOCK_BINARIES, stockPostgresIn } from './stock-postgres.ts';
 
+/** SQL: the text of the key of a row of `idempotency`, which a created transfer has instead of the row. */
+export const KEY_TEXT = `coalesce(idempotency.key, (select transfer.idempotency_key from transfer
+  where transfer.program_id = idempotency.program_id and transfer.transfer_id = idempotency.subject_id))`;
+
 /** A PostgreSQL of the test's own, with the schema and the sandbox's seed. */
 export type TestServer = {
   readonly connection: {

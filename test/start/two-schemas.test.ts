@@ -59,7 +59,7 @@ test('the same keys sent to both services move money once in each, and rows are 
     const { client } = serviceOf(schema);
     expect((await client.cards.get('card_active')).balance).toBe((before[index]?.balance ?? 0) + 7 * keys.length);
     expect(await client.trialBalance.get()).toMatchObject({ balanced: true });
-    expect(await query(`select count(*)::int from ${schema}.idempotency where key like 'key-%'`)).toEqual([
+    expect(await query(`select count(*)::int from ${schema}.transfer where idempotency_key like 'key-%'`)).toEqual([
       { count: keys.length },
     ]);
   }

@@ -7,6 +7,7 @@ import { deleteExpired } from '../../server/background/jobs/delete-expired.ts';
 import { faultOf } from '../../server/http/wire/fault.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
 import { payloadOf } from '../fixtures/stored-events.ts';
+import { KEY_TEXT } from '../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();
@@ -19,7 +20,7 @@ async function storedUnder(key: string): Promise<{ readonly has_body: boolean; r
     `select body is not null as has_body, event.payload, event.program_id, event.subject_id from idempotency
      left join event on event.batch_id = idempotency.batch_id and event.index = event_index
        and event.created_at = idempotency.created_at
-     where key = $1`,
+     where ${KEY_TEXT} = $1`,
     [key],
   );
   const [{ has_body, ...event }] = rows;
@@ -30,7 +31,7 @@ async function storedUnder(key: string): Promise<{ readonly has_body: boolean; r
 async function age(key: string, days: number): Promise<void> {
   await client.query(
     `with aged as (
-       update idempotency set created_at = created_at - $2 * interval '1 day' where key = $1 returning batch_id, event_index
+       update idempotency set created_at = created_at - $2 * interval '1 day' where ${KEY_TEXT} = $1 returning batch_id, event_index
      )
      update event set created_at = created_at - $2 * interval '1 day'
      from aged where event.batch_id = aged.batch_id and event.index = aged.event_index`,
@@ -39,7 +40,7 @@ async function age(key: string, days: number): Promise<void> {
 }
 
 /** An event by the key whose response it is. */
-const OF_KEY = `(batch_id, index) in (select batch_id, event_index from idempotency where key = $1)`;
+const OF_KEY = `(batch_id, index) in (select batch_id, event_index from idempotency where ${KEY_TEXT} = $1)`;
 
 test('the body of a response is stored once: as the payload of its event', async () => {
   const key = () => ({ idempotencyKey: randomUUID() });
@@ -95,13 +96,15 @@ test('a response that an earlier version stored is replayed from its own body', 
   const idempotencyKey = randomUUID();
   const { body } = await ledger.call('create_transfer', request, { idempotencyKey });
   const old = body.replace('"amount":5', '"amount":5.0');
-  await client.query('update idempotency set body = $2, batch_id = null, event_index = null where key = $1', [
+  await client.query(`update idempotency set body = $2, batch_id = null, event_index = null where ${KEY_TEXT} = $1`, [
     idempotencyKey,
     old,
   ]);
   const replay = async () => (await ledger.call('create_transfer', request, { idempotencyKey })).body;
   expect(await replay()).toBe(old);
-  await client.query("update idempotency set created_at = now() - interval '31 days' where key = $1", [idempotencyKey]);
+  await client.query(`update idempotency set created_at = now() - interval '31 days' where ${KEY_TEXT} = $1`, [
+    idempotencyKey,
+  ]);
   expect(await deleteExpired(ledger.database)).toBe(1);
   expect(JSON.parse(await replay())).toEqual(JSON.parse(body));
 });
@@ -119,7 +122,7 @@ test('a conflict names the first request, unless an earlier version stored its r
     details: { originalRequestId: original_request_id, saw: { original_request_id } },
   });
   // A process of the earlier version beside this one inserts no request.
-  await client.query('update idempotency set request_id = null where key = $1', [idempotencyKey]);
+  await client.query(`update idempotency set request_id = null where ${KEY_TEXT} = $1`, [idempotencyKey]);
   const { message, details } = await conflict();
   expect(message).toContain('a different request. Use a new key');
   expect(details).toEqual({});
@@ -208,7 +211,7 @@ test.each(['create_deposit', 'create_withdrawal'] as const)(
     const idempotencyKey = randomUUID();
     const send = () => ledger.call(operation, { amount: 5 }, { params: { program_id: DEMO_PROGRAM }, idempotencyKey });
     const first = await send();
-    await client.query('update idempotency set body = null where key = $1', [idempotencyKey]);
+    await client.query(`update idempotency set body = null where ${KEY_TEXT} = $1`, [idempotencyKey]);
     await client.query('begin');
     await client.query('lock table funding_movement in access exclusive mode');
     const failure: unknown = await send().catch((error: unknown) => error);

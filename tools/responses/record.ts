@@ -236,6 +236,7 @@ class Recorder {
    * earlier ones, and the newest event. Returns the id of that request.
    */
   async #settle(): Promise<string> {
+    await sleep(APART_MILLISECONDS);
     const { headers } = await sendRaw(this.#client.baseUrl, { method: 'GET', path: '/api/v0.1/core/card/none' });
     const requestId = String(headers['request-id']);
     await waitFor('the last error is stored', async () => {

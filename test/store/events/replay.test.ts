@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { dropOldEvents } from '../../../server/store/events/retention.ts';
+import { KEY_TEXT } from '../../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { relayOnce } from './relayed.ts';
 
@@ -24,7 +25,7 @@ async function makeDays(from: number, to: number): Promise<void> {
 /** Moves everything that was written with a key some days into the past. */
 async function age(key: string, days: number): Promise<void> {
   const { rows } = await owner.query(
-    `update idempotency set created_at = created_at - make_interval(days => $2) where key = $1 returning batch_id`,
+    `update idempotency set created_at = created_at - make_interval(days => $2) where ${KEY_TEXT} = $1 returning batch_id`,
     [key, days],
   );
   for (const table of ['event', 'write_batch']) {
@@ -65,7 +66,7 @@ test('with a hundred partitions, a replay reads and locks one of them', async ()
   for (let time = 0; time < 8; time += 1) expect((await send(key)).body).toBe(first.body);
   await owner.query('begin');
   const { rows: stored } = await owner.query(
-    'select batch_id, event_index, created_at from idempotency where key = $1',
+    `select batch_id, event_index, created_at from idempotency where ${KEY_TEXT} = $1`,
     [key],
   );
   const [{ batch_id, event_index, created_at }] = stored;

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { AccountKind } from '../../../domain/ledger/ledger.ts';
 import { payloadOf } from '../../fixtures/stored-events.ts';
+import { KEY_TEXT } from '../../harness/ledger.ts';
 
 /** An account as a transaction left it. */
 export type LoggedAccount = {
@@ -112,7 +113,7 @@ const CHAINED = `select count(distinct written.xid) as chained from (
 const EVENTS = `select event.xmin::text as xid, type, subject_id, payload, program_id from event
   where created_at >= $1 order by batch_id, index`;
 
-const KEYS = `select operation || ' ' || key as name, xmin::text as xid, status,
+const KEYS = `select operation || ' ' || ${KEY_TEXT} as name, xmin::text as xid, status,
     (extract(epoch from created_at) * 1000)::bigint as now
   from idempotency where created_at >= $1`;
 
