@@ -2,7 +2,8 @@ import type { Refusal } from '../../../domain/refusal.ts';
 import { schemaRefusal } from '../../calls/call.ts';
 import type { Service } from '../../calls/service.ts';
 import { type TurnCall, Turns } from '../../calls/turns.ts';
-import type { ListCall } from './event-query.ts';
+import type { Database } from '../../store/connection/database.ts';
+import type { EventQuery, ListCall } from './event-query.ts';
 import { type EventSource, type EventsRead, readEvents, readHead, refuseDeleted } from './event-source.ts';
 
 // Invariant: A reader of events misses none and gets none twice, even if it is disconnected
@@ -52,4 +53,30 @@ const liveReaders = new Turns({ atOnce: 3, waitingOfOne: 128, waitingOfAll: 8192
 /** Reads for a wait or a stream when it is the card program's turn; operators count as one program. */
 export function inLiveTurn<Value>(call: TurnCall, read: () => Promise<Value>): Promise<Value> {
   return liveReaders.take(call, read);
+}
+
+/** Reads for waits that have begun and not ended, by what is read. */
+const readsForWaits = new WeakMap<Database, Map<string, Promise<EventsRead>>>();
+
+/**
+ * Reads as {@link readAfter} for a wait that was woken. An event wakes all waits of its program at once, and most of them want
+ * the same page: they share one read. One that began before the event finds nothing, and its waits go on.
+ */
+export async function readForWait(
+  service: Service,
+  call: ListCall,
+  turn: TurnCall,
+  { source, limit }: Pick<EventQuery, 'source' | 'limit'>,
+  after: number,
+): Promise<EventsRead> {
+  const underWay = readsForWaits.get(service.database) ?? new Map<string, Promise<EventsRead>>();
+  readsForWaits.set(service.database, underWay);
+  const key = JSON.stringify([source, limit, after]);
+  const known = underWay.get(key);
+  if (known !== undefined) return known;
+  // Others share it, so it is done even if this caller has gone meanwhile.
+  const { programId, deadline } = turn;
+  const read = inLiveTurn({ programId, deadline }, () => readAfter(service, call, source, after, limit));
+  underWay.set(key, read);
+  return read.finally(() => underWay.delete(key));
 }

@@ -7,7 +7,7 @@ import type { EventService } from './event-news.ts';
 import { type EventQuery, type ListCall, readEventQuery } from './event-query.ts';
 import { type EventsRead, readEvents, readHead } from './event-source.ts';
 import { openStream } from './event-stream.ts';
-import { inLiveTurn, readAfter } from './read-after.ts';
+import { readAfter, readForWait } from './read-after.ts';
 
 /** list_events: a page of the card program's events, a wait for the next event, or a stream of events. */
 export function listEvents(service: EventService, call: Call<'list_events'>): Promise<Reply<'list_events'>> {
@@ -62,7 +62,10 @@ class ForwardList {
   /** The page after a position. If it is empty, the reply is a wait for the next event, until `until`. */
   async read(after: number, until: number): Promise<TextReply | LiveReply> {
     const { source, limit } = this.#query;
-    const read = await readAfter(this.#service, this.#call, source, after, limit);
+    return this.#end(await readAfter(this.#service, this.#call, source, after, limit), until);
+  }
+
+  #end(read: EventsRead, until: number): TextReply | LiveReply {
     const isOver = read.events.length > 0 || read.hasMore || performance.now() >= until;
     return isOver ? this.#page(read) : this.#wait(read.end, until);
   }
@@ -75,7 +78,7 @@ class ForwardList {
         forNews: (signal) => news.wait(source.headOf, after, until - performance.now(), signal),
         resume: async (isOver) => {
           if (isOver || performance.now() >= until) return this.#page({ events: [], end: after, hasMore: false });
-          return inLiveTurn(this.#turns, () => this.read(after, until));
+          return this.#end(await readForWait(this.#service, this.#call, this.#turns, this.#query, after), until);
         },
       },
     };

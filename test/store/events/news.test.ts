@@ -1,6 +1,10 @@
 import { afterEach, expect, test } from 'vitest';
 import { SERVICE_ITSELF } from '../../../domain/event.ts';
+import type { Service } from '../../../server/calls/service.ts';
+import type { Database, Statement } from '../../../server/store/connection/database.ts';
 import { ALL_EVENTS, EventNews } from '../../../server/subjects/events/event-news.ts';
+import type { ListCall } from '../../../server/subjects/events/event-query.ts';
+import { readForWait } from '../../../server/subjects/events/read-after.ts';
 import { openLedger, startServer } from '../../harness/ledger.ts';
 import { useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, relayOnce } from './relayed.ts';
@@ -94,6 +98,52 @@ test('a wait ends with its time, and when it is told to', async () => {
   aborted.end();
   await expect.poll(() => aborted.isOver).toBe(true);
   expect(news.waiting).toBe(0);
+});
+
+test('waits that one event wakes share one read, whoever of them has gone', async () => {
+  const programId = newProgram();
+  await publish(programId);
+  let statements = 0;
+  const counted = {
+    read: (statement: Statement) => {
+      statements += 1;
+      return database.read(statement);
+    },
+  } as Database;
+  const call = { operation: 'list_events', programId } as ListCall;
+  const source = {
+    programId,
+    headOf: programId,
+    onlyOf: undefined,
+    types: undefined,
+    subjectId: undefined,
+    write: String,
+  };
+  const wait = (types: readonly string[] | undefined, isGone: () => boolean) =>
+    readForWait(
+      { database: counted } as Service,
+      call,
+      { programId, deadline: Number.POSITIVE_INFINITY, isGone },
+      {
+        source: { ...source, types },
+        limit: 10,
+      },
+      0,
+    );
+  const alone = await wait(undefined, () => false);
+  expect(alone.events).toHaveLength(1);
+  const ofOne = statements;
+  statements = 0;
+  const all = await Promise.all(Array.from({ length: 50 }, (_, at) => wait(undefined, () => at === 0)));
+  expect(all).toEqual(Array(50).fill(alone));
+  expect(statements).toBe(ofOne);
+  // Other filters are another read, and so is a later one of the same.
+  expect(
+    (await Promise.all([wait(undefined, () => false), wait(['card.*'], () => false)])).map(
+      ({ events }) => events.length,
+    ),
+  ).toEqual([1, 0]);
+  expect(statements).toBe(3 * ofOne);
 });
 
 async function lastNumber(): Promise<number> {
