@@ -118,7 +118,8 @@ export async function startService(
     client,
     database: {
       stop: async () => void (await ((await stock)?.pause() ?? client.sandbox.stopDatabase())),
-      start: async () => void (await ((await stock)?.resume() ?? client.sandbox.startDatabase())),
+      // On a very busy machine a start takes longer than the service waits; the same request waits for the same start.
+      start: async () => void (await ((await stock)?.resume() ?? client.sandbox.startDatabase({ maxRetries: 10 }))),
     },
     stop: () => end('SIGTERM'),
     kill: async () => void (await end('SIGKILL')),
