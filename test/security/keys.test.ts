@@ -377,8 +377,10 @@ describe('what is recorded in the background', () => {
     await ask(extra, key);
     await extra.stop();
     const { data: all } = await operator.audit.list({ action: 'refuse_credential', limit: 100 });
-    // Keys of other tests were refused as well.
-    const data = all.filter(({ subject_id }) => subject_id === shown_as || subject_id === null);
+    // Credentials of other tests were refused as well: more than twenty kinds in a minute are summed up as various.
+    const data = all.filter(
+      ({ subject_id, details }) => (subject_id === shown_as || subject_id === null) && details.reason !== 'various',
+    );
     // On a slow machine a minute can end meanwhile, and then what comes later is summed up in another row.
     const counts = new Map<string, number>();
     for (const { actor, subject_id, details } of data) {
@@ -390,7 +392,7 @@ describe('what is recorded in the background', () => {
     expect(sums).toEqual(
       expect.arrayContaining([
         ['anonymous', shown_as, 'mistyped', 30],
-        ['anonymous', null, 'mistyped', 1],
+        ['anonymous', null, 'mistyped', expect.toSatisfy((count: number) => count >= 1)],
         ['anonymous', shown_as, 'no scope transfers:read', 1],
         ['anonymous', shown_as, 'revoked', 1],
       ]),
