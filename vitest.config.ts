@@ -157,7 +157,6 @@ export const DEEPER: readonly string[] = [
   'test/crashes/kill.test.ts',
   'test/faults',
   'test/processors/matrix.test.ts',
-  'test/properties/transfer-model.test.ts',
 ];
 
 const cores = availableParallelism();

@@ -5,13 +5,11 @@ import { Refusal } from '../../domain/refusal.ts';
 import { TRANSFER_MOVES } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-view.ts';
 import { calendarAt } from '../harness/local-time.ts';
-import { isThorough } from '../harness/run/ring.ts';
 import { anyStory } from './transfer-commands.ts';
 import { type CreateHistory, differenceIn, runStory, simplest, type Tally } from './transfer-run.ts';
 import { type Decisions, DOMAIN } from './transfer-world.ts';
 
-/** In `npm run verify` more of them. */
-const RUNS = isThorough ? 5_000 : 1_000;
+const RUNS = 2000;
 
 /** Random stories on both sides; `tally` counts what they try. */
 const agreement = (decisions: Decisions, tally?: Tally) =>
@@ -36,11 +34,11 @@ describe('the domain and the plain model', () => {
   // What processors report: test/store/processors.test.ts.
   const moves = TRANSFER_MOVES.filter(({ command }) => command !== 'report');
   test.each(moves.map(({ from, command, to }) => `${from} ${command} ${to}`))('have made the move %s', (move) => {
-    // The rarest comes twenty-five times in a thousand stories.
-    expect(timesOf(`moved ${move}`)).toBeGreaterThan(5);
+    // The rarest comes fifty times in so many stories.
+    expect(timesOf(`moved ${move}`)).toBeGreaterThan(10);
   });
 
-  // Each comes twelve times or more in a thousand stories.
+  // Each comes twenty-five times or more.
   test.each([
     ['create', ['create_transfer_schema', 'service_disabled', 'currency_mismatch', 'duplicate_reference']],
     [
@@ -55,7 +53,7 @@ describe('the domain and the plain model', () => {
     ['reverse', ['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'card_closed']],
     ['update_card', ['card_not_found', 'invalid_card_status', 'card_not_empty']],
   ])('have refused %s for the reasons %j', (command, codes) => {
-    for (const code of codes) expect(timesOf(`refused ${command} ${code}`), code).toBeGreaterThan(0);
+    for (const code of codes) expect(timesOf(`refused ${command} ${code}`), code).toBeGreaterThan(3);
   });
 
   test('have refused for the rare reasons', () => {
@@ -66,10 +64,10 @@ describe('the domain and the plain model', () => {
       (times, what) => times + timesOf(what),
       timesOf('refused capture card_suspected_fraud'),
     );
-    expect(captures).toBeGreaterThan(0);
-    expect(timesOf('refused create card_not_found') + timesOf('refused execute service_disabled')).toBeGreaterThan(0);
+    expect(captures).toBeGreaterThan(5);
+    expect(timesOf('refused create card_not_found') + timesOf('refused execute service_disabled')).toBeGreaterThan(5);
     expect(timesOf('refused reverse insufficient_funds') + timesOf('refused capture limit_exceeded')).toBeGreaterThan(
-      0,
+      5,
     );
   });
 });
