@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
-import { type CreateTransferBatchBody, type TransferService, TransferServiceError } from '../../sdk/client.ts';
+import { TransferServiceError } from '../../sdk/client.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
 import { type ServiceProcess, startService, temporaryDirectory } from './process.ts';
 import { endWithWorker, useWorker } from './run/worker.ts';
@@ -111,23 +111,6 @@ export async function refusalOf(
     return Object.assign(outcome, { requestId: outcome.requestId });
   }
   throw outcome;
-}
-
-/**
- * Creates all of the transfers by batches. A service that was slow a moment ago refuses the last rows of a large batch as more
- * than it can do in time: they are sent again with their keys, as integrators do.
- */
-export async function createAll(
-  client: TransferService,
-  rows: CreateTransferBatchBody['transfers'],
-  options?: Parameters<TransferService['transfers']['createBatch']>[1],
-): Promise<void> {
-  const { data } = await client.transfers.createBatch(rows, options);
-  const refused = data.filter(({ transfer }) => transfer === null);
-  expect(refused.filter(({ error }) => error?.Code !== 'service_unavailable')).toEqual([]);
-  if (refused.length === 0) return;
-  const again = refused.flatMap(({ index }) => rows[index] ?? []);
-  await createAll(client, again, options);
 }
 
 /** Fails unless every account equals its postings and holds and every currency sums to zero. */

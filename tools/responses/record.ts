@@ -27,7 +27,7 @@ export type Recording = {
   readonly main: string;
   readonly seed: number;
   readonly count: number;
-  /** The operations of another recording: others are left out. */
+  /** The operations to record; undefined for all that the version has. */
   readonly like: ReadonlySet<string> | undefined;
 };
 
@@ -212,7 +212,7 @@ class Recorder {
       }
       for (const [at, request] of made.requests.entries()) {
         const { operation, bytes, needs, closes, changes } = request;
-        if (OPERATION_IDS.some((id) => id === operation) && !this.#operations.has(operation)) continue;
+        if (!this.#operations.has(operation)) continue;
         const filled = needs === undefined ? bytes : withNeeded(bytes, await provide([needs]));
         if (SHOWS_LATER.test(operation)) await this.#settle();
         await sleep(APART_MILLISECONDS);

@@ -2,8 +2,9 @@ import { connect } from 'node:net';
 import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { IncompleteResponse, type TextChunks } from '../../../sdk/client.ts';
+import { createAll } from '../../harness/client/patience.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
-import { createAll, expectBalancedBooks, useOwnService } from '../../harness/service.ts';
+import { expectBalancedBooks, useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
 /** Lines of the long export, and how wide they are: a hundred megabytes, which no buffer between two sockets holds. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ListTransfersQuery, TransferRecord } from '../../../sdk/client.ts';
+import { createAll } from '../../harness/client/patience.ts';
 import { waitFor } from '../../harness/process.ts';
-import { createAll, expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 
 const running = useService();
 const client = () => running().client;

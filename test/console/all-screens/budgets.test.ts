@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { createAll } from '../../harness/service.ts';
+import { createAll } from '../../harness/client/patience.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TransferService, TransferServiceError } from '../../../sdk/client.ts';
+import { type CreateTransferBatchBody, TransferService, TransferServiceError } from '../../../sdk/client.ts';
 import type { ServiceProcess } from '../process.ts';
 
 /** After this many attempts on a busy machine the tests fail. */
@@ -16,6 +16,28 @@ export async function patiently<Result>(call: () => Promise<Result>): Promise<Re
       const isBusy = error instanceof TransferServiceError && error.Code === 'service_unavailable';
       if (!isBusy || attempt === MAX_ATTEMPTS) throw error;
     }
+    await sleep(PAUSE_MILLISECONDS);
+  }
+}
+
+/**
+ * Creates all of the transfers by batches. A service that was slow a moment ago refuses the last rows of a large batch as more
+ * than it can do in time: they are sent again with their keys, as integrators do.
+ */
+export async function createAll(
+  { transfers }: TransferService,
+  rows: CreateTransferBatchBody['transfers'],
+  options?: Parameters<TransferService['transfers']['createBatch']>[1],
+): Promise<void> {
+  let left = rows;
+  for (let attempt = 1; ; attempt += 1) {
+    const { data } = await transfers.createBatch(left, options);
+    const refused = data.filter(({ transfer }) => transfer === null);
+    if (refused.length === 0) return;
+    const other = refused.find(({ error }) => error?.Code !== 'service_unavailable');
+    if (other !== undefined || attempt === MAX_ATTEMPTS)
+      throw new Error(`not created: ${JSON.stringify(other ?? refused)}`);
+    left = refused.flatMap(({ index }) => left[index] ?? []);
     await sleep(PAUSE_MILLISECONDS);
   }
 }
