@@ -11,7 +11,7 @@ export const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['r', 'Reply to a case'],
   ['a', 'Attach the proposed cases to an incident'],
   ['?', 'Show keyboard shortcuts'],
-  ['Esc', 'Close a dialog'],
+  ['Esc', 'Close a dialog, or leave a field'],
 ];
 
 /** How long the letter after `g` may take. */
@@ -30,7 +30,12 @@ export function useKeyboard(
         onSearch();
         return;
       }
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (isTyping(event.target)) {
+        // A screen may begin in a field, and the shortcuts are off there.
+        if (event.key === 'Escape') focusContent(event.target);
+        return;
+      }
       // The time of the key press: a busy page handles it later.
       const isSecond = event.timeStamp - began.current < SEQUENCE_MILLISECONDS;
       began.current = Number.NEGATIVE_INFINITY;
@@ -62,6 +67,11 @@ export function routesWithLetter(routes: readonly Route[] = ROUTES): readonly Ro
 function isTyping(target: EventTarget | null): boolean {
   if (document.querySelector('dialog[open]') !== null) return true;
   return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
+}
+
+/** Moves the focus from a field of the screen to its content. */
+function focusContent(from: EventTarget | null): void {
+  if (from instanceof Element) from.closest<HTMLElement>('main')?.focus({ preventScroll: true });
 }
 
 function moveRow(step: 1 | -1): void {

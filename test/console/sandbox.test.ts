@@ -69,9 +69,12 @@ test('a moved clock is on every screen, and times are compared with the clock th
       .waitFor();
     expect(await page.getByRole('table', { name: 'Sessions' }).innerText()).not.toContain('days');
     await pressKeys(page, 'g c');
+    // No program is chosen: the screen asks for one, and begins in the field of that question.
+    await page.getByText('Choose a card program').waitFor();
     await banner.getByText('9 d ahead').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'clock');
+    await pressKeys(page, 'Escape');
     await pressKeys(page, 'g a');
     await banner.getByText('Times on this screen are actual times.').waitFor();
   } finally {
