@@ -175,22 +175,22 @@ export class ModelBooks {
   limitsOn(name: string, direction: Direction): readonly StandingLimit[] {
     const { limits, currency } = this.card(name);
     const end = direction === 'in' ? destinationOf : sourceOf;
-    const counted = this.transfers.filter((transfer) => end(transfer) === name);
+    const isCounted = (transfer: KeptTransfer): boolean => end(transfer) === name;
     return LIMITS.flatMap(([limit]) => {
       const own = limits?.[direction][limit];
-      if (own !== undefined) return [this.#stand(limit, own, 'card', counted)];
+      if (own !== undefined) return [this.#stand(limit, own, 'card', isCounted)];
       const given = currency === 'USD' ? this.cardLimits?.[direction][limit] : undefined;
-      return given === undefined ? [] : [this.#stand(limit, given, 'program_card', counted)];
+      return given === undefined ? [] : [this.#stand(limit, given, 'program_card', isCounted)];
     });
   }
 
   /** The limits of all cards of a currency together. */
   limitsOnAll(currency: string, direction: Direction): readonly StandingLimit[] {
     const type = direction === 'in' ? 'load' : 'unload';
-    const counted = this.transfers.filter((transfer) => transfer.type === type && transfer.currency === currency);
+    const isCounted = (transfer: KeptTransfer): boolean => transfer.type === type && transfer.currency === currency;
     return LIMITS.flatMap(([limit]) => {
       const value = currency === 'USD' ? this.limits?.[direction][limit] : undefined;
-      return value === undefined ? [] : [this.#stand(limit, value, 'program', counted)];
+      return value === undefined ? [] : [this.#stand(limit, value, 'program', isCounted)];
     });
   }
 
@@ -198,12 +198,14 @@ export class ModelBooks {
     name: LimitName,
     value: bigint,
     source: StandingLimit['source'],
-    transfers: readonly KeptTransfer[],
+    isCounted: (transfer: KeptTransfer) => boolean,
   ): StandingLimit {
     const [, period, measure] = LIMITS.find(([limit]) => limit === name) ?? [name, null, 'amount'];
     if (period === null) return { name, value, source, used: null, left: null, freesAt: null };
     const running = periodOf(period, this.today());
-    const counted = transfers.filter(({ countedOn }) => countedOn !== null && periodOf(period, countedOn) === running);
+    const counted = this.transfers.filter(
+      (each) => each.countedOn !== null && isCounted(each) && periodOf(period, each.countedOn) === running,
+    );
     // What was released counts no more, what was reversed does; a hold counts whole for as long as it stands.
     const amounts = counted.flatMap(({ status, amount, captured }) => {
       if (status === 'pending') return [amount];

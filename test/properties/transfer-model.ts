@@ -8,6 +8,7 @@ import {
   type CardStep,
   CURRENCIES,
   cardFact,
+  type Fact,
   limitFact,
   type Opening,
   outlookFact,
@@ -238,18 +239,18 @@ export class Model implements Side {
     return { expired, due };
   }
 
-  facts(): readonly string[] {
+  facts(): readonly Fact[] {
     return [...this.#accountFacts(), ...this.#cardFacts(), ...this.#transferFacts(), ...this.#limitFacts()];
   }
 
-  #cardFacts(): readonly string[] {
+  #cardFacts(): readonly Fact[] {
     const { books } = this;
     return [...books.cards].map(([name, { expiresOn }]) => {
       return cardFact(name, { status: books.cardStatus(name), lastDay: expiresOn });
     });
   }
 
-  #accountFacts(): readonly string[] {
+  #accountFacts(): readonly Fact[] {
     const { books } = this;
     return books.accounts().map((name) => {
       const [balance, held, incoming] = [books.balance(name), books.held(name), books.incoming(name)];
@@ -257,7 +258,7 @@ export class Model implements Side {
     });
   }
 
-  #transferFacts(): readonly string[] {
+  #transferFacts(): readonly Fact[] {
     return this.books.transfers.map((transfer, index) => {
       const status = this.books.status(transfer);
       const { captured, reversals, errorCode: error, expiresAt, updatedAt, completedAt } = transfer;
@@ -267,7 +268,7 @@ export class Model implements Side {
     });
   }
 
-  #limitFacts(): readonly string[] {
+  #limitFacts(): readonly Fact[] {
     const { books } = this;
     return (['in', 'out'] as const).flatMap((direction) => [
       ...CURRENCIES.flatMap((currency) =>
@@ -279,7 +280,7 @@ export class Model implements Side {
     ]);
   }
 
-  outlook(name: string): readonly string[] {
+  outlook(name: string): readonly Fact[] {
     const { books } = this;
     const most = books.maximumBalance(name);
     const more = most === null ? 0n : most.value - books.balance(name) - books.incoming(name);
@@ -291,7 +292,7 @@ export class Model implements Side {
   }
 
   /** The most that can be loaded or unloaded now, found by trying: one of these amounts it is, or it is nothing. */
-  #outlookTo(card: string, direction: Direction): readonly string[] {
+  #outlookTo(card: string, direction: Direction): readonly Fact[] {
     const { books } = this;
     const { currency } = books.card(card);
     const route = { type: direction === 'in' ? 'load' : 'unload', card, destination: null, currency } as const;

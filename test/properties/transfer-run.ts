@@ -3,7 +3,7 @@ import { calendarAt } from '../harness/local-time.ts';
 import type { Command, Jump, Pick, Share } from './transfer-commands.ts';
 import { Model } from './transfer-model.ts';
 import { type KeptTransfer, sum } from './transfer-model-books.ts';
-import type { Opening, Refused, Step } from './transfer-steps.ts';
+import { type Fact, isSameFact, type Opening, type Refused, type Step, shownFact } from './transfer-steps.ts';
 import { type Decisions, DOMAIN, World } from './transfer-world.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -97,10 +97,12 @@ export class Run {
     );
   }
 
-  #compareFacts(expected: readonly string[], found: readonly string[]): void {
+  #compareFacts(expected: readonly Fact[], found: readonly Fact[]): void {
+    const shown = (fact: Fact | undefined): string => (fact === undefined ? 'nothing more' : shownFact(fact));
     for (let index = 0; index < Math.max(expected.length, found.length); index += 1) {
-      if (expected[index] === found[index]) continue;
-      this.#differ(`domain: ${found[index] ?? 'nothing more'}`, `model:  ${expected[index] ?? 'nothing more'}`);
+      const [one, other] = [expected[index], found[index]];
+      if (one !== undefined && other !== undefined && isSameFact(one, other)) continue;
+      this.#differ(`domain: ${shown(other)}`, `model:  ${shown(one)}`);
     }
   }
 

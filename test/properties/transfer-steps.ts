@@ -83,50 +83,57 @@ export type Refused = { readonly code: string; readonly about: string | null };
 export interface Side {
   /** Null when it was done. */
   perform(step: Step): Refused | null;
-  /** All that a caller could read, a fact a line. */
-  facts(): readonly string[];
+  /** All that a caller could read. */
+  facts(): readonly Fact[];
   /** What get_card_limits would say of a card. */
-  outlook(card: string): readonly string[];
+  outlook(card: string): readonly Fact[];
   /** The transfers that the background loop would find: holds past their end, and what is due. */
   overdue(): { readonly expired: readonly number[]; readonly due: readonly number[] };
 }
 
+/** A fact that a caller could read: what it is about, and values in one order. */
+export type Fact = {
+  readonly about: string;
+  readonly values: Readonly<Record<string, string | bigint | number | null>>;
+};
+
 /** A fact about an account. `lines` is how many postings have touched it. */
-export function accountFact(name: string, facts: Readonly<Record<string, bigint>>): string {
-  return `account ${name}: ${listed(facts)}`;
+export function accountFact(name: string, values: Readonly<Record<string, bigint>>): Fact {
+  return { about: `account ${name}`, values };
 }
 
 /** A fact about a card. */
-export function cardFact(name: string, facts: Readonly<Record<string, string | null>>): string {
-  return `card ${name}: ${listed(facts)}`;
+export function cardFact(name: string, values: Readonly<Record<string, string | null>>): Fact {
+  return { about: `card ${name}`, values };
 }
 
 /** What can be done with a card in one direction, or how much more its balance may be. */
-export function outlookFact(name: string, of: string, facts: Readonly<Record<string, string | bigint | null>>): string {
-  return `outlook of ${name} ${of}: ${listed(facts)}`;
+export function outlookFact(name: string, of: string, values: Readonly<Record<string, string | bigint | null>>): Fact {
+  return { about: `outlook of ${name} ${of}`, values };
 }
 
 /** A fact about a transfer. */
-export function transferFact(index: number, facts: Readonly<Record<string, string | bigint | number | null>>): string {
-  return `transfer ${index}: ${listed(facts)}`;
+export function transferFact(index: number, values: Fact['values']): Fact {
+  return { about: `transfer ${index}`, values };
 }
 
 /** A fact about a limit; `whose` is a card or a currency of the program. */
-export function limitFact(
-  whose: string,
-  direction: string,
-  facts: Readonly<Record<string, string | bigint | number | null>>,
-): string {
-  return `limit of ${whose} ${direction}: ${listed(facts)}`;
+export function limitFact(whose: string, direction: string, values: Fact['values']): Fact {
+  return { about: `limit of ${whose} ${direction}`, values };
 }
 
-function listed(facts: Readonly<Record<string, string | bigint | number | null>>): string {
-  let text = '';
-  for (const name in facts) {
-    const value = facts[name];
-    // Amounts are bigint, so every number is a time.
-    const shown = typeof value === 'number' ? new Date(value).toISOString() : value;
-    text += `${text === '' ? '' : ', '}${name} ${shown}`;
-  }
-  return text;
+/** Whether two facts say the same. Millions are compared, and few are shown: none is written out for it. */
+export function isSameFact(one: Fact, other: Fact): boolean {
+  if (one.about !== other.about) return false;
+  for (const name in one.values) if (one.values[name] !== other.values[name]) return false;
+  return Object.keys(one.values).length === Object.keys(other.values).length;
+}
+
+/** A fact as a line of text. */
+export function shownFact({ about, values }: Fact): string {
+  // Amounts are bigint, so every number is a time.
+  const shown = (value: Fact['values'][string]) => (typeof value === 'number' ? new Date(value).toISOString() : value);
+  return `${about}: ${Object.entries(values)
+    .map(([name, value]) => `${name} ${shown(value)}`)
+    .join(', ')}`;
 }

@@ -39,6 +39,7 @@ import {
   type CardStep,
   CURRENCIES,
   cardFact,
+  type Fact,
   limitFact,
   type Opening,
   outlookFact,
@@ -249,26 +250,26 @@ export class World implements Side {
     return { expired: numbers(isOver), due: numbers(isDue) };
   }
 
-  facts(): readonly string[] {
+  facts(): readonly Fact[] {
     const transfers = this.books.transfers.map((each, index) => this.#transferFact(each, index));
     return [...this.#accountFacts(), ...this.#cardFacts(), ...transfers, ...this.#limitFacts()];
   }
 
-  #cardFacts(): readonly string[] {
+  #cardFacts(): readonly Fact[] {
     const today = dayIn(this.#zone, this.now);
     return [...this.#cards].map(([name, card]) => {
       return cardFact(name, { status: cardStatusOn(card, today), lastDay: card.expiresOn });
     });
   }
 
-  #accountFacts(): readonly string[] {
+  #accountFacts(): readonly Fact[] {
     return [...this.books.accounts].map(([name, account]) => {
       const { balance, held, incoming, sequence: lines } = account;
       return accountFact(name, { balance, held, incoming, available: available(account), lines });
     });
   }
 
-  #transferFact(kept: Transfer, index: number): string {
+  #transferFact(kept: Transfer, index: number): Fact {
     const transfer = transferAt(kept, this.now);
     const { status, outcome, capturedAmount, reversedAmount, error, expiresAt, updatedAt, completedAt } = transfer;
     insist(status === statusAt(kept, this.now), 'a transfer is shown in the state it is in');
@@ -277,7 +278,7 @@ export class World implements Side {
     return transferFact(index, { status, outcome, ...amounts, error: code, expiresAt, updatedAt, completedAt });
   }
 
-  #limitFacts(): readonly string[] {
+  #limitFacts(): readonly Fact[] {
     const rules = this.#rules();
     const { calendar } = rules;
     const usage = (accountId: string, direction: Direction) => this.books.usage(accountId, direction, calendar);
@@ -295,7 +296,7 @@ export class World implements Side {
     ]);
   }
 
-  outlook(name: string): readonly string[] {
+  outlook(name: string): readonly Fact[] {
     const view = this.#view(name, null, null);
     if (view.card === undefined) throw new Error(`there is no card ${name}`);
     const outlook = outlookOf(view.card, view);
@@ -310,7 +311,7 @@ export class World implements Side {
   }
 }
 
-function factOf(whose: string, direction: Direction, state: LimitState): string {
+function factOf(whose: string, direction: Direction, state: LimitState): Fact {
   const { name, value, source, used, left, freesAt } = state;
   return limitFact(whose, direction, { name, value, source, used, left, freesAt });
 }
