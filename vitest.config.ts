@@ -159,6 +159,9 @@ export const DEEPER: readonly string[] = [
   'test/processors/matrix.test.ts',
 ];
 
+/** Tests that other tests find mistakes: `npm test` runs them, `npm run check` the tests themselves. */
+export const PROOFS: readonly string[] = ['test/properties/mistakes.test.ts', 'test/simulation/mistakes.test.ts'];
+
 const cores = availableParallelism();
 
 /** Folders with the longest files, which start first, so that none of them is left alone at the end. */
@@ -174,6 +177,8 @@ const FIRST = [
   'start',
   'faults',
   'embedded',
+  'properties',
+  'simulation',
 ];
 
 class LongestFirst extends BaseSequencer {

@@ -1,5 +1,5 @@
 // npm test: static checks, then the tests that prove every rule of the product once. `npm run verify` (here with --verify) runs
-// what takes longer, `npm run check` the quick part. With names it runs only those, and named suites as a whole.
+// what takes longer, `npm run check` (--quick) the quick part. With names it runs only those, and named suites as a whole.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SUITES } from '../vitest.config.ts';
@@ -9,6 +9,9 @@ import { close, count, note } from './tally.ts';
 import { MISSING } from './verify/missing.ts';
 
 const BIN = 'node_modules';
+
+/** Scripts by name, each with its arguments. */
+type Checks = Readonly<Record<string, readonly [script: string, ...rest: string[]]>>;
 
 /** One checker: more of them check shared files again, and cost the checks beside them more time than they save. */
 const typeCheck = (name: string, project: string): readonly [script: string, ...rest: string[]] => [
@@ -25,8 +28,8 @@ const typeCheck = (name: string, project: string): readonly [script: string, ...
 
 const LINT = [`${BIN}/@biomejs/biome/bin/biome`, 'check', '--error-on-warnings', '--diagnostic-level=warn'] as const;
 
-/** Static checks: a script and its arguments. */
-const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+/** Static checks. */
+const STEPS = {
   types: typeCheck('types', '.'),
   'console-tests': typeCheck('console-tests', 'test/console'),
   'console-types': typeCheck('console-types', 'console'),
@@ -41,17 +44,26 @@ const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]
     'contract/openapi.json',
     'contract/processors/adapter-openapi.json',
   ],
-};
+} as const satisfies Checks;
 
-/** Run by `npm run check` only, in place of steps that read all files. */
-const QUICK: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+/** The static checks of `npm run check`. */
+const QUICK: Checks = {
+  types: STEPS.types,
+  'console-types': STEPS['console-types'],
+  'console-tests': STEPS['console-tests'],
+  tidy: STEPS.tidy,
+  generated: STEPS.generated,
+  // In place of steps that read all files.
   'product-imports': ['tools/imports.ts', '--product'],
   // Only the files that the next commit would change; `npm test` has linted all others.
   'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
 };
 
+/** The suites of `npm run check`. */
+const QUICK_SUITES = ['unit', 'properties', 'simulation', 'smoke'] as const;
+
 /** Programs that only `npm run verify` runs, two at a time: the longest first. */
-const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+const PROGRAMS: Checks = {
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
   'newest-release': ['test/upgrade/newest-release.ts'],
   'database-guides': ['tools/verify/database-guides.ts'],
@@ -64,12 +76,12 @@ const PROGRAMS: Readonly<Record<string, readonly [script: string, ...rest: strin
 };
 
 /** Programs of `npm run verify` that only compute, at the lowest priority: they run from the start, while others wait. */
-const COMPUTATIONS: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+const COMPUTATIONS: Checks = {
   schedules: ['test/simulation/main.ts', '--schedules', '100000'],
 };
 
 /** Programs that compare times: they run when all others have ended. */
-const MEASURES: Readonly<Record<string, readonly [script: string, ...rest: string[]]>> = {
+const MEASURES: Checks = {
   'stock-postgres': ['tools/verify-stock.ts'],
   // Five million transfers, as in docs/migrations.md, are for a manual run: making them takes longer than all the rest.
   'lock-times': ['test/upgrade/lock-times.ts', '--transfers', '200000'],
@@ -83,8 +95,6 @@ const NEED_CONSOLE: readonly string[] = ['pages', 'console'];
 
 /** Suites whose slow files use the tarballs of the packages. */
 const NEED_TARBALLS: readonly string[] = ['packages', 'guides'];
-
-type Checks = Readonly<Record<string, readonly [script: string, ...rest: string[]]>>;
 
 async function runStep(name: string, [script, ...rest]: readonly [string, ...string[]]): Promise<void> {
   const { succeeded, isIncomplete, output, seconds } = await runScript(script, rest);
@@ -133,6 +143,7 @@ type Choice = {
 
 function choose(isVerify: boolean, words: readonly string[]): Choice {
   const none = { steps: {}, programs: {}, measures: {} };
+  if (words.join() === '--quick') return { ...none, steps: QUICK, suites: QUICK_SUITES, part: 'quick' };
   const slow = { ...none, suites: suitesOf('slow'), part: 'slow' } as const;
   if (words.length === 0 && isVerify) return { ...slow, steps: COMPUTATIONS, programs: PROGRAMS, measures: MEASURES };
   if (words.length === 0) return { ...none, steps: STEPS, suites: suitesOf('fast'), part: 'fast' };

@@ -2,12 +2,12 @@
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { DEEPER, SLOW, SUITES } from '../vitest.config.ts';
+import { DEEPER, PROOFS, SLOW, SUITES } from '../vitest.config.ts';
 import { root, runScript } from './command.ts';
 import { count, note, total } from './tally.ts';
 
-/** The part of a suite that a run includes: the files of `npm test`, those of `npm run verify`, or all. */
-export type Part = 'fast' | 'slow' | 'whole';
+/** The part of a suite that a run includes: the files of `npm run check`, of `npm test`, of `npm run verify`, or all. */
+export type Part = 'quick' | 'fast' | 'slow' | 'whole';
 
 const lies = (path: string, places: readonly string[]) =>
   places.some((place) => path === place || path.startsWith(`${place}/`));
@@ -21,12 +21,12 @@ function findFiles(): readonly { readonly path: string; readonly suite: string |
   });
 }
 
-/** Fails for a test file that belongs to no suite, and for an entry of SLOW or DEEPER without a file. */
+/** Fails for a test file that belongs to no suite, and for an entry of SLOW, DEEPER or PROOFS without a file. */
 export function findFilesWithoutSuite(): void {
   const files = findFiles();
   for (const { path, suite } of files)
     if (suite === undefined) count(1, 0, `${path} belongs to no suite of vitest.config.ts.`);
-  for (const place of [...SLOW, ...DEEPER])
+  for (const place of [...SLOW, ...DEEPER, ...PROOFS])
     if (!files.some(({ path }) => lies(path, [place]))) count(1, 0, `${place} in vitest.config.ts has no test.`);
 }
 
@@ -38,7 +38,9 @@ export function suitesOf(part: Part): readonly string[] {
 function filesOf(suites: readonly string[], part: Part): readonly string[] {
   const isTaken = (path: string) => {
     if (part === 'whole') return true;
-    return lies(path, SLOW) ? part === 'slow' : part === 'fast' || lies(path, DEEPER);
+    if (lies(path, SLOW)) return part === 'slow';
+    if (part === 'slow') return lies(path, DEEPER);
+    return part === 'fast' || !lies(path, PROOFS);
   };
   return findFiles().flatMap(({ path, suite }) =>
     suite !== undefined && suites.includes(suite) && isTaken(path) ? [path] : [],

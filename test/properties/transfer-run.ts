@@ -1,6 +1,7 @@
+import fc from 'fast-check';
 import type { Limits } from '../../domain/ledger/limits.ts';
 import { calendarAt } from '../harness/local-time.ts';
-import type { Command, Jump, Pick, Share } from './transfer-commands.ts';
+import { anyStory, type Command, type Jump, type Pick, type Share } from './transfer-commands.ts';
 import { Model } from './transfer-model.ts';
 import { type KeptTransfer, sum } from './transfer-model-books.ts';
 import { type Fact, isSameFact, type Opening, type Refused, type Step, shownFact } from './transfer-steps.ts';
@@ -29,6 +30,20 @@ export function runStory(
   run.compare();
   for (const command of commands) for (const step of run.stepsOf(command)) run.take(step);
   for (const move of run.world.books.moves) count(tally, `moved ${move}`);
+}
+
+/** How many stories a test tells. */
+export const RUNS = 2000;
+
+/** Random stories on both sides; `tally` counts what they try. */
+export const agreement = (decisions: Decisions, tally?: Tally) =>
+  fc.property(anyStory, (story) => runStory(story, decisions, tally));
+
+/** The difference that random stories have found, in the simplest story that shows it, step by step. */
+export function told(outcome: fc.RunDetails<[CreateHistory]>, decisions: Decisions): string {
+  const { numRuns, seed, counterexample, counterexamplePath, errorInstance } = outcome;
+  const difference = counterexample === null ? null : differenceIn(simplest(counterexample[0], decisions), decisions);
+  return `${difference ?? errorInstance}\nFound in story ${numRuns}: { seed: ${seed}, path: '${counterexamplePath}' }`;
 }
 
 /** The same difference in as few steps and with as few limits as can be, found by leaving out one after the other. */
