@@ -4,7 +4,7 @@ import { waitFor } from '../harness/process.ts';
 import { refusalOf } from '../harness/service.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { makeWorld, SCRIPT } from './harness/sample-world.ts';
-import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+import { collectStatuses, pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
 const { openConsole, service } = useConsole();
 const client = () => service().client;
@@ -104,8 +104,9 @@ describe('the screen of a request', () => {
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'request-refused');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const said = await collectStatuses(page);
     await page.getByText('Copy for a ticket').click();
-    await page.getByText('Copied').waitFor();
+    await expect.poll(said).toContain('Copied');
     const ticket = await page.evaluate(() => navigator.clipboard.readText());
     expect(ticket).toContain(`Request: ${requestId}\n`);
     expect(ticket).toContain('No money moved.');
@@ -165,9 +166,9 @@ describe('the screen of a request', () => {
   });
 
   test('shows the causes of a fault of the service: with a stopped database', async () => {
-    await client().sandbox.stopDatabase();
+    await service().database.stop();
     const { requestId } = await refusalOf(client().transfers.create({ amount: 1, card_id: 'card_active' }));
-    await client().sandbox.startDatabase();
+    await service().database.start();
     await waitFor('the error is stored', () =>
       client()
         .errors.inspect(requestId)

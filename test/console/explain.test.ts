@@ -33,7 +33,7 @@ describe('the screen that explains a transfer', () => {
     const page = await openConsole('/console/explain?type=unload&card_id=card_empty&minor_units=5');
     const answer = page.locator('.answer');
     await answer.getByText('Would be declined: insufficient funds').waitFor();
-    expect(await page.getByLabel('Amount, USD').inputValue()).toBe('0.05');
+    await expect.poll(() => page.getByLabel('Amount, USD').inputValue()).toBe('0.05');
     expect(await answer.getByRole('link', { name: /insufficient funds/ }).getAttribute('href')).toBe(
       '/errors/insufficient_funds',
     );

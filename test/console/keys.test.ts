@@ -52,6 +52,8 @@ test('a key is rolled, then revoked, and a session is ended', async () => {
   await page.getByTitle('Roll Leaving').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Roll Leaving' }).click();
   await page.getByRole('dialog', { name: 'The new key of Leaving' }).getByRole('button', { name: 'Done' }).click();
+  // The new list hides the old key: until then its row could be taken for that of the new one.
+  await page.getByTitle(key_id).waitFor({ state: 'detached' });
   await expect.poll(() => page.getByTitle('Roll Leaving').count()).toBe(1);
   await page.getByTitle('Revoke Leaving').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke Leaving' }).click();

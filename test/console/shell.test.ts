@@ -88,6 +88,8 @@ describe('the shell of the console', () => {
     await client.cards.create({ card_id: 'in-one' }, { programId: one?.program_id ?? '' });
     await page.goto(`/console/card/in-one?program=${one?.program_id}`);
     await chooser(page).getByText('First shop').waitFor();
+    // It is remembered a moment after it is shown.
+    await page.waitForFunction((id) => window.sessionStorage.getItem('console.program') === id, one?.program_id);
     await page.goto('/console/cards');
     await page.waitForURL(`**/console/cards?program=${one?.program_id}`);
     // A card of one program is no card of another: the list of its cards is.

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { TransferServiceError } from '../../sdk/error.ts';
+import { connect } from '../harness/ledger.ts';
 import { type ServiceProcess, waitFor } from '../harness/process.ts';
 import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 
@@ -24,9 +27,9 @@ const clientOf = (index: number) => (index % 2 === 0 ? first : second).client;
 
 /**
  * What each of the clients got: the result of its call, or the code of its refusal. A call for which a busy machine had no
- * time is made again, as the SDK does by itself; not where `isOnce`, because a deadlock would look like that.
+ * time is made again, as the SDK does by itself.
  */
-function all<Result>(ask: (index: number) => Promise<Result>, isOnce = false): Promise<readonly (Result | string)[]> {
+function all<Result>(ask: (index: number) => Promise<Result>): Promise<readonly (Result | string)[]> {
   return Promise.all(
     Array.from({ length: CLIENTS }, async (_, index) => {
       for (;;) {
@@ -35,7 +38,7 @@ function all<Result>(ask: (index: number) => Promise<Result>, isOnce = false): P
         } catch (error) {
           if (!(error instanceof TransferServiceError)) throw error;
           const isBusy = error.code === 'service_unavailable' && error.moneyMoved === 'no';
-          if (isOnce || !isBusy) return error.code;
+          if (!isBusy) return error.code;
         }
       }
     }),
@@ -122,6 +125,59 @@ test('reversals together never give back more than was captured', async () => {
   expect(await second.client.cards.get(card_id)).toMatchObject({ balance: 50_010 });
 });
 
+/** Only a superuser sees what all others wait for, and may set how soon PostgreSQL looks for a deadlock. */
+const asSuperuser = () => connect({ connectionString: services.databaseUrl.replace(/\/\/[^@]*@/, '//postgres@') });
+
+/** Every backend that waits for a lock, and whom it waits for. */
+const WAITS = `select pid, pg_blocking_pids(pid) as blocked_by from pg_stat_activity where wait_event_type = 'Lock'`;
+
+/**
+ * Whether backends wait for each other in a circle before some work is over. Here a wait ends after half a second, earlier
+ * than PostgreSQL looks for a deadlock, and the service tries again: neither an error nor a log line would tell of one.
+ */
+async function deadlocksDuring(work: Promise<unknown>): Promise<boolean> {
+  const watcher = await asSuperuser();
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+  };
+  void work.then(end, end);
+  try {
+    while (!isOver) {
+      const { rows } = await watcher.query<{ pid: number; blocked_by: readonly number[] }>(WAITS);
+      const blockers = new Map(rows.map(({ pid, blocked_by }) => [pid, blocked_by]));
+      const reaches = (from: number, to: number, seen = new Set<number>()): boolean =>
+        (blockers.get(from) ?? []).some((next) => {
+          if (next === to) return true;
+          return !seen.has(next) && reaches(next, to, seen.add(next));
+        });
+      if (rows.some(({ pid }) => reaches(pid, pid))) return true;
+      await sleep(20);
+    }
+    return false;
+  } finally {
+    await watcher.end();
+  }
+}
+
+test('the watch for deadlocks sees one', async () => {
+  const [one, other, killer] = await Promise.all([asSuperuser(), asSuperuser(), asSuperuser()]);
+  const lock = (client: pg.Client, key: number) => client.query('select pg_advisory_xact_lock($1)', [key]);
+  try {
+    // PostgreSQL would end it before a slow machine has looked.
+    for (const client of [one, other]) await client.query("set deadlock_timeout = '1h'; begin");
+    await lock(one, 7201);
+    await lock(other, 7202);
+    const waits = Promise.allSettled([lock(one, 7202), lock(other, 7201)]);
+    expect(await deadlocksDuring(waits)).toBe(true);
+  } finally {
+    await killer.query(
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid in (7201, 7202)",
+    );
+    for (const client of [one, other, killer]) await client.end().catch(() => undefined);
+  }
+});
+
 test('transfers around a ring of cards never deadlock', async () => {
   const ring = await Promise.all(Array.from({ length: 4 }, () => first.client.cards.create()));
   for (const { card_id } of ring) await first.client.transfers.create({ amount: 10_000, card_id });
@@ -134,7 +190,9 @@ test('transfers around a ring of cards never deadlock', async () => {
         destination_card_id: ring[(index + 1 + (round % 3)) % 4]?.card_id ?? '',
         reference: randomUUID(),
       });
-    const outcomes = await all(ask, true);
+    const work = all(ask);
+    expect(await deadlocksDuring(work)).toBe(false);
+    const outcomes = await work;
     expect(successes(outcomes).length).toBe(CLIENTS);
   }
   const balances = await Promise.all(ring.map(async ({ card_id }) => (await second.client.cards.get(card_id)).balance));

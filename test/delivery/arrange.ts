@@ -48,17 +48,19 @@ let programs = 0;
 /** A client of a card program of its own, with a card, whose first event is the card's creation. */
 export async function newProgram({ service }: { readonly service: ServiceProcess }) {
   programs += 1;
-  const { program_id: programId } = await service.client.programs.create({
-    name: `program ${programs}`,
-    currency: 'USD',
-  });
-  const client = new TransferService({ baseUrl: service.url, programId, maxRetries: 0, timeoutMilliseconds: 120_000 });
-  await service.client.deposits.create(programId, { amount: 1_000_000 });
-  const { card_id: cardId } = await client.cards.create();
+  const options = { baseUrl: service.url, timeoutMilliseconds: 120_000 };
+  // Whatever a busy machine refuses here is asked for again, with its key.
+  const operator = new TransferService({ ...options, maxRetries: 10 });
+  const name = `program ${programs}`;
+  const { program_id: programId } = await operator.programs.create({ name, currency: 'USD' });
+  const client = new TransferService({ ...options, programId, maxRetries: 0 });
+  const patient = new TransferService({ ...options, programId, maxRetries: 10 });
+  await operator.deposits.create(programId, { amount: 1_000_000 });
+  const { card_id: cardId } = await patient.cards.create();
   // The relay gives positions a moment after the commit.
-  const created = async () => (await client.events.list({ type: 'card.created' })).data;
+  const created = async () => (await patient.events.list({ type: 'card.created' })).data;
   await waitFor('the position of the card', async () => (await created()).length > 0);
-  const start = await headOf(client);
+  const start = await headOf(patient);
   let made = 0;
   return {
     programId,
@@ -70,12 +72,12 @@ export async function newProgram({ service }: { readonly service: ServiceProcess
     transfer: async (count: number): Promise<number> => {
       let newest: string | undefined;
       for (let index = 0; index < count; index += 1) {
-        ({ transfer_id: newest } = await client.transfers.create({ card_id: cardId, amount: 1 }));
+        ({ transfer_id: newest } = await patient.transfers.create({ card_id: cardId, amount: 1 }));
       }
       made += count;
       // Not any event at that position: those of webhooks have positions, too.
       await waitFor('the positions of events', async () => {
-        const [event] = (await client.events.list({ type: 'transfer.*', limit: 1 })).data;
+        const [event] = (await patient.events.list({ type: 'transfer.*', limit: 1 })).data;
         return event !== undefined && 'transfer_id' in event.data && event.data.transfer_id === newest;
       });
       return start + made;

@@ -1,6 +1,6 @@
 import { waitFor } from '../harness/process.ts';
 import type { TrapPlace } from '../harness/proxy.ts';
-import { sendAndLeave } from './attempt.ts';
+import { send as sendAttempt } from './attempt.ts';
 import { type Fault, runFaults } from './run-faults.ts';
 import { holdLoads, lay, type Stage, untilAtRest, untilWaiting } from './stage.ts';
 
@@ -57,13 +57,15 @@ function leaveAt(at: TrapPlace): Fault['arrange'] {
       await gone.promise;
     });
     const send = async () => {
-      const { leave, heard } = sendAndLeave(stage, attempt);
-      await reached.promise;
-      leave();
-      const silence = await heard;
+      const caller = new AbortController();
+      const responded = sendAttempt(stage, attempt, caller.signal);
+      // A service that has run out of time on the way responds instead.
+      await Promise.race([reached.promise, responded]);
+      caller.abort();
+      const heard = await responded;
       gone.resolve();
       await untilAtRest(stage);
-      return silence;
+      return heard;
     };
     return { trap, send };
   };

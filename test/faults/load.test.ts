@@ -7,12 +7,18 @@ const whileWaiting =
   (outcome: 'cut' | 'go_on', terminate: (stage: Stage) => Promise<void> = async () => undefined): Fault['arrange'] =>
   async (stage) => {
     const letGo = await holdLoads(stage);
+    let isOver = false;
     const meanwhile = async () => {
-      await untilWaiting(stage);
+      // A machine that was too slow to see the wait has the request refused: whoever is ended then is nobody.
+      await untilWaiting(stage, () => isOver);
       await terminate(stage);
       await letGo();
     };
-    return { trap: lay(stage, 'during_load', outcome, meanwhile) };
+    const mend = async () => {
+      isOver = true;
+      await letGo();
+    };
+    return { trap: lay(stage, 'during_load', outcome, meanwhile), mend };
   };
 
 const terminateWaiting = (stage: Stage) => terminateBackends(stage, "wait_event_type = 'Lock'");

@@ -92,9 +92,9 @@ export async function untilAtRest(stage: Stage): Promise<void> {
   await waitFor('the database to be at rest', () => isNone(stage, AT_WORK));
 }
 
-/** Waits until a backend of the service waits for a lock. */
-export async function untilWaiting(stage: Stage): Promise<void> {
-  await waitFor('a backend to wait for a lock', async () => !(await isNone(stage, WAITING)));
+/** Waits until a backend of the service waits for a lock, or until it is too late for that. */
+export async function untilWaiting(stage: Stage, isTooLate = (): boolean => false): Promise<void> {
+  await waitFor('a backend to wait for a lock', async () => isTooLate() || !(await isNone(stage, WAITING)));
 }
 
 function isNone(stage: Stage, counting: string): Promise<boolean> {

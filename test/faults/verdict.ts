@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { OPERATIONS } from '../../contract/operations.ts';
+import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { trialBalance } from '../harness/ledger.ts';
 import { type Attempt, type Heard, lookUp, movementsOf, send } from './attempt.ts';
 import { type Stage, untilAtRest } from './stage.ts';
@@ -82,7 +83,11 @@ async function takenWithoutFault(stage: Stage): Promise<number> {
   let slowest = 0;
   for (let count = 0; count < 3; count += 1) {
     const begun = performance.now();
-    await stage.service().client.cards.get('card_active');
+    // Also one for which the machine was too slow says how slow it is.
+    await stage
+      .service()
+      .client.cards.get('card_active')
+      .catch(() => undefined);
     slowest = Math.max(slowest, performance.now() - begun);
   }
   return slowest;
@@ -115,11 +120,22 @@ async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: s
     expect(says === 'made' || says === 'unknown' || says === 'silence').toBe(true);
     return '';
   }
-  const { response } = await send(stage, attempt);
-  expect(response?.status, response?.text).toBe(OPERATIONS[attempt.operation].status);
-  expect(response?.headers['idempotent-replayed']).toBe(moved === 1 ? 'true' : undefined);
-  expect(await movementsOf(stage, attempt)).toBe(1);
-  return moved === 1 ? 'replayed' : 'made';
+  for (;;) {
+    await untilAtRest(stage);
+    const before = await movementsOf(stage, attempt);
+    const { response, milliseconds } = await send(stage, attempt);
+    const { status = 500, text, headers } = response ?? {};
+    const saysNo = headers?.['money-moved'] === 'no';
+    // After a fault it opens connections, for which a slow machine may have no time; what it says then is judged, too.
+    if (status >= 500 && milliseconds >= LIMITS.lock && (saysNo || attempt.key !== null)) {
+      if (saysNo) expect(await movementsOf(stage, attempt), text).toBe(before);
+      continue;
+    }
+    expect(status, text).toBe(OPERATIONS[attempt.operation].status);
+    expect(headers?.['idempotent-replayed']).toBe(before === 1 ? 'true' : undefined);
+    expect(await movementsOf(stage, attempt)).toBe(1);
+    return moved === 1 ? 'replayed' : 'made';
+  }
 }
 
 /** The table, in columns. */

@@ -8,6 +8,8 @@ export type RawRequest = {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** An object is sent as JSON without a Content-Type, a string unchanged. */
   readonly body?: object | string | undefined;
+  /** Ends the connection. */
+  readonly signal?: AbortSignal | undefined;
 };
 
 /** A response as received. */
@@ -49,7 +51,7 @@ const TIMEOUT_MILLISECONDS = 120_000;
 
 /** Sends one request, by default to create_transfer. Rejects with {@link NoResponse}. */
 export function sendRaw(baseUrl: string, raw: RawRequest, agent?: Agent): Promise<RawResponse> {
-  const { method = 'POST', path = TRANSFER_PATH, headers = {}, body } = raw;
+  const { method = 'POST', path = TRANSFER_PATH, headers = {}, body, signal } = raw;
   const content = typeof body === 'object' ? JSON.stringify(body) : body;
   return new Promise((resolve, reject) => {
     const length = content === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(content)) };
@@ -63,6 +65,7 @@ export function sendRaw(baseUrl: string, raw: RawRequest, agent?: Agent): Promis
         headers: { ...length, ...headers },
         timeout: TIMEOUT_MILLISECONDS,
         ...(agent === undefined ? {} : { agent }),
+        ...(signal === undefined ? {} : { signal }),
       },
       (response) => {
         const chunks: Buffer[] = [];

@@ -69,6 +69,8 @@ async function expectSaid(transferId: string): Promise<void> {
     `^10\\.00 USD moved from .+ all the same: .+ at ${at}, after the transfer had failed\\. .+ \\(break ${found.id}\\)\\.`,
   );
 
+  const query = { type: 'transfer.late_approval', subject_id: transferId } as const;
+  await waitFor('the position of the event', async () => (await client.events.list(query)).data.length > 0);
   const { money, steps, transfer } = await client.transfers.timeline(transferId);
   expect(money).toEqual({ moved: 'moved_late', sentence: expect.stringMatching(sentence) });
   const last = steps.filter(({ kind }) => kind === 'processor').at(-1);

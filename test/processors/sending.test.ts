@@ -26,14 +26,15 @@ test('a slow connector delays no other, has at most max_in_flight calls, and no 
   const { held, letGo } = hold();
   const slow = new Trial(stage, 'narrow_0');
   try {
-    await slow.begin(() => ({ executes: true, reply: 'answer', until: held }));
-    for (let more = 0; more < 4; more += 1) await slow.create();
-    const sent = () => slow.transferIds.filter((id) => stage.processor.about(id, 'send').length > 0).length;
-    await waitFor('two calls', async () => sent() === 2);
+    await slow.prepare(() => ({ executes: true, reply: 'answer', until: held }));
+    const calls = stage.processor.watch(slow.cardIds);
+    for (let pair = 0; pair < 5; pair += 1) await slow.create();
+    await waitFor('two calls', async () => calls.open === 2);
     const other = new Trial(stage, 'inquired_0');
     await other.begin();
     for (const id of other.transferIds) expect((await stage.untilEnded(id)).status).toBe('completed');
-    expect(sent()).toBe(2);
+    // At the same time, also where a call has ended without an answer and the next one has begun.
+    expect(calls.most).toBe(2);
     await waitFor('no open transaction', async () => (await stage.query(IDLE_IN_TRANSACTION)).length === 0);
   } finally {
     letGo();
@@ -150,10 +151,13 @@ test('a stop ends the calls in flight after a moment; what they leave is asked a
   const silent = new Trial(stage, 'inquired_5');
   try {
     await answered.begin(() => ({ executes: true, reply: 'answer', until: held }));
+    await stage.gates.close('mark', silent.connectorId);
     await silent.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'silence' : 'answer' }));
     // As many as would open the breaker, if it were the connector that had not answered them.
     for (let more = 0; more < 4; more += 1) await silent.create();
+    await stage.gates.untilWaiting('mark', silent.connectorId);
     await answered.untilAsked('send');
+    await stage.gates.release();
     await silent.untilAsked('send');
     const stopped = stage.service.stop();
     letGo();

@@ -73,6 +73,7 @@ export class StandIn {
   readonly #refused = new Set<string>();
   /** Questions without an answer, by transfer; they end when their sender has gone. */
   readonly #open = new Map<string, number>();
+  readonly #watches: { readonly tokens: ReadonlySet<string>; open: number; most: number }[] = [];
   readonly #serving: { readonly transferId: string; readonly done: Promise<void> }[] = [];
   readonly #secret: string;
   readonly #isOver: IsOver;
@@ -123,6 +124,13 @@ export class StandIn {
   /** Whether a question about a transfer has no answer yet, and its sender waits for one. */
   isAsked(transferId: string): boolean {
     return (this.#open.get(transferId) ?? 0) > 0;
+  }
+
+  /** Counts from now on how many questions about some tokens have no answer: now, and the most at the same time. */
+  watch(tokens: readonly string[]): { readonly open: number; readonly most: number } {
+    const watch = { tokens: new Set(tokens), open: 0, most: 0 };
+    this.#watches.push(watch);
+    return watch;
   }
 
   /** Resolves when nothing about a transfer is held back any more. */
@@ -183,8 +191,13 @@ export class StandIn {
     reply(response, doing.reply, answer);
   }
 
-  #count({ transfer_id }: ArrivedOrder, more: 1 | -1): void {
+  #count({ transfer_id, processor_token }: ArrivedOrder, more: 1 | -1): void {
     this.#open.set(transfer_id, (this.#open.get(transfer_id) ?? 0) + more);
+    for (const watch of this.#watches) {
+      if (!watch.tokens.has(processor_token)) continue;
+      watch.open += more;
+      watch.most = Math.max(watch.most, watch.open);
+    }
   }
 
   #carryOut(order: ArrivedOrder, { executes, reply: kind, isShort = false }: Doing): Record<string, unknown> {

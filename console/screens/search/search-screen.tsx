@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SearchResults } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -99,9 +99,16 @@ function SearchForm({
 }) {
   const [typed, setTyped] = useState(text);
   const settled = useDebounced(typed);
-  useEffect(() => setTyped(text), [text]);
+  const searched = useRef(text);
   useEffect(() => {
-    if (settled !== text && settled === typed && isSearchable(settled.trim())) onType(settled);
+    // What was searched from here comes back while more is typed: that must stay.
+    if (searched.current !== text) setTyped(text);
+    searched.current = text;
+  }, [text]);
+  useEffect(() => {
+    if (settled === text || settled !== typed || !isSearchable(settled.trim())) return;
+    searched.current = settled;
+    onType(settled);
   }, [settled]);
   const wrong = typed === text ? problem : problemOf(typed);
   const submit = (event: Event) => {

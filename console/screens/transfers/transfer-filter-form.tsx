@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
@@ -100,12 +100,18 @@ export function TransferFilterForm({
 /** The text of a field, applied after a pause in typing. */
 function useDebouncedText(value: string, onType: (value: string) => void, isSame = same) {
   const [typed, setTyped] = useState(value);
+  const applied = useRef(value);
   useEffect(() => {
-    if (!isSame(typed, value)) setTyped(value);
+    // What the field itself has applied comes back while more is typed: that must stay.
+    if (!isSame(applied.current, value)) setTyped(value);
+    applied.current = value;
   }, [value]);
   useEffect(() => {
     if (isSame(typed, value)) return;
-    const timer = window.setTimeout(() => onType(typed), DEBOUNCE_MILLISECONDS);
+    const timer = window.setTimeout(() => {
+      applied.current = typed;
+      onType(typed);
+    }, DEBOUNCE_MILLISECONDS);
     return () => window.clearTimeout(timer);
   }, [typed]);
   return [typed, setTyped] as const;

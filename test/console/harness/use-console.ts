@@ -140,6 +140,18 @@ export async function pressKeys(page: Page, keys: string): Promise<void> {
   for (const key of keys.split(' ')) await page.keyboard.press(key);
 }
 
+/** Collects what the page says in a status from now on: it is taken away again after a moment, which a busy test may miss. */
+export async function collectStatuses(page: Page): Promise<() => Promise<readonly string[]>> {
+  const said = await page.evaluateHandle(() => {
+    const texts: string[] = [];
+    new MutationObserver(() => {
+      for (const status of document.querySelectorAll('[role="status"]')) texts.push(status.textContent ?? '');
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+    return texts;
+  });
+  return () => said.evaluate((texts) => texts);
+}
+
 /** Takes a picture of the page for a person, when the environment names a folder for them: SCREENSHOTS=<folder>. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS;

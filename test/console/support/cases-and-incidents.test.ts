@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type CaseRecord, type Overview, TransferService } from '../../../sdk/client.ts';
+import type { CaseRecord, Overview, TransferService } from '../../../sdk/client.ts';
+import { fetchPatiently, patientClient } from '../../harness/client/patience.ts';
 import { programKey, withSecret } from '../../harness/keys.ts';
 import { refusalOf } from '../../harness/service.ts';
 import { expectAccessible, expectAccessibleInEveryView } from '../harness/accessible.ts';
@@ -22,7 +23,7 @@ async function newShop(name: string): Promise<Shop> {
   const { program_id: programId } = await client().programs.create({ name, currency: 'USD' });
   await client().cards.create({ card_id: 'card_shop' }, { programId });
   const { key } = await withSecret(client().keys.create(programKey(`${name} backend`, programId)));
-  return { programId, key, caller: new TransferService({ baseUrl: service().url, key, maxRetries: 0 }) };
+  return { programId, key, caller: patientClient(service().url, key) };
 }
 
 let shop: Shop;
@@ -44,7 +45,7 @@ async function stored(caller: TransferService, requestId: string): Promise<strin
 
 /** The id of a transfer that fails as the sandbox is asked to, once its error is stored. */
 async function provoked({ caller, key }: Shop, provocation: string): Promise<string> {
-  const response = await fetch(`${service().url}/api/v0.1/core/transfer`, {
+  const response = await fetchPatiently(`${service().url}/api/v0.1/core/transfer`, {
     method: 'POST',
     headers: {
       Authorization: `Bearer ${key}`,
@@ -184,6 +185,11 @@ describe('an error', () => {
   test('adds what is typed to a case that another person has opened in the meantime', async () => {
     const requestId = await declined(shop);
     const page = await openConsole(`/console/request/${requestId}?program=${shop.programId}`, { key: shop.key });
+    // Whether there is a case has been read before the other person opens one.
+    await Promise.all([
+      page.waitForResponse((one) => new URL(one.url()).pathname.endsWith('/core/case')),
+      page.reload(),
+    ]);
     await page.getByRole('button', { name: 'Contact support' }).click();
     const opened = await shop.caller.cases.create({ request_id: requestId });
     await page.getByLabel('What happened (optional)').fill('The same again.');

@@ -52,7 +52,8 @@ const WRITTEN: readonly Cell[] = [
   }),
 ];
 
-const isConnecting = (trial: Trial) => trial.untilAttempts("status = 'sent'");
+/** Each has been marked as sent, whatever has become of it since. */
+const isConnecting = (trial: Trial) => trial.untilAttempts('sent_at is not null');
 
 /** A connection that is not made, or only after a while. */
 const CONNECTED: readonly Cell[] = [
