@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { trialBalance } from '../harness/ledger.ts';
 import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { type Attempt, movementsOf } from './attempt.ts';
@@ -120,28 +121,60 @@ const FAULTS: readonly BatchFault[] = [
   },
 ];
 
-test.each(FAULTS)('batch: $name', async ({ says, arrange }) => {
+/** So often, at most, on a machine that is too slow. */
+const MAX_TRIES = 10;
+
+test.each(FAULTS)('batch: $name', async (fault) => {
+  for (let tries = 1; ; tries += 1) {
+    const { problem, milliseconds } = await undergo(fault);
+    if (problem === undefined) return;
+    // It may have met a time limit of the service besides the fault, or instead of it: the fault is tried again.
+    if (milliseconds < LIMITS.lock || tries === MAX_TRIES) throw new Error(problem);
+  }
+});
+
+/** Sends rows during a fault, holds each against the books, and tells whether they say what the fault leads to. */
+async function undergo({ says, arrange, name }: BatchFault) {
   await untilReady(stage);
   const rows = newRows();
   const mend = await arrange(rows);
+  const started = performance.now();
   const response = await sendRows(rows).finally(mend);
-  expect(stage.proxy.traps).toEqual([]);
+  const milliseconds = performance.now() - started;
+  const isSprung = stage.proxy.traps.splice(0).length === 0;
   await untilReady(stage);
   const told = (response.fields.data as readonly Row[]).map((row) => row.money_moved);
   expect(response.headers['money-moved']).toBe(['yes', 'unknown', 'no'].find((word) => told.includes(word)));
   const moved = await movedOf(rows);
-  if (typeof says === 'string') expect(told.join(' ')).toBe(says);
-  else {
-    expect(told).toHaveLength(ROWS);
-    expect(told[0]).toBe(says.first);
-    for (const word of told.slice(1)) expect(says.others, told.join(' ')).toContain(word);
-  }
+  expect(told).toHaveLength(ROWS);
+  const isAsExpected =
+    isSprung &&
+    (typeof says === 'string'
+      ? told.join(' ') === says
+      : told[0] === says.first && told.slice(1).every((word) => says.others.includes(word)));
   for (const [at, word] of told.entries()) {
-    const expected = word === 'unknown' && typeof says === 'object' ? says.unknownMoved : Number(word === 'yes');
-    expect(moved[at], `row ${at} of ${told.join(' ')}`).toBe(expected);
+    const mayBe = word === 'unknown' ? [0, 1] : [Number(word === 'yes')];
+    const expected = isAsExpected && word === 'unknown' && typeof says === 'object' ? [says.unknownMoved] : mayBe;
+    expect(expected, `row ${at} of ${told.join(' ')}`).toContain(moved[at]);
   }
-  const again = (await sendRows(rows)).fields.data as readonly Row[];
-  expect(again.map((row) => [row.status, row.replayed])).toEqual(moved.map((count) => [201, count === 1]));
+  await untilAllMade(rows, moved);
   expect(await movedOf(rows)).toEqual(rows.map(() => 1));
   expect(await trialBalance(stage.ledger)).toMatchObject({ balanced: true, postings_compared: true });
-});
+  const problem = isAsExpected ? undefined : `${name}: ${isSprung ? told.join(' ') : 'the fault has not happened'}`;
+  return { problem, milliseconds };
+}
+
+/** Sends the rows again, until a machine that has just recovered has made all; what had moved is replayed, and the rest made. */
+async function untilAllMade(rows: readonly Attempt[], before: readonly number[]): Promise<void> {
+  let left = rows.map((row, at) => ({ row, moved: before[at] === 1 }));
+  for (let tries = 1; left.length > 0; tries += 1) {
+    const again = (await sendRows(left.map(({ row }) => row))).fields.data as readonly Row[];
+    const isDone = (at: number): boolean => (again[at]?.status ?? 500) < 500;
+    for (const [at, { moved }] of left.entries()) {
+      if (isDone(at)) expect(again[at]).toMatchObject({ status: 201, replayed: moved });
+      else expect(again[at]?.money_moved).toBe('no');
+    }
+    left = left.filter((_, at) => !isDone(at));
+    expect(tries).toBeLessThanOrEqual(MAX_TRIES);
+  }
+}
