@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { type ErrorCode, OPERATIONS } from '../../contract/operations.ts';
 import { CARD_MOVES, CARD_RULES, type CardStatus } from '../../domain/cards/card.ts';
 import type { UpdateCardBody } from '../../sdk/client.ts';
+import { patiently } from '../harness/client/patience.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 import { held, newCard } from './arrange.ts';
@@ -367,12 +368,12 @@ describe('closing a card', () => {
     const funding = await fundingOf(cardId);
     const move = async (index: number): Promise<unknown> => {
       const type = index % 2 === 0 ? 'load' : 'unload';
-      const moved = client().transfers.create({ amount: 1 + index, card_id: cardId, type });
+      const moved = patiently(() => client().transfers.create({ amount: 1 + index, card_id: cardId, type }));
       return moved.catch((error: unknown) => expect(error).toMatchObject({ Code: 'card_closed' }));
     };
     const moves = Array.from({ length: 64 }, (_, index) => delay(index % 8).then(() => move(index)));
     await delay(4);
-    await update(cardId, { status: 'closed', balance_to: 'funding' });
+    await patiently(() => update(cardId, { status: 'closed', balance_to: 'funding' }));
     await Promise.all(moves);
     expect(await client().cards.get(cardId)).toMatchObject({ status: 'closed', balance: 0, held: 0, incoming: 0 });
     expect(await fundingOf(cardId)).toBe(funding + 5000);

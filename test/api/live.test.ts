@@ -246,7 +246,7 @@ describe('live mode, starting from an empty directory', () => {
     }
   });
 
-  test('while the database is stopped, a key that must be looked up gets a 500, never a 401', async () => {
+  test('while the database is stopped, a key that must be looked up gets a 500 or a 503, never a 401', async () => {
     const operator = as(operatorKey);
     // Keys that were never used: nothing is known of them without asking the database.
     const fresh: string[] = [];
@@ -256,7 +256,9 @@ describe('live mode, starting from an empty directory', () => {
     process.kill((await embeddedServerOf(directory.path)).processId, 'SIGKILL');
     const responses = await Promise.all(fresh.map((key) => get(TRANSFERS, bearer(key))));
     for (const { status, fields } of responses) {
-      if (status !== 200) expect(fields).toMatchObject({ Status: 500, Code: 'unknown_list_transfers' });
+      // A slow machine may refuse some of the crowd before it looks their keys up.
+      const unanswered = ['500 unknown_list_transfers', '503 service_unavailable'];
+      if (status !== 200) expect(unanswered).toContain(`${fields.Status} ${fields.Code}`);
     }
     for (const key of fresh) {
       await waitFor('the database is back', async () => (await get(TRANSFERS, bearer(key))).status === 200);

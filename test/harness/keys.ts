@@ -25,7 +25,8 @@ export async function withSecret<Made extends { readonly key: string | null }>(
 /** The id of a new session of the console, of a new key. */
 export async function newSession({ baseUrl, keys }: TransferService): Promise<string> {
   const { key } = await withSecret(keys.create({ name: 'of a session', role: 'viewer', all_programs: true }));
-  const { session_id } = await new TransferService({ baseUrl, key }).sessions.create();
+  const client = new TransferService({ baseUrl, key, timeoutMilliseconds: 120_000 });
+  const { session_id } = await client.sessions.create();
   if (session_id === null) throw new Error('a new session has no id');
   return session_id;
 }

@@ -30,11 +30,14 @@ const observer: CommitObserver = {
 };
 const ledger = useLedger({ ...server.connection, host: proxy.host }, undefined, observer);
 
-const send = (deadlineMilliseconds = 60_000) =>
+const send = (milliseconds?: number) =>
   ledger.call(
     'create_transfer',
     { amount: 1, card_id: 'card_active' },
-    { idempotencyKey: randomUUID(), deadline: performance.now() + deadlineMilliseconds },
+    {
+      idempotencyKey: randomUUID(),
+      ...(milliseconds !== undefined && { deadline: performance.now() + milliseconds }),
+    },
   );
 
 test('every transfer is in one group that is observed', async () => {

@@ -34,7 +34,8 @@ let programId = '';
 /** What operator-key says beside the key. */
 let grant = '';
 
-const as = (key: string, service = first) => new TransferService({ baseUrl: service.url, key, maxRetries: 0 });
+const as = (key: string, service = first) =>
+  new TransferService({ baseUrl: service.url, key, maxRetries: 0, timeoutMilliseconds: 120_000 });
 const ask = (service: ServiceProcess, key: string, path = TRANSFERS): Promise<RawResponse> =>
   sendRaw(service.url, { method: 'GET', path, headers: { Authorization: `Bearer ${key}` } });
 const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));
@@ -61,6 +62,9 @@ afterAll(async () => {
 
 const newKey = (scopes: KeyScope[] = [...PROGRAM_SCOPES], more: object = {}) =>
   withSecret(operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more }));
+
+/** The codes of responses that let nobody in and refuse nobody. */
+const UNDECIDED: ReadonlySet<unknown> = new Set(['service_unavailable', 'unknown_list_transfers']);
 
 /** Waits until every process responses to a key as it does from then on; a key is believed for a second. */
 const untilRefused = (key: string, services = [first, second]) =>
@@ -238,8 +242,8 @@ describe('a key ends', () => {
       for (let late = 0; late < 10; ) {
         const sentAt = performance.now();
         const response = await ask(service, made.key);
-        // A crowded machine refuses some before it looks at the key.
-        if (response.fields.Code === 'service_unavailable') continue;
+        // A crowded machine refuses some before it looks at the key, or cannot look at it in time.
+        if (UNDECIDED.has(response.fields.Code)) continue;
         if (sentAt > revokedAt + 1000) late += 1;
         seen.push({ sentAt, response });
       }

@@ -20,7 +20,8 @@ const ledger = useLedger(server.connection);
 const http = await startHttpServer(ledgerGateway(ledger, { mode: 'live', keyless: false }));
 afterAll(() => http.server.close());
 
-const as = (key: string) => new TransferService({ baseUrl: `http://127.0.0.1:${http.port}`, key, maxRetries: 0 });
+const url = `http://127.0.0.1:${http.port}`;
+const as = (key: string) => new TransferService({ baseUrl: url, key, maxRetries: 0, timeoutMilliseconds: 120_000 });
 /** The first key of a service, as its host makes it. */
 const first = JSON.parse(
   (await ledger.call('create_key', { name: 'first', all_programs: true, scopes: [...KEY_SCOPES] })).body,

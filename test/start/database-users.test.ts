@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openDatabases } from '../../server/store/connection/databases.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
-import { connect } from '../harness/ledger.ts';
+import { connect, UNHURRIED } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
@@ -57,7 +57,10 @@ describe('a database that the service does not own', () => {
     } finally {
       expect(await service.stop()).toBe(0);
     }
-    expect(service.errors()).not.toMatch(/"level":[45]0/);
+    // A slow machine may let the database be silent for a moment.
+    const ofSilence = /"event":"readiness".*"(reason|before)":"database_silent"/;
+    const lines = service.errors().split('\n');
+    expect(lines.filter((line) => /"level":[45]0/.test(line) && !ofSilence.test(line))).toEqual([]);
   });
 
   test('that user can create the first operator key, and live mode starts', async () => {
@@ -89,7 +92,7 @@ describe('a database that the service does not own', () => {
     const { DATABASE_URL, ...rest } = settingsOf('clerk', 'ledger');
     const options = encodeURIComponent('-c work_mem=8MB -c lock_timeout=0 -c role=none');
     const connectionString = `${DATABASE_URL}&options=${options}`;
-    const databases = openDatabases({ connectionString });
+    const databases = openDatabases({ connectionString }, undefined, UNHURRIED);
     try {
       expect(await databases.findRoleProblem()).toBeUndefined();
       const text = `select current_user::text as user, current_setting('lock_timeout') as lock, current_setting('work_mem') as memory`;

@@ -22,7 +22,7 @@ import { closeBreaker, openBreaker } from '../../server/store/processors/connect
 import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
 import { waitForEnd } from '../../server/subjects/transfers/wait-for-end.ts';
 import { answered, attemptOf, report, SilentProcessors, stepFor, TRAITS } from '../fixtures/processors.ts';
-import { openLedger } from '../harness/ledger.ts';
+import { openLedger, UNLIMITED } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
@@ -31,6 +31,8 @@ const server = await useServer();
 const processors = new SilentProcessors();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
 const other = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
+/** Waits for as long as a test holds a lock. */
+const patient = useLedger(server.connection, undefined, undefined, UNLIMITED, new SilentProcessors());
 const client = await useConnection(server.connection);
 const watcher = await useConnection(server.connection);
 
@@ -323,7 +325,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     ]) {
       await client.query('begin');
       await client.query('select from processor_attempt where attempt_id = $1 for no key update', [first.attemptId]);
-      const waits = ledger.database.read(statement);
+      const waits = patient.database.read(statement);
       await untilWaiting();
       // It waits for the first one without having locked the second one.
       expect(await isFree(second), statement.name).toBe(true);

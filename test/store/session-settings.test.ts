@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openDatabases } from '../../server/store/connection/databases.ts';
 import { callEveryOperation } from '../harness/every-operation.ts';
-import { connect } from '../harness/ledger.ts';
+import { connect, UNHURRIED } from '../harness/ledger.ts';
 import { startService, temporaryDirectory } from '../harness/process.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 
@@ -134,7 +134,7 @@ describe('synchronous_commit', () => {
     ['remote_apply', 'remote_apply'],
   ])('of a role that has %s is %s', async (set, inForce) => {
     await superuser.query(`alter role lax set synchronous_commit = ${set}`);
-    const databases = openDatabases(connectionOf('lax'));
+    const databases = openDatabases(connectionOf('lax'), undefined, UNHURRIED);
     const ask = { name: 'ask', text: "select current_setting('synchronous_commit') as value", values: [] };
     try {
       expect(await databases.background.read(ask)).toEqual([{ value: inForce }]);

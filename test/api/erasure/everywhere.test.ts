@@ -10,6 +10,7 @@ import { type StatementPage, TransferService, type WithResponse } from '../../..
 import { openDatabases } from '../../../server/store/connection/databases.ts';
 import { verifyAudit } from '../../../server/subjects/audit/verify-audit.ts';
 import { operatorKey } from '../../harness/keys.ts';
+import { UNHURRIED } from '../../harness/ledger.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, refusalOf, useOwnService } from '../../harness/service.ts';
 import { requireOwnPostgres } from '../../harness/stock-postgres.ts';
@@ -251,7 +252,7 @@ test('nothing that can tell who held a card is left anywhere, and everything els
   for await (const part of await client.transfers.export({})) lines += part;
   expect(lines.split('\r\n').length).toBeGreaterThan(10);
   await client.webhooks.delete(webhook.webhook_id);
-  const databases = openDatabases({ connectionString: databaseUrl });
+  const databases = openDatabases({ connectionString: databaseUrl }, undefined, UNHURRIED);
   expect((await verifyAudit(databases.background, undefined)).problems).toEqual([]);
   await databases.close();
 });

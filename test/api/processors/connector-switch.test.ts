@@ -4,14 +4,14 @@ import { claimAttempts, markSent, toClaimedAttempt } from '../../../server/store
 import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
 import { attemptOf, SilentProcessors } from '../../fixtures/processors.ts';
 import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
-import { connect } from '../../harness/ledger.ts';
+import { connect, UNLIMITED } from '../../harness/ledger.ts';
 import { waitFor } from '../../harness/process.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
 // The switch for what goes to one connector. test/processors/sending.test.ts has what becomes of the orders.
 const server = await useServer();
-const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
+const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED, new SilentProcessors());
 const client = await useConnection(server.connection);
 const http = await startHttpServer(ledgerGateway(ledger));
 afterAll(() => http.server.close());

@@ -156,22 +156,23 @@ async function storedAttempt(wireId: string) {
 
 describe('without a valid signature, every notice gets the same response, and nothing is stored', () => {
   const SECOND = 1000;
-  const CASES: readonly (readonly [string, Sending])[] = [
-    ['of another secret', { secret: OTHER_SECRET }],
-    ['of another body', { signed: '{}' }],
-    ['of more than 5 minutes ago', { sentAt: new Date(Date.now() - 302 * SECOND) }],
-    ['of more than 5 minutes ahead', { sentAt: new Date(Date.now() + 330 * SECOND) }],
-    ['to an unknown connector', { to: 'missing' }],
-    ['to an unknown connector, with another secret', { to: 'missing', secret: OTHER_SECRET }],
-    ['malformed', { headers: { 'webhook-signature': 'v1,' } }],
-    ['without a time', { headers: { 'webhook-timestamp': '' } }],
+  // Called by the test, so that no time passes between the moments and the sending.
+  const CASES: readonly (readonly [string, () => Sending])[] = [
+    ['of another secret', () => ({ secret: OTHER_SECRET })],
+    ['of another body', () => ({ signed: '{}' })],
+    ['of more than 5 minutes ago', () => ({ sentAt: new Date(Date.now() - 302 * SECOND) })],
+    ['of more than 5 minutes ahead', () => ({ sentAt: new Date(Date.now() + 330 * SECOND) })],
+    ['to an unknown connector', () => ({ to: 'missing' })],
+    ['to an unknown connector, with another secret', () => ({ to: 'missing', secret: OTHER_SECRET })],
+    ['malformed', () => ({ headers: { 'webhook-signature': 'v1,' } })],
+    ['without a time', () => ({ headers: { 'webhook-timestamp': '' } })],
   ];
 
-  test.each(CASES)('a signature %s', async (_, sending) => {
+  test.each(CASES)('a signature %s', async (_, sendingOf) => {
     const { wireId } = await newAttempt();
     const notice = noticeOf(wireId);
     refused.length = 0;
-    const { status, fields } = await send(notice, sending);
+    const { status, fields } = await send(notice, sendingOf());
     const expected = await send(notice, { secret: OTHER_SECRET });
     const { Message: message, ...rest } = fields;
     expect(status).toBe(401);

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { sendUntilServed } from '../../harness/client/patience.ts';
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 import { held, inSeconds, made, moneyOf, newCard } from '../arrange.ts';
@@ -74,7 +75,7 @@ describe('a replay', () => {
   test('fifty concurrent requests make one transfer and get fifty equal responses', async () => {
     const key = newKey();
     const before = await balance();
-    const responses = await Promise.all(Array.from({ length: 50 }, () => send(key, LOAD)));
+    const responses = await Promise.all(Array.from({ length: 50 }, () => sendUntilServed(() => send(key, LOAD))));
     expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(responses.filter((response) => replayed(response) === undefined).length).toBe(1);
     expect(await balance()).toBe(before + 10);
@@ -271,7 +272,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     const { client } = running();
     const [key, transferId] = [newKey(), await changeable(change)];
     const responses = await Promise.all(
-      Array.from({ length: 50 }, () => sendChange(change, transferId, key, { amount: 3 })),
+      Array.from({ length: 50 }, () => sendUntilServed(() => sendChange(change, transferId, key, { amount: 3 }))),
     );
     expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(responses.filter((response) => replayed(response) === undefined).length).toBe(1);

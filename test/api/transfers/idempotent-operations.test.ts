@@ -6,6 +6,7 @@ import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/o
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import { partsOf } from '../../fixtures/operations.ts';
 import { thingsOf } from '../../fixtures/service-things.ts';
+import { sendUntilServed } from '../../harness/client/patience.ts';
 import { operatorKey, withSecret } from '../../harness/keys.ts';
 import { connect } from '../../harness/ledger.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
@@ -103,14 +104,6 @@ function send(
     headers: { 'Idempotency-Key': key, ...headers },
     body,
   });
-}
-
-/** On a slow machine some of those that wait for the first may be answered 503, before anything was done. */
-async function sendUntilServed(sendOne: () => Promise<RawResponse>): Promise<RawResponse> {
-  for (;;) {
-    const response = await sendOne();
-    if (response.status !== 503) return response;
-  }
 }
 
 /** How often the operation was done. */

@@ -201,7 +201,7 @@ describe('get_transfer_timeline', () => {
     receiver.respond = () => 500;
     const id = await made(client(), card, 15);
     await waitFor('the failed attempt', async () => {
-      return stepsOf(await client().transfers.timeline(id), 'webhook_attempt').length > 0;
+      return stepsOf(await client().transfers.timeline(id), 'webhook_attempt').some(({ status }) => status === 500);
     });
     receiver.respond = () => 204;
     const [event] = stepsOf(await client().transfers.timeline(id), 'event');

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../../sdk/client.ts';
 import { aTransferRecord } from '../../fixtures/records.ts';
+import { patiently } from '../../harness/client/patience.ts';
 import { waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 import { held, inSeconds, made, moneyOf, newCard, spent } from '../arrange.ts';
@@ -55,9 +56,9 @@ const statusOf = async (transferId: string, own = client()) => (await own.transf
 const untilStatus = (transferId: string, status: string, own = client()) =>
   waitFor(`${transferId} to be ${status}`, async () => (await statusOf(transferId, own)) === status);
 
-/** How many of some calls succeeded; all others were refused with the code. */
-async function successesOf(calls: readonly Promise<unknown>[], code: string): Promise<number> {
-  const outcomes = await Promise.allSettled(calls);
+/** How many of some calls at once succeeded; all others were refused with the code. */
+async function successesOf(calls: readonly (() => Promise<unknown>)[], code: string): Promise<number> {
+  const outcomes = await Promise.allSettled(calls.map(patiently));
   const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
   expect([...new Set(refused.map(({ reason }) => (reason as { Code?: string }).Code))]).toEqual(
     refused.length === 0 ? [] : [code],
@@ -174,8 +175,10 @@ describe('a hold', () => {
     const card = await newCard(client());
     for (let round = 0; round < 5; round += 1) {
       const hold = await held(client(), card, 10);
-      const calls = Array.from({ length: 20 }, (_, at) =>
-        at % 2 === 0 ? client().transfers.capture(hold, { amount: 7 }) : client().transfers.cancel(hold),
+      const calls = Array.from(
+        { length: 20 },
+        (_, at) => () =>
+          at % 2 === 0 ? client().transfers.capture(hold, { amount: 7 }) : client().transfers.cancel(hold),
       );
       expect(await successesOf(calls, 'invalid_transfer_status')).toBe(1);
       expect(await moneyOf(client(), card)).toMatchObject({ held: 0, incoming: 0 });
@@ -194,7 +197,7 @@ describe('a hold', () => {
     expect(await refusalOf(load())).toMatchObject({ Code: 'limit_exceeded', field: '/amount' });
     await client().transfers.cancel(hold);
     expect((await load()).status).toBe('completed');
-    const holds = Array.from({ length: 20 }, () => held(client(), from, 10, { type: 'unload' }));
+    const holds = Array.from({ length: 20 }, () => () => held(client(), from, 10, { type: 'unload' }));
     expect(await successesOf(holds, 'insufficient_funds')).toBe(10);
     expect(await moneyOf(client(), from)).toEqual({ balance: 100, held: 100, available: 0, incoming: 0 });
   });
@@ -351,7 +354,7 @@ describe('a reversal', () => {
   test('of twenty concurrent ones of a tenth each, ten succeed', async () => {
     const card = await newCard(client(), 1000);
     const load = await made(client(), card, 100);
-    const calls = Array.from({ length: 20 }, () => client().transfers.reverse(load, { amount: 10 }));
+    const calls = Array.from({ length: 20 }, () => () => client().transfers.reverse(load, { amount: 10 }));
     // Ten come when nothing is left.
     expect(await successesOf(calls, 'invalid_transfer_status')).toBe(10);
     expect(await client().transfers.get(load)).toMatchObject({ captured_amount: 100, reversed_amount: 100 });
@@ -438,14 +441,16 @@ describe('a scheduled transfer', () => {
     const scheduled_for = inSeconds(3600);
     const waiting = await made(stopped.own, await newCard(stopped.own), 10, { scheduled_for });
     const other = await made(free.own, await newCard(free.own), 10, { scheduled_for });
-    await ahead(3700, async () => {
-      await whileDisabled(stopped.programId, async () => {
+    // Disabled before it is due, since the loop comes by at any time.
+    await whileDisabled(stopped.programId, () =>
+      ahead(3700, async () => {
         // The loop has come by when the other one is made.
         await untilStatus(other, 'completed', free.own);
         expect(await statusOf(waiting, stopped.own)).toBe('scheduled');
-      });
-      await untilStatus(waiting, 'completed', stopped.own);
-    });
+        await client().switch.change({ disabled: false, program_id: stopped.programId });
+        await untilStatus(waiting, 'completed', stopped.own);
+      }),
+    );
   });
 
   test('can be canceled before it is due, also while its program is disabled', async () => {

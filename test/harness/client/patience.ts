@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CreateTransferBatchBody, TransferService, TransferServiceError } from '../../../sdk/client.ts';
 import type { ServiceProcess } from '../process.ts';
+import type { RawResponse } from '../raw-request.ts';
 
 /** After this many attempts on a busy machine the tests fail. */
 const MAX_ATTEMPTS = 600;
@@ -47,6 +48,15 @@ export async function fetchPatiently(url: string, init: RequestInit): Promise<Re
   for (let attempt = 1; ; attempt += 1) {
     const response = await fetch(url, init);
     if (response.headers.get('error-code') !== 'service_unavailable' || attempt === MAX_ATTEMPTS) return response;
+    await sleep(PAUSE_MILLISECONDS);
+  }
+}
+
+/** On a slow machine some of a crowd may be answered 503, before anything was done. */
+export async function sendUntilServed(sendOne: () => Promise<RawResponse>): Promise<RawResponse> {
+  for (let attempt = 1; ; attempt += 1) {
+    const response = await sendOne();
+    if (response.status !== 503 || attempt === MAX_ATTEMPTS) return response;
     await sleep(PAUSE_MILLISECONDS);
   }
 }

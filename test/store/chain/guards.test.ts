@@ -486,7 +486,7 @@ test('a group that is not chained locks its accounts before it decides', async (
     'select from account where account_id = (select account_id from card where name = $1) for no key update',
     [card],
   );
-  const outcome = transfer(other, card, { amount: 1 }, OPERATOR);
+  const outcome = transfer(openChain(), card, { amount: 1 }, OPERATOR);
   await untilWaiting();
   await stranger.query("update card set status = 'inactive' where name = $1", [card]);
   await stranger.query('commit');
