@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sendUntilServed } from '../harness/client/patience.ts';
 import type { ServiceProcess } from '../harness/process.ts';
-import { type RawRequest, type RawResponse, sendRaw } from '../harness/raw-request.ts';
+import { type RawRequest, sendRaw } from '../harness/raw-request.ts';
 import { wrongSums } from '../torture/snapshots.ts';
 import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 import { readBooks } from './books.ts';
@@ -18,11 +19,7 @@ beforeAll(async () => {
 afterAll(() => services?.end());
 
 /** Sends a request again while a busy machine has no time for it, as the response advises. */
-async function sendPatiently(url: string, request: RawRequest): Promise<RawResponse> {
-  const response = await sendRaw(url, request);
-  const isBusy = response.status === 503 && response.headers['money-moved'] === 'no';
-  return isBusy ? sendPatiently(url, request) : response;
-}
+const sendPatiently = (url: string, request: RawRequest) => sendUntilServed(() => sendRaw(url, request));
 
 const AT_ONCE = 50;
 const ROUNDS = 20;

@@ -5,6 +5,7 @@ import { trialBalance } from '../harness/ledger.ts';
 import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { type Attempt, movementsOf } from './attempt.ts';
 import { change, lay, openStage, type Stage, untilReady } from './stage.ts';
+import { MAX_TRIES } from './verdict.ts';
 
 // The rows of a batch speak of the money one by one; each of them is held against the books by itself.
 
@@ -120,9 +121,6 @@ const FAULTS: readonly BatchFault[] = [
     },
   },
 ];
-
-/** So often, at most, on a machine that is too slow. */
-const MAX_TRIES = 10;
 
 test.each(FAULTS)('batch: $name', async (fault) => {
   for (let tries = 1; ; tries += 1) {

@@ -7,6 +7,7 @@ import { type ServiceProcess, startInVain, startService, waitFor } from '../harn
 import { useDirectory } from '../harness/service.ts';
 import { readinessOf, untilReadinessIs } from '../start/readiness-response.ts';
 import { openStage, type Stage } from './stage.ts';
+import { MAX_TRIES } from './verdict.ts';
 
 // A role, a database or a server that has fewer connections than the processes of the service would open.
 
@@ -58,25 +59,23 @@ async function send(service: ServiceProcess, path: string, body?: object): Promi
   };
 }
 
-/**
- * Whether a response is no effect of too few connections: a success, a 503, or a failure without effect of a machine that was
- * too slow to open a connection in time.
- */
-function isInOrder({ status, headers, milliseconds }: SentResponse): boolean {
-  const isSlow = status === 500 && milliseconds >= LIMITS.connect;
-  return status === 201 || status === 503 || (isSlow && headers.get('money-moved') !== 'yes');
+/** Whether it is the failure, without effect, of a machine that was too slow to open a connection in time. */
+function isTooSlow({ status, headers, milliseconds }: SentResponse): boolean {
+  return status === 500 && milliseconds >= LIMITS.connect && headers.get('money-moved') === 'no';
 }
 
 const transfer = (service: ServiceProcess): Promise<SentResponse> => send(service, '/api/v0.1/core/transfer', TRANSFER);
 
-/** Sends transfers until one is made; each before it was in order. */
-async function untilMade(service: ServiceProcess): Promise<void> {
-  await waitFor('a transfer', async () => {
-    const response = await transfer(service);
-    expect(isInOrder(response), response.body).toBe(true);
-    return response.status === 201;
-  });
+/** The first response to a transfer for which the machine was not too slow. */
+async function timelyTransfer(service: ServiceProcess): Promise<SentResponse> {
+  let response = await transfer(service);
+  for (let tries = 1; isTooSlow(response) && tries < MAX_TRIES; tries += 1) response = await transfer(service);
+  return response;
 }
+
+/** The bodies of responses that are neither a success, nor a 503, nor for want of time. */
+const unexpected = (responses: readonly SentResponse[]): readonly string[] =>
+  responses.filter((one) => one.status !== 201 && one.status !== 503 && !isTooSlow(one)).map(({ body }) => body);
 
 const isReady = async (service: ServiceProcess): Promise<boolean> =>
   (await send(service, '/health/ready')).status === 200;
@@ -111,9 +110,9 @@ describe('20 connections for two processes', () => {
   test('no transfer fails while readers use the connections', async () => {
     await Promise.all(services.map(readMuch));
     const responses = (await Promise.all(services.map((service) => many(20, () => transfer(service))))).flat();
-    expect(responses.filter((one) => !isInOrder(one)).map(({ body }) => body)).toEqual([]);
+    expect(unexpected(responses)).toEqual([]);
     for (const service of services) {
-      await untilMade(service);
+      await waitFor('a transfer', async () => (await transfer(service)).status === 201);
       await waitFor('readiness', () => isReady(service));
     }
   });
@@ -127,7 +126,7 @@ describe('20 connections for two processes', () => {
         return taken === undefined && others.length >= 12;
       });
       for (const service of services) {
-        await untilMade(service);
+        expect(await timelyTransfer(service)).toMatchObject({ status: 201 });
         await waitFor('readiness', () => isReady(service));
       }
     } finally {
@@ -141,12 +140,7 @@ describe('20 connections for two processes', () => {
       await superuser.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'limited'");
       await waitFor('the connections to go', async () => (await connectionsOf('limited')) === 0);
       const inVain = async (service: ServiceProcess): Promise<void> => {
-        const refusal = async (): Promise<SentResponse> => {
-          const response = await transfer(service);
-          const isSlow = response.status === 500 && isInOrder(response);
-          return isSlow ? refusal() : response;
-        };
-        const [refused, readiness] = await Promise.all([refusal(), readinessOf(service.url)]);
+        const [refused, readiness] = await Promise.all([timelyTransfer(service), readinessOf(service.url)]);
         expect(refused).toMatchObject({ status: 503, code: 'service_unavailable' });
         expect(Object.fromEntries(refused.headers)).toMatchObject({
           'money-moved': 'no',
@@ -175,7 +169,7 @@ describe('20 connections for two processes', () => {
         body: { status: 'ready', degraded: 'few_connections' },
       });
     }
-    for (const service of services) await untilMade(service);
+    for (const service of services) expect(await timelyTransfer(service)).toMatchObject({ status: 201 });
   });
 
   test('idle connections are closed', async () => {
@@ -240,7 +234,7 @@ test('with the minimum of connections everything works', async () => {
     const responses = await many(50, (index) =>
       index % 2 === 0 ? transfer(service) : send(service, '/api/v0.1/core/card', {}),
     );
-    expect(responses.filter((one) => !isInOrder(one)).map(({ body }) => body)).toEqual([]);
+    expect(unexpected(responses)).toEqual([]);
     expect(await service.client.trialBalance.get()).toMatchObject({ balanced: true });
     expect(await connectionsOf('limited')).toBeLessThanOrEqual(6);
   } finally {

@@ -9,7 +9,7 @@ const whileWaiting =
     const letGo = await holdLoads(stage);
     let isOver = false;
     const meanwhile = async () => {
-      // A machine that was too slow to see the wait has the request refused: whoever is ended then is nobody.
+      // On a slow machine the request may be refused before its wait is seen: then there is nothing to wait for.
       await untilWaiting(stage, () => isOver);
       await terminate(stage);
       await letGo();

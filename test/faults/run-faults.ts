@@ -3,7 +3,7 @@ import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import type { TrapOutcome, TrapPlace } from '../harness/proxy.ts';
 import { type Attempt, again, type Heard, movementsOf, newAttempts, prepare, send } from './attempt.ts';
 import { type Laid, lay, openStage, type Stage, untilAtRest, untilReady } from './stage.ts';
-import { judge, type Line, type Outcome, outcomeOf, tableOf } from './verdict.ts';
+import { judge, type Line, MAX_TRIES, type Outcome, outcomeOf, tableOf } from './verdict.ts';
 
 /** A fault, and what a response may report about it. */
 export type Fault = {
@@ -107,9 +107,6 @@ const NOTHING: Heard = { response: undefined, milliseconds: 0 };
  * as on a slow machine. What it says must be true all the same, but the fault is tried again to hear what that leads to.
  */
 const SHORTEST_LIMIT = LIMITS.lock;
-
-/** So often, at most. */
-const MAX_TRIES = 10;
 
 /** What was heard during a fault, and what shows that it was not this fault, or not only this one. */
 type Undergone = { readonly heard: readonly Heard[]; readonly problem: string | undefined };

@@ -1,5 +1,6 @@
 import { KEY_SCOPES, PROGRAM_SCOPES } from '../../contract/scope.ts';
-import { TransferService } from '../../sdk/client.ts';
+import type { TransferService } from '../../sdk/client.ts';
+import { patientClient } from './client/patience.ts';
 
 /** The body of create_key for a key of a card program with every scope that it can have. */
 export function programKey(name: string, programId: string) {
@@ -25,8 +26,7 @@ export async function withSecret<Made extends { readonly key: string | null }>(
 /** The id of a new session of the console, of a new key. */
 export async function newSession({ baseUrl, keys }: TransferService): Promise<string> {
   const { key } = await withSecret(keys.create({ name: 'of a session', role: 'viewer', all_programs: true }));
-  const client = new TransferService({ baseUrl, key, timeoutMilliseconds: 120_000 });
-  const { session_id } = await client.sessions.create();
+  const { session_id } = await patientClient(baseUrl, key).sessions.create();
   if (session_id === null) throw new Error('a new session has no id');
   return session_id;
 }

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { SearchResults } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -16,13 +16,14 @@ import { useNow } from '../../data/clock.ts';
 import { hrefTo, navigate } from '../../data/location.ts';
 import { useProgramId } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
+import { useDebouncedText } from '../../data/use-debounced-text.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import type { IdKind } from '../../format/ids.ts';
 import { boundsOf } from '../../format/periods.ts';
 import { type Group, type Hit, KIND_TITLES, onlyHit } from './hits.ts';
 import { hrefOfHit, isSearchable, LABEL, openSearch, problemOf } from './open-search.ts';
 import './search.css';
-import { useDebounced, useFound } from './use-found.ts';
+import { DEBOUNCE_MILLISECONDS, useFound } from './use-found.ts';
 
 const NOTHING = { q: '', period: '', from: '', to: '', only: '', open: '' };
 
@@ -97,19 +98,10 @@ function SearchForm({
   /** Receives the typed text after a pause. */
   readonly onType: (text: string) => void;
 }) {
-  const [typed, setTyped] = useState(text);
-  const settled = useDebounced(typed);
-  const searched = useRef(text);
-  useEffect(() => {
-    // What was searched from here comes back while more is typed: that must stay.
-    if (searched.current !== text) setTyped(text);
-    searched.current = text;
-  }, [text]);
-  useEffect(() => {
-    if (settled === text || settled !== typed || !isSearchable(settled.trim())) return;
-    searched.current = settled;
-    onType(settled);
-  }, [settled]);
+  const search = (query: string) => {
+    if (isSearchable(query.trim())) onType(query);
+  };
+  const [typed, setTyped] = useDebouncedText(text, search, { pauseMilliseconds: DEBOUNCE_MILLISECONDS });
   const wrong = typed === text ? problem : problemOf(typed);
   const submit = (event: Event) => {
     event.preventDefault();

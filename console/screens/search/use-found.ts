@@ -24,7 +24,7 @@ export function useFound(query: SearchQuery | undefined): OperationState<SearchR
 }
 
 /** Not every letter starts a search. */
-const DEBOUNCE_MILLISECONDS = 300;
+export const DEBOUNCE_MILLISECONDS = 300;
 
 /** A text once nothing has been typed for a moment. */
 export function useDebounced(text: string): string {

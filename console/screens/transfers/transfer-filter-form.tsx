@@ -1,14 +1,14 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
 import { PeriodFilter } from '../../components/period-filter.tsx';
+import { useDebouncedText } from '../../data/use-debounced-text.ts';
 import { decimalsOf, formatDigits, parseAmount } from '../../format/amounts.ts';
 import { exactAmountOf, filtersSet, periodOf, problemsOf, type TransferFilters } from './transfer-filters.ts';
 
 /** Not every letter reads the list again. */
-const DEBOUNCE_MILLISECONDS = 400;
+const PAUSE_MILLISECONDS = 400;
 
 type Change = (changes: Partial<TransferFilters>, options?: { readonly replace?: boolean }) => void;
 
@@ -97,28 +97,6 @@ export function TransferFilterForm({
   );
 }
 
-/** The text of a field, applied after a pause in typing. */
-function useDebouncedText(value: string, onType: (value: string) => void, isSame = same) {
-  const [typed, setTyped] = useState(value);
-  const applied = useRef(value);
-  useEffect(() => {
-    // What the field itself has applied comes back while more is typed: that must stay.
-    if (!isSame(applied.current, value)) setTyped(value);
-    applied.current = value;
-  }, [value]);
-  useEffect(() => {
-    if (isSame(typed, value)) return;
-    const timer = window.setTimeout(() => {
-      applied.current = typed;
-      onType(typed);
-    }, DEBOUNCE_MILLISECONDS);
-    return () => window.clearTimeout(timer);
-  }, [typed]);
-  return [typed, setTyped] as const;
-}
-
-const same = (left: string, right: string): boolean => left === right;
-
 function TypedField({
   label,
   value,
@@ -130,7 +108,7 @@ function TypedField({
   readonly problem?: string | undefined;
   readonly onType: (value: string) => void;
 }) {
-  const [typed, setTyped] = useDebouncedText(value, onType);
+  const [typed, setTyped] = useDebouncedText(value, onType, { pauseMilliseconds: PAUSE_MILLISECONDS });
   return <TextField label={label} value={typed} problem={problem} onInput={setTyped} />;
 }
 
@@ -155,8 +133,11 @@ function AmountField({
       const read = minorUnitsOf(text);
       if (read !== undefined) onType(read);
     },
-    // `12` and `12.00` are the same amount: the typed text is not replaced.
-    (left, right) => left === right || minorUnitsOf(left) === (minorUnitsOf(right) ?? right),
+    {
+      pauseMilliseconds: PAUSE_MILLISECONDS,
+      // `12` and `12.00` are the same amount: the typed text is not replaced.
+      isSame: (left, right) => left === right || minorUnitsOf(left) === (minorUnitsOf(right) ?? right),
+    },
   );
   const problem =
     minorUnitsOf(typed) === undefined && typed !== shown ? `Enter it as ${example(currency)}.` : undefined;

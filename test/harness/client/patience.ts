@@ -56,7 +56,9 @@ export async function fetchPatiently(url: string, init: RequestInit): Promise<Re
 export async function sendUntilServed(sendOne: () => Promise<RawResponse>): Promise<RawResponse> {
   for (let attempt = 1; ; attempt += 1) {
     const response = await sendOne();
-    if (response.status !== 503 || attempt === MAX_ATTEMPTS) return response;
+    // Operations that never move money do not say whether they have.
+    const wasBegun = (response.headers['money-moved'] ?? 'no') !== 'no';
+    if (response.status !== 503 || wasBegun || attempt === MAX_ATTEMPTS) return response;
     await sleep(PAUSE_MILLISECONDS);
   }
 }
