@@ -28,7 +28,7 @@ export const VITE_OPTIONS: InlineConfig = {
           groups: [
             {
               name: 'lists',
-              test: /console\/(?:components\/(?:badge|data-table|filters|money|pager|period-filter|who-may)|data\/(?:given|use-pages|use-url-state))\./,
+              test: /console\/(?:components\/(?:badge|data-table|filters|money|pager|period-filter|who-may)|data\/(?:given|use-debounced-text|use-pages|use-url-state))\./,
             },
             {
               name: 'incidents',
