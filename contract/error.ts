@@ -1,3 +1,4 @@
+import type { Problem } from './errors/problems.ts';
 import type { ErrorType } from './errors/record.ts';
 import { type ExampleRequest, writtenJson } from './examples.ts';
 import { OPERATIONS, type OperationId } from './operations.ts';
@@ -57,6 +58,8 @@ export type ErrorDefinition = {
   readonly type: ErrorType;
   /** Who can resolve it (specification, section 7.1). */
   readonly resolver: 'caller' | 'support';
+  /** What a user saw, by which the page of errors leads to the code. */
+  readonly problem: Problem;
   /** What the code means, in a sentence. */
   readonly meaning: string;
   /** Other names for the search, which the other texts do not contain: phrases in lower case, separated by commas. */
@@ -75,7 +78,7 @@ export type ErrorDefinition = {
   readonly sample: Sample;
 };
 
-type Essential = 'status' | 'meaning' | 'causes' | 'resolution' | 'sample';
+type Essential = 'status' | 'problem' | 'meaning' | 'causes' | 'resolution' | 'sample';
 
 /**
  * Defines an error code. Unless stated otherwise it is a `Request Error` that no retry resolves, exists since version

@@ -5,6 +5,7 @@ export const ACCESS_ERRORS = {
   service_disabled: errorCode({
     status: 424,
     type: 'Process Error',
+    problem: 'Transfers are paused',
     meaning:
       'An operator has disabled the whole service, the card program, one type of transfer, or the connector of the card.',
     causes: [
@@ -34,6 +35,7 @@ export const ACCESS_ERRORS = {
   }),
   unauthenticated: errorCode({
     status: 401,
+    problem: 'Wrong, missing or expired key; signed out',
     meaning: 'The request has no valid API key.',
     causes: [
       'The Authorization header is missing, or does not have the form "Bearer <key>".',
@@ -63,6 +65,7 @@ export const ACCESS_ERRORS = {
   }),
   forbidden: errorCode({
     status: 403,
+    problem: 'Not allowed',
     meaning: 'The API key or the caller does not have permission for this request.',
     causes: [
       'The API key does not have the scope that the operation requires.',
@@ -84,6 +87,7 @@ export const ACCESS_ERRORS = {
   }),
   program_not_found: errorCode({
     status: 404,
+    problem: 'A card program or a key',
     meaning: 'The card program does not exist.',
     causes: ['The program id in the path, the body or the Program-Id header is misspelled.'],
     resolution: 'Check the program id. Operators can list the programs.',
@@ -98,6 +102,7 @@ export const ACCESS_ERRORS = {
   }),
   key_not_found: errorCode({
     status: 404,
+    problem: 'A card program or a key',
     meaning: 'The API key does not exist.',
     causes: ['The key id is misspelled.'],
     resolution: 'Check the key id. Operators can list the keys.',
@@ -110,6 +115,7 @@ export const ACCESS_ERRORS = {
   }),
   session_not_found: errorCode({
     status: 404,
+    problem: 'Wrong, missing or expired key; signed out',
     meaning: 'There is no such session of the console, or it has ended.',
     causes: [
       'The session id is misspelled.',
@@ -126,6 +132,7 @@ export const ACCESS_ERRORS = {
   }),
   error_not_found: errorCode({
     status: 404,
+    problem: 'A request, an error or an event',
     meaning: 'The error log has no error with this request id that is visible to this key.',
     causes: [
       'The request id is misspelled, or the request succeeded.',
@@ -144,6 +151,7 @@ export const ACCESS_ERRORS = {
   }),
   request_not_found: errorCode({
     status: 404,
+    problem: 'A request, an error or an event',
     meaning: 'Nothing is stored about a request with this id that is visible to this key.',
     causes: [
       'The request id is misspelled.',
@@ -164,6 +172,7 @@ export const ACCESS_ERRORS = {
   }),
   event_not_found: errorCode({
     status: 404,
+    problem: 'A request, an error or an event',
     meaning: 'There is no event with this id that is visible to this key.',
     causes: [
       'The event id is misspelled.',
@@ -181,6 +190,7 @@ export const ACCESS_ERRORS = {
   }),
   events_expired: errorCode({
     status: 410,
+    problem: 'A request, an error or an event',
     meaning: 'Some of the events to be read were deleted, because they are older than the retention period.',
     causes: [
       'The position is older than the retention period (EVENT_RETENTION_DAYS), for example because the reader stopped for months.',

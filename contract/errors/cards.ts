@@ -15,6 +15,7 @@ function loadOf(card: string, message: string): Sample {
 export const CARD_ERRORS = {
   card_not_found: errorCode({
     status: 404,
+    problem: 'A card, a transfer or a reversal',
     meaning: 'The card does not exist in the card program.',
     causes: ['The card id is misspelled.', 'The card belongs to another card program.'],
     resolution: 'Check the card id. GET /api/v0.1/core/card lists the cards of the program.',
@@ -30,6 +31,7 @@ export const CARD_ERRORS = {
   }),
   card_not_activated: errorCode({
     status: 409,
+    problem: 'The card is not active yet, has expired or is closed',
     meaning: 'The card has not been activated.',
     causes: ['A card of the transfer has the status preactive.'],
     resolution: 'Activate the card, then send the transfer with a new idempotency key.',
@@ -40,6 +42,7 @@ export const CARD_ERRORS = {
   }),
   card_suspended: errorCode({
     status: 409,
+    problem: 'The card is blocked',
     meaning: 'The card is suspended.',
     causes: ['A card of the transfer has the status inactive.'],
     resolution: 'Reactivate the card, then send the transfer with a new idempotency key.',
@@ -50,6 +53,7 @@ export const CARD_ERRORS = {
   }),
   card_closed: errorCode({
     status: 409,
+    problem: 'The card is not active yet, has expired or is closed',
     meaning: 'The card is permanently closed.',
     causes: ['A card of the transfer has the status closed.'],
     resolution: 'Use another card.',
@@ -58,6 +62,7 @@ export const CARD_ERRORS = {
   }),
   card_expired: errorCode({
     status: 409,
+    problem: 'The card is not active yet, has expired or is closed',
     meaning: 'The card has expired and cannot receive money.',
     causes: ["The card's expiry date has passed in the time zone of its program."],
     resolution: 'Use the replacement card. The balance of an expired card can be unloaded or moved to another card.',
@@ -70,6 +75,7 @@ export const CARD_ERRORS = {
   }),
   card_lost: errorCode({
     status: 409,
+    problem: 'The card is blocked',
     meaning: 'The card was reported lost or stolen and cannot receive money.',
     causes: ['The card that would receive money has the status lost or stolen.'],
     resolution: 'Use the replacement card. The balance of a lost card can be unloaded or moved to another card.',
@@ -81,6 +87,7 @@ export const CARD_ERRORS = {
   }),
   card_suspected_fraud: errorCode({
     status: 409,
+    problem: 'The card is blocked',
     meaning: 'The card is blocked because of suspected fraud.',
     causes: ['A card of the transfer has the status fraud.'],
     resolution: 'Contact the operator of the card program. If the suspicion is resolved, the card can be reactivated.',
@@ -89,6 +96,7 @@ export const CARD_ERRORS = {
   }),
   invalid_card_status: errorCode({
     status: 409,
+    problem: 'Change, close or erase a card',
     meaning: "The card's status cannot be changed to the requested status.",
     causes: ['The card is closed, which is permanent.', 'The card was stolen and cannot become active again.'],
     resolution: 'Read the card, and request a status that its current status allows.',
@@ -104,6 +112,7 @@ export const CARD_ERRORS = {
   }),
   card_not_empty: errorCode({
     status: 409,
+    problem: 'Change, close or erase a card',
     meaning: 'The card cannot be closed while it has a balance or pending transfers.',
     causes: ['The balance of the card is not zero.', 'A pending transfer holds money from the card or for it.'],
     resolution: 'Capture or cancel pending transfers. Unload the card, or close it with "balance_to": "funding".',
@@ -119,6 +128,7 @@ export const CARD_ERRORS = {
   }),
   card_not_closed: errorCode({
     status: 409,
+    problem: 'Change, close or erase a card',
     meaning: 'The holder of the card cannot be erased, because the card is not closed.',
     causes: ['The card has another status than closed.'],
     resolution: 'Close the card with update_card, then send the request again.',
@@ -132,6 +142,7 @@ export const CARD_ERRORS = {
   }),
   card_erased: errorCode({
     status: 409,
+    problem: 'Change, close or erase a card',
     meaning: 'The holder of a card of the transfer was erased, so the transfer can no longer get metadata.',
     causes: ['erase_card_holder was called for the card of the transfer, or for its destination card.'],
     resolution: 'Store what you need about the transfer in your own system, under its id.',
@@ -156,6 +167,7 @@ export const CARD_ERRORS = {
   }),
   duplicate_card: errorCode({
     status: 409,
+    problem: 'It was sent twice',
     meaning: 'The card program already has a card with this id.',
     causes: ['The card_id in the request was used before.'],
     resolution: 'Read the existing card, or choose another id.',

@@ -7,6 +7,7 @@ export const HTTP_ERRORS = {
   rate_limited: errorCode({
     status: 429,
     retryable: true,
+    problem: 'Too many requests',
     meaning: 'Too many requests were sent from this address or with this API key.',
     causes: [
       'Requests from one address, or with one key, exceed the rate in the RateLimit-Policy header.',
@@ -30,6 +31,7 @@ export const HTTP_ERRORS = {
   }),
   route_not_found: errorCode({
     status: 404,
+    problem: 'The URL',
     meaning: 'There is no route at this path.',
     causes: ['The path is misspelled.', 'The path names an API version that this service does not have.'],
     resolution: 'Compare the path with the API reference at /docs.',
@@ -44,6 +46,7 @@ export const HTTP_ERRORS = {
   }),
   method_not_allowed: errorCode({
     status: 405,
+    problem: 'The URL',
     meaning: 'The path does not support this method.',
     causes: ['The request has the wrong method, such as GET for an operation that requires POST.'],
     resolution: 'Use one of the methods in the Allow header.',
@@ -58,6 +61,7 @@ export const HTTP_ERRORS = {
   }),
   malformed_request: errorCode({
     status: 400,
+    problem: 'It is not valid JSON or HTTP',
     meaning: 'The request is not valid HTTP, so the service could not determine its operation.',
     causes: [
       'The connection does not carry HTTP/1.1, for example because TLS or HTTP/2 was sent to a plain HTTP port.',
@@ -76,6 +80,7 @@ export const HTTP_ERRORS = {
   }),
   unsupported_media_type: errorCode({
     status: 415,
+    problem: 'It is not valid JSON or HTTP',
     meaning: 'The body is not uncompressed JSON in UTF-8.',
     causes: ['The Content-Type is not application/json.', 'The charset is not UTF-8.', 'The body is compressed.'],
     resolution: 'Send the body uncompressed, with the header Content-Type: application/json.',
@@ -91,6 +96,7 @@ export const HTTP_ERRORS = {
   }),
   payload_too_large: errorCode({
     status: 413,
+    problem: 'It is too large',
     meaning: 'The body is larger than the operation accepts.',
     causes: ['The body exceeds the limit in the message.'],
     resolution: 'Send a smaller body.',
@@ -104,6 +110,7 @@ export const HTTP_ERRORS = {
   }),
   uri_too_long: errorCode({
     status: 414,
+    problem: 'It is too large',
     meaning: 'A segment of the path is longer than any id.',
     causes: ['An id in the path has more than 255 characters.'],
     resolution: 'Send the id exactly as the service returned it.',
@@ -117,6 +124,7 @@ export const HTTP_ERRORS = {
   }),
   headers_too_large: errorCode({
     status: 431,
+    problem: 'It is too large',
     meaning: 'The headers of the request are too large.',
     causes: ['The request line and the headers exceed 8 KiB.', 'The request has more than 100 headers.'],
     resolution: 'Send fewer or smaller headers. The service needs no cookies.',
@@ -131,6 +139,7 @@ export const HTTP_ERRORS = {
   request_timeout: errorCode({
     status: 408,
     retryable: true,
+    problem: 'Timeout, no response, or status 500',
     meaning: 'The request did not arrive in time.',
     causes: [
       'The headers took more than 10 seconds to arrive, or the whole request more than 15.',
@@ -150,6 +159,7 @@ export const HTTP_ERRORS = {
   }),
   expectation_failed: errorCode({
     status: 417,
+    problem: 'It is not valid JSON or HTTP',
     meaning: 'The service does not support the value of the Expect header.',
     causes: ['The Expect header has a value other than 100-continue.'],
     resolution: 'Omit the Expect header.',
@@ -163,6 +173,7 @@ export const HTTP_ERRORS = {
   service_unavailable: errorCode({
     status: 503,
     type: 'Server Error',
+    problem: 'The service is down or overloaded',
     meaning: 'The service cannot accept the request at the moment and has not started to process it.',
     causes: [
       'The service is starting or shutting down.',
@@ -201,6 +212,7 @@ export const HTTP_ERRORS = {
   unknown_request: errorCode({
     status: 500,
     type: 'Server Error',
+    problem: 'A page cannot be shown',
     meaning: 'A page could not be shown because of an internal error. The request was not for an operation.',
     causes: ['A file of the service is missing or unreadable.', 'The service has a bug.'],
     resolution: 'Contact support: open a case and quote the request id in its text.',

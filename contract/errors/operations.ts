@@ -19,6 +19,7 @@ export function schemaError(operation: OperationId): ErrorDefinition {
   const { body, query } = OPERATIONS[operation] as Operation;
   return errorCode({
     status: 400,
+    problem: 'A field is missing or wrong, or the JSON is invalid',
     meaning: `The request does not match the schema of ${operation}.`,
     causes: [
       ...((body?.required ?? []).length > 0 ? [`A required field${names} is missing, null or an empty string.`] : []),
@@ -91,6 +92,7 @@ export function unknownError(operation: OperationId): ErrorDefinition {
   return errorCode({
     status: 500,
     type: 'Server Error',
+    problem: 'Timeout, no response, or status 500',
     meaning: `${failure} because of an internal error.`,
     causes: ['The database is unreachable or did not respond in time.', 'The service has a bug.'],
     resolution: movesMoney(operation) ? AGAIN_WITH_KEY : CONTACT_SUPPORT,

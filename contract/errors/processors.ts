@@ -8,6 +8,7 @@ const processed = (behavior: string) =>
 export const PROCESSOR_ERRORS = {
   connector_not_found: errorCode({
     status: 400,
+    problem: 'A connector, an attempt or a break',
     meaning: 'The service has no connector of this name.',
     causes: ['The connector_id is misspelled.', 'The connector is not in the settings of the service (CONNECTORS).'],
     resolution: 'Ask the operator of the service for the names of its connectors, or omit connector_id.',
@@ -21,6 +22,7 @@ export const PROCESSOR_ERRORS = {
   }),
   connector_not_supported: errorCode({
     status: 400,
+    problem: 'Capture, cancel or reverse a transfer',
     meaning: 'The processor of the card cannot do this.',
     causes: [
       'A card_to_card transfer names a card of a processor.',
@@ -40,6 +42,7 @@ export const PROCESSOR_ERRORS = {
   }),
   processor_declined: errorCode({
     status: 409,
+    problem: 'The processor of the card declined it',
     meaning: 'The processor of the card declined the transfer.',
     causes: ['The processor or the issuer refused it, and its code has no error code of its own here.'],
     resolution: 'Show the holder that the card was declined. The message has the code of the processor.',
@@ -54,6 +57,7 @@ export const PROCESSOR_ERRORS = {
   processor_error: errorCode({
     status: 424,
     type: 'Process Error',
+    problem: 'The processor of the card failed',
     meaning: 'The processor of the card could not carry out the transfer, and did not move the money.',
     causes: [
       'The processor refused the order as invalid: the card is not set up there, or the connector is set up wrongly.',
@@ -73,6 +77,7 @@ export const PROCESSOR_ERRORS = {
     status: 424,
     type: 'Process Error',
     retryable: true,
+    problem: 'The processor of the card failed',
     meaning: 'The processor of the card could not be reached, and did not move the money.',
     causes: [
       'The processor or its adapter is down, so nothing was sent to it.',
@@ -91,6 +96,7 @@ export const PROCESSOR_ERRORS = {
   }),
   attempt_not_found: errorCode({
     status: 404,
+    problem: 'A connector, an attempt or a break',
     meaning: 'The attempt does not exist.',
     causes: ['The attempt id is misspelled.'],
     resolution: 'GET /api/v0.1/operator/attempt lists the attempts.',
@@ -106,6 +112,7 @@ export const PROCESSOR_ERRORS = {
   }),
   invalid_attempt_status: errorCode({
     status: 409,
+    problem: 'Resolve an attempt',
     meaning: "The attempt's status does not allow this action.",
     causes: [
       'The attempt has ended with the other outcome.',
@@ -123,6 +130,7 @@ export const PROCESSOR_ERRORS = {
   }),
   break_not_found: errorCode({
     status: 404,
+    problem: 'A connector, an attempt or a break',
     meaning: 'The break does not exist.',
     causes: ['The break id is misspelled.'],
     resolution: 'GET /api/v0.1/operator/break lists the breaks.',

@@ -4,6 +4,7 @@ import { errorCode, load } from '../error.ts';
 export const REQUEST_ERRORS = {
   invalid_amount: errorCode({
     status: 400,
+    problem: 'The amount is wrong',
     meaning: 'The amount is not a whole number of minor units from 1 to 999,999,999,999.',
     causes: [
       'The amount has decimals or an exponent, such as 85.5, "85.50" or 1e3.',
@@ -25,6 +26,7 @@ export const REQUEST_ERRORS = {
   }),
   card_number_refused: errorCode({
     status: 400,
+    problem: 'It contains a card number',
     meaning: 'The request appears to contain a card number. The service does not accept card numbers.',
     causes: [
       'The body, the query, the path or a header contains 13 to 19 digits, alone or in groups, that have a valid check digit and start like the numbers of a card network.',
@@ -43,6 +45,7 @@ export const REQUEST_ERRORS = {
   }),
   idempotency_key_exists: errorCode({
     status: 422,
+    problem: 'It was sent twice',
     meaning: 'The idempotency key was already used for a different request.',
     causes: ['The body or the path differs from the first request with this key.'],
     resolution:
@@ -61,6 +64,7 @@ export const REQUEST_ERRORS = {
   }),
   invalid_idempotency_key: errorCode({
     status: 400,
+    problem: 'The idempotency key is missing or wrong',
     meaning: 'The Idempotency-Key header is missing or invalid.',
     causes: [
       'The key is empty, has more than 255 characters, or contains characters that are not visible ASCII.',

@@ -11,6 +11,7 @@ const ENDED = call('resolve_incident', { body: { text: 'A server was replaced.',
 export const SUPPORT_ERRORS = {
   case_not_found: errorCode({
     status: 404,
+    problem: 'A case or an incident',
     meaning: 'The case does not exist, or is not visible to this key.',
     causes: ['The case id is misspelled.', 'The case belongs to another card program.'],
     resolution: 'Check the case id. GET /api/v0.1/core/case lists the cases of the card program.',
@@ -24,6 +25,7 @@ export const SUPPORT_ERRORS = {
   }),
   invalid_case_status: errorCode({
     status: 409,
+    problem: 'Reply to or resolve a case or an incident',
     meaning: "The case's status does not allow this action.",
     causes: [
       'The case is closed.',
@@ -41,6 +43,7 @@ export const SUPPORT_ERRORS = {
   }),
   case_message_limit: errorCode({
     status: 409,
+    problem: 'Reply to or resolve a case or an incident',
     meaning: `The case has ${MAX_CASE_MESSAGES} messages, the maximum.`,
     causes: [`A message was added to a case that has ${MAX_CASE_MESSAGES} of them.`],
     resolution: 'Open a new case, and quote the id of the old one in its text.',
@@ -57,6 +60,7 @@ export const SUPPORT_ERRORS = {
   }),
   duplicate_external_id: errorCode({
     status: 409,
+    problem: 'Reply to or resolve a case or an incident',
     meaning: 'The case already has another message with this external_id.',
     causes: ['Two messages with different texts were sent with one external_id.'],
     resolution: 'Give each message of the other system its own id. The same message can be sent again unchanged.',
@@ -72,6 +76,7 @@ export const SUPPORT_ERRORS = {
   }),
   incident_not_found: errorCode({
     status: 404,
+    problem: 'A case or an incident',
     meaning: 'The incident does not exist.',
     causes: ['The incident id is misspelled.'],
     resolution: 'Check the incident id. GET /api/v0.1/core/incident lists the incidents.',
@@ -84,6 +89,7 @@ export const SUPPORT_ERRORS = {
   }),
   invalid_incident_status: errorCode({
     status: 409,
+    problem: 'Reply to or resolve a case or an incident',
     meaning: 'The incident is resolved.',
     causes: ['The incident was to be changed or resolved, or given a case, after its end.'],
     resolution: 'Open a new incident if the problem is back.',

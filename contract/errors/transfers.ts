@@ -7,6 +7,7 @@ const FULL_LOAD = load({ amount: 10_000, card_id: 'card_limited' });
 export const TRANSFER_ERRORS = {
   transfer_not_found: errorCode({
     status: 404,
+    problem: 'A card, a transfer or a reversal',
     meaning: 'The transfer does not exist in the card program.',
     causes: ['The transfer id is misspelled.', 'The transfer belongs to another card program.'],
     resolution: 'Check the transfer id. GET /api/v0.1/core/transfer?idempotency_key=… finds a transfer by its key.',
@@ -21,6 +22,7 @@ export const TRANSFER_ERRORS = {
   }),
   reversal_not_found: errorCode({
     status: 404,
+    problem: 'A card, a transfer or a reversal',
     meaning: 'The reversal does not exist in the card program.',
     causes: ['The reversal id is misspelled.', 'The reversal belongs to another card program.'],
     resolution: 'Check the reversal id. GET /api/v0.1/core/transfer/{transfer_id}/reversal lists those of a transfer.',
@@ -33,6 +35,7 @@ export const TRANSFER_ERRORS = {
   }),
   invalid_transfer_status: errorCode({
     status: 409,
+    problem: 'Capture, cancel or reverse a transfer',
     meaning: "The transfer's status does not allow this action.",
     causes: [
       'The transfer was already captured, canceled or reversed, or it has expired.',
@@ -55,6 +58,7 @@ export const TRANSFER_ERRORS = {
   }),
   amount_too_small: errorCode({
     status: 400,
+    problem: 'A limit was reached',
     meaning: 'The amount is below the minimum for one transfer.',
     causes: ['The card or its card program has a minimum_amount limit that is greater than the amount.'],
     resolution: 'Send at least the amount in the message.',
@@ -70,6 +74,7 @@ export const TRANSFER_ERRORS = {
   }),
   amount_too_large: errorCode({
     status: 400,
+    problem: 'A limit was reached',
     meaning: 'The amount is above the maximum for this transfer.',
     causes: [
       'The card or its card program has a maximum_amount limit that is less than the amount.',
@@ -91,6 +96,7 @@ export const TRANSFER_ERRORS = {
   }),
   limit_exceeded: errorCode({
     status: 409,
+    problem: 'A limit was reached',
     meaning: 'The transfer would exceed a limit.',
     causes: [
       'The transfers of a day, a week or a month would exceed a limit of the card or its card program.',
@@ -115,6 +121,7 @@ export const TRANSFER_ERRORS = {
   }),
   currency_mismatch: errorCode({
     status: 400,
+    problem: 'The currency is wrong',
     meaning: 'The currency does not match the currency of the account.',
     causes: [
       'The currency in the request is not the currency of the card.',
@@ -133,6 +140,7 @@ export const TRANSFER_ERRORS = {
   }),
   insufficient_funds: errorCode({
     status: 409,
+    problem: 'Not enough money',
     meaning: 'The source account has insufficient available funds.',
     causes: [
       "The amount of a load is larger than the available balance of the program's funding account.",
@@ -153,6 +161,7 @@ export const TRANSFER_ERRORS = {
   }),
   duplicate_reference: errorCode({
     status: 409,
+    problem: 'It was sent twice',
     meaning:
       'The card program already has a transfer with this reference, or a deposit or withdrawal of the program has it.',
     causes: [

@@ -7,6 +7,7 @@ const PERIOD = { from: '2026-01-30T22:00:00Z', to: '2026-01-31T06:00:00Z', only:
 export const WEBHOOK_ERRORS = {
   webhook_not_found: errorCode({
     status: 404,
+    problem: 'Add, change or replay a webhook',
     meaning: 'The webhook does not exist, or is not visible to this key.',
     causes: [
       'The webhook id is misspelled, or the webhook was deleted.',
@@ -22,6 +23,7 @@ export const WEBHOOK_ERRORS = {
   }),
   webhook_url_refused: errorCode({
     status: 400,
+    problem: 'Add, change or replay a webhook',
     meaning: 'The service does not send events to this URL.',
     causes: [
       'The URL is not absolute, begins with neither https:// nor http://, or contains a user name or a password.',
@@ -43,6 +45,7 @@ export const WEBHOOK_ERRORS = {
   }),
   webhook_limit: errorCode({
     status: 409,
+    problem: 'Add, change or replay a webhook',
     meaning: 'There are already 20 webhooks, the maximum for one card program and for operators.',
     causes: ['The card program has 20 webhooks, or operators have 20 that belong to no card program.'],
     resolution: 'Delete a webhook that is no longer used, or send further events from your receiver.',
@@ -57,6 +60,7 @@ export const WEBHOOK_ERRORS = {
   }),
   invalid_webhook_status: errorCode({
     status: 409,
+    problem: 'Add, change or replay a webhook',
     meaning: "The webhook's status does not allow this action.",
     causes: ['A replay was requested for a webhook that is disabled.'],
     resolution: 'Enable the webhook, then create the replay.',
@@ -71,6 +75,7 @@ export const WEBHOOK_ERRORS = {
   }),
   replay_running: errorCode({
     status: 409,
+    problem: 'Add, change or replay a webhook',
     meaning: 'The webhook already has a replay that is running.',
     causes: ['The replay that was created before has not sent all its events.'],
     resolution: 'Wait until the `state` of the replay is completed, or disable the webhook, which cancels the replay.',

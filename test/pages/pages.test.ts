@@ -103,6 +103,7 @@ describe('the catalogue as data', () => {
         retryable,
         headers: _headers,
         alsoCalled: _alsoCalled,
+        problem: _problem,
         sample,
         ...entry
       } = ERRORS[record.code];

@@ -7,12 +7,13 @@ import {
   sharedCodesOf,
   TYPE_GUIDES,
 } from '../../../contract/errors/catalogue.ts';
+import { PROBLEM_GROUPS, type Problem } from '../../../contract/errors/problems.ts';
 import { ERROR_TYPES, type ErrorType } from '../../../contract/errors/record.ts';
 import { type ErrorCode, OPERATION_IDS, type OperationId } from '../../../contract/operations.ts';
+import { SHARED_CODES } from '../../../domain/error-codes.ts';
 import { type Html, html, joined } from '../page-html.ts';
 import { anchorOf, breakable, type Page } from '../page-layout.ts';
 import { SIGNS, TONES } from './error-code-page.ts';
-import { PROBLEM_GROUPS, type Problem, type ProblemGroup } from './problems.ts';
 
 const FAMILIES: Readonly<Record<CodeFamily['kind'], { readonly type: ErrorType; readonly text: string }>> = {
   schema: {
@@ -45,21 +46,22 @@ ${operationFamilies()}
   };
 }
 
-function problemGroup({ title, problems }: ProblemGroup): Html {
+function problemGroup({ title, problems }: (typeof PROBLEM_GROUPS)[number]): Html {
   return html`<section aria-labelledby="${anchorOf(title)}">
 <h2 id="${anchorOf(title)}">${title}</h2>
-<dl>${problems.map(problem)}</dl>
+<dl>${problems.map(problemRow)}</dl>
 </section>
 `;
 }
 
-function problem({ saw, codes }: Problem): Html {
-  const links = codes.map((code) =>
-    code === 'schema' || code === 'unknown'
-      ? html`<a href="#family-${code}">${breakable(FAMILY_PATTERNS[code])}</a>`
-      : html`<a href="/errors/${code}">${breakable(code)}</a>`,
+function problemRow(problem: Problem): Html {
+  const families = (['schema', 'unknown'] as const)
+    .filter((kind) => familyCodes(kind).some((code) => ERRORS[code].problem === problem))
+    .map((kind) => html`<a href="#family-${kind}">${breakable(FAMILY_PATTERNS[kind])}</a>`);
+  const shared = SHARED_CODES.filter((code) => ERRORS[code].problem === problem).map(
+    (code) => html`<a href="/errors/${code}">${breakable(code)}</a>`,
   );
-  return html`<div><dt>${saw}</dt><dd>${joined(links, ' ')}</dd></div>
+  return html`<div><dt>${problem}</dt><dd>${joined([...families, ...shared], ' ')}</dd></div>
 `;
 }
 

@@ -1,0 +1,60 @@
+/** The problems that the page of errors leads from, as users describe them, under headings; the most frequent come first. */
+export const PROBLEM_GROUPS = [
+  {
+    title: 'A transfer was declined',
+    problems: [
+      'Not enough money',
+      'The card is blocked',
+      'The card is not active yet, has expired or is closed',
+      'A limit was reached',
+      'The currency is wrong',
+      'The processor of the card declined it',
+      'The processor of the card failed',
+      'Transfers are paused',
+    ],
+  },
+  {
+    title: 'Not sure whether it worked',
+    problems: ['Timeout, no response, or status 500', 'The service is down or overloaded', 'It was sent twice'],
+  },
+  {
+    title: 'Access was denied',
+    problems: ['Wrong, missing or expired key; signed out', 'Not allowed', 'Too many requests'],
+  },
+  {
+    title: 'Something was not found',
+    problems: [
+      'A card, a transfer or a reversal',
+      'A card program or a key',
+      'A request, an error or an event',
+      'A case or an incident',
+      'A connector, an attempt or a break',
+      'The URL',
+    ],
+  },
+  {
+    title: 'Something cannot be changed or undone',
+    problems: [
+      'Capture, cancel or reverse a transfer',
+      'Resolve an attempt',
+      'Change, close or erase a card',
+      'Add, change or replay a webhook',
+      'Reply to or resolve a case or an incident',
+    ],
+  },
+  {
+    title: 'The request was rejected',
+    problems: [
+      'A field is missing or wrong, or the JSON is invalid',
+      'The amount is wrong',
+      'The idempotency key is missing or wrong',
+      'It contains a card number',
+      'It is too large',
+      'It is not valid JSON or HTTP',
+      'A page cannot be shown',
+    ],
+  },
+] as const;
+
+/** What a user saw who got an error code. */
+export type Problem = (typeof PROBLEM_GROUPS)[number]['problems'][number];
