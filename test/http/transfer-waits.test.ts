@@ -87,11 +87,21 @@ describe('a caller that waits gets the transfer as it is at its end', () => {
   test('goes on waiting while the outcome is unknown', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const before = processors.noted.length;
+    const reply = load(port, { Prefer: 'wait=10' });
+    await answer(ledger, await sentOf(before), 'unknown');
+    await answer(ledger, await attemptOf(ledger, processors.noted[before]?.transfer_id ?? ''), 'approved');
+    expect((await reply).body).toMatchObject({ status: 'completed', outcome: 'final' });
+  });
+
+  test('has waited as long as it asked for when nobody knows the outcome', async () => {
+    const { port } = await serve(ledgerGateway(ledger));
+    const before = processors.noted.length;
     const reply = load(port, { Prefer: 'wait=1' });
     await answer(ledger, await sentOf(before), 'unknown');
     const { status, headers, body } = await reply;
     expect(status).toBe(201);
-    expect(body).toMatchObject({ status: 'pending', outcome: 'unknown', error: null });
+    // On a slow machine, the second may be over before the processor has answered.
+    expect(body).toMatchObject({ status: 'pending', outcome: expect.stringMatching(/^(unknown|open)$/), error: null });
     expect([headers.get('Money-Moved'), headers.get('Preference-Applied')]).toEqual(['unknown', 'wait=1']);
   });
 
