@@ -542,9 +542,12 @@ describe('of cards that are not part of the last groups', () => {
     const ended = await load(chosen).catch((error: unknown) => error);
     expect(['made', expect.any(OperationFailure)]).toContainEqual(ended);
     await untilChained(() => load(chosen));
-    const reads = proxy.watch('read_cards_with_accounts');
-    for (const card of others.slice(0, 4)) expect(await load(card)).toBe('made');
-    expect(reads()).toBe(4);
+    for (const card of others.slice(0, 4)) {
+      // One more lost connection may be noticed only now: then the card is read by a group that locks it first.
+      const [chained, locked] = [proxy.watch('read_cards_with_accounts'), proxy.watch('read_cards')];
+      expect(await load(card)).toBe('made');
+      expect(chained() + locked()).toBeGreaterThan(0);
+    }
   });
 });
 
