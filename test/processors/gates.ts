@@ -26,7 +26,9 @@ const LOCK = (gate: string, connectorId: string): string =>
 
 /**
  * What the lane or the job is about to write, by the status of the attempt before and after it; the lock is that of the gate and
- * the connector. It also notes how far the clock was ahead when an order was sent.
+ * the connector. It also notes how far the clock was ahead when an order was sent. What has not left yet waits
+ * without the limit for locks, half a second: two services that try again after a second could wait in turn for ever, and never
+ * at the same time.
  */
 export const GATE_TRIGGERS = `
   create table test_sent (attempt_id uuid, tries int, ahead interval, primary key (attempt_id, tries));
@@ -35,6 +37,9 @@ export const GATE_TRIGGERS = `
     if old.status = 'ready' and new.status = 'sent' then
       insert into test_sent values (new.attempt_id, new.tries, new.sent_at - clock_timestamp())
         on conflict (attempt_id, tries) do update set ahead = excluded.ahead;
+    end if;
+    if old.status = 'ready' then
+      perform set_config('lock_timeout', '0', true);
     end if;
     ${LOCK(
       `case
