@@ -66,7 +66,7 @@ test('a key is rolled, then revoked, and a session is ended', async () => {
   const { session_id } = await other.sessions.create();
   await page.reload();
   // The keys are above the sessions: if they came during the click, the button would move away from under it.
-  await page.getByTitle(`Revoke The administrator of the tests`).first().waitFor();
+  await page.getByTitle('Revoke The administrator of the tests').first().waitFor();
   await page.getByTitle('End the session of The viewer of the tests').first().click();
   await page.getByRole('button', { name: 'End the session' }).click();
   await expect

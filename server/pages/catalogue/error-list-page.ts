@@ -28,6 +28,8 @@ const FAMILIES: Readonly<Record<CodeFamily['kind'], { readonly type: ErrorType; 
   },
 };
 
+const KINDS = ['schema', 'unknown'] as const satisfies readonly CodeFamily['kind'][];
+
 /** The page of all codes: first by common problem, then by type. */
 export function errorListPage(): Page {
   return {
@@ -55,9 +57,9 @@ function problemGroup({ title, problems }: (typeof PROBLEM_GROUPS)[number]): Htm
 }
 
 function problemRow(problem: Problem): Html {
-  const families = (['schema', 'unknown'] as const)
-    .filter((kind) => familyCodes(kind).some((code) => ERRORS[code].problem === problem))
-    .map((kind) => html`<a href="#family-${kind}">${breakable(FAMILY_PATTERNS[kind])}</a>`);
+  const families = KINDS.filter((kind) => familyCodes(kind).some((code) => ERRORS[code].problem === problem)).map(
+    (kind) => html`<a href="#family-${kind}">${breakable(FAMILY_PATTERNS[kind])}</a>`,
+  );
   const shared = SHARED_CODES.filter((code) => ERRORS[code].problem === problem).map(
     (code) => html`<a href="/errors/${code}">${breakable(code)}</a>`,
   );
@@ -90,17 +92,16 @@ function row(code: ErrorCode): Html {
 
 /** The codes that every operation has; within a family they differ only in the operation. */
 function operationFamilies(): Html {
-  const kinds = ['schema', 'unknown'] as const;
   return html`<section class="group" aria-labelledby="of-operations">
 <h3 id="of-operations">Two codes for each operation</h3>
-${kinds.map((kind) => {
+${KINDS.map((kind) => {
   const { type, text } = FAMILIES[kind];
   const status = ERRORS[familyCodes(kind)[0] ?? 'unknown_request'].status;
   return html`<div class="family ${TONES[type]}"><h4 id="family-${kind}"><span class="kind" aria-hidden="true">${SIGNS[type]}</span> <code>${FAMILY_PATTERNS[kind]}</code> (${status})</h4>
 <p>${text}</p></div>
 `;
 })}
-<details><summary>The ${OPERATION_IDS.length * kinds.length} codes of ${OPERATION_IDS.length} operations</summary>
+<details><summary>The ${OPERATION_IDS.length * KINDS.length} codes of ${OPERATION_IDS.length} operations</summary>
 <ul class="pairs">${OPERATION_IDS.map(pair)}</ul>
 </details>
 </section>`;
