@@ -82,13 +82,14 @@ const INSERT_ERASURE = statement(
   'insert_card_erasure',
   { ...CARD_IN_PROGRAM.columns, cardId: UUID, requestedAt: DATE, createdAt: DATE, holderHash: nullable(HEX) },
   // The clock of a sandbox may have been ahead when the card was created, and set back since.
-  `insert into card_erasure
+  `with first as materialized (
+      select case when exists (select from sandbox_clock where furthest > '0')
+        then '1970-01-01'::timestamptz else :createdAt end as event_at
+    )
+    insert into card_erasure
       (program_id, card_id, card_name, requested_at, events_from, holder_hash, round, step, next_at)
-    values (
-      :programId, :cardId, :cardName, :requestedAt,
-      case when exists (select from sandbox_clock where furthest > '0') then '1970-01-01'::timestamptz else :createdAt end,
-      :holderHash, 1, 'transfers', clock_timestamp()
-    )`,
+    select :programId, :cardId, :cardName, :requestedAt, first.event_at, :holderHash, 1, 'transfers', statement_timestamp()
+    from first`,
 );
 
 /**
@@ -140,7 +141,7 @@ const MOVE_ERASURE = statement(
   },
   `update card_erasure set round = :round, step = :step, cursor = :cursor,
       transfers = transfers + :transfers, events = events + :events, errors = errors + :errors,
-      next_at = clock_timestamp() + make_interval(secs => :pauseMilliseconds / 1000.0)
+      next_at = statement_timestamp() + make_interval(secs => :pauseMilliseconds / 1000.0)
     where program_id = :programId and card_id = :cardId`,
 );
 
@@ -344,9 +345,10 @@ function toFoundEvent(row: Row): FoundEvent {
 export const writePayloads = statement(
   'write_event_payloads',
   { events: rows(FOUND_EVENT) },
-  `update event set payload = events.payload from :events
-    where event.batch_id = events.batch_id and event.index = events.index
-      and event.created_at >= events.created_at and event.created_at < events.created_at + interval '1 millisecond'`,
+  `with found as materialized (select events.*, created_at + interval '1 millisecond' as before from :events)
+    update event set payload = found.payload from found
+    where event.batch_id = found.batch_id and event.index = found.index
+      and event.created_at >= found.created_at and event.created_at < found.before`,
 );
 
 /** Removes what receivers of webhooks answered to events, because they may have quoted them. */
@@ -412,7 +414,7 @@ export function toErasedErrors([row]: readonly Row[]): {
 const POSTPONE_ERASURE = statement(
   'postpone_card_erasure',
   { ...ONE.columns, pauseMilliseconds: INTEGER },
-  `update card_erasure set next_at = clock_timestamp() + make_interval(secs => :pauseMilliseconds / 1000.0)
+  `update card_erasure set next_at = statement_timestamp() + make_interval(secs => :pauseMilliseconds / 1000.0)
     where program_id = :programId and card_id = :cardId`,
 );
 

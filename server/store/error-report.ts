@@ -55,7 +55,7 @@ export type ErrorReport = ReturnType<typeof REPORT.read>;
  * back.
  */
 const IS_DUE = `count > 0 and (reported_at is null
-    or reported_at not between clock_timestamp() - ${INTERVAL} and clock_timestamp())`;
+    or reported_at not between statement_timestamp() - ${INTERVAL} and statement_timestamp())`;
 
 /** Reads, as `due`, whether an event must be written now. */
 export const READ_WHETHER_ERRORS_ARE_DUE: Statement = {
@@ -88,7 +88,7 @@ const MARK_ERRORS_REPORTED = statement(
   'mark_errors_reported',
   { reports: rows(REPORT.pick('programId', 'code')) },
   `update error_report set count = 0, since = null, last_at = null, request_id = null, status = null, type = null,
-      message = null, reported_at = clock_timestamp()
+      message = null, reported_at = statement_timestamp()
     from :reports
     where error_report.program_id is not distinct from reports.program_id and error_report.code = reports.code`,
 );
@@ -107,7 +107,7 @@ const FORGET_ERROR_REPORTS = statement(
   `with forgotten as (
       delete from error_report where ctid = any (array(
         select ctid from error_report
-        where count = 0 and reported_at not between clock_timestamp() - ${INTERVAL} and clock_timestamp()
+        where count = 0 and reported_at not between statement_timestamp() - ${INTERVAL} and statement_timestamp()
         limit :count for update skip locked
       )) and count = 0 returning 1
     )

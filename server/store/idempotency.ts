@@ -140,7 +140,7 @@ const FORGET_REFUSED_KEYS = statement(
   { days: INTEGER, count: NUMBER },
   `with old as (
       select ctid from idempotency
-      where status = 409 and created_at < (select clock_timestamp()) - make_interval(days => :days)
+      where status = 409 and created_at < statement_timestamp() - make_interval(days => :days)
       order by created_at limit :count
       for update skip locked
     ), gone as (delete from idempotency where ctid in (select ctid from old) returning 1)
@@ -172,7 +172,7 @@ const FORGET_BODIES = statement(
   `with old as (
       select ctid from idempotency
       where body is not null and operation = any (:operations)
-        and created_at < (select clock_timestamp()) - interval '${KEPT_DAYS} days'
+        and created_at < statement_timestamp() - interval '${KEPT_DAYS} days'
       order by created_at limit :count
       for update skip locked
     ), gone as (update idempotency set body = null where ctid in (select ctid from old) returning 1)

@@ -113,10 +113,10 @@ export function replaceKey(keyId: string, replacedBy: string, expiresAt: Date): 
 const NOTE_KEY_USES = statement(
   'note_key_uses',
   { keyIds: many(UUID) },
-  `update api_key set last_used_at = clock_timestamp() from (
+  `update api_key set last_used_at = statement_timestamp() from (
       select key_id from api_key
       where key_id = any(:keyIds)
-        and (last_used_at is null or last_used_at < clock_timestamp() - interval '55 seconds')
+        and (last_used_at is null or last_used_at < statement_timestamp() - interval '55 seconds')
       order by key_id for no key update skip locked
     ) as used where api_key.key_id = used.key_id`,
 );

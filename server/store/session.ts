@@ -91,8 +91,8 @@ export type FoundSession = RowOf<typeof BEARER.columns> & {
 };
 
 const milliseconds = (span: string): string => `(extract(epoch from ${span}) * 1000)::bigint`;
-const IDLE_LEFT = `console_session.last_active_at + interval '${IDLE_MINUTES} minutes' - clock_timestamp()`;
-const LEFT = `console_session.created_at + interval '${MAX_HOURS} hours' - clock_timestamp()`;
+const IDLE_LEFT = `console_session.last_active_at + interval '${IDLE_MINUTES} minutes' - statement_timestamp()`;
+const LEFT = `console_session.created_at + interval '${MAX_HOURS} hours' - statement_timestamp()`;
 
 const FIND_SESSION = statement(
   'find_session',
@@ -129,7 +129,7 @@ const KEY_OF_SESSION = columns({
 const LOCK_KEY_OF_SESSION = statement(
   'lock_key_of_session',
   { keyId: UUID },
-  `select ${KEY_OF_SESSION.names}, coalesce(expires_at <= service_now(), false) as expired, clock_timestamp() as now
+  `select ${KEY_OF_SESSION.names}, coalesce(expires_at <= service_now(), false) as expired, statement_timestamp() as now
     from api_key where key_id = :keyId for no key update`,
 );
 
@@ -199,7 +199,7 @@ export function listSessions(after: string | null, count: number): Statement {
 const LOCK_SESSION = statement(
   'lock_session',
   { sessionId: UUID },
-  `select ${LISTED_NAMES}, clock_timestamp() as now from console_session join api_key using (key_id)
+  `select ${LISTED_NAMES}, statement_timestamp() as now from console_session join api_key using (key_id)
     where session_id = :sessionId and ${IS_OPEN} for update of console_session`,
 );
 
@@ -236,10 +236,10 @@ export type SessionUse = RowOf<typeof SESSION_USE.columns>;
 export const noteSessionUses = statementOfRows(
   'note_session_uses',
   SESSION_USE,
-  `update console_session set last_active_at = clock_timestamp() - used.age * interval '1 millisecond'
+  `update console_session set last_active_at = statement_timestamp() - used.age * interval '1 millisecond'
     from (
       select session_id, sent.age from console_session join :sent using (session_id)
-      where last_active_at < clock_timestamp() - sent.age * interval '1 millisecond'
+      where last_active_at < statement_timestamp() - sent.age * interval '1 millisecond'
       order by session_id for no key update of console_session skip locked
     ) as used where console_session.session_id = used.session_id`,
 );
@@ -249,7 +249,7 @@ const FORGET_SESSIONS = statement(
   { count: NUMBER },
   `with forgotten as (
       delete from console_session where session_id in (
-        select session_id from console_session where created_at < clock_timestamp() - interval '${MAX_HOURS} hours'
+        select session_id from console_session where created_at < statement_timestamp() - interval '${MAX_HOURS} hours'
         limit :count for update skip locked
       ) returning 1
     ) select count(*) as forgotten from forgotten`,

@@ -8,10 +8,10 @@ import { dropOldErrors } from '../../server/store/partition.ts';
 import { Processes } from '../../server/subjects/overview/processes.ts';
 import { TransferCounts } from '../../server/subjects/overview/transfer-counts.ts';
 import { operatorKey, withSecret } from '../harness/keys.ts';
+import { requireOwnPostgres } from '../harness/postgres/stock-postgres.ts';
 import { waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { refusalOf, useOwnService } from '../harness/service.ts';
-import { requireOwnPostgres } from '../harness/stock-postgres.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // What an operator sees at a glance, and what the switch would stop.
@@ -74,21 +74,21 @@ describe('get_overview', () => {
       ['1.1.0', true, false],
     ]);
     await owner.query(
-      "update service_process set seen_at = clock_timestamp() - interval '1 minute' where version = '1.1.0'",
+      "update service_process set seen_at = statement_timestamp() - interval '1 minute' where version = '1.1.0'",
     );
     const later = await seen();
     expect(later.all).toMatchObject({ transfers_per_second: 3, requests: 1 });
     expect(later.processes.find(({ version }) => version === '1.1.0')).toMatchObject({ alive: false, current: false });
     // As a process that died before the clock was set back.
     await owner.query(
-      "update service_process set seen_at = clock_timestamp() + interval '10 minutes' where version = '1.1.0'",
+      "update service_process set seen_at = statement_timestamp() + interval '10 minutes' where version = '1.1.0'",
     );
     expect((await seen()).processes.find(({ version }) => version === '1.1.0')).toMatchObject({ alive: false });
     await owner.query(
-      "update service_process set seen_at = clock_timestamp() + interval '2 hours' where version = '1.1.0'",
+      "update service_process set seen_at = statement_timestamp() + interval '2 hours' where version = '1.1.0'",
     );
     expect((await seen()).processes.map(({ version }) => version)).toEqual(['1.0.0']);
-    await owner.query("update service_process set seen_at = clock_timestamp() - interval '2 hours'");
+    await owner.query("update service_process set seen_at = statement_timestamp() - interval '2 hours'");
     await one.store(database, minute({}));
     expect((await seen(two)).processes.map(({ version }) => version).toSorted()).toEqual(['1.0.0', '1.1.0']);
     expect((await owner.query('select from service_process')).rowCount).toBe(1);

@@ -73,11 +73,11 @@ const INSERT_VERIFICATION = statement(
   },
   `with old as (
       delete from books_verification
-      where finished_at not between clock_timestamp() - make_interval(days => :days) and clock_timestamp()
+      where finished_at not between statement_timestamp() - make_interval(days => :days) and statement_timestamp()
     )
     insert into books_verification (finished_at, started_at, balanced, accounts, differing_accounts, differing_holds,
       unbalanced_currencies)
-    values (clock_timestamp(), :startedAt, :balanced, :accounts, :differingAccounts, :differingHolds,
+    values (statement_timestamp(), :startedAt, :balanced, :accounts, :differingAccounts, :differingHolds,
       :unbalancedCurrencies)
     returning ${VERIFICATION.names}, unbalanced_currencies`,
 );

@@ -156,8 +156,10 @@ export const updateCounters = statementOfRows(
 export const insertCounters = statementOfRows(
   'insert_counters',
   COUNTER,
-  `insert into limit_counter (${COUNTER.names}) select ${COUNTER.names} from :sent
-    where (${ctidOf('limit_counter', COUNTER_KEY)}) is null`,
+  `with missing as materialized (
+      select ${COUNTER.names} from :sent where (${ctidOf('limit_counter', COUNTER_KEY)}) is null
+    )
+    insert into limit_counter (${COUNTER.names}) select ${COUNTER.names} from missing`,
 );
 
 /** A number that no other lock of this kind has: the process that holds it deletes counters. */
@@ -170,11 +172,11 @@ const FORGET_COUNTERS = statement(
       select pg_try_advisory_xact_lock(${FORGET_LOCK.space}, ${FORGET_LOCK.number}) as is_ours
     ), overdue as materialized (
       select program_id, day_start from hold
-      where expires_at < (select clock_timestamp()) - interval '${KEPT_COUNTER_DAYS - HELD_DAYS} days'
+      where expires_at < statement_timestamp() - interval '${KEPT_COUNTER_DAYS - HELD_DAYS} days'
     ), old as (
       select ctid from limit_counter
       where (day_start at time zone 'UTC')::date
-          < ((select clock_timestamp()) at time zone 'UTC')::date - ${KEPT_COUNTER_DAYS}
+          < (statement_timestamp() at time zone 'UTC')::date - ${KEPT_COUNTER_DAYS}
         and (select is_ours from turn) and not exists (
           select from overdue
           where overdue.program_id = limit_counter.program_id and overdue.day_start = limit_counter.day_start

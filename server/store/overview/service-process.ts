@@ -35,8 +35,8 @@ export type ListedProcess = RowOf<typeof LISTED.columns>;
 const KEPT_SECONDS = 3_600;
 
 /** SQL: whether a process is of interest. What was seen in the future was seen before the clock was set back. */
-const IS_KEPT = `seen_at between clock_timestamp() - make_interval(secs => ${KEPT_SECONDS})
-      and clock_timestamp() + make_interval(secs => ${KEPT_SECONDS})`;
+const IS_KEPT = `seen_at between statement_timestamp() - make_interval(secs => ${KEPT_SECONDS})
+      and statement_timestamp() + make_interval(secs => ${KEPT_SECONDS})`;
 
 const STORE_PROCESS = statement(
   'store_service_process',
@@ -46,7 +46,7 @@ const STORE_PROCESS = statement(
       where not (${IS_KEPT}) and process_id <> :processId
     )
     insert into service_process (${PROCESS.names}, seen_at)
-      values (:processId, :host, :pid, :version, :startedAt, :minute, clock_timestamp())
+      values (:processId, :host, :pid, :version, :startedAt, :minute, statement_timestamp())
       on conflict (process_id) do update set seen_at = excluded.seen_at, minute = excluded.minute`,
 );
 
@@ -70,7 +70,7 @@ const LIST_PROCESSES = statement(
   'list_service_processes',
   { most: NUMBER },
   `select ${PROCESS.names}, seen_at,
-      floor(extract(epoch from clock_timestamp() - seen_at))::bigint as seconds_ago
+      floor(extract(epoch from statement_timestamp() - seen_at))::bigint as seconds_ago
     from service_process where ${IS_KEPT}
     order by started_at, process_id limit :most`,
 );

@@ -207,13 +207,15 @@ const CLAIM = statement(
   'claim_attempts',
   { connectorIds: many(TEXT), count: NUMBER, readyLease: NUMBER, lease: NUMBER },
   `with due as (
-      select ctid as place, program_id, card_id, transfer_id, connector_id, status from processor_attempt
+      select program_id, attempt_id, card_id, transfer_id, connector_id, status from processor_attempt
       where next_at <= (select service_now()) and connector_id = any (:connectorIds)
       order by next_at limit :count
       for no key update skip locked
     ), checked as (
-      select due.place, due.status as before, card.name as card_name, card.status as card_status, card.expires_on,
-        card.processor_token, transfer.type as transfer_type,
+      select due.program_id, due.attempt_id, service_now() as now,
+        service_now() + make_interval(secs => case when due.status = 'ready' then :readyLease::int else :lease::int end) as until,
+        card.name as card_name, card.status as card_status, card.expires_on::text, card.processor_token,
+        transfer.type as transfer_type,
         (service_now() at time zone program.time_zone)::date::text as today,
         not (${isEnabled({
           programId: 'due.program_id',
@@ -231,12 +233,11 @@ const CLAIM = statement(
         where transfer.program_id = due.program_id and transfer.transfer_id = due.transfer_id limit 1
       ) as transfer
     )
-    update processor_attempt set
-      next_at = service_now() + make_interval(secs => case when checked.before = 'ready' then :readyLease::int else :lease::int end),
-      updated_at = service_now()
-    from checked where processor_attempt.ctid = checked.place
-    returning ${ATTEMPT_COLUMNS}, checked.card_name, checked.card_status, checked.expires_on::text, checked.processor_token,
-      checked.transfer_type, checked.today, checked.is_disabled, service_now() as now`,
+    update processor_attempt set next_at = checked.until, updated_at = checked.now
+    from checked
+    where processor_attempt.program_id = checked.program_id and processor_attempt.attempt_id = checked.attempt_id
+    returning ${ATTEMPT_COLUMNS}, checked.card_name, checked.card_status, checked.expires_on, checked.processor_token,
+      checked.transfer_type, checked.today, checked.is_disabled, checked.now`,
 );
 
 /** An attempt that a process has taken up, with what is looked at once more before anything is sent. */
@@ -290,7 +291,7 @@ const MARK_SENT = statement(
       select sent.* from :sent join processor_attempt on ${IS_READY}
       where ${isEnabled({
         programId: 'processor_attempt.program_id',
-        type: "case processor_attempt.kind when 'push' then 'load' else 'unload' end",
+        type: "case when processor_attempt.kind = 'push' then 'load' else 'unload' end",
         connectorId: 'processor_attempt.connector_id',
         now: 'service_now()',
       })}

@@ -28,10 +28,12 @@ export const insertNotice = statement(
     sentAttemptId: nullable(UUID),
     body: json<NoticeBody>(),
   },
-  `insert into processor_notice (connector_id, notice_id, program_id, attempt_id, body, received_at)
-    select :connectorId, :noticeId, processor_attempt.program_id, processor_attempt.attempt_id, :body, service_now()
-    from (select) as always left join processor_attempt
-      on processor_attempt.attempt_id = :sentAttemptId and processor_attempt.connector_id = :connectorId
+  `with sent as materialized (
+      select processor_attempt.program_id, processor_attempt.attempt_id from (select) as always left join processor_attempt
+        on processor_attempt.attempt_id = :sentAttemptId and processor_attempt.connector_id = :connectorId
+    )
+    insert into processor_notice (connector_id, notice_id, program_id, attempt_id, body, received_at)
+    select :connectorId, :noticeId, program_id, attempt_id, :body, service_now() from sent
     on conflict (connector_id, notice_id) do nothing
     returning notice_id`,
 );

@@ -150,9 +150,12 @@ export type FinishedDelivery = ReturnType<typeof FINISHED.read>;
 export const deleteDeliveries = statement(
   'delete_webhook_deliveries',
   { sent: rows(FINISHED), owner: UUID },
-  `delete from webhook_delivery as stored using :sent join ${HELD}
-    where stored.webhook_id = sent.webhook_id and stored.kind = sent.kind and stored.event_id = sent.event_id
-      and (sent.due_at is null or date_trunc('milliseconds', stored.next_at) <= sent.due_at)`,
+  `with ended as materialized (
+      select sent.*, sent.due_at + interval '1 millisecond' as due_before from :sent join ${HELD}
+    )
+    delete from webhook_delivery as stored using ended
+    where stored.webhook_id = ended.webhook_id and stored.kind = ended.kind and stored.event_id = ended.event_id
+      and (ended.due_before is null or stored.next_at < ended.due_before)`,
 );
 
 /**
@@ -161,7 +164,7 @@ export const deleteDeliveries = statement(
  */
 export async function deleteOldDeliveries(database: Database, days: number): Promise<void> {
   await database.alone(async (client) => {
-    const oldest = 'clock_timestamp() - make_interval(days => $1::integer)';
+    const oldest = 'statement_timestamp() - make_interval(days => $1::integer)';
     await client.query(`delete from webhook_delivery where state = 'dead' and created_at < ${oldest}`, [days]);
     await client.query(`delete from webhook_replay where finished_at < ${oldest}`, [days]);
   });

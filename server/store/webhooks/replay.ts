@@ -46,9 +46,12 @@ export type MovedReplay = ReturnType<typeof MOVED.read>;
 export const moveReplays = statement(
   'move_webhook_replays',
   { sent: rows(MOVED), owner: UUID },
-  `update webhook_replay as stored set cursor = greatest(stored.cursor, sent.cursor),
-      sent = greatest(stored.sent, sent.sent_count), state = sent.state,
-      finished_at = case when sent.state = 'completed' then clock_timestamp() end
-    from :sent join ${HELD}
-    where stored.replay_id = sent.replay_id and stored.state = 'running'`,
+  `with moved as materialized (
+      select sent.*, case when sent.state = 'completed' then statement_timestamp() end as finished_at
+      from :sent join ${HELD}
+    )
+    update webhook_replay as stored set cursor = greatest(stored.cursor, moved.cursor),
+      sent = greatest(stored.sent, moved.sent_count), state = moved.state, finished_at = moved.finished_at
+    from moved
+    where stored.replay_id = moved.replay_id and stored.state = 'running'`,
 );

@@ -26,9 +26,9 @@ export const noteWorker = statement(
   { owner: UUID },
   `with ended as (
       delete from webhook_worker
-      where seen_at not between clock_timestamp() - interval '1 hour' and clock_timestamp() + interval '1 hour'
+      where seen_at not between statement_timestamp() - interval '1 hour' and statement_timestamp() + interval '1 hour'
     )
-    insert into webhook_worker (owner, seen_at) values (:owner, clock_timestamp())
+    insert into webhook_worker (owner, seen_at) values (:owner, statement_timestamp())
     on conflict (owner) do update set seen_at = excluded.seen_at`,
 );
 
@@ -39,7 +39,7 @@ const OWN_SHARDS = 'select shard from webhook_shard where owner = :owner order b
 export const renewShards = statement(
   'renew_webhook_shards',
   { owner: UUID, seconds: INTEGER },
-  `update webhook_shard set expires_at = clock_timestamp() + make_interval(secs => :seconds)
+  `update webhook_shard set expires_at = statement_timestamp() + make_interval(secs => :seconds)
     where owner = :owner and shard = any (array(${OWN_SHARDS})) returning ${SHARD.names}`,
 );
 
@@ -48,14 +48,14 @@ export const renewShards = statement(
  * database's clock was set back; twice the length, so that a clock that is corrected by a moment ends no lease in use.
  */
 const HAS_ENDED = `(owner is null
-      or expires_at not between clock_timestamp() and clock_timestamp() + 2 * make_interval(secs => :seconds))`;
+      or expires_at not between statement_timestamp() and statement_timestamp() + 2 * make_interval(secs => :seconds))`;
 
 /** Takes up to `count` shards that nobody holds. */
 export const claimShards = statement(
   'claim_webhook_shards',
   { owner: UUID, seconds: INTEGER, count: INTEGER },
   `update webhook_shard set owner = :owner, epoch = epoch + 1,
-      expires_at = clock_timestamp() + make_interval(secs => :seconds)
+      expires_at = statement_timestamp() + make_interval(secs => :seconds)
     where shard = any (array(
       select shard from webhook_shard where ${HAS_ENDED}
       order by shard limit :count for update skip locked
@@ -103,10 +103,10 @@ const WORKERS = columns({ now: TIME, workers: INTEGER });
  */
 export const READ_WORKERS: Statement = {
   name: 'read_webhook_workers',
-  text: `select clock_timestamp() as now,
+  text: `select statement_timestamp() as now,
     (select count(*)::integer from webhook_worker
-      where seen_at between clock_timestamp() - make_interval(secs => ${LEASE_SECONDS})
-        and clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})) as workers`,
+      where seen_at between statement_timestamp() - make_interval(secs => ${LEASE_SECONDS})
+        and statement_timestamp() + make_interval(secs => ${LEASE_SECONDS})) as workers`,
   values: [],
 };
 

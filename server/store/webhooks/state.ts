@@ -115,11 +115,11 @@ export type Progress = ReturnType<typeof PROGRESS.read>;
 export const moveCursors = statement(
   'move_webhook_cursors',
   { sent: rows(PROGRESS), owner: UUID },
-  `update webhook_state as stored set cursor = greatest(stored.cursor, sent.cursor),
-      ahead = sent.ahead::int8multirange,
+  `with moved as materialized (select sent.*, sent.ahead::int8multirange as ranges from :sent join ${HELD})
+    update webhook_state as stored set cursor = greatest(stored.cursor, sent.cursor), ahead = sent.ranges,
       last_success_at = greatest(stored.last_success_at, sent.last_success_at),
       last_failure_at = greatest(stored.last_failure_at, sent.last_failure_at)
-    from :sent join ${HELD}
+    from moved as sent
     where stored.webhook_id = sent.webhook_id and stored.shard = sent.shard
     returning stored.webhook_id`,
 );

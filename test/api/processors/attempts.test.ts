@@ -38,9 +38,9 @@ async function waiting(status: AttemptStatus = 'unknown', type: 'load' | 'unload
   const isUnknown = ['unknown', 'reversing', 'attention'].includes(status);
   await client.query(
     `update processor_attempt set status = $2, tries = 1, sent_at = now(), not_after = now(), next_at = null,
-        unknown_since = case when $3 then now() end, detail = case when $3 then 'No answer within 10 s.' end
+        unknown_since = $3, detail = $4
       where attempt_id = $1`,
-    [attemptId, status, isUnknown],
+    [attemptId, status, ...(isUnknown ? [new Date(), 'No answer within 10 s.'] : [null, null])],
   );
   return { transferId, attemptId: toWireId('pat', attemptId), cardId: card.card_id };
 }

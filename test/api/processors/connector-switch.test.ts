@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { HOLD_SWITCH } from '../../../server/store/locks.ts';
 import { claimAttempts, markSent, toClaimedAttempt } from '../../../server/store/processors/attempt.ts';
 import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
 import { attemptOf, SilentProcessors } from '../../fixtures/processors.ts';
@@ -268,7 +269,7 @@ describe('a change of the switch and transfers at once', () => {
     const stranger = await connect(server.connection);
     try {
       await stranger.query('begin');
-      await stranger.query('select pg_advisory_xact_lock(7201, 1)');
+      await stranger.query(HOLD_SWITCH.text);
       const refused = create(card);
       const waiting = `select from pg_stat_activity where wait_event_type = 'Lock'
         and application_name = 'transfer-service' and datname = current_database()`;

@@ -125,11 +125,12 @@ describe('list_webhook_attempts', () => {
     for (const [at, eventId] of eventIds.entries()) {
       const hasFailed = at % 3 === 0;
       await admin.query(
-        `insert into webhook_attempt (attempt_id, webhook_id, program_id, event_id, event_type, position, kind, try,
+        `with sent as materialized (select webhook_id, program_id from webhook where webhook_id = $10)
+          insert into webhook_attempt (attempt_id, webhook_id, program_id, event_id, event_type, position, kind, try,
             started_at, milliseconds, succeeded, status, address, error, message, response_start)
           select $1, webhook_id, program_id, $2, 'card.created', $3, 'event', 1,
             now() - make_interval(days => $4), 12, $5, $6, '203.0.113.7', $7, $8, $9
-          from webhook where webhook_id = $10`,
+          from sent`,
         [
           ...[idAt(firstAt + at), eventId, at + 1, 2 - Math.floor((at * 3) / count), !hasFailed],
           ...(hasFailed ? [null, 'connect_timeout', 'No connection within 5 s.', null] : [204, null, null, 'ok']),
@@ -187,10 +188,11 @@ describe('list_webhook_attempts', () => {
     for (const [at, status] of statuses.entries()) {
       const startedAt = hoursAgo(statuses.length - at);
       await admin.query(
-        `insert into webhook_attempt (attempt_id, webhook_id, program_id, event_id, event_type, kind, try, started_at,
+        `with sent as materialized (select webhook_id, program_id from webhook where webhook_id = $7)
+          insert into webhook_attempt (attempt_id, webhook_id, program_id, event_id, event_type, kind, try, started_at,
             milliseconds, succeeded, status, error)
           select $1, webhook_id, program_id, $2, 'card.created', 'event', 1, $3, 12, $4, $5, $6
-          from webhook where webhook_id = $7`,
+          from sent`,
         [
           ...[idAt(startedAt), randomUUIDv7(), new Date(startedAt), status === 204, status],
           ...[status === null ? 'connect_timeout' : null, innerId(id)],

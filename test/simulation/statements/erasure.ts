@@ -40,7 +40,7 @@ export const ERASURE_STATEMENTS: Meanings = {
   },
 
   *insert_card_erasure(transaction, { values }) {
-    const [program_id, card_id, card_name, requested_at, events_from, holder_hash] = values;
+    const [events_from, program_id, card_id, card_name, requested_at, holder_hash] = values;
     // By a trigger.
     const key = String(card_id);
     const isErased = yield* transaction.update('card', key, (card) =>

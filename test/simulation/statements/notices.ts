@@ -27,7 +27,7 @@ function* handle(transaction: Transaction, connectorId: unknown, noticeId: unkno
 
 /** What processors send by themselves. */
 export const NOTICE_STATEMENTS: Meanings = {
-  *insert_notice(transaction, { values: [connector_id, notice_id, body, sentAttemptId] }) {
+  *insert_notice(transaction, { values: [sentAttemptId, connector_id, notice_id, body] }) {
     const key = keyOf(connector_id, notice_id);
     // With a unique index the second of two waits for the first.
     yield* transaction.lock(`processor_notice ${key}`);
