@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import type { AddCommands } from '../command.ts';
 import { wrap } from '../output.ts';
 import { runOnServiceNode, SetupProblem } from '../service-node.mjs';
@@ -46,6 +47,14 @@ export const addHost: AddCommands = (program, context) => {
     .command('verify-books')
     .description('compare every balance with the sum of its postings')
     .action(() => run('verify-books'));
+  program
+    .command('distribute')
+    .description('distribute the ledger over a Citus cluster, from its coordinator; the service must be stopped')
+    .addOption(new Option('--move <node>', 'move the tables to another node, as host:port; the service goes on'))
+    .addOption(new Option('--undo', 'gather the tables on the coordinator again').conflicts('move'))
+    .action(({ move, undo }: { move?: string; undo?: boolean }) =>
+      run('distribute', undo === true ? 'undo' : (move ?? '')),
+    );
   const backup = program
     .command('backup')
     .description('take a copy of the embedded ledger into BACKUP_DIR now, beside the service')

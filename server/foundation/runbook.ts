@@ -36,6 +36,7 @@ export const RUNBOOK = {
   'database-version': 'The database server is too old',
   'delivery-off': 'A process does not deliver to webhooks',
   'disk-full': 'The disk is full',
+  'distribution-refused': 'A ledger cannot be distributed or moved',
   'due-transfers-late': 'Due transfers are late',
   'durability-off': 'The database server can lose what it confirmed',
   'embedded-postgres-failed': 'The embedded PostgreSQL does not start',

@@ -18,6 +18,7 @@ import { verifyAudit } from '../subjects/audit/verify-audit.ts';
 import { createKey } from '../subjects/keys/create-key.ts';
 import { drawUpTrialBalance } from '../subjects/programs/get-trial-balance.ts';
 import { backUp, listBackups } from './commands/back-up.ts';
+import { changePlace } from './commands/distribute.ts';
 import { examineHost } from './commands/doctor.ts';
 import { resetSandbox } from './commands/reset-sandbox.ts';
 import { restore } from './commands/restore.ts';
@@ -34,7 +35,7 @@ import {
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
 // command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name> |
-// backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor [<port>].
+// distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor [<port>].
 
 const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
@@ -51,6 +52,8 @@ try {
     await withDatabase({ task: 'audit verify', use: 'read', mayCreate: false }, (opened) =>
       verifyAuditLog(opened, name),
     );
+  else if (task === 'distribute')
+    await withDatabase({ task, use: 'write', mayCreate: false }, (opened) => changePlace(opened, name || undefined));
   else if (task === 'backup') await backUp(readConfiguration());
   else if (task === 'backup-list') await listBackups(readConfiguration());
   else if (task === 'restore' && name !== undefined) await restore(readConfiguration(), { to: name, from, timeline });
@@ -59,7 +62,7 @@ try {
   else
     throw new StartupProblem(
       'invalid-command',
-      'The command is missing: migrate, config, verify-books, verify-audit, operator-key <name>, backup, backup-list, restore <to>, sandbox-reset, or doctor.',
+      'The command is missing: migrate, config, verify-books, verify-audit, operator-key <name>, distribute, backup, backup-list, restore <to>, sandbox-reset, or doctor.',
     );
 } catch (error) {
   const problem = explainStartFailure(error);

@@ -1,4 +1,6 @@
+import type pg from 'pg';
 import type { Database } from './connection/database.ts';
+import { isPlace } from './connection/session-settings.ts';
 
 // Invariant: A missing partition never stops a transfer
 // Kept by: default partitions
@@ -26,24 +28,63 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
       [moment],
     );
     const { real, shown } = rows[0] ?? { real: new Date(0), shown: new Date(0) };
-    for (const month of monthsFrom(real)) await client.query('select make_month_partition($1, $2)', ['error', month]);
+    for (const month of monthsFrom(real)) await changeTables(client, 'make_month_partition', 'error', month);
     const wanted = [
       ['write_batch', daysFrom(real)],
       ['event', new Set([...daysFrom(real), ...daysFrom(shown)])],
       ['event_position', monthsFrom(real)],
     ] as const;
     for (const [table, days] of wanted) {
-      for (const day of days) await client.query('select make_event_partition($1, $2)', [table, day]);
+      for (const day of days) await changeTables(client, 'make_event_partition', table, day);
     }
-    for (const day of daysFrom(real)) await client.query('select make_attempt_partition($1)', [day]);
+    for (const day of daysFrom(real)) await changeTables(client, 'make_attempt_partition', day);
+    // So that a move need not lock them later.
+    if (isPlace(client)) await changeTables(client, 'identify_rows');
   });
+}
+
+/**
+ * Calls a function of the schema that makes or drops partitions, and returns what it returns. That of a place is called
+ * on the coordinator: no other node of a Citus cluster may change tables.
+ */
+export async function changeTables(
+  client: pg.ClientBase,
+  name: string,
+  ...values: readonly unknown[]
+): Promise<readonly unknown[]> {
+  const places = values.map((_value, index) => `$${index + 1}`);
+  if (!isPlace(client)) {
+    const { rows } = await client.query<{ found: unknown[] | null }>(
+      `select json_agg(value) as found from ${name}(${places.join()}) as value`,
+      [...values],
+    );
+    return rows[0]?.found ?? [];
+  }
+  const literals = places.map((place) => `${place}::text`);
+  const { rows } = await client.query<{ success: boolean; result: string }>(
+    `select success, result from pg_catalog.run_command_on_coordinator(format(
+      'select json_agg(value) from %I.${name}(${places.map(() => '%L').join()}) as value', ${['current_schema()', ...literals].join()}))`,
+    values.map((value) => (value instanceof Date ? value.toISOString() : value)),
+  );
+  const [{ success, result } = { success: false, result: 'no response' }] = rows;
+  if (!success) throw new Error(`the coordinator refused ${name}: ${result}`);
+  return result === '' ? [] : JSON.parse(result);
 }
 
 /** Creates the partitions for events of a moment and of the days after it, for a sandbox whose clock is moved there. */
 export async function prepareEventDays(database: Database, moment: Date): Promise<void> {
   await database.alone(async (client) => {
-    for (const day of daysFrom(moment)) await client.query('select make_event_partition($1, $2)', ['event', day]);
+    for (const day of daysFrom(moment)) await changeTables(client, 'make_event_partition', 'event', day);
   });
+}
+
+/** The day in UTC that began `days` before today's, by the database's clock. */
+export async function readDayBefore(client: pg.ClientBase, days: number): Promise<string> {
+  const { rows } = await client.query<{ day: string }>(
+    `select ((clock_timestamp() at time zone 'UTC')::date - $1::integer)::text as day`,
+    [days],
+  );
+  return rows[0]?.day ?? '';
 }
 
 function monthsFrom(first: Date): readonly string[] {
@@ -79,11 +120,11 @@ export async function dropOldErrors(
       [days, countDays],
     );
     const { oldest, oldest_count: oldestCount } = rows[0] ?? { oldest: new Date(0), oldest_count: new Date(0) };
-    const dropped = await client.query<{ name: string }>('select drop_error_partitions($1) as name', [oldest]);
+    const dropped = await changeTables(client, 'drop_error_partitions', oldest);
     await client.query('delete from error_default where created_at < $1', [oldest]);
     await client.query('delete from error_count where hour < $1', [oldestCount]);
     await client.query('delete from transfer_count where hour < $1', [oldestCount]);
     await client.query('delete from error_drop where until < $1', [oldestCount]);
-    return dropped.rows.map(({ name }) => name);
+    return dropped as readonly string[];
   });
 }

@@ -315,7 +315,7 @@ export function mergeWrites(writes: readonly Statement[]): Statement {
     merged.set(key, known);
   }
   const events = eventsOf(writes);
-  return { ...known, values: writes.flatMap((write) => write.values), ...(events && { events }) };
+  return { ...known, values: writes.flatMap((write) => write.values), parts: writes, ...(events && { events }) };
 }
 
 function mergeTexts(writes: readonly Statement[]): string {

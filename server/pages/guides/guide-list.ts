@@ -49,6 +49,11 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
         'Lose no acknowledged transfer with a machine: Patroni with two standbys.',
       ),
       guide('managed-postgresql', 'Managed PostgreSQL', 'Choose, set and check the database of a provider.'),
+      guide(
+        'when-one-machine-is-not-enough',
+        'When one machine is not enough',
+        'Distribute a ledger over a Citus cluster, move it while it runs, and go back.',
+      ),
       guide('upgrades', 'Upgrade', 'Install a new version without losing a request, and go back.'),
       guide(
         'runbook',

@@ -1,8 +1,10 @@
 import type pg from 'pg';
 import type { Connections } from './connections.ts';
 import { CommitUnknown, DISK_FULL, QUERY_CANCELED, StoreFailure } from './failure.ts';
+import { REQUIRE_PLACE } from './place.ts';
 import type { Pool } from './pool.ts';
 import { decideOrRollBack, leave, load, requireBase, save, sendTogether } from './round-trips.ts';
+import { isPlace } from './session-settings.ts';
 import { REPLICATED, type Standby } from './standby.ts';
 import {
   type ChainedSteps,
@@ -192,13 +194,14 @@ export class Database {
     const responses = await sendTogether(client, () => [
       client.query(begin),
       ...statements.map((statement) => client.query(toQuery(statement))),
+      isPlace(client) ? client.query(toQuery(REQUIRE_PLACE)) : null,
       client.query('commit'),
     ]);
     const failed = responses.find((response) => response.status === 'rejected');
     const failure = failed === undefined ? undefined : new StoreFailure(failed.reason);
     client.release(failure?.unfit);
     if (failure === undefined) {
-      return responses.slice(1, -1).map((one) => (one.status === 'fulfilled' ? (one.value?.rows ?? []) : []));
+      return responses.slice(1, -2).map((one) => (one.status === 'fulfilled' ? (one.value?.rows ?? []) : []));
     }
     if (!again || !failure.connectionLost || failure.timedOut) throw this.#noted(failure);
     this.#connections.group.suspect(failure);

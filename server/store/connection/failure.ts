@@ -22,6 +22,9 @@ export const INSUFFICIENT_PRIVILEGE = '42501';
 /** The SQLSTATE for a lock that was not available in time. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
+/** The SQLSTATE for a transaction that PostgreSQL ended because it and others waited for each other. */
+export const DEADLOCK_DETECTED = '40P01';
+
 /** The SQLSTATE for a statement that took too long. */
 export const QUERY_CANCELED = '57014';
 

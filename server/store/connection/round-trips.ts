@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
-import { serverOf } from './session-settings.ts';
+import { REQUIRE_PLACE } from './place.ts';
+import { isPlace, serverOf } from './session-settings.ts';
 import { hasWaited, LACKS_STANDBY, READ_WAITS, REPLICATED, SETTINGS_READ, type Standby } from './standby.ts';
 import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type Statement, toQuery } from './work.ts';
 
@@ -40,17 +41,26 @@ export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: ()
 }
 
 /** Has no time where a required standby is not set: PostgreSQL refuses such a row, and so the transaction. */
-const FENCE = {
-  name: 'fence_batch',
-  text: `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
-    values ($1, case when not ${LACKS_STANDBY} then clock_timestamp() end, $2::timestamptz is null, $2, $3, $4)
-    returning created_at, ${REPLICATED}, ${SETTINGS_READ}`,
-};
+const INSERT_FENCE = `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
+    values ($1, case when not ${LACKS_STANDBY} then clock_timestamp() end, $2::timestamptz is null, $2, $3, $4)`;
 
-/** The fence, which tells the relay which events the statements of its transaction insert. */
-function toFence(batchId: string, statements: readonly Statement[]): Statement {
+const FENCE_COLUMNS = `created_at, ${REPLICATED}, ${SETTINGS_READ}`;
+
+const FENCE = { name: 'fence_batch', text: `${INSERT_FENCE} returning ${FENCE_COLUMNS}` };
+
+/** For a place, where RETURNING reads no settings. */
+const FENCE_OF_PLACE = { name: 'fence_batch_of_place', text: INSERT_FENCE };
+const READ_FENCE = { name: 'read_fence', text: `select ${FENCE_COLUMNS} from write_batch where batch_id = $1` };
+
+/**
+ * The fence, which tells the relay which events the statements of its transaction insert. The last of these statements
+ * returns its row.
+ */
+function toFence(client: pg.ClientBase, batchId: string, statements: readonly Statement[]): readonly Statement[] {
   const { at = null, programIds = null, counts = null } = eventsOf(statements) ?? {};
-  return { ...FENCE, values: [batchId, at, programIds, counts] };
+  const values = [batchId, at, programIds, counts];
+  if (!isPlace(client)) return [{ ...FENCE, values }];
+  return [{ ...FENCE_OF_PLACE, values }, REQUIRE_PLACE, { ...READ_FENCE, values: [batchId] }];
 }
 
 const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
@@ -100,8 +110,11 @@ export async function save(
     warned ||= notice.severity === 'WARNING' && notice.code?.startsWith('57') !== true;
   };
   const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>
-    statements.map((statement) => client.query(toQuery(statement)));
-  const begin = (): Promise<pg.QueryResult>[] => send([toFence(batchId, [...first, ...(second ?? [])]), ...first]);
+    statements
+      .flatMap((statement) => (isPlace(client) ? (statement.parts ?? statement) : statement))
+      .map((statement) => client.query(toQuery(statement)));
+  const fence = toFence(client, batchId, [...first, ...(second ?? [])]);
+  const begin = (): Promise<pg.QueryResult>[] => send([...fence, ...first]);
   const commitAndCheck = (): Promise<pg.QueryResult>[] => [
     client.query('commit'),
     ...(standby.isRequired ? send([READ_WAITS]) : []),
@@ -129,8 +142,8 @@ export async function save(
   if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
   // "Committed locally": the server could not wait for its standby, so the commit may be lost.
   if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
-  const [fence] = responses;
-  const begun: Row | undefined = fence?.status === 'fulfilled' ? fence.value?.rows[0] : undefined;
+  const fenced = responses[fence.length - 1];
+  const begun: Row | undefined = fenced?.status === 'fulfilled' ? fenced.value?.rows[0] : undefined;
   if (standby.isRequired && !(check?.status === 'fulfilled' && hasWaited(begun, check.value?.rows[0]))) {
     const cause = new Error('the settings of the server may have changed during the commit');
     throw new CommitUnknown(cause, result, 'response_lost');

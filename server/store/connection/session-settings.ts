@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { IS_PLACE, PLACE_SETTINGS } from './place.ts';
 
 // Invariant: No setting of the role, the database or the server changes a result
 // Kept by: every connection sets its own
@@ -138,13 +139,19 @@ export function startupOptions(settings: readonly Setting[]): string {
 export const SERVER = 'extract(epoch from pg_catalog.pg_postmaster_start_time())::text';
 
 const servers = new WeakMap<pg.ClientBase, string>();
+const places = new WeakSet<pg.ClientBase>();
 
 /** The {@link SERVER} of a connection; undefined before its settings were applied. */
 export function serverOf(client: pg.ClientBase): string | undefined {
   return servers.get(client);
 }
 
-const APPLY = `select ${SERVER} as server, pg_catalog.set_config(name, case
+/** Whether the tables of a connection are those of a place, after its settings were applied: see place.ts. */
+export function isPlace(client: pg.ClientBase): boolean {
+  return places.has(client);
+}
+
+const APPLY = `select ${SERVER} as server, ${IS_PLACE} as "isPlace", pg_catalog.set_config(name, case
       when name = 'synchronous_commit' and pg_catalog.current_setting(name) = 'remote_apply' then 'remote_apply'
       else value
     end, false)
@@ -158,8 +165,12 @@ const APPLY = `select ${SERVER} as server, pg_catalog.set_config(name, case
  */
 export async function applySettings(client: pg.ClientBase, settings: readonly Setting[]): Promise<void> {
   const values = [JSON.stringify(Object.fromEntries(settings))];
-  const { rows } = await client.query<{ server: string }>({ text: APPLY, values });
+  const { rows } = await client.query<{ server: string; isPlace: boolean }>({ text: APPLY, values });
   for (const { server } of rows) servers.set(client, server);
+  // The search path is set before the last of them.
+  if (rows.at(-1)?.isPlace !== true) return;
+  places.add(client);
+  await client.query(PLACE_SETTINGS);
 }
 
 /** The settings that are not in force, in a few words; undefined if all are. */

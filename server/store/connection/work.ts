@@ -7,6 +7,8 @@ export type Statement = {
   readonly values: readonly unknown[];
   /** What the fence must know about the events that the statement inserts. */
   readonly events?: BatchEvents;
+  /** The writes that the statement merges: Citus executes no statement that writes several tables. */
+  readonly parts?: readonly Statement[];
 };
 
 /** The events of a transaction: how many each program has, and the time of all of them. */

@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { Database } from '../connection/database.ts';
 import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import { HOLD_SWITCH } from '../locks.ts';
+import { changeTables, readDayBefore } from '../partition.ts';
 
 // Invariant: No event without a position is dropped, and no reader continues past dropped events
 // Kept by: `drop_event_partition` in `0037_drop_by_index.sql`, and this file
@@ -48,11 +49,7 @@ export async function dropOldEvents(database: Database, days: number): Promise<r
       ['event_position', days],
       ['write_batch', FENCE_DAYS],
     ] as const) {
-      const { rows } = await client.query<{ day: string }>(
-        `select ((clock_timestamp() at time zone 'UTC')::date - $1::integer)::text as day`,
-        [age],
-      );
-      const values = [table, rows[0]?.day];
+      const values = [table, await readDayBefore(client, age)];
       dropped.push(...(await dropPartitions(client, values)));
       for (let deleted = true; deleted; ) {
         const response = await client.query('select delete_unpartitioned_events($1, $2)::int as count', values);
@@ -73,13 +70,10 @@ async function dropPartitions(client: pg.ClientBase, values: readonly unknown[])
         `begin; set local lock_timeout = ${LOCK_MILLISECONDS}; set local statement_timeout = ${STATEMENT_MILLISECONDS}`,
       );
       await client.query(HOLD_SWITCH.text);
-      const { rows } = await client.query<{ name: string | null }>('select drop_event_partition($1, $2) as name', [
-        ...values,
-      ]);
+      const [name] = await changeTables(client, 'drop_event_partition', ...values);
       await client.query('commit');
-      const name = rows[0]?.name ?? null;
       // The remaining partitions are still needed.
-      if (name === null) break;
+      if (typeof name !== 'string') break;
       dropped.push(name);
     } catch (error) {
       await client.query('rollback');

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
+import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import type { Migration } from './migration-files.ts';
 import { concurrentIndexOf, splitStatements } from './statements.ts';
 
@@ -27,9 +27,6 @@ const LONGEST_PAUSE_MILLISECONDS = 1000;
 
 /** Longer than `deadlock_timeout`, by default a second, after which a requested lock ends an autovacuum. */
 const AUTOVACUUM_MILLISECONDS = 3000;
-
-/** The SQLSTATE of a deadlock: the statements of a migration lock several tables. */
-const DEADLOCK_DETECTED = '40P01';
 
 /** Applies a migration and records it in the history. */
 export async function applyMigration(client: pg.ClientBase, migration: Migration, applying: Applying): Promise<void> {

@@ -1,6 +1,7 @@
 import type { AttemptKind } from '../../../domain/webhooks/webhook.ts';
 import { lowestIdAt } from '../../foundation/ids.ts';
 import type { Database, Row, Statement } from '../connection/database.ts';
+import { changeTables, readDayBefore } from '../partition.ts';
 import {
   BOOLEAN,
   columns,
@@ -165,10 +166,7 @@ export function readAttemptsOfEvents(eventIds: readonly string[], since: Date, c
 /** Deletes attempts of days that ended `days` ago, by the database's clock; returns the dropped partitions. */
 export async function dropOldAttempts(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {
-    const { rows } = await client.query<{ names: string[] }>(
-      `select drop_attempt_partitions((clock_timestamp() at time zone 'UTC')::date - $1::integer) as names`,
-      [days],
-    );
-    return rows[0]?.names ?? [];
+    const day = await readDayBefore(client, days);
+    return (await changeTables(client, 'drop_attempt_partitions', day)).flat() as readonly string[];
   });
 }

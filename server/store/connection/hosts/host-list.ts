@@ -45,13 +45,29 @@ export function readHostList(url: string): HostList {
     );
   }
   const places = inParameter === '' ? named.split(',').map(readPlace) : placesOf(inParameter);
-  const others = query.split('&').filter((pair) => !OF_HOSTS.includes([...new URLSearchParams(pair).keys()][0] ?? ''));
-  const [first, ...more] = withPorts(places, parameters.get('port')).map(({ host, port }) => {
-    const own = new URLSearchParams({ host, ...(port === '' ? {} : { port }) });
-    return `${scheme}${userInfo}${path}?${[own.toString(), ...others].filter((pair) => pair !== '').join('&')}`;
-  });
+  const [first, ...more] = withPorts(places, parameters.get('port')).map((place) =>
+    toUrl(`${scheme}${userInfo}${path}`, place, othersOf(query)),
+  );
   if (first === undefined) throw new HostListProblem(FORM);
   return { urls: [first, ...more], mustWrite };
+}
+
+/** A URL as if it named this host only. */
+export function withHost(url: string, { host, port }: { readonly host: string; readonly port: number }): string {
+  const [, scheme = '', authority = '', path = '', query = ''] = PARTS.exec(url) ?? [];
+  const userInfo = authority.slice(0, authority.lastIndexOf('@') + 1);
+  return toUrl(`${scheme}${userInfo}${path}`, { host, port: String(port) }, othersOf(query));
+}
+
+/** The parameters that hold for all hosts. */
+function othersOf(query: string): readonly string[] {
+  const nameOf = (pair: string): string => [...new URLSearchParams(pair).keys()][0] ?? '';
+  return query.split('&').filter((pair) => pair !== '' && !OF_HOSTS.includes(nameOf(pair)));
+}
+
+function toUrl(base: string, { host, port }: Place, others: readonly string[]): string {
+  const own = new URLSearchParams({ host, ...(port === '' ? {} : { port }) });
+  return `${base}?${[own.toString(), ...others].join('&')}`;
 }
 
 /** Whether `target_session_attrs` demands a host that can be written to. A standby is refused: money is not read there. */

@@ -1,4 +1,7 @@
-import type pg from 'pg';
+import pg from 'pg';
+import { codeOf } from '../../../foundation/startup-problem.ts';
+import { READ_ONLY } from '../failure.ts';
+import { IS_PLACE_IN } from '../place.ts';
 
 /** Why a host cannot be used. */
 type ReadOnlyHost = { readonly reason: string; readonly isReadOnly: true };
@@ -7,35 +10,49 @@ type ReadOnlyHost = { readonly reason: string; readonly isReadOnly: true };
  * Whether it is a standby, and whether the server or the database was made read-only, as operators and providers do to
  * keep programs from a primary that was replaced. What is set for a user does not count: the service overrides it.
  */
-const READ_STATE = `select pg_catalog.pg_is_in_recovery() as "isStandby",
+const READ_STATE = `select pg_catalog.pg_is_in_recovery() as "isStandby", ${IS_PLACE_IN} as "isPlace",
     setting = 'on' and source <> all ('{user,database user,client,session}') as "isReadOnly"
   from pg_catalog.pg_settings where name = 'default_transaction_read_only'`;
 
 /** Engines without standbys in PostgreSQL's sense say it only here. */
 const READ_TRANSACTION = `select pg_catalog.current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
 
-type State = { readonly isStandby: boolean; readonly isReadOnly: boolean };
+type State = { readonly isStandby: boolean; readonly isReadOnly: boolean; readonly isPlace: boolean };
 
 /**
- * Why a server cannot be written to; undefined if it can. Asks the server itself before and after `apply`, which makes
+ * Why the tables of a schema cannot be written to on a server; undefined if they can. Asks the server itself before and after `apply`, which makes
  * its transactions writable unless they cannot be; all of it is sent at once on a connection with `pipeline`. What the
  * server announces at a connection (`in_hot_standby`) is not correct on every engine.
  */
 export async function findReadOnly(
   client: pg.ClientBase,
+  schema: string,
   apply?: () => Promise<unknown>,
 ): Promise<ReadOnlyHost | undefined> {
   const isPipeline = 'pipeline' in client && client.pipeline === true;
-  const state = client.query<State>(READ_STATE);
+  const state = client.query<State>(READ_STATE, [schema]);
   if (!isPipeline) await state;
   const applied = apply?.();
   if (!isPipeline) await applied;
   const transaction = apply && client.query<Pick<State, 'isReadOnly'>>(READ_TRANSACTION);
   const [found, , foundLater] = await Promise.all([state, applied, transaction]);
-  const [{ isStandby, isReadOnly } = { isStandby: false, isReadOnly: false }] = found.rows;
+  const [{ isStandby, isReadOnly, isPlace } = { isStandby: false, isReadOnly: false, isPlace: false }] = found.rows;
   if (isStandby) return { reason: 'it is a standby', isReadOnly: true };
   if (isReadOnly || foundLater?.rows[0]?.isReadOnly === true) return { reason: 'it is read-only', isReadOnly: true };
+  if (isPlace && !(await hasTables(client, schema)))
+    return { reason: 'the tables are on another node', isReadOnly: true };
   return undefined;
+}
+
+/** Whether a node of a Citus cluster has the tables of a place. */
+async function hasTables(client: pg.ClientBase, schema: string): Promise<boolean> {
+  try {
+    await client.query(`select ${pg.escapeIdentifier(schema)}.require_place()`);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === READ_ONLY) return false;
+    throw error;
+  }
 }
 
 /** Which ledger a server has, and how often a standby was promoted on the way to it. */

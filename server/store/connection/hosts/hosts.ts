@@ -3,7 +3,7 @@ import pg from 'pg';
 import { notify } from '../../../foundation/notify.ts';
 import { codeOf } from '../../../foundation/startup-problem.ts';
 import { describeRefusals, type HostRefusal, NoWritableHost, TOO_MANY_CONNECTIONS } from '../failure.ts';
-import { LIMITS } from '../session-settings.ts';
+import { DEFAULT_SCHEMA, LIMITS } from '../session-settings.ts';
 import { readHostList } from './host-list.ts';
 import { findReadOnly, type History, isOlder, readHistory } from './host-state.ts';
 
@@ -49,8 +49,10 @@ const known = new Map<string, Hosts>();
 export function hostsOf(settings: object): Hosts | undefined {
   if (!('connectionString' in settings) || typeof settings.connectionString !== 'string') return undefined;
   const { connectionString } = settings;
-  const hosts = known.get(connectionString) ?? new Hosts(connectionString);
-  known.set(connectionString, hosts);
+  const schema = 'schema' in settings && typeof settings.schema === 'string' ? settings.schema : DEFAULT_SCHEMA;
+  const key = `${schema} ${connectionString}`;
+  const hosts = known.get(key) ?? new Hosts(connectionString, schema);
+  known.set(key, hosts);
   return hosts;
 }
 
@@ -65,6 +67,7 @@ export class Hosts {
   readonly mustWrite: boolean;
   /** See {@link LEAD_MILLISECONDS}. */
   leadMilliseconds = LEAD_MILLISECONDS;
+  readonly #schema: string;
   readonly #all: readonly [Host, ...Host[]];
   readonly #refusals = new Map<Host, HostRefusal>();
   readonly #open = new Map<pg.ClientBase, Opened>();
@@ -74,7 +77,9 @@ export class Hosts {
   #history: History | undefined;
   #isTrusted = false;
 
-  constructor(url: string) {
+  /** `schema` is that of the tables. */
+  constructor(url: string, schema: string) {
+    this.#schema = schema;
     const { urls, mustWrite } = readHostList(url);
     const [first, ...others] = urls;
     this.#all = [toHost(first), ...others.map(toHost)];
@@ -166,7 +171,7 @@ export class Hosts {
       return;
     }
     const opened = this.#open.get(client);
-    const refusal = await findReadOnly(client, apply).finally(() => clearInterval(opened?.late));
+    const refusal = await findReadOnly(client, this.#schema, apply).finally(() => clearInterval(opened?.late));
     if (refusal === undefined) {
       if (opened?.host === this.#current?.host) this.#isTrusted = true;
       return;
@@ -282,7 +287,9 @@ export class Hosts {
     over.addEventListener('abort', cut, { once: true });
     try {
       await client.connect();
-      const refusal = await findReadOnly(client, () => client.query('set default_transaction_read_only to off'));
+      const refusal = await findReadOnly(client, this.#schema, () =>
+        client.query('set default_transaction_read_only to off'),
+      );
       if (refusal !== undefined) return { host: name, ...refusal };
       const history = await readHistory(client);
       if (!isOlder(history, this.#history)) return { host, history };

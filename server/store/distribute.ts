@@ -1,0 +1,299 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { codeOf } from '../foundation/startup-problem.ts';
+import { administer, type ConnectionSettings } from './connection/connections.ts';
+import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE } from './connection/failure.ts';
+import { DEFAULT_SCHEMA } from './connection/session-settings.ts';
+
+// How a ledger becomes a place: see connection/place.ts.
+
+/** A node of a Citus cluster, by the name and port under which the coordinator knows it. */
+export type Node = { readonly host: string; readonly port: number };
+
+/** Why a ledger cannot be distributed or moved, in a sentence that says what to do. Nothing was changed. */
+export class PlaceProblem extends Error {
+  override readonly name = 'PlaceProblem';
+}
+
+/** Where the tables of a place are, in which schema. */
+export type Place = { readonly schema: string; readonly node: Node };
+
+/** Citus distributes every schema but `public`: a ledger there gets this one. */
+export const SCHEMA_OF_PLACE = 'transfer_service';
+
+/** How often the locks of a move are tried, and the pause between two attempts. */
+const TRIES = 100;
+const PAUSE_MILLISECONDS = 200;
+
+/** Citus 12 is the first that distributes schemas. */
+const OLDEST_CITUS = 12;
+
+/**
+ * Distributes the schema of a ledger from the coordinator of a Citus cluster, in one transaction: all its tables go to one
+ * node that Citus chooses. The service must be stopped. Throws {@link PlaceProblem} if nothing can be distributed, and the
+ * error of `pg` if PostgreSQL refuses.
+ */
+export function distribute(settings: ConnectionSettings): Promise<Place> {
+  return administer(settings, async (client) => {
+    await requireCluster(client);
+    const found = settings.schema ?? DEFAULT_SCHEMA;
+    if ((await findPlace(client, found)) !== undefined)
+      throw new PlaceProblem(`The schema ${found} is distributed already.`);
+    await requireNoService(client);
+    await requireLogins(client);
+    const schema = found === DEFAULT_SCHEMA ? SCHEMA_OF_PLACE : found;
+    await inTransaction(client, async () => {
+      if (found !== schema) await moveOutOfPublic(client, schema);
+      await prepare(client, schema);
+      await client.query('select identify_rows()');
+      await withoutTriggers(client, () => client.query('select citus_schema_distribute($1)', [schema]));
+      for (const call of await functionsOf(client))
+        await client.query('select create_distributed_function($1)', [call]);
+    });
+    const node = await findPlace(client, schema);
+    if (node === undefined) throw new Error('Citus distributed the schema and names no node for it');
+    return { schema, node };
+  });
+}
+
+/**
+ * Moves a place to another node while the service runs: its writes wait for the end of the move, which takes about a
+ * second, and then go to the new node. Throws like {@link distribute}.
+ */
+export function movePlace(settings: ConnectionSettings, to: Node): Promise<Place> {
+  return administer(settings, async (client) => {
+    await requireCluster(client);
+    const schema = settings.schema ?? DEFAULT_SCHEMA;
+    const from = await findPlace(client, schema);
+    if (from === undefined) throw new PlaceProblem(`The schema ${schema} is not distributed.`);
+    if (from.host === to.host && from.port === to.port)
+      throw new PlaceProblem(`The tables of the schema ${schema} are on ${to.host}:${to.port} already.`);
+    await identifyRows(client, schema);
+    await client.query('select citus_schema_move($1, $2, $3, $4)', [schema, to.host, to.port, 'force_logical']);
+    return { schema, node: to };
+  });
+}
+
+/**
+ * Gathers a place on the coordinator again, as tables of plain PostgreSQL. The service must be stopped. Throws like
+ * {@link distribute}.
+ */
+export function undistribute(settings: ConnectionSettings): Promise<Place> {
+  return administer(settings, async (client) => {
+    await requireCluster(client);
+    const schema = settings.schema ?? DEFAULT_SCHEMA;
+    if ((await findPlace(client, schema)) === undefined)
+      throw new PlaceProblem(`The schema ${schema} is not distributed.`);
+    await requireNoService(client);
+    await inTransaction(client, async () => {
+      await withoutTriggers(client, () => client.query('select citus_schema_undistribute($1)', [schema]));
+      await restore(client);
+    });
+    return { schema, node: await readCoordinator(client) };
+  });
+}
+
+async function inTransaction(client: pg.ClientBase, work: () => Promise<void>): Promise<void> {
+  // Citus runs the statements of many tables one after the other only on demand, and keeps triggers only so.
+  await client.query(`begin; set local citus.multi_shard_modify_mode = 'sequential';
+    set local citus.enable_unsafe_triggers = on`);
+  try {
+    await work();
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback');
+    throw error;
+  }
+}
+
+/** Citus copies rows with INSERT, for which the audit log, for one, would chain each anew. */
+async function withoutTriggers(client: pg.ClientBase, copy: () => Promise<unknown>): Promise<void> {
+  const { rows } = await client.query<{ name: string; table: string; definition: string }>(
+    `select quote_ident(tgname) as name, tgrelid::regclass::text as table, pg_get_triggerdef(pg_trigger.oid) as definition
+      from pg_trigger join pg_class on pg_class.oid = tgrelid
+      where relnamespace = current_schema()::regnamespace and not tgisinternal and tgparentid = 0`,
+  );
+  for (const { name, table } of rows) await client.query(`drop trigger ${name} on ${table}`);
+  await copy();
+  for (const { definition } of rows) await client.query(definition);
+}
+
+/** For partitions that were just made; each table has been locked for a moment. Others may hold its lock. */
+async function identifyRows(client: pg.ClientBase, schema: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await client.query(`select ${pg.escapeIdentifier(schema)}.identify_rows()`);
+      return;
+    } catch (error) {
+      const isLocked = [LOCK_NOT_AVAILABLE, DEADLOCK_DETECTED].includes(codeOf(error) ?? '');
+      if (!isLocked || attempt === TRIES) throw error;
+      await sleep(PAUSE_MILLISECONDS);
+    }
+  }
+}
+
+async function requireCluster(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ version: string; major: number }>(
+    `select extversion as version, split_part(extversion, '.', 1)::int as major from pg_extension where extname = 'citus'`,
+  );
+  const [citus] = rows;
+  if (citus === undefined)
+    throw new PlaceProblem(
+      'This database has no Citus: a ledger is distributed from the coordinator of a Citus cluster.',
+    );
+  if (citus.major < OLDEST_CITUS)
+    throw new PlaceProblem(`This is Citus ${citus.version}, and a ledger needs Citus ${OLDEST_CITUS} or later.`);
+  const { rows: counted } = await client.query<{ local: boolean; workers: bigint }>(
+    `select groupid = 0 as local, (select count(*) from pg_dist_node where groupid <> 0 and shouldhaveshards) as workers
+      from pg_dist_local_group`,
+  );
+  if (counted[0]?.local !== true)
+    throw new PlaceProblem(
+      'This is not the coordinator of the Citus cluster: set DATABASE_URL to it for this command.',
+    );
+  if (counted[0].workers === 0n)
+    throw new PlaceProblem('The Citus cluster has no worker: add one on the coordinator with citus_add_node.');
+}
+
+async function requireNoService(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ count: bigint }>(
+    `select count(*) from pg_stat_activity
+      where datname = current_database() and application_name = 'transfer-service' and pid <> pg_backend_pid()`,
+  );
+  const count = rows[0]?.count ?? 0n;
+  if (count > 0n)
+    throw new PlaceProblem(`A service has ${count} connections to this database: stop it, and run the command again.`);
+}
+
+/** Citus connects from node to node as the role of a session, and functions run statements of their own there as well. */
+async function requireLogins(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ statement: string }>(
+    `select format('ALTER ROLE %I LOGIN; ALTER ROLE %1$I SET citus.allow_nested_distributed_execution = on;', rolname)
+        as statement
+      from pg_roles
+      where rolname = any ('{transfer_service_application, transfer_service_background, transfer_service_authentication}')
+        and not (rolcanlogin and coalesce(rolconfig::text ~ 'citus.allow_nested_distributed_execution=on', false))
+      order by rolname`,
+  );
+  if (rows.length === 0) return;
+  const statements = rows.map(({ statement }) => statement).join(' ');
+  throw new PlaceProblem(`Citus connects from node to node as the roles of the service. As a superuser: ${statements}`);
+}
+
+/** The node that has the tables of a schema; undefined if it is not distributed. */
+async function findPlace(client: pg.ClientBase, schema: string): Promise<Node | undefined> {
+  const { rows } = await client.query<Node>(
+    `select nodename as host, nodeport as port from citus_shards
+      where table_name = to_regclass(format('%I.write_batch', $1::text))`,
+    [schema],
+  );
+  return rows[0];
+}
+
+async function readCoordinator(client: pg.ClientBase): Promise<Node> {
+  const { rows } = await client.query<Node>(
+    'select nodename as host, nodeport as port from pg_dist_node where groupid = 0',
+  );
+  return rows[0] ?? { host: 'localhost', port: 5432 };
+}
+
+/** The functions of the schema, for calls by name. */
+async function functionsOf(client: pg.ClientBase): Promise<readonly string[]> {
+  const { rows } = await client.query<{ call: string }>(
+    'select oid::regprocedure::text as call from pg_proc where pronamespace = current_schema()::regnamespace order by 1',
+  );
+  return rows.map(({ call }) => call);
+}
+
+/** Functions that name their search path name `public`. */
+async function moveOutOfPublic(client: pg.ClientBase, schema: string): Promise<void> {
+  const name = pg.escapeIdentifier(schema);
+  await client.query(
+    `alter schema public rename to ${name}; create schema public; set local search_path = ${name}, pg_temp`,
+  );
+  await client.query(`do $$ declare call regprocedure; begin
+    for call in select oid from pg_proc, unnest(proconfig) as set
+        where pronamespace = current_schema()::regnamespace and set like 'search_path=%' loop
+      execute format('alter function %s set search_path to %I, pg_temp', call, current_schema());
+    end loop;
+  end $$`);
+}
+
+/** What Citus cannot do with the schema as it is on plain PostgreSQL. */
+async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
+  // A policy with a subquery: the setting is read for each row instead of once for each statement.
+  await rewritePolicies(
+    client,
+    'ANY \\(\\( *SELECT [^ ()]*own_programs\\(\\) AS own_programs\\)::uuid\\[\\]\\)',
+    'ANY (own_programs())',
+  );
+  // A volatile function in a condition.
+  await client.query('alter function service_now() stable');
+  // A move copies changes as a member of the owner. Policies must hide nothing from the owner then; its sessions act as the roles.
+  await client.query(`do $$ declare name regclass; begin
+    for name in select oid from pg_class where relnamespace = current_schema()::regnamespace and relforcerowsecurity loop
+      execute format('alter table %s no force row level security', name);
+    end loop;
+  end $$`);
+  const path = `set search_path to ${pg.escapeIdentifier(schema)}, pg_catalog, pg_temp`;
+  // A move copies a change by the key of its row, or by the whole row where a table, or a new partition, has none.
+  await client.query(`create function identify_rows() returns void language plpgsql security definer
+    set lock_timeout to '100ms' ${path} as $$ declare name regclass; begin
+    for name in
+      select oid from pg_class
+      where relnamespace = (select relnamespace from pg_class where oid = 'write_batch'::regclass)
+        and relkind in ('r', 'p') and relreplident <> 'f'
+        and not exists (select from pg_index where indrelid = pg_class.oid and indisprimary)
+    loop
+      execute format('alter table %s replica identity full', name);
+    end loop;
+  end $$`);
+  const refuse = `raise exception 'the tables of this ledger are on another node' using errcode = 'read_only_sql_transaction'`;
+  await client.query(`create function require_place() returns void language plpgsql ${path} as $$ begin
+    if not exists (
+      select from pg_dist_placement join pg_dist_shard using (shardid)
+      where logicalrelid = 'write_batch'::regclass and groupid = (select groupid from pg_dist_local_group)
+    ) then
+      ${refuse};
+    end if;
+  end $$`);
+  // Citus forwards no settings with a statement: behind it, the policies would hide every row.
+  await client.query(`create or replace function own_programs() returns uuid[] language plpgsql stable as $$
+    declare programs constant text := current_setting('service.programs', true);
+    begin
+      if coalesce(programs, '') = '' then
+        ${refuse};
+      end if;
+      return programs::uuid[];
+    end $$`);
+}
+
+/** What {@link prepare} has changed, as the migrations made it. */
+async function restore(client: pg.ClientBase): Promise<void> {
+  await client.query(`drop function require_place(); drop function identify_rows();
+    create or replace function own_programs() returns uuid[] language sql stable as $$
+      select coalesce(nullif(current_setting('service.programs', true), ''), '{}')::uuid[]
+    $$;
+    alter function service_now() volatile`);
+  await rewritePolicies(client, 'ANY \\([^ ()]*own_programs\\(\\)\\)', 'ANY ((SELECT own_programs())::uuid[])');
+  await client.query(`do $$ declare name regclass; begin
+    for name in select oid from pg_class where relnamespace = current_schema()::regnamespace and relrowsecurity loop
+      execute format('alter table %s force row level security', name);
+    end loop;
+  end $$`);
+}
+
+/** Replaces a part of all policies that has this pattern. */
+async function rewritePolicies(client: pg.ClientBase, pattern: string, part: string): Promise<void> {
+  await client.query(`do $$ declare found record; begin
+    for found in
+      select tablename, policyname, regexp_replace(qual, pattern, '${part}', 'g') as seen,
+        regexp_replace(with_check, pattern, '${part}', 'g') as written
+      from pg_policies, (values ('${pattern}')) as wanted (pattern)
+      where schemaname = current_schema() and (qual ~ pattern or with_check ~ pattern)
+    loop
+      execute format('alter policy %I on %I %s %s', found.policyname, found.tablename,
+        'using (' || found.seen || ')', 'with check (' || found.written || ')');
+    end loop;
+  end $$`);
+}
