@@ -73,6 +73,7 @@ const PROGRAMS: Checks = {
   pgbackrest: ['tools/verify-pgbackrest.ts'],
   proxies: ['tools/verify/proxies.ts'],
   deployment: ['tools/verify/deployment.ts'],
+  citus: ['tools/verify/citus.ts'],
 };
 
 /** Programs of `npm run verify` that only compute, at the lowest priority: they run from the start, while others wait. */

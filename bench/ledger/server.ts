@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { embeddedServerOf, startService } from '../../test/harness/process.ts';
-import { stockPostgresIn, stopStockPostgresIn } from '../../test/harness/stock-postgres.ts';
+import { stockPostgresIn, stopStockPostgresIn } from '../../test/harness/postgres/stock-postgres.ts';
 import { runProgram } from '../child-program.ts';
 import type { Resources } from '../resources.ts';
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { requireNoTables } from '../harness/postgres/stock-postgres.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
 
@@ -161,7 +162,8 @@ test('a process whose clock is wrong logs it', async () => {
   for (const output of wrong) expect(output).toMatch(/"event":"clock","aheadMilliseconds":-?10[78]\d{5}/);
 });
 
-test('a first start with a clock a year slow creates the partitions of the days of the database clock', async () => {
+test('a first start with a clock a year slow creates the partitions of the days of the database clock', async (context) => {
+  requireNoTables(context);
   const schema = 'of_a_slow_clock';
   const service = await start(-365 * 24, { DATABASE_SCHEMA: schema });
   const client = await connect(server.connection);

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { templatesOfThisRun } from './ledger-templates.ts';
+import { STOCK_BINARIES } from './postgres/stock-postgres.ts';
 import { temporaryDirectory } from './process.ts';
-import { STOCK_BINARIES } from './stock-postgres.ts';
 
 /**
  * A directory with a ledger that already has its PostgreSQL and its tables, copied from one that is made once per run. That

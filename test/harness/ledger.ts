@@ -28,8 +28,8 @@ import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 import { openVault } from '../../server/subjects/webhooks/vault.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
 import { countStart } from './ledger-templates.ts';
+import { STOCK_BINARIES, stockPostgresIn } from './postgres/stock-postgres.ts';
 import { temporaryDirectory } from './process.ts';
-import { STOCK_BINARIES, stockPostgresIn } from './stock-postgres.ts';
 
 /** SQL: the text of the key of a row of `idempotency`, which a created transfer has instead of the row. */
 export const KEY_TEXT = `coalesce(idempotency.key, (select transfer.idempotency_key from transfer

@@ -3,9 +3,9 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TransferService } from '../../sdk/client.ts';
 import { countStart, placeOfDirectories, templatesOfThisRun } from './ledger-templates.ts';
+import { findStockPostgresOf, stopStockPostgresIn, withStockPostgres } from './postgres/stock-postgres.ts';
 import { forgetDirectory, noteDirectory } from './run/leftovers.ts';
 import { followRunbook } from './runbook.ts';
-import { findStockPostgresOf, stopStockPostgresIn, withStockPostgres } from './stock-postgres.ts';
 
 const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
 const COMMAND = new URL('../../cli/main.ts', import.meta.url).pathname;

@@ -1,5 +1,5 @@
+import { stockPostgresIn } from './postgres/stock-postgres.ts';
 import { type ServiceProcess, startService, temporaryDirectory } from './process.ts';
-import { stockPostgresIn } from './stock-postgres.ts';
 
 /** The median time of a lone caller's transfer in milliseconds on two servers that take turns; and simultaneous calls. */
 export type SpeedComparison = {

@@ -6,10 +6,10 @@ import type { CommitObserver } from '../../server/commit/group-work.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import type { ConnectionSettings, TimeLimits } from '../../server/store/connection/connections.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from './ledger.ts';
+import { STOCK_BINARIES } from './postgres/stock-postgres.ts';
 import { type DatabaseProxy, startProxy } from './proxy.ts';
 import { endWithWorker, useWorker } from './run/worker.ts';
 import { useDirectory } from './service.ts';
-import { STOCK_BINARIES } from './stock-postgres.ts';
 
 // Set-up for all tests of a file, called at its top, and ended in reverse order.
 

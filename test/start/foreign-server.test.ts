@@ -4,9 +4,10 @@ import { findBinaries } from '../../server/postgres/binaries.ts';
 import { chooseServerUser } from '../../server/postgres/ledger-location.ts';
 import { connect } from '../harness/ledger.ts';
 import { type PoolerMode, startPooler } from '../harness/pooler.ts';
+import type { StockPostgres } from '../harness/postgres/postgres-server.ts';
+import { stockPostgresIn } from '../harness/postgres/stock-postgres.ts';
 import { runCommand, startInVain, startService } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
-import { type StockPostgres, stockPostgresIn } from '../harness/stock-postgres.ts';
 
 // A PostgreSQL of the operator's own that loses data, or that something stands in front of.
 

@@ -16,6 +16,7 @@ import { EVENTS } from './rows/events.ts';
 import { FAILOVER, FAILOVER_OF_HOSTS } from './rows/failovers/failover.ts';
 import { ISOLATED_PRIMARY } from './rows/failovers/isolated-primary.ts';
 import { PATRONI, PATRONI_IN_FOLDER, PATRONI_OF_HOSTS } from './rows/failovers/patroni.ts';
+import { PLACE_COORDINATORS, PLACE_DENIALS, PLACE_MOVES, PLACE_WORKERS } from './rows/failovers/places.ts';
 import { STANDBY_GONE } from './rows/failovers/standby-gone.ts';
 import { SWITCHOVER, SWITCHOVER_OF_HOSTS } from './rows/failovers/switchover.ts';
 import { KEYS } from './rows/keys.ts';
@@ -61,6 +62,10 @@ const ROWS: readonly Row[] = [
   PATRONI,
   PATRONI_OF_HOSTS,
   PATRONI_IN_FOLDER,
+  PLACE_MOVES,
+  PLACE_WORKERS,
+  PLACE_COORDINATORS,
+  PLACE_DENIALS,
 ];
 
 /** The mutant of the negative control: a service that responds with 201 before COMMIT has finished. */

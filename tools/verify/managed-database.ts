@@ -12,7 +12,7 @@ export async function followManaged(resources: Resources): Promise<void> {
   if (!existsSync(join(DEBIAN_POSTGRES, 'initdb')) || spawnSync('psql', ['--version']).status !== 0)
     return reportMissing(`${GUIDE} was not followed: it needs PostgreSQL 15 and psql (apt-get install postgresql-15).`);
   const { runCommand, startService, temporaryDirectory } = await import('../../test/harness/process.ts');
-  const { stockPostgresIn } = await import('../../test/harness/stock-postgres.ts');
+  const { stockPostgresIn } = await import('../../test/harness/postgres/stock-postgres.ts');
   const { path, remove } = await temporaryDirectory();
   resources.add('the database', remove);
   const { url: DATABASE_URL } = await stockPostgresIn(path, DEBIAN_POSTGRES);

@@ -11,9 +11,9 @@ import { openDatabases } from '../../../server/store/connection/databases.ts';
 import { verifyAudit } from '../../../server/subjects/audit/verify-audit.ts';
 import { operatorKey } from '../../harness/keys.ts';
 import { UNHURRIED } from '../../harness/ledger.ts';
+import { requireOwnPostgres } from '../../harness/postgres/stock-postgres.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, refusalOf, useOwnService } from '../../harness/service.ts';
-import { requireOwnPostgres } from '../../harness/stock-postgres.ts';
 import { untilRelayed } from '../events/event-reader.ts';
 
 /** Stands in every text about the holder, and nowhere else. */

@@ -10,10 +10,10 @@ import { sendUntilServed } from '../../harness/client/patience.ts';
 import { operatorKey, withSecret } from '../../harness/keys.ts';
 import { connect } from '../../harness/ledger.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
+import { STOCK_BINARIES } from '../../harness/postgres/stock-postgres.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../harness/process.ts';
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks } from '../../harness/service.ts';
-import { STOCK_BINARIES } from '../../harness/stock-postgres.ts';
 
 // Every operation that takes an idempotency key and stores its response.
 
@@ -272,7 +272,7 @@ describe('what is stored', () => {
 /** Every row of every table, as text. */
 async function dumpOf(client: pg.Client): Promise<string> {
   const { rows: tables } = await client.query<{ name: string }>(
-    "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = 'public'",
+    "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = current_schema()",
   );
   const rows: string[] = [];
   for (const { name } of tables) {

@@ -10,8 +10,8 @@ import {
   type ServerUser,
   SYSTEM_DIRECTORY,
 } from '../../../server/postgres/ledger-location.ts';
+import { STOCK_BINARIES, stockPostgresIn, stopStockPostgresIn } from '../../harness/postgres/stock-postgres.ts';
 import { isRunning, waitFor } from '../../harness/process.ts';
-import { STOCK_BINARIES, stockPostgresIn, stopStockPostgresIn } from '../../harness/stock-postgres.ts';
 import { copyRunning } from '../physical-copy.ts';
 import { processesBelow } from '../process-tree.ts';
 

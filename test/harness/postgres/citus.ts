@@ -1,0 +1,121 @@
+import { existsSync } from 'node:fs';
+import { chown, mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { chooseServerUser } from '../../../server/postgres/ledger-location.ts';
+import { distribute, type Place } from '../../../server/store/distribute.ts';
+import { migrate } from '../../../server/store/migrations/migrate.ts';
+import { copyTemplate, PORT, PostgresServer, provision, SERVICE, type StockPostgres } from './postgres-server.ts';
+
+// A Citus cluster of the tests' own: its nodes listen on sockets, whose directories are their names.
+
+const SETTINGS = ['shared_preload_libraries=citus', 'wal_level=logical', 'max_connections=200'] as const;
+
+/** A node of a cluster. */
+export type CitusNode = {
+  readonly connection: {
+    readonly host: string;
+    readonly port: number;
+    readonly user: string;
+    readonly database: string;
+  };
+  readonly server: PostgresServer;
+};
+
+/** The nodes of a cluster; the first is its coordinator. */
+export type CitusCluster = {
+  readonly coordinator: CitusNode;
+  readonly workers: readonly CitusNode[];
+  readonly stop: () => Promise<void>;
+};
+
+/** Starts the nodes in a directory, makes them if it has none, and connects them to a cluster. */
+export async function startCluster(directory: string, binaries: string, workers: number): Promise<CitusCluster> {
+  const isNew = !existsSync(join(directory, 'coordinator'));
+  const names = ['coordinator', ...Array.from({ length: workers }, (_, index) => `worker-${index + 1}`)];
+  const nodes = await Promise.all(names.map((name) => startNode(join(directory, name), binaries)));
+  const [coordinator, ...others] = nodes;
+  if (coordinator === undefined) throw new Error('a cluster has a coordinator');
+  if (isNew) {
+    // Not in the template: the extension gives each node an id.
+    await Promise.all(nodes.map((node) => asSuperuser(node, (client) => client.query('create extension citus'))));
+    await asSuperuser(coordinator, async (client) => {
+      await client.query('select citus_set_coordinator_host($1, $2)', [coordinator.connection.host, PORT]);
+      for (const { connection } of others) await client.query('select citus_add_node($1, $2)', [connection.host, PORT]);
+    });
+  }
+  const stop = async (): Promise<void> => void (await Promise.all(nodes.map(({ server }) => server.end('SIGINT'))));
+  return { coordinator, workers: others, stop };
+}
+
+async function startNode(directory: string, binaries: string): Promise<CitusNode> {
+  const files = join(directory, 'postgresql');
+  await mkdir(directory, { recursive: true });
+  if (!existsSync(files)) {
+    await copyTemplate(files, 'citus', binaries, async (place) => {
+      const node = await startFiles(place, binaries);
+      await provision(node);
+      await asSuperuser(node, async (client) => {
+        for (const role of ['application', 'background', 'authentication']) {
+          await client.query(`alter role transfer_service_${role} login`);
+          await client.query(`alter role transfer_service_${role} set citus.allow_nested_distributed_execution = on`);
+        }
+      });
+      await node.server.end('SIGINT');
+    });
+  }
+  return startFiles(directory, binaries);
+}
+
+async function startFiles(directory: string, binaries: string): Promise<CitusNode> {
+  const user = await chooseServerUser();
+  const host = join(directory, 'socket');
+  await mkdir(host, { recursive: true });
+  await chown(host, user.uid, user.gid);
+  // Under that name the node connects to itself.
+  const settings = [...SETTINGS, `citus.local_hostname=${host}`];
+  const server = new PostgresServer(join(binaries, 'postgres'), join(directory, 'postgresql'), host, user, settings);
+  await server.start();
+  return { connection: { host, port: PORT, user: SERVICE, database: SERVICE }, server };
+}
+
+/** Runs work in the database of the service as a superuser. */
+export async function asSuperuser(
+  { connection }: Pick<CitusNode, 'connection'>,
+  run: (client: pg.Client) => Promise<unknown>,
+): Promise<void> {
+  const client = new pg.Client({ ...connection, user: 'postgres' });
+  await client.connect();
+  await run(client).finally(() => client.end());
+}
+
+/** Makes the tables of a ledger on the coordinator and distributes them. */
+export async function makePlace({ coordinator }: CitusCluster): Promise<Place> {
+  await migrate(coordinator.connection);
+  return distribute(coordinator.connection);
+}
+
+/** A ledger that is a place, as if it were one PostgreSQL: its only worker. */
+export async function openCitusPlace(dataDirectory: string, binaries: string): Promise<StockPostgres> {
+  const { coordinator, workers, stop } = await startCluster(dataDirectory, binaries, 1);
+  const [worker] = workers;
+  if (worker === undefined) throw new Error('the cluster has no worker');
+  const { schema } = await makePlace({ coordinator, workers, stop });
+  // Tests that look into the tables name no schema, and find the server in the data directory.
+  await asSuperuser(coordinator, async (client) => {
+    await client.query(`alter role ${SERVICE} set search_path = ${schema}`);
+    await client.query(`alter role ${SERVICE} set citus.allow_nested_distributed_execution = on`);
+  });
+  await symlink(join('worker-1', 'postgresql'), join(dataDirectory, 'postgresql'));
+  const { host } = worker.connection;
+  return {
+    connection: { ...worker.connection, schema },
+    url: `postgresql://${SERVICE}@/${SERVICE}?host=${encodeURIComponent(host)}&port=${PORT}`,
+    serverLog: worker.server.log,
+    processId: () => worker.server.processId,
+    state: () => (worker.server.processId === undefined ? 'stopped' : 'running'),
+    pause: () => worker.server.end('SIGQUIT'),
+    resume: () => worker.server.start(),
+    stop,
+  };
+}

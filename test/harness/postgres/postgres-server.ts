@@ -1,0 +1,186 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { chown, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { StartupProblem } from '../../../server/foundation/startup-problem.ts';
+import { chooseServerUser, type ServerUser } from '../../../server/postgres/ledger-location.ts';
+import { migrate } from '../../../server/store/migrations/migrate.ts';
+import { templatesOfThisRun } from '../ledger-templates.ts';
+
+/** The port of every server of the tests: they listen on sockets in directories of their own. */
+export const PORT = 5432;
+
+/** The user and the database of the service. */
+export const SERVICE = 'transfer_service';
+
+/** For a start, in milliseconds: the recovery after a crash on a busy machine included. */
+const START_TIME = 180_000;
+
+/** A server of the tests' own, with a database for the service in it. */
+export type StockPostgres = {
+  readonly connection: {
+    readonly host: string;
+    readonly port: number;
+    readonly user: string;
+    readonly database: string;
+    /** That of a place, which is never the default. */
+    readonly schema?: string;
+  };
+  readonly url: string;
+  /** Path of PostgreSQL's own log. */
+  readonly serverLog: string;
+  readonly processId: () => number | undefined;
+  readonly state: () => 'running' | 'stopped';
+  /** Stops the server immediately, until `resume`. */
+  readonly pause: () => Promise<void>;
+  readonly resume: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+};
+
+/** The main process, restarted when it ends unexpectedly, as by an operator's supervisor. */
+export class PostgresServer {
+  readonly #command: readonly [string, ...string[]];
+  /** Path of PostgreSQL's own log. */
+  readonly log: string;
+  readonly #host: string;
+  readonly #user: ServerUser;
+  #child: ChildProcess | undefined;
+  #isWanted = false;
+
+  /** `host` is the directory of its socket; `settings` are those beside initdb's defaults. */
+  constructor(postgres: string, files: string, host: string, user: ServerUser, settings: readonly string[] = []) {
+    // Besides, only what separates it from other servers of this machine.
+    const all = ['listen_addresses=', `unix_socket_directories=${host}`, ...settings];
+    this.#command = [postgres, '-D', files, ...all.flatMap((setting) => ['-c', setting])];
+    this.#host = host;
+    this.log = join(host, 'log');
+    this.#user = user;
+  }
+
+  get processId(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  async start(): Promise<void> {
+    this.#isWanted = true;
+    this.#spawn();
+    const deadline = performance.now() + START_TIME;
+    while (!(await this.#accepts())) {
+      if (performance.now() > deadline)
+        throw new Error(`PostgreSQL does not start:\n${await readFile(this.log, 'utf8')}`);
+      await new Promise((wake) => setTimeout(wake, 50));
+    }
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.#isWanted = false;
+    const child = this.#child;
+    if (child === undefined) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    if (child.exitCode === null && child.signalCode === null) await ended;
+  }
+
+  #spawn(): void {
+    const [postgres, ...words] = this.#command;
+    const log = openSync(this.log, 'a');
+    const stdio = ['ignore', log, log] as const;
+    const child = spawn(postgres, words, {
+      cwd: '/',
+      env: { LC_ALL: 'C.UTF-8' },
+      stdio: [...stdio],
+      ...this.#user.spawnAs,
+    });
+    closeSync(log);
+    this.#child = child;
+    // An aborted test leaves no server behind.
+    const end = (): void => void child.kill('SIGQUIT');
+    process.once('exit', end);
+    child.once('exit', () => {
+      process.off('exit', end);
+      if (this.#child === child) this.#child = undefined;
+      // After a SIGKILL its children keep the files open for a moment.
+      if (this.#isWanted) setTimeout(() => this.#isWanted && this.#child === undefined && this.#spawn(), 100);
+    });
+  }
+
+  async #accepts(): Promise<boolean> {
+    const client = new pg.Client({ host: this.#host, port: PORT, user: 'postgres', database: 'postgres' });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+}
+
+const templates = new Map<string, Promise<string>>();
+
+/**
+ * Copies a data directory to `files`: one that is made once per run by these binaries' `initdb` and `prepare`, which gets the
+ * directory above it.
+ */
+export async function copyTemplate(
+  files: string,
+  name: string,
+  binaries: string,
+  prepare: (directory: string) => Promise<void>,
+): Promise<void> {
+  const key = `${name}${binaries.replaceAll('/', '-')}`;
+  const known = templates.get(key) ?? makeTemplate(key, binaries, prepare);
+  templates.set(key, known);
+  await promisify(execFile)('cp', ['-a', await known, files]);
+}
+
+/** Two processes may make it at once; the first to finish renames its copy, and the other's is removed. */
+async function makeTemplate(
+  key: string,
+  binaries: string,
+  prepare: (directory: string) => Promise<void>,
+): Promise<string> {
+  const place = templatesOfThisRun() ?? '/tmp';
+  const ready = join(place, key);
+  const files = join(ready, 'postgresql');
+  if (existsSync(files)) return files;
+  const user = await chooseServerUser();
+  const making = await mkdtemp(join(place, 'making-'));
+  await chown(making, user.uid, user.gid);
+  const words = ['--pgdata', join(making, 'postgresql'), '--username', 'postgres', '--encoding', 'UTF8'];
+  await promisify(execFile)(join(binaries, 'initdb'), [...words, '--locale', 'C.UTF-8'], {
+    cwd: '/',
+    ...user.spawnAs,
+  });
+  await prepare(making);
+  try {
+    await rename(making, ready);
+  } catch (error) {
+    await rm(making, { recursive: true, force: true });
+    if (!existsSync(files)) throw error;
+  }
+  return files;
+}
+
+/** A role with rights in its own database only, after a superuser ran the statements that `migrate` prints. */
+export async function provision({ connection }: Pick<StockPostgres, 'connection'>): Promise<void> {
+  const superuser = new pg.Client({ ...connection, user: 'postgres', database: 'postgres' });
+  await superuser.connect();
+  try {
+    await superuser.query(`create role ${SERVICE} login`);
+    await superuser.query(`create database scratch owner ${SERVICE}`);
+    const refused = await migrate({ ...connection, database: 'scratch' }).catch((error: unknown) => error);
+    if (!(refused instanceof StartupProblem)) throw new Error(`migrate asked for no statements: ${refused}`);
+    const [statements] = /CREATE ROLE .*;/.exec(refused.message) ?? [];
+    if (statements === undefined) throw new Error(`no statements in: ${refused.message}`);
+    await superuser.query(statements);
+    await superuser.query('drop database scratch');
+    await superuser.query(`create database ${SERVICE} owner ${SERVICE}`);
+  } finally {
+    await superuser.end();
+  }
+}

@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs';
+import { chown, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestContext } from 'vitest';
+import { chooseServerUser } from '../../../server/postgres/ledger-location.ts';
+import { SCHEMA_OF_PLACE } from '../../../server/store/distribute.ts';
+import { openCitusPlace } from './citus.ts';
+import { copyTemplate, PORT, PostgresServer, provision, SERVICE, type StockPostgres } from './postgres-server.ts';
+
+// The PostgreSQL of a distribution with its default settings, and a role that owns its database and nothing else.
+// `npm run verify` runs suites on it by TEST_POSTGRES_BIN, a directory with `initdb` and `postgres`. Its files are in a data
+// directory, like those of an embedded server.
+
+/** Directory of binaries with Citus: each server of the tests is a cluster then, and its ledger a place of it. */
+export const CITUS_BINARIES: string | undefined = process.env.TEST_CITUS_BIN || undefined;
+
+/** Directory of the binaries that the tests run on instead of the embedded ones; undefined as a rule. */
+export const STOCK_BINARIES: string | undefined = CITUS_BINARIES ?? (process.env.TEST_POSTGRES_BIN || undefined);
+
+/** Skips a test that stops the PostgreSQL of a sandbox, if that is one of a distribution. */
+export function requireOwnPostgres(context: TestContext): void {
+  skipIf(STOCK_BINARIES !== undefined, context, 'a sandbox stops only the PostgreSQL that comes with it');
+}
+
+/** Skips a test of a Citus cluster, if the tests run without one. */
+export function requireCitus(context: TestContext): void {
+  skipIf(CITUS_BINARIES === undefined, context, 'TEST_CITUS_BIN names no PostgreSQL with Citus');
+}
+
+/** Counted as skipped, with the reason. */
+function skipIf(isSkipped: boolean, context: TestContext, notRun: string): void {
+  if (!isSkipped) return;
+  Object.assign(context.task.meta, { notRun });
+  context.skip(notRun);
+}
+
+/** Skips a test of a ledger without tables, if each has them because it was made a place before the service starts. */
+export function requireNoTables(context: TestContext): void {
+  skipIf(CITUS_BINARIES !== undefined, context, 'a place has its tables before a service starts on it');
+}
+
+const started = new Map<string, Promise<StockPostgres>>();
+
+/**
+ * The settings of a service, with the DATABASE_URL of the server of its DATA_DIR if the tests run on stock binaries and the
+ * settings name no other database.
+ */
+export async function withStockPostgres(
+  settings: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, string>>> {
+  const { DATA_DIR, DATABASE_URL } = settings;
+  // Another service on the ledger of a place.
+  if (CITUS_BINARIES !== undefined && DATABASE_URL !== undefined)
+    return { DATABASE_SCHEMA: SCHEMA_OF_PLACE, ...settings };
+  if (STOCK_BINARIES === undefined || DATA_DIR === undefined || DATABASE_URL !== undefined) return settings;
+  const { url, connection } = await stockPostgresIn(DATA_DIR, STOCK_BINARIES);
+  const { schema } = connection;
+  return { ...settings, DATABASE_URL: url, ...(schema === undefined ? {} : { DATABASE_SCHEMA: schema }) };
+}
+
+/** The server of the service with these settings, when it is one of those above. */
+export function findStockPostgresOf(settings: Readonly<Record<string, string>>): Promise<StockPostgres> | undefined {
+  return settings.DATABASE_URL === undefined ? started.get(settings.DATA_DIR ?? '') : undefined;
+}
+
+/** The server of a data directory, created and started if necessary. */
+export function stockPostgresIn(dataDirectory: string, binaries: string): Promise<StockPostgres> {
+  const known = started.get(dataDirectory) ?? openStockPostgres(dataDirectory, binaries);
+  started.set(dataDirectory, known);
+  return known;
+}
+
+/** Ends the server of a data directory, if there is one. */
+export async function stopStockPostgresIn(dataDirectory: string): Promise<void> {
+  const known = started.get(dataDirectory);
+  started.delete(dataDirectory);
+  await (await known)?.stop();
+}
+
+async function openStockPostgres(dataDirectory: string, binaries: string): Promise<StockPostgres> {
+  if (CITUS_BINARIES !== undefined) return openCitusPlace(dataDirectory, CITUS_BINARIES);
+  const files = join(dataDirectory, 'postgresql');
+  await mkdir(dataDirectory, { recursive: true });
+  if (!existsSync(files)) await copyTemplate(files, 'stock', binaries, provisionIn(binaries));
+  return startStockPostgres(dataDirectory, binaries);
+}
+
+const provisionIn = (binaries: string) => async (directory: string) => {
+  const server = await startStockPostgres(directory, binaries);
+  await provision(server).finally(server.stop);
+};
+
+async function startStockPostgres(dataDirectory: string, binaries: string): Promise<StockPostgres> {
+  const user = await chooseServerUser();
+  const host = join(dataDirectory, 'socket');
+  await mkdir(host, { recursive: true });
+  await chown(host, user.uid, user.gid);
+  const server = new PostgresServer(join(binaries, 'postgres'), join(dataDirectory, 'postgresql'), host, user);
+  await server.start();
+  return {
+    connection: { host, port: PORT, user: SERVICE, database: SERVICE },
+    url: `postgresql://${SERVICE}@/${SERVICE}?host=${encodeURIComponent(host)}&port=${PORT}`,
+    serverLog: server.log,
+    processId: () => server.processId,
+    state: () => (server.processId === undefined ? 'stopped' : 'running'),
+    pause: () => server.end('SIGQUIT'),
+    resume: () => server.start(),
+    stop: () => server.end('SIGINT'),
+  };
+}

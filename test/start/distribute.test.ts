@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { migrate } from '../../server/store/migrations/migrate.ts';
+import { connect } from '../harness/ledger.ts';
+import { type CitusCluster, type CitusNode, startCluster } from '../harness/postgres/citus.ts';
+import { SERVICE } from '../harness/postgres/postgres-server.ts';
+import { CITUS_BINARIES, requireCitus } from '../harness/postgres/stock-postgres.ts';
+import { runCommand, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { expectBalancedBooks } from '../harness/service.ts';
+import { usePostgres } from '../harness/use-ledger.ts';
+
+const urlOf = (...nodes: readonly CitusNode[]): string =>
+  `postgresql://${SERVICE}@/${SERVICE}?host=${nodes.map(({ connection }) => encodeURIComponent(connection.host)).join()}`;
+
+const nameOf = ({ connection: { host, port } }: CitusNode): string => `${host}:${port}`;
+
+describe('without Citus', async () => {
+  const { directory, embedded, urlOf: urlOfEmbedded } = await usePostgres();
+  beforeAll(() => migrate(embedded.connection));
+
+  test('a database that has none is refused', async () => {
+    const { user, database } = embedded.connection;
+    const { exitCode, errors } = await runCommand(['distribute'], { DATABASE_URL: urlOfEmbedded(user, database) });
+    expect(exitCode).toBe(1);
+    expect(errors).toContain(
+      'This database has no Citus: a ledger is distributed from the coordinator of a Citus cluster.',
+    );
+    expect(errors).toContain('Nothing was changed.');
+    expect(errors).toContain('docs/runbook/distribution-refused.md');
+  });
+
+  test('an embedded ledger is refused', async () => {
+    const { exitCode, errors } = await runCommand(['distribute', '--undo'], { DATA_DIR: directory });
+    expect([exitCode, errors]).toEqual([1, expect.stringContaining('The embedded PostgreSQL has no Citus.')]);
+  });
+});
+
+describe('on a Citus cluster', () => {
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let cluster: CitusCluster;
+  let service: ServiceProcess | undefined;
+  /** The worker that has the tables. */
+  let place: CitusNode | undefined;
+  /** Where the service finds its tables. */
+  let settings: Record<string, string> = {};
+
+  beforeEach(requireCitus);
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    if (CITUS_BINARIES === undefined) return;
+    cluster = await startCluster(directory.path, CITUS_BINARIES, 2);
+    settings = { DATA_DIR: join(directory.path, 'data') };
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await cluster?.stop();
+    await directory?.remove();
+  });
+
+  const distribute = (...words: readonly string[]) =>
+    runCommand(['distribute', ...words], { ...settings, DATABASE_URL: urlOf(cluster.coordinator) });
+
+  /** Starts a service on the tables, moves money, and compares the books. */
+  async function serve(databaseUrl: string): Promise<ServiceProcess> {
+    const started = await startService({ ...settings, DATABASE_URL: databaseUrl });
+    service = started;
+    await moveMoney(started);
+    return started;
+  }
+
+  async function moveMoney({ client }: ServiceProcess): Promise<void> {
+    const card = await client.cards.create({ card_id: `card-${randomUUID()}` });
+    await client.transfers.create({ type: 'load', amount: 500, card_id: card.card_id });
+    const listed = await client.transfers.list({ card_id: card.card_id });
+    expect(listed.data.map(({ amount }) => amount)).toEqual([500]);
+  }
+
+  async function stop(): Promise<void> {
+    await service?.stop();
+    service = undefined;
+  }
+
+  test('a filled ledger is distributed once no service uses it, with its books and its audit log', async () => {
+    settings = { ...settings, DATABASE_SCHEMA: 'public' };
+    await serve(urlOf(cluster.coordinator));
+    const early = await distribute();
+    expect([early.exitCode, early.errors]).toEqual([
+      1,
+      expect.stringMatching(/A service has \d+ connections .* stop it/),
+    ]);
+    await stop();
+    const { exitCode, output, errors } = await distribute();
+    expect([exitCode, errors]).toEqual([0, '']);
+    expect(output).toMatch(/^The tables of the schema transfer_service are on \S+worker-\d\S*:5432\.$/m);
+    expect(output).toContain('The books balance, and the audit log is intact');
+    expect(output).toContain('DATABASE_SCHEMA=transfer_service');
+    settings = { ...settings, DATABASE_SCHEMA: 'transfer_service' };
+  });
+
+  test('a second time is refused', async () => {
+    const { exitCode, errors } = await distribute();
+    expect([exitCode, errors]).toEqual([
+      1,
+      expect.stringContaining('The schema transfer_service is distributed already.'),
+    ]);
+  });
+
+  test('a worker is refused as the coordinator', async () => {
+    const [worker] = cluster.workers;
+    const at = { ...settings, DATABASE_URL: worker === undefined ? '' : urlOf(worker) };
+    const { exitCode, errors } = await runCommand(['distribute', '--move', 'worker2:5432'], at);
+    expect([exitCode, errors]).toEqual([1, expect.stringContaining('not the coordinator of the Citus cluster')]);
+  });
+
+  test('the service works on the workers, and follows a move', async () => {
+    const started = await serve(urlOf(...cluster.workers));
+    const first = (await started.client.status.get()).database.host;
+    const target = cluster.workers.find((worker) => nameOf(worker) !== first);
+    if (target === undefined) throw new Error(`both workers are ${first}`);
+    const other = nameOf(target);
+    const nonsense = await distribute('--move', 'worker2');
+    expect([nonsense.exitCode, nonsense.errors]).toEqual([1, expect.stringContaining('such as worker2:5432')]);
+    const { exitCode, output, errors } = await distribute('--move', other);
+    expect([exitCode, errors]).toEqual([0, '']);
+    expect(output).toContain(`The tables of the schema transfer_service are on ${other}.`);
+    await moveMoney(started);
+    expect((await started.client.status.get()).database.host).toBe(other);
+    await expectBalancedBooks(started);
+    await stop();
+    place = target;
+  });
+
+  test('a card program sees no rows of others there', async () => {
+    const client = await connect({ ...place?.connection, options: '-c search_path=transfer_service' });
+    try {
+      const seen = async (programs: string) => {
+        await client.query(
+          `begin; set local role transfer_service_application; set local service.programs = '${programs}'`,
+        );
+        const { rows } = await client.query<{ count: number }>('select count(*)::int as count from transfer');
+        await client.query('rollback');
+        return rows[0]?.count;
+      };
+      const { rows } = await client.query<{ id: string }>('select program_id as id from program limit 1');
+      expect(await seen(`{${randomUUID()}}`)).toBe(0);
+      expect(await seen(`{${rows[0]?.id}}`)).toBeGreaterThan(1);
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('and back: the coordinator has the tables again, as the migrations made them', async () => {
+    const undone = await distribute('--undo');
+    expect([undone.exitCode, undone.errors]).toEqual([0, '']);
+    const started = await serve(urlOf(cluster.coordinator));
+    await expectBalancedBooks(started);
+    await stop();
+    const client = await connect(cluster.coordinator.connection);
+    try {
+      const { rows } = await client.query<{ qual: string; forced: boolean }>(
+        `select distinct qual, relforcerowsecurity as forced from pg_policies join pg_class on relname = tablename
+          where schemaname = 'transfer_service' and tablename = 'transfer' and policyname = 'own_programs'
+            and relnamespace = 'transfer_service'::regnamespace`,
+      );
+      expect(rows).toEqual([{ qual: expect.stringContaining('( SELECT'), forced: true }]);
+      const functions = "select from pg_proc where proname in ('require_place', 'identify_rows')";
+      expect((await client.query(functions)).rowCount).toBe(0);
+    } finally {
+      await client.end();
+    }
+  });
+});

@@ -1,0 +1,81 @@
+import type { Resources } from '../../../bench/resources.ts';
+import { movePlace } from '../../../server/store/distribute.ts';
+import { killServer } from '../../crashes/killing.ts';
+import {
+  asSuperuser,
+  type CitusCluster,
+  type CitusNode,
+  makePlace,
+  startCluster,
+} from '../../harness/postgres/citus.ts';
+import { SERVICE } from '../../harness/postgres/postgres-server.ts';
+import { temporaryDirectory } from '../../harness/process.ts';
+import { type DatabaseProxy, startProxy } from '../../harness/proxy.ts';
+
+/** A ledger that is a place of a Citus cluster with two workers. Services know the addresses of both. */
+export class PlaceCluster {
+  readonly databaseUrl: string;
+  readonly schema: string;
+  /** In front of each worker. */
+  readonly proxies: readonly DatabaseProxy[];
+  readonly #cluster: CitusCluster;
+  #place: CitusNode;
+
+  private constructor(cluster: CitusCluster, schema: string, place: CitusNode, proxies: readonly DatabaseProxy[]) {
+    this.#cluster = cluster;
+    this.schema = schema;
+    this.#place = place;
+    this.proxies = proxies;
+    const hosts = proxies.map(({ host }) => encodeURIComponent(host)).join();
+    this.databaseUrl = `postgresql://${SERVICE}@/${SERVICE}?host=${hosts}`;
+  }
+
+  static async start(resources: Resources, binaries: string): Promise<PlaceCluster> {
+    const { path, remove } = await temporaryDirectory();
+    resources.add('the files of the cluster', remove);
+    const cluster = await startCluster(path, binaries, 2);
+    resources.add('the cluster', cluster.stop);
+    const { schema, node } = await makePlace(cluster);
+    const place = cluster.workers.find(({ connection }) => connection.host === node.host);
+    if (place === undefined) throw new Error(`no worker is ${node.host}`);
+    await asSuperuser(cluster.coordinator, async (client) => {
+      await client.query(`alter role ${SERVICE} set search_path = ${schema}`);
+    });
+    const proxies = await Promise.all(cluster.workers.map(({ connection }) => startProxy(connection.host)));
+    for (const proxy of proxies) resources.add('a proxy', proxy.close);
+    return new PlaceCluster(cluster, schema, place, proxies);
+  }
+
+  /** How to reach the node that has the tables, past the proxies. */
+  get connection() {
+    return this.#place.connection;
+  }
+
+  /** Moves the tables to the other worker. */
+  async move(): Promise<void> {
+    const { coordinator, workers } = this.#cluster;
+    const to = workers.find((worker) => worker !== this.#place);
+    if (to === undefined) throw new Error('there is no other worker');
+    await movePlace({ ...coordinator.connection, schema: this.schema }, to.connection);
+    this.#place = to;
+  }
+
+  /** Kills all processes of the worker that has the tables; it is started again at once. */
+  async killWorker(): Promise<void> {
+    await kill(this.#place);
+  }
+
+  /** Ends the coordinator as a loss of power does, until {@link resumeCoordinator}. */
+  async killCoordinator(): Promise<void> {
+    await this.#cluster.coordinator.server.end('SIGQUIT');
+  }
+
+  async resumeCoordinator(): Promise<void> {
+    await this.#cluster.coordinator.server.start();
+  }
+}
+
+async function kill({ server }: CitusNode): Promise<void> {
+  const { processId } = server;
+  if (processId !== undefined) await killServer(processId, true);
+}

@@ -1,0 +1,104 @@
+import { CITUS_BINARIES } from '../../../harness/postgres/stock-postgres.ts';
+import { PlaceCluster } from '../../failovers/place-cluster.ts';
+import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
+import { boundOf, type Findings, pause, type Row, type Setting } from '../../row.ts';
+
+type PlaceAttack = Attack<PlaceCluster>;
+
+/** The maximum p99 of the time in which nobody is served around the end of a move, in milliseconds. */
+const PAUSE = 2_000;
+
+/** How long the coordinator is away, in milliseconds. */
+const AWAY = 2_000;
+
+/** Responses to COMMIT that arrive as errors in one attack, and the time between two. */
+const DENIALS = 10;
+const BETWEEN_DENIALS = 40;
+
+/** Moves the tables to the other worker. */
+async function move(attack: PlaceAttack): Promise<void> {
+  const { siege, pulse } = attack;
+  const from = performance.now();
+  siege.beginInterruption();
+  await siege.cluster.move();
+  const movedAt = performance.now();
+  siege.tally.time('move', movedAt - from);
+  await untilWriting(movedAt, attack);
+  await pause(500);
+  siege.tally.time('pause', pulse.longestSilence(from));
+}
+
+/** Kills the worker that has the tables, which starts again. */
+async function killWorker(attack: PlaceAttack): Promise<void> {
+  const { siege } = attack;
+  siege.beginInterruption();
+  await siege.cluster.killWorker();
+  const killedAt = performance.now();
+  siege.tally.time('writing_again', await untilWriting(killedAt, attack));
+}
+
+/** Kills the coordinator for a while, in which transfers must go on. */
+async function killCoordinator({ siege, pulse, where }: PlaceAttack): Promise<void> {
+  const { cluster, tally } = siege;
+  await cluster.killCoordinator();
+  const goneAt = performance.now();
+  await pause(AWAY);
+  const during = pulse.beats.filter(({ sentAt, answeredAt }) => sentAt > goneAt && answeredAt < goneAt + AWAY);
+  tally.add('acknowledged_without_coordinator', during.filter(({ status }) => status === 201).length);
+  await cluster.resumeCoordinator();
+  if (during.every(({ status }) => status !== 201)) tally.violate(where, ['no transfer without the coordinator']);
+}
+
+/** Lets responses to COMMIT arrive as errors. */
+async function denyCommits(attack: PlaceAttack): Promise<void> {
+  const { siege } = attack;
+  siege.beginInterruption();
+  for (let denial = 0; denial < DENIALS; denial += 1) {
+    for (const { faults } of siege.cluster.proxies) faults.push('deny_after');
+    await pause(siege.random() * BETWEEN_DENIALS);
+  }
+  // Those of the worker without the tables never come.
+  for (const { faults } of siege.cluster.proxies) faults.length = 0;
+  siege.tally.add('denials', DENIALS);
+  await untilWriting(performance.now(), attack);
+}
+
+function rowOf(
+  name: string,
+  unit: string,
+  attack: (attack: PlaceAttack) => Promise<void>,
+  bound?: (setting: Setting, findings: { readonly p99: number }) => string | undefined,
+): Row {
+  const run = async (setting: Setting): Promise<Findings> => {
+    const binaries = CITUS_BINARIES;
+    if (binaries === undefined) {
+      const notRun = 'TEST_CITUS_BIN names no PostgreSQL with Citus (tools/verify-citus.ts builds one)';
+      return { figures: {}, violations: [], notRun };
+    }
+    const tally = await Siege.layTo<PlaceCluster>(setting, {
+      start: (resources) => PlaceCluster.start(resources, binaries),
+      nameOf: (number) => `${name} ${number}`,
+      transfersBefore: 200,
+      attack,
+    });
+    const problem = bound?.(setting, tally.spread('pause'));
+    if (problem !== undefined) tally.violate('times', [problem]);
+    return { figures: figuresOf(tally), violations: tally.violations };
+  };
+  return { name, unit, counts: { small: 2, middle: 20, large: 40 }, run };
+}
+
+/** Moves of a ledger that is a place of a Citus cluster, under load. */
+export const PLACE_MOVES: Row = rowOf('place-moves', 'moves', move, (setting, { p99 }) => {
+  const most = boundOf(setting, PAUSE);
+  return p99 > most ? `p99 of the pause is ${p99} ms, and ${most} ms are the most` : undefined;
+});
+
+/** SIGKILL of the worker that has the tables, under load. */
+export const PLACE_WORKERS: Row = rowOf('place-workers', 'kills', killWorker);
+
+/** SIGKILL of the coordinator, without which transfers go on. */
+export const PLACE_COORDINATORS: Row = rowOf('place-coordinators', 'kills', killCoordinator);
+
+/** Responses to COMMIT that arrive as errors, as Citus gives them where a node is lost. */
+export const PLACE_DENIALS: Row = rowOf('place-denials', 'attacks', denyCommits);

@@ -1,0 +1,66 @@
+// Builds Citus from CITUS_SOURCE for the PostgreSQL 15 of Debian, in a directory of its own, and runs on it: the suite api on a
+// ledger that is a place, the command `distribute`, and the small forms of the torture with places. Part of `npm run verify`.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { root } from '../command.ts';
+import { DEBIAN_POSTGRES, reportMissing } from './missing.ts';
+
+const ROWS = ['place-moves', 'place-workers', 'place-coordinators', 'place-denials'];
+
+/** Each with its arguments, in an environment with the binaries. */
+const PARTS: readonly (readonly [script: string, ...words: string[]])[] = [
+  ['tools/check.ts', 'api'],
+  ['node_modules/vitest/vitest.mjs', 'run', 'test/start/distribute.test.ts', '-t', 'on a Citus cluster'],
+  ['test/torture/main.ts', '--only', ROWS.join(), '--scale', 'small'],
+];
+
+const source = process.env.CITUS_SOURCE ?? '';
+const config = join(DEBIAN_POSTGRES, 'pg_config');
+if (source === '') {
+  reportMissing(
+    'Places were not tried on Citus: set CITUS_SOURCE to the source of Citus 13.2 for that, and install its compiler and ' +
+      'headers (on Debian 12: apt-get install build-essential postgresql-server-dev-15 libkrb5-dev libssl-dev).',
+  );
+} else if (!existsSync(config)) {
+  reportMissing(`Citus cannot be built without ${config} (apt-get install postgresql-server-dev-15).`);
+} else {
+  const place = mkdtempSync(join(tmpdir(), 'transfer-service-citus-'));
+  try {
+    // PostgreSQL's user must be able to enter it if this runs as root.
+    chmodSync(place, 0o711);
+    const binaries = build(place);
+    const results = PARTS.map((words) => run(process.execPath, words, root, { TEST_CITUS_BIN: binaries }));
+    if (results.includes(false)) process.exitCode = 1;
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+/** Gives the directory of `initdb` and `postgres`: PostgreSQL finds its other files by their place relative to that. */
+function build(place: string): string {
+  const made = join(place, 'source');
+  cpSync(source, made, { recursive: true, preserveTimestamps: true });
+  const options = ['--without-libcurl', '--without-lz4', '--without-zstd'];
+  const steps: readonly (readonly [string, ...string[]])[] = [
+    [join(made, 'configure'), ...options, `PG_CONFIG=${config}`],
+    ['make', `-j${availableParallelism()}`, 'with_llvm=no'],
+    ['make', 'install', 'with_llvm=no', `DESTDIR=${place}`],
+  ];
+  for (const [command, ...words] of steps) {
+    const { status, stdout, stderr } = spawnSync(command, words, { cwd: made, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`${command} failed:\n${stdout}${stderr}`);
+  }
+  for (const option of ['--bindir', '--pkglibdir', '--sharedir']) {
+    const from = spawnSync(config, [option], { encoding: 'utf8' }).stdout.trim();
+    mkdirSync(dirname(place + from), { recursive: true });
+    cpSync(from, place + from, { recursive: true, verbatimSymlinks: true });
+  }
+  return place + DEBIAN_POSTGRES;
+}
+
+function run(command: string, words: readonly string[], cwd: string, more: Readonly<Record<string, string>>): boolean {
+  console.log(`${words.join(' ')}:`);
+  return spawnSync(command, [...words], { cwd, env: { ...process.env, ...more }, stdio: 'inherit' }).status === 0;
+}
