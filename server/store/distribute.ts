@@ -21,9 +21,13 @@ export type Place = { readonly schema: string; readonly node: Node };
 /** Citus distributes every schema but `public`: a ledger there gets this one. */
 export const SCHEMA_OF_PLACE = 'transfer_service';
 
-/** How often the locks of a move are tried, and the pause between two attempts. */
+/** How often the locks of a move are tried, how often services are looked for, and the pause between two attempts. */
 const TRIES = 100;
+const MOST_LOOKS = 10;
 const PAUSE_MILLISECONDS = 200;
+
+/** What Citus says if a session still uses the old copy of an earlier move. */
+const LEFT_FROM_EARLIER = 'leftover from the previous move could not be cleaned up';
 
 /** Citus 12 is the first that distributes schemas. */
 const OLDEST_CITUS = 12;
@@ -68,8 +72,10 @@ export function movePlace(settings: ConnectionSettings, to: Node): Promise<Place
     if (from === undefined) throw new PlaceProblem(`The schema ${schema} is not distributed.`);
     if (from.host === to.host && from.port === to.port)
       throw new PlaceProblem(`The tables of the schema ${schema} are on ${to.host}:${to.port} already.`);
-    await identifyRows(client, schema);
-    await client.query('select citus_schema_move($1, $2, $3, $4)', [schema, to.host, to.port, 'force_logical']);
+    // For partitions that were just made; each table is locked for a moment.
+    await inTries(() => client.query(`select ${pg.escapeIdentifier(schema)}.identify_rows()`));
+    const values = [schema, to.host, to.port];
+    await inTries(() => client.query("select citus_schema_move($1, $2, $3, 'force_logical')", values));
     return { schema, node: to };
   });
 }
@@ -118,15 +124,16 @@ async function withoutTriggers(client: pg.ClientBase, copy: () => Promise<unknow
   for (const { definition } of rows) await client.query(definition);
 }
 
-/** For partitions that were just made; each table has been locked for a moment. Others may hold its lock. */
-async function identifyRows(client: pg.ClientBase, schema: string): Promise<void> {
+/** Repeats what others hold up for a moment, such as a read of what is left from an earlier move. */
+async function inTries(work: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await client.query(`select ${pg.escapeIdentifier(schema)}.identify_rows()`);
+      await work();
       return;
     } catch (error) {
       const isLocked = [LOCK_NOT_AVAILABLE, DEADLOCK_DETECTED].includes(codeOf(error) ?? '');
-      if (!isLocked || attempt === TRIES) throw error;
+      const isLeft = error instanceof pg.DatabaseError && error.message.includes(LEFT_FROM_EARLIER);
+      if (!(isLocked || isLeft) || attempt === TRIES) throw error;
       await sleep(PAUSE_MILLISECONDS);
     }
   }
@@ -155,14 +162,21 @@ async function requireCluster(client: pg.ClientBase): Promise<void> {
     throw new PlaceProblem('The Citus cluster has no worker: add one on the coordinator with citus_add_node.');
 }
 
+/** On all nodes. Connections that were just closed are seen for a moment. */
 async function requireNoService(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ count: bigint }>(
-    `select count(*) from pg_stat_activity
-      where datname = current_database() and application_name = 'transfer-service' and pid <> pg_backend_pid()`,
-  );
-  const count = rows[0]?.count ?? 0n;
-  if (count > 0n)
-    throw new PlaceProblem(`A service has ${count} connections to this database: stop it, and run the command again.`);
+  for (let attempt = 1; ; attempt += 1) {
+    const { rows } = await client.query<{ count: bigint }>(
+      `select coalesce(sum(result::bigint), 0)::bigint as count from run_command_on_all_nodes(
+        $$select count(*) from pg_stat_activity where datname = current_database() and application_name = 'transfer-service'$$)`,
+    );
+    const count = rows[0]?.count ?? 0n;
+    if (count === 0n) return;
+    if (attempt === MOST_LOOKS)
+      throw new PlaceProblem(
+        `A service has ${count} connections to this database: stop it, and run the command again.`,
+      );
+    await sleep(PAUSE_MILLISECONDS);
+  }
 }
 
 /** Citus connects from node to node as the role of a session, and functions run statements of their own there as well. */

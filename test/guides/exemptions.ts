@@ -122,6 +122,16 @@ export const EXEMPTIONS: readonly Exemption[] = [
     ],
   ),
   ...exempt(
+    'when-one-machine-is-not-enough',
+    'It needs a Citus cluster.',
+    'test/start/distribute.test.ts, on one that tools/verify/citus.ts builds',
+    [
+      'npx transfer-service distribute',
+      'npx transfer-service distribute --move worker2:5432',
+      'npx transfer-service distribute --undo',
+    ],
+  ),
+  ...exempt(
     'three-machines',
     'It needs three machines, root and systemd.',
     'tools/verify/database-guides.ts, on machines of network namespaces',

@@ -6,7 +6,7 @@ import { connect } from '../harness/ledger.ts';
 import { type CitusCluster, type CitusNode, startCluster } from '../harness/postgres/citus.ts';
 import { SERVICE } from '../harness/postgres/postgres-server.ts';
 import { CITUS_BINARIES, requireCitus } from '../harness/postgres/stock-postgres.ts';
-import { runCommand, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { runCommand, type ServiceProcess, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
 import { expectBalancedBooks } from '../harness/service.ts';
 import { usePostgres } from '../harness/use-ledger.ts';
 
@@ -96,6 +96,11 @@ describe('on a Citus cluster', () => {
     expect(output).toContain('The books balance, and the audit log is intact');
     expect(output).toContain('DATABASE_SCHEMA=transfer_service');
     settings = { ...settings, DATABASE_SCHEMA: 'transfer_service' };
+  });
+
+  test('a service that knows only the coordinator does not start', async () => {
+    const alone = await startInVain({ ...settings, DATABASE_URL: urlOf(cluster.coordinator) });
+    expect(alone.errors).toContain('are on another node of the Citus cluster. Name all workers in DATABASE_URL');
   });
 
   test('a second time is refused', async () => {

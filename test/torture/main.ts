@@ -71,6 +71,9 @@ const ROWS: readonly Row[] = [
 /** The mutant of the negative control: a service that responds with 201 before COMMIT has finished. */
 const LIE = 'answer-before-commit';
 
+/** What a lie about money looks like: what was acknowledged is gone, or what was denied was made. */
+const LIES = /lost: |said that no money moved, and it made/;
+
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const resources = new Resources();
 // A placeholder for the run itself, so that the resources of a row can be ended without ending the run.
@@ -164,7 +167,7 @@ function judge(results: readonly Result[], { control, seed }: Options): number {
   for (const { row, count } of broken)
     say(`Again: npm run torture -- --only ${row} --seed ${seed} --count ${count}${lie}`);
   if (control) {
-    const isFound = results.some(({ violations }) => violations.some((violation) => violation.includes('lost: ')));
+    const isFound = results.some(({ violations }) => violations.some((violation) => LIES.test(violation)));
     say(
       isFound
         ? 'The lie was found out: this run fails, as it must.'

@@ -25,7 +25,7 @@ export async function changePlace({ databases, close }: CommandDatabase, change:
   const { schema, node } = await carryOut(settings, change).catch((error: unknown) => {
     throw error instanceof PlaceProblem ? refusal(`${error.message} Nothing was changed.`, error) : error;
   });
-  const url = withHost(settings.connectionString, node);
+  const url = change === 'undo' ? settings.connectionString : withHost(settings.connectionString, node);
   say(`The tables of the schema ${schema} are on ${node.host}:${node.port}.`);
   await verify({ connectionString: url, schema });
   if (change !== undefined && change !== 'undo') return;

@@ -1,3 +1,7 @@
+import pg from 'pg';
+import { codeOf } from '../../foundation/startup-problem.ts';
+import { READ_ONLY } from './failure.ts';
+
 // A place is a ledger whose schema is distributed over a Citus cluster: all its tables are on one node at a time, and
 // `transfer-service distribute` moves them to another.
 
@@ -24,3 +28,14 @@ export const REQUIRE_PLACE = { name: 'require_place', text: 'select require_plac
  */
 export const PLACE_SETTINGS =
   "set plan_cache_mode = auto; set citus.allow_nested_distributed_execution = on; set service.programs = '{}'";
+
+/** Whether a node of a Citus cluster has the tables of the place in a schema. */
+export async function hasTables(client: pg.ClientBase, schema: string): Promise<boolean> {
+  try {
+    await client.query(`select ${pg.escapeIdentifier(schema)}.require_place()`);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === READ_ONLY) return false;
+    throw error;
+  }
+}

@@ -1,5 +1,7 @@
 import type pg from 'pg';
 import { administer, type ConnectionSettings } from './connections.ts';
+import { hasTables, IS_PLACE_IN } from './place.ts';
+import { DEFAULT_SCHEMA } from './session-settings.ts';
 
 // Settings of the server, or of a pooler in front of it, that the service cannot override on its connections. Each
 // function returns a sentence that says what to change; undefined if there is no problem.
@@ -90,6 +92,19 @@ export function findUserProblem(settings: ConnectionSettings): Promise<string | 
     return (
       'PostgreSQL writes its messages in a language other than English, but the service recognizes warnings and ' +
       `fatal errors by their English names. As a superuser: ALTER ROLE "${user}" SET lc_messages = 'C';`
+    );
+  });
+}
+
+/** That the tables of a place are on another node, so that nothing can be written here. */
+export function findPlaceProblem(settings: ConnectionSettings): Promise<string | undefined> {
+  const { schema = DEFAULT_SCHEMA } = settings;
+  return administer(settings, async (client) => {
+    const { rows } = await client.query<{ isPlace: boolean }>(`select ${IS_PLACE_IN} as "isPlace"`, [schema]);
+    if (rows[0]?.isPlace !== true || (await hasTables(client, schema))) return undefined;
+    return (
+      `The tables of the schema ${schema} are on another node of the Citus cluster. Name all workers in DATABASE_URL, ` +
+      'with target_session_attrs=read-write: the service uses the one that has them.'
     );
   });
 }

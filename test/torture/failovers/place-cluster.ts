@@ -17,16 +17,21 @@ export class PlaceCluster {
   readonly databaseUrl: string;
   readonly schema: string;
   /** In front of each worker. */
-  readonly proxies: readonly DatabaseProxy[];
+  readonly #proxies: ReadonlyMap<CitusNode, DatabaseProxy>;
   readonly #cluster: CitusCluster;
   #place: CitusNode;
 
-  private constructor(cluster: CitusCluster, schema: string, place: CitusNode, proxies: readonly DatabaseProxy[]) {
+  private constructor(
+    cluster: CitusCluster,
+    schema: string,
+    place: CitusNode,
+    proxies: ReadonlyMap<CitusNode, DatabaseProxy>,
+  ) {
     this.#cluster = cluster;
     this.schema = schema;
     this.#place = place;
-    this.proxies = proxies;
-    const hosts = proxies.map(({ host }) => encodeURIComponent(host)).join();
+    this.#proxies = proxies;
+    const hosts = [...proxies.values()].map(({ host }) => encodeURIComponent(host)).join();
     this.databaseUrl = `postgresql://${SERVICE}@/${SERVICE}?host=${hosts}`;
   }
 
@@ -41,14 +46,25 @@ export class PlaceCluster {
     await asSuperuser(cluster.coordinator, async (client) => {
       await client.query(`alter role ${SERVICE} set search_path = ${schema}`);
     });
-    const proxies = await Promise.all(cluster.workers.map(({ connection }) => startProxy(connection.host)));
-    for (const proxy of proxies) resources.add('a proxy', proxy.close);
+    const proxies = new Map<CitusNode, DatabaseProxy>();
+    for (const worker of cluster.workers) {
+      const proxy = await startProxy(worker.connection.host);
+      resources.add('a proxy', proxy.close);
+      proxies.set(worker, proxy);
+    }
     return new PlaceCluster(cluster, schema, place, proxies);
   }
 
   /** How to reach the node that has the tables, past the proxies. */
   get connection() {
     return this.#place.connection;
+  }
+
+  /** That of the worker that has the tables. */
+  get proxy(): DatabaseProxy {
+    const proxy = this.#proxies.get(this.#place);
+    if (proxy === undefined) throw new Error('there is no proxy');
+    return proxy;
   }
 
   /** Moves the tables to the other worker. */

@@ -1,7 +1,5 @@
-import pg from 'pg';
-import { codeOf } from '../../../foundation/startup-problem.ts';
-import { READ_ONLY } from '../failure.ts';
-import { IS_PLACE_IN } from '../place.ts';
+import type pg from 'pg';
+import { hasTables, IS_PLACE_IN } from '../place.ts';
 
 /** Why a host cannot be used. */
 type ReadOnlyHost = { readonly reason: string; readonly isReadOnly: true };
@@ -42,17 +40,6 @@ export async function findReadOnly(
   if (isPlace && !(await hasTables(client, schema)))
     return { reason: 'the tables are on another node', isReadOnly: true };
   return undefined;
-}
-
-/** Whether a node of a Citus cluster has the tables of a place. */
-async function hasTables(client: pg.ClientBase, schema: string): Promise<boolean> {
-  try {
-    await client.query(`select ${pg.escapeIdentifier(schema)}.require_place()`);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === READ_ONLY) return false;
-    throw error;
-  }
 }
 
 /** Which ledger a server has, and how often a standby was promoted on the way to it. */

@@ -1,4 +1,7 @@
+import { join } from 'node:path';
 import { CITUS_BINARIES } from '../../../harness/postgres/stock-postgres.ts';
+import { applyMutant, copySource } from '../../../mutants/copy.ts';
+import { MUTANTS } from '../../../mutants/mutants.ts';
 import { PlaceCluster } from '../../failovers/place-cluster.ts';
 import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
 import { boundOf, type Findings, pause, type Row, type Setting } from '../../row.ts';
@@ -14,6 +17,9 @@ const AWAY = 2_000;
 /** Responses to COMMIT that arrive as errors in one attack, and the time between two. */
 const DENIALS = 10;
 const BETWEEN_DENIALS = 40;
+
+/** The longest wait for the next COMMIT, in milliseconds. */
+const LONGEST_DENIAL = 60_000;
 
 /** Moves the tables to the other worker. */
 async function move(attack: PlaceAttack): Promise<void> {
@@ -51,16 +57,28 @@ async function killCoordinator({ siege, pulse, where }: PlaceAttack): Promise<vo
 
 /** Lets responses to COMMIT arrive as errors. */
 async function denyCommits(attack: PlaceAttack): Promise<void> {
-  const { siege } = attack;
+  const { siege, where } = attack;
+  const { proxy } = siege.cluster;
   siege.beginInterruption();
   for (let denial = 0; denial < DENIALS; denial += 1) {
-    for (const { faults } of siege.cluster.proxies) faults.push('deny_after');
+    proxy.faults.push('deny_after');
+    const laidAt = performance.now();
+    while (proxy.faults.length > 0 && performance.now() - laidAt < LONGEST_DENIAL) await pause(1);
+    if (proxy.faults.length > 0) return siege.tally.violate(where, ['no COMMIT came']);
+    siege.tally.add('denials');
     await pause(siege.random() * BETWEEN_DENIALS);
   }
-  // Those of the worker without the tables never come.
-  for (const { faults } of siege.cluster.proxies) faults.length = 0;
-  siege.tally.add('denials', DENIALS);
   await untilWriting(performance.now(), attack);
+}
+
+/** A service that takes an error to COMMIT for a rollback: where it does not lie, the row proves nothing. */
+async function makeBeliever({ resources }: Setting): Promise<string> {
+  const mistake = MUTANTS.find(({ name }) => name === 'error-at-commit-believed');
+  if (mistake === undefined) throw new Error('the mutant was renamed');
+  const copy = await copySource();
+  resources.add('the copy that believes errors', copy.remove);
+  await applyMutant(copy.path, mistake);
+  return join(copy.path, 'server/main.ts');
 }
 
 function rowOf(
@@ -75,12 +93,16 @@ function rowOf(
       const notRun = 'TEST_CITUS_BIN names no PostgreSQL with Citus (tools/verify-citus.ts builds one)';
       return { figures: {}, violations: [], notRun };
     }
-    const tally = await Siege.layTo<PlaceCluster>(setting, {
-      start: (resources) => PlaceCluster.start(resources, binaries),
-      nameOf: (number) => `${name} ${number}`,
-      transfersBefore: 200,
-      attack,
-    });
+    const main = setting.isControl === true ? await makeBeliever(setting) : setting.main;
+    const tally = await Siege.layTo<PlaceCluster>(
+      { ...setting, main },
+      {
+        start: (resources) => PlaceCluster.start(resources, binaries),
+        nameOf: (number) => `${name} ${number}`,
+        transfersBefore: 200,
+        attack,
+      },
+    );
     const problem = bound?.(setting, tally.spread('pause'));
     if (problem !== undefined) tally.violate('times', [problem]);
     return { figures: figuresOf(tally), violations: tally.violations };
@@ -101,4 +123,4 @@ export const PLACE_WORKERS: Row = rowOf('place-workers', 'kills', killWorker);
 export const PLACE_COORDINATORS: Row = rowOf('place-coordinators', 'kills', killCoordinator);
 
 /** Responses to COMMIT that arrive as errors, as Citus gives them where a node is lost. */
-export const PLACE_DENIALS: Row = rowOf('place-denials', 'attacks', denyCommits);
+export const PLACE_DENIALS: Row = { ...rowOf('place-denials', 'attacks', denyCommits), hasOwnControl: true };
