@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { HostListProblem, readHostList } from './host-list.ts';
+import { HostListProblem, readHostList, withHost } from './host-list.ts';
 
 /** Where `pg` would connect for each host, and as whom. */
 function placesOf(url: string): readonly string[] {
@@ -38,6 +38,17 @@ test('the other parameters stay as they were written', () => {
     'postgresql://u@/db?host=h1&sslrootcert=/a%2Cb&application_name=x',
     'postgresql://u@/db?host=h2&sslrootcert=/a%2Cb&application_name=x',
   ]);
+});
+
+test.each([
+  [
+    'postgresql://u:p%40q@h1:5434/db?sslmode=require&target_session_attrs=any',
+    'postgresql://u:p%40q@/db?host=h3&port=5435&sslmode=require',
+  ],
+  ['postgresql://u:p@/db?host=/run/one,h2&port=5433', 'postgresql://u:p@/db?host=h3&port=5435'],
+])('%s with another host', (url, expected) => {
+  expect(withHost(url, { host: 'h3', port: 5435 })).toBe(expected);
+  expect(placesOf(expected)).toEqual([expect.stringMatching(/ h3 5435 db$/)]);
 });
 
 test.each<[string, boolean]>([
