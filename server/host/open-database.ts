@@ -31,7 +31,7 @@ import { DEFAULT_SCHEMA } from '../store/connection/session-settings.ts';
 import { pageOf } from '../store/connection/start-failure.ts';
 import { claimLedger, type LedgerMode, readLedgerMode } from '../store/ledger-mode.ts';
 import { migrate, pendingMigrations } from '../store/migrations/migrate.ts';
-import { preparePartitions } from '../store/partition.ts';
+import { CoordinatorFailure, preparePartitions } from '../store/partition.ts';
 
 /** The database that the configuration names, opened, with the server if it is the embedded one. */
 export type OpenDatabase = {
@@ -292,7 +292,9 @@ export async function prepareSchema(
   else refuse('durability-off', await findDurabilityProblem(databases.settings));
   await requireSchema(databases);
   refuseOtherMode(await claimLedger(databases.background, mode), mode);
-  await preparePartitions(databases.background);
+  await preparePartitions(databases.background).catch((error: unknown) => {
+    if (!(error instanceof CoordinatorFailure)) throw error;
+  });
 }
 
 /** Throws a {@link StartupProblem} if the ledger is of the other mode. */

@@ -43,9 +43,14 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
   });
 }
 
+/** The coordinator of a place is away or refuses. Partitions were made days ahead, and without one nothing stops. */
+export class CoordinatorFailure extends Error {
+  override readonly name = 'CoordinatorFailure';
+}
+
 /**
  * Calls a function of the schema that makes or drops partitions, and returns what it returns. That of a place is called
- * on the coordinator: no other node of a Citus cluster may change tables.
+ * on the coordinator: no other node of a Citus cluster may change tables. Throws {@link CoordinatorFailure}.
  */
 export async function changeTables(
   client: pg.ClientBase,
@@ -67,7 +72,7 @@ export async function changeTables(
     values.map((value) => (value instanceof Date ? value.toISOString() : value)),
   );
   const [{ success, result } = { success: false, result: 'no response' }] = rows;
-  if (!success) throw new Error(`the coordinator refused ${name}: ${result}`);
+  if (!success) throw new CoordinatorFailure(`the coordinator did not call ${name}: ${result}`);
   return result === '' ? [] : JSON.parse(result);
 }
 

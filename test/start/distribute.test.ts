@@ -119,7 +119,10 @@ describe('on a Citus cluster', () => {
   });
 
   test('the service works on the workers, and follows a move', async () => {
+    // Also without the coordinator.
+    await cluster.coordinator.server.end('SIGQUIT');
     const started = await serve(urlOf(...cluster.workers));
+    await cluster.coordinator.server.start();
     const first = (await started.client.status.get()).database.host;
     const target = cluster.workers.find((worker) => nameOf(worker) !== first);
     if (target === undefined) throw new Error(`both workers are ${first}`);
