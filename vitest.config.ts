@@ -89,6 +89,7 @@ export const SLOW: readonly string[] = [
   'test/start/commands.test.ts',
   'test/start/database-problems.test.ts',
   'test/start/database-users.test.ts',
+  'test/start/distribute.test.ts',
   'test/start/foreign-server.test.ts',
   'test/start/host',
   'test/start/ledger-mode.test.ts',

@@ -2,8 +2,8 @@ import { appendFile, chmod, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { embeddedServerOf, startService } from '../../test/harness/process.ts';
 import { stockPostgresIn, stopStockPostgresIn } from '../../test/harness/postgres/stock-postgres.ts';
+import { embeddedServerOf, startService } from '../../test/harness/process.ts';
 import { runProgram } from '../child-program.ts';
 import type { Resources } from '../resources.ts';
 
