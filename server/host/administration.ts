@@ -35,7 +35,8 @@ import {
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
 // command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name> |
-// distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor [<port>].
+// distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure |
+// doctor [<port>].
 
 const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
@@ -53,7 +54,7 @@ try {
       verifyAuditLog(opened, name),
     );
   else if (task === 'distribute')
-    await withDatabase({ task, use: 'write', mayCreate: false }, (opened) => changePlace(opened, name || undefined));
+    await withDatabase({ task, use: 'read', mayCreate: false }, (opened) => changePlace(opened, name || undefined));
   else if (task === 'backup') await backUp(readConfiguration());
   else if (task === 'backup-list') await listBackups(readConfiguration());
   else if (task === 'restore' && name !== undefined) await restore(readConfiguration(), { to: name, from, timeline });

@@ -162,8 +162,8 @@ async function openByUrl(
     await probe(settings);
     refuse('pooled-connection', await findPoolingProblem(settings));
     refuse('database-user-settings', await findUserProblem(settings));
-    // Commands work from every node.
-    if (onWarning !== undefined) refuse('database-read-only', await findPlaceProblem(settings));
+    // What only reads works from every node.
+    if (use === 'write') refuse('database-read-only', await findPlaceProblem(settings));
     return onWarning && requireConnections(settings, asked, onWarning);
   };
   const what = 'waiting for the database of DATABASE_URL to respond';

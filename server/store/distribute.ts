@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { codeOf } from '../foundation/startup-problem.ts';
 import { administer, type ConnectionSettings } from './connection/connections.ts';
-import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE } from './connection/failure.ts';
+import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, QUERY_CANCELED } from './connection/failure.ts';
 import { DEFAULT_SCHEMA } from './connection/session-settings.ts';
 
 // How a ledger becomes a place: see connection/place.ts.
@@ -15,16 +15,19 @@ export class PlaceProblem extends Error {
   override readonly name = 'PlaceProblem';
 }
 
-/** Where the tables of a place are, in which schema. */
-export type Place = { readonly schema: string; readonly node: Node };
+/** Where the tables of a ledger are: in which schema, on which node, and the nodes among which they can be moved. */
+export type LocatedLedger = { readonly schema: string; readonly node: Node; readonly workers: readonly Node[] };
 
 /** Citus distributes every schema but `public`: a ledger there gets this one. */
 export const SCHEMA_OF_PLACE = 'transfer_service';
 
 /** How often the locks of a move are tried, how often services are looked for, and the pause between two attempts. */
-const TRIES = 100;
-const MOST_LOOKS = 10;
+const MAX_TRIES = 100;
+const MAX_LOOKS = 10;
 const PAUSE_MILLISECONDS = 200;
+
+/** The longest wait for the lock of a table behind which transfers queue. */
+const LOCK_MILLISECONDS = 1_000;
 
 /** What Citus says if a session still uses the old copy of an earlier move. */
 const LEFT_FROM_EARLIER = 'leftover from the previous move could not be cleaned up';
@@ -37,15 +40,16 @@ const OLDEST_CITUS = 12;
  * node that Citus chooses. The service must be stopped. Throws {@link PlaceProblem} if nothing can be distributed, and the
  * error of `pg` if PostgreSQL refuses.
  */
-export function distribute(settings: ConnectionSettings): Promise<Place> {
+export function distribute(settings: ConnectionSettings): Promise<LocatedLedger> {
   return administer(settings, async (client) => {
     await requireCluster(client);
     const found = settings.schema ?? DEFAULT_SCHEMA;
-    if ((await findPlace(client, found)) !== undefined)
+    if ((await findNode(client, found)) !== undefined)
       throw new PlaceProblem(`The schema ${found} is distributed already.`);
+    const schema = found === DEFAULT_SCHEMA ? SCHEMA_OF_PLACE : found;
+    if (found !== schema) await requireMovableSchema(client, schema);
     await requireNoService(client);
     await requireLogins(client);
-    const schema = found === DEFAULT_SCHEMA ? SCHEMA_OF_PLACE : found;
     await inTransaction(client, async () => {
       if (found !== schema) await moveOutOfPublic(client, schema);
       await prepare(client, schema);
@@ -53,10 +57,12 @@ export function distribute(settings: ConnectionSettings): Promise<Place> {
       await withoutTriggers(client, () => client.query('select citus_schema_distribute($1)', [schema]));
       for (const call of await functionsOf(client))
         await client.query('select create_distributed_function($1)', [call]);
+      // One that was started meanwhile would not know that the ledger is a place.
+      await requireNoService(client);
     });
-    const node = await findPlace(client, schema);
+    const node = await findNode(client, schema);
     if (node === undefined) throw new Error('Citus distributed the schema and names no node for it');
-    return { schema, node };
+    return { schema, node, workers: await readWorkers(client) };
   });
 }
 
@@ -64,19 +70,26 @@ export function distribute(settings: ConnectionSettings): Promise<Place> {
  * Moves a place to another node while the service runs: its writes wait for the end of the move, which takes about a
  * second, and then go to the new node. Throws like {@link distribute}.
  */
-export function movePlace(settings: ConnectionSettings, to: Node): Promise<Place> {
+export function movePlace(settings: ConnectionSettings, to: Node): Promise<LocatedLedger> {
   return administer(settings, async (client) => {
     await requireCluster(client);
     const schema = settings.schema ?? DEFAULT_SCHEMA;
-    const from = await findPlace(client, schema);
+    const from = await findNode(client, schema);
     if (from === undefined) throw new PlaceProblem(`The schema ${schema} is not distributed.`);
-    if (from.host === to.host && from.port === to.port)
-      throw new PlaceProblem(`The tables of the schema ${schema} are on ${to.host}:${to.port} already.`);
-    // For partitions that were just made; each table is locked for a moment.
+    const workers = await readWorkers(client);
+    const isTo = ({ host, port }: Node): boolean => host === to.host && port === to.port;
+    if (isTo(from)) throw new PlaceProblem(`The tables of the schema ${schema} are on ${to.host}:${to.port} already.`);
+    if (!workers.some(isTo)) {
+      const known = workers.map(({ host, port }) => `${host}:${port}`).join(', ');
+      throw new PlaceProblem(`The Citus cluster has no worker ${to.host}:${to.port}, but ${known}.`);
+    }
+    // For partitions that were just made. Transfers queue behind a table that is to be locked.
+    await client.query(`set statement_timeout = ${LOCK_MILLISECONDS}`);
     await inTries(() => client.query(`select ${pg.escapeIdentifier(schema)}.identify_rows()`));
+    await client.query('set statement_timeout = 0');
     const values = [schema, to.host, to.port];
     await inTries(() => client.query("select citus_schema_move($1, $2, $3, 'force_logical')", values));
-    return { schema, node: to };
+    return { schema, node: to, workers };
   });
 }
 
@@ -84,18 +97,19 @@ export function movePlace(settings: ConnectionSettings, to: Node): Promise<Place
  * Gathers a place on the coordinator again, as tables of plain PostgreSQL. The service must be stopped. Throws like
  * {@link distribute}.
  */
-export function undistribute(settings: ConnectionSettings): Promise<Place> {
+export function undistribute(settings: ConnectionSettings): Promise<LocatedLedger> {
   return administer(settings, async (client) => {
     await requireCluster(client);
     const schema = settings.schema ?? DEFAULT_SCHEMA;
-    if ((await findPlace(client, schema)) === undefined)
+    if ((await findNode(client, schema)) === undefined)
       throw new PlaceProblem(`The schema ${schema} is not distributed.`);
     await requireNoService(client);
     await inTransaction(client, async () => {
       await withoutTriggers(client, () => client.query('select citus_schema_undistribute($1)', [schema]));
       await restore(client);
+      await requireNoService(client);
     });
-    return { schema, node: await readCoordinator(client) };
+    return { schema, node: await readCoordinator(client), workers: [] };
   });
 }
 
@@ -131,9 +145,9 @@ async function inTries(work: () => Promise<unknown>): Promise<void> {
       await work();
       return;
     } catch (error) {
-      const isLocked = [LOCK_NOT_AVAILABLE, DEADLOCK_DETECTED].includes(codeOf(error) ?? '');
+      const isLocked = [LOCK_NOT_AVAILABLE, DEADLOCK_DETECTED, QUERY_CANCELED].includes(codeOf(error) ?? '');
       const isLeft = error instanceof pg.DatabaseError && error.message.includes(LEFT_FROM_EARLIER);
-      if (!(isLocked || isLeft) || attempt === TRIES) throw error;
+      if (!(isLocked || isLeft) || attempt === MAX_TRIES) throw error;
       await sleep(PAUSE_MILLISECONDS);
     }
   }
@@ -165,18 +179,38 @@ async function requireCluster(client: pg.ClientBase): Promise<void> {
 /** On all nodes. Connections that were just closed are seen for a moment. */
 async function requireNoService(client: pg.ClientBase): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
-    const { rows } = await client.query<{ count: bigint }>(
-      `select coalesce(sum(result::bigint), 0)::bigint as count from run_command_on_all_nodes(
-        $$select count(*) from pg_stat_activity where datname = current_database() and application_name = 'transfer-service'$$)`,
+    const { rows } = await client.query<{ count: bigint; areReached: boolean }>(
+      `select sum(case when success then result::bigint end)::bigint as count, bool_and(success) as "areReached"
+        from run_command_on_all_nodes($$select count(*) from pg_stat_activity
+          where datname = current_database() and application_name = 'transfer-service'$$)`,
     );
-    const count = rows[0]?.count ?? 0n;
+    const { count = 0n, areReached } = rows[0] ?? {};
+    if (areReached !== true) throw new PlaceProblem('A node of the Citus cluster does not respond.');
     if (count === 0n) return;
-    if (attempt === MOST_LOOKS)
+    if (attempt === MAX_LOOKS)
       throw new PlaceProblem(
         `A service has ${count} connections to this database: stop it, and run the command again.`,
       );
     await sleep(PAUSE_MILLISECONDS);
   }
+}
+
+/** A schema is renamed with all that is in it. */
+async function requireMovableSchema(client: pg.ClientBase, schema: string): Promise<void> {
+  const { rows } = await client.query<{ taken: boolean; extensions: string | null }>(
+    `select to_regnamespace(quote_ident($1)) is not null as taken,
+      (select string_agg(extname, ', ' order by extname) from pg_extension where extnamespace = 'public'::regnamespace)
+        as extensions`,
+    [schema],
+  );
+  const { taken, extensions = null } = rows[0] ?? {};
+  if (taken === true)
+    throw new PlaceProblem(`Citus does not distribute public, and the schema ${schema} exists already.`);
+  if (extensions === null) return;
+  throw new PlaceProblem(
+    `Citus does not distribute public, which would be renamed with its extensions: ${extensions}. ` +
+      'Move each with ALTER EXTENSION ... SET SCHEMA.',
+  );
 }
 
 /** Citus connects from node to node as the role of a session, and functions run statements of their own there as well. */
@@ -195,13 +229,21 @@ async function requireLogins(client: pg.ClientBase): Promise<void> {
 }
 
 /** The node that has the tables of a schema; undefined if it is not distributed. */
-async function findPlace(client: pg.ClientBase, schema: string): Promise<Node | undefined> {
+async function findNode(client: pg.ClientBase, schema: string): Promise<Node | undefined> {
   const { rows } = await client.query<Node>(
     `select nodename as host, nodeport as port from citus_shards
       where table_name = to_regclass(format('%I.write_batch', $1::text))`,
     [schema],
   );
   return rows[0];
+}
+
+async function readWorkers(client: pg.ClientBase): Promise<readonly Node[]> {
+  const { rows } = await client.query<Node>(
+    `select nodename as host, nodeport as port from pg_dist_node
+      where groupid <> 0 and shouldhaveshards and isactive and noderole = 'primary' order by 1, 2`,
+  );
+  return rows;
 }
 
 async function readCoordinator(client: pg.ClientBase): Promise<Node> {
@@ -223,7 +265,8 @@ async function functionsOf(client: pg.ClientBase): Promise<readonly string[]> {
 async function moveOutOfPublic(client: pg.ClientBase, schema: string): Promise<void> {
   const name = pg.escapeIdentifier(schema);
   await client.query(
-    `alter schema public rename to ${name}; create schema public; set local search_path = ${name}, pg_temp`,
+    `alter schema public rename to ${name}; create schema public; grant usage on schema public to public;
+    set local search_path = ${name}, pg_temp`,
   );
   await client.query(`do $$ declare call regprocedure; begin
     for call in select oid from pg_proc, unnest(proconfig) as set
@@ -243,7 +286,8 @@ async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
   );
   // A volatile function in a condition.
   await client.query('alter function service_now() stable');
-  // A move copies changes as a member of the owner. Policies must hide nothing from the owner then; its sessions act as the roles.
+  // A move applies changes as a role that is a member of the owner, from which policies must hide nothing. The sessions of the
+  // service act as other roles, so the wall between card programs stands.
   await client.query(`do $$ declare name regclass; begin
     for name in select oid from pg_class where relnamespace = current_schema()::regnamespace and relforcerowsecurity loop
       execute format('alter table %s no force row level security', name);
@@ -262,6 +306,8 @@ async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
       execute format('alter table %s replica identity full', name);
     end loop;
   end $$`);
+  await client.query(`revoke all on function identify_rows() from public;
+    grant execute on function identify_rows() to transfer_service_background`);
   const refuse = `raise exception 'the tables of this ledger are on another node' using errcode = 'read_only_sql_transaction'`;
   await client.query(`create function require_place() returns void language plpgsql ${path} as $$ begin
     if not exists (

@@ -1,5 +1,7 @@
 import type pg from 'pg';
+import { codeOf } from '../foundation/startup-problem.ts';
 import type { Database } from './connection/database.ts';
+import { QUERY_CANCELED } from './connection/failure.ts';
 import { isPlace } from './connection/session-settings.ts';
 
 // Invariant: A missing partition never stops a transfer
@@ -15,6 +17,9 @@ const MONTHS_AHEAD = 3;
 const DAYS_AHEAD = 7;
 
 const DAY_MILLISECONDS = 86_400_000;
+
+/** The longest call of a function on the coordinator of a place: less than a request may wait. */
+const CALL_MILLISECONDS = 2_000;
 
 /**
  * Creates the missing partitions of a moment, or of now by the database's clock, and of the following days and months,
@@ -57,23 +62,45 @@ export async function changeTables(
   name: string,
   ...values: readonly unknown[]
 ): Promise<readonly unknown[]> {
-  const places = values.map((_value, index) => `$${index + 1}`);
+  const placeholders = values.map((_value, index) => `$${index + 1}`);
   if (!isPlace(client)) {
     const { rows } = await client.query<{ found: unknown[] | null }>(
-      `select json_agg(value) as found from ${name}(${places.join()}) as value`,
+      `select json_agg(value) as found from ${name}(${placeholders.join()}) as value`,
       [...values],
     );
     return rows[0]?.found ?? [];
   }
-  const literals = places.map((place) => `${place}::text`);
-  const { rows } = await client.query<{ success: boolean; result: string }>(
-    `select success, result from pg_catalog.run_command_on_coordinator(format(
-      'select json_agg(value) from %I.${name}(${places.map(() => '%L').join()}) as value', ${['current_schema()', ...literals].join()}))`,
-    values.map((value) => (value instanceof Date ? value.toISOString() : value)),
-  );
-  const [{ success, result } = { success: false, result: 'no response' }] = rows;
+  const { success, result } = await onCoordinator(client, name, placeholders, values);
   if (!success) throw new CoordinatorFailure(`the coordinator did not call ${name}: ${result}`);
   return result === '' ? [] : JSON.parse(result);
+}
+
+/**
+ * The limits that the functions set for their locks hold on the coordinator only, so the whole call has one: transfers queue
+ * behind a table that is to be locked.
+ */
+async function onCoordinator(
+  client: pg.ClientBase,
+  name: string,
+  placeholders: readonly string[],
+  values: readonly unknown[],
+): Promise<{ readonly success: boolean; readonly result: string }> {
+  await client.query(`set statement_timeout = ${CALL_MILLISECONDS}`);
+  try {
+    const { rows } = await client.query<{ success: boolean; result: string }>(
+      `select success, result from pg_catalog.run_command_on_coordinator(format(
+        'select json_agg(value) from %I.${name}(${placeholders.map(() => '%L').join()}) as value',
+        ${['current_schema()', ...placeholders.map((place) => `${place}::text`)].join()}))`,
+      values.map((value) => (value instanceof Date ? value.toISOString() : value)),
+    );
+    return rows[0] ?? { success: false, result: 'no response' };
+  } catch (error) {
+    if (codeOf(error) === QUERY_CANCELED) return { success: false, result: `no end within ${CALL_MILLISECONDS} ms` };
+    throw error;
+  } finally {
+    // In a transaction that failed, its end does that.
+    await client.query('set statement_timeout = 0').catch(() => undefined);
+  }
 }
 
 /** Creates the partitions for events of a moment and of the days after it, for a sandbox whose clock is moved there. */

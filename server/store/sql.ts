@@ -304,7 +304,8 @@ const merged = new Map<string, { readonly name: string; readonly text: string }>
 
 /**
  * Several writes as one statement, so that a group of transfers is saved with one message and one response. They see
- * the tables as they were before it, so none may depend on a row that another one writes.
+ * the tables as they were before it, so none may depend on a row that another one writes. To a place they are sent one after
+ * the other: so an update of rows stands before the insert of those that it did not find.
  */
 export function mergeWrites(writes: readonly Statement[]): Statement {
   const key = writes.map((write) => write.name).join();

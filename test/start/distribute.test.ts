@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { readHostList } from '../../server/store/connection/hosts/host-list.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { connect } from '../harness/ledger.ts';
 import { type CitusCluster, type CitusNode, startCluster } from '../harness/postgres/citus.ts';
@@ -83,7 +85,10 @@ describe('on a Citus cluster', () => {
 
   test('a filled ledger is distributed once no service uses it, with its books and its audit log', async () => {
     settings = { ...settings, DATABASE_SCHEMA: 'public' };
-    await serve(urlOf(cluster.coordinator));
+    const { client } = await serve(urlOf(cluster.coordinator));
+    // A row of a card program in a table that every role reads.
+    const off = { program_id: DEMO_PROGRAM, type: 'card_to_card', disabled: true, reason: 'a test' } as const;
+    await client.switch.change(off);
     const early = await distribute();
     expect([early.exitCode, early.errors]).toEqual([
       1,
@@ -94,13 +99,39 @@ describe('on a Citus cluster', () => {
     expect([exitCode, errors]).toEqual([0, '']);
     expect(output).toMatch(/^The tables of the schema transfer_service are on \S+worker-\d\S*:5432\.$/m);
     expect(output).toContain('The books balance, and the audit log is intact');
-    expect(output).toContain('DATABASE_SCHEMA=transfer_service');
+    const address = /^Start the service with DATABASE_URL='(\S+)' and DATABASE_SCHEMA=transfer_service\.$/m.exec(
+      output,
+    )?.[1];
+    expect(readHostList(address ?? '')).toMatchObject({
+      urls: [expect.any(String), expect.any(String)],
+      mustWrite: true,
+    });
     settings = { ...settings, DATABASE_SCHEMA: 'transfer_service' };
   });
 
   test('a service that knows only the coordinator does not start', async () => {
     const alone = await startInVain({ ...settings, DATABASE_URL: urlOf(cluster.coordinator) });
     expect(alone.errors).toContain('are on another node of the Citus cluster. Name all workers in DATABASE_URL');
+  });
+
+  test('new migrations are refused', async () => {
+    const client = await connect({ ...cluster.coordinator.connection, options: '-c search_path=transfer_service' });
+    try {
+      const { rows } = await client.query<{ name: string; checksum: string; needs: string }>(
+        'select name, checksum, needs from schema_migration order by name desc limit 1',
+      );
+      const [{ name, checksum, needs } = { name: '', checksum: '', needs: '' }] = rows;
+      await client.query('delete from schema_migration where name = $1', [name]);
+      const { exitCode, errors } = await runCommand(['migrate'], {
+        ...settings,
+        DATABASE_URL: urlOf(...cluster.workers),
+      });
+      expect([exitCode, errors]).toEqual([1, expect.stringContaining('This version has new migrations, which cannot')]);
+      const insert = 'insert into schema_migration (name, checksum, needs) values ($1, $2, $3)';
+      await client.query(insert, [name, checksum, needs]);
+    } finally {
+      await client.end();
+    }
   });
 
   test('a second time is refused', async () => {
@@ -124,9 +155,15 @@ describe('on a Citus cluster', () => {
     const started = await serve(urlOf(...cluster.workers));
     await cluster.coordinator.server.start();
     const first = (await started.client.status.get()).database.host;
+    const places = cluster.workers.map(nameOf);
     const target = cluster.workers.find((worker) => nameOf(worker) !== first);
     if (target === undefined) throw new Error(`both workers are ${first}`);
     const other = nameOf(target);
+    const unknown = await distribute('--move', 'worker9:5432');
+    expect([unknown.exitCode, unknown.errors]).toEqual([
+      1,
+      expect.stringContaining(`no worker worker9:5432, but ${places.toSorted().join(', ')}.`),
+    ]);
     const nonsense = await distribute('--move', 'worker2');
     expect([nonsense.exitCode, nonsense.errors]).toEqual([1, expect.stringContaining('such as worker2:5432')]);
     const { exitCode, output, errors } = await distribute('--move', other);

@@ -20,8 +20,8 @@ const source = process.env.CITUS_SOURCE ?? '';
 const config = join(DEBIAN_POSTGRES, 'pg_config');
 if (source === '') {
   reportMissing(
-    'Places were not tried on Citus: set CITUS_SOURCE to the source of Citus 13.2 for that, and install its compiler and ' +
-      'headers (on Debian 12: apt-get install build-essential postgresql-server-dev-15 libkrb5-dev libssl-dev).',
+    'Places were not tried on Citus: set CITUS_SOURCE to the source of Citus 13.2 for that, and install a compiler and ' +
+      'the headers that it needs (on Debian 12: apt-get install build-essential postgresql-server-dev-15 libkrb5-dev libssl-dev).',
   );
 } else if (!existsSync(config)) {
   reportMissing(`Citus cannot be built without ${config} (apt-get install postgresql-server-dev-15).`);

@@ -2,9 +2,15 @@ import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { shownDatabaseUrl } from '../../foundation/url-credentials.ts';
 import { STARTS } from '../../store/connection/connections.ts';
 import { openDatabases } from '../../store/connection/databases.ts';
-import { withHost } from '../../store/connection/hosts/host-list.ts';
-import { DEFAULT_SCHEMA } from '../../store/connection/session-settings.ts';
-import { distribute, movePlace, type Node, type Place, PlaceProblem, undistribute } from '../../store/distribute.ts';
+import { withHosts } from '../../store/connection/hosts/host-list.ts';
+import {
+  distribute,
+  type LocatedLedger,
+  movePlace,
+  type Node,
+  PlaceProblem,
+  undistribute,
+} from '../../store/distribute.ts';
 import { verifyAudit } from '../../subjects/audit/verify-audit.ts';
 import { drawUpTrialBalance } from '../../subjects/programs/get-trial-balance.ts';
 import type { CommandDatabase } from '../open-database.ts';
@@ -14,7 +20,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 /**
  * Distributes a ledger from the coordinator of a Citus cluster, or moves it to a node (`host:port`) while the service runs,
  * or with `undo` gathers it on the coordinator; then verifies books and audit log. Throws {@link StartupProblem} if it
- * cannot, and has changed nothing then.
+ * cannot, which changes nothing, or if the verification finds a problem afterwards.
  */
 export async function changePlace({ databases, close }: CommandDatabase, change: string | undefined): Promise<void> {
   const { settings } = databases;
@@ -22,19 +28,24 @@ export async function changePlace({ databases, close }: CommandDatabase, change:
     throw refusal('The embedded PostgreSQL has no Citus. Set DATABASE_URL to the coordinator of a Citus cluster.');
   // What this process has open would count as a service.
   await close();
-  const { schema, node } = await carryOut(settings, change).catch((error: unknown) => {
+  const { schema, node, workers } = await carryOut(settings, change).catch((error: unknown) => {
     throw error instanceof PlaceProblem ? refusal(`${error.message} Nothing was changed.`, error) : error;
   });
-  const url = change === 'undo' ? settings.connectionString : withHost(settings.connectionString, node);
+  const { connectionString } = settings;
   say(`The tables of the schema ${schema} are on ${node.host}:${node.port}.`);
-  await verify({ connectionString: url, schema });
+  await verify({
+    connectionString: workers.length === 0 ? connectionString : withHosts(connectionString, [node]),
+    schema,
+  });
   if (change !== undefined && change !== 'undo') return;
-  say(`Start the service with DATABASE_URL=${shownDatabaseUrl(url)}`);
-  if (schema !== (settings.schema ?? DEFAULT_SCHEMA))
-    say(`and DATABASE_SCHEMA=${schema}: Citus does not distribute public.`);
+  const url = workers.length === 0 ? connectionString : withHosts(connectionString, workers);
+  say(`Start the service with DATABASE_URL='${shownDatabaseUrl(url)}' and DATABASE_SCHEMA=${schema}.`);
 }
 
-function carryOut(settings: CommandDatabase['databases']['settings'], change: string | undefined): Promise<Place> {
+function carryOut(
+  settings: CommandDatabase['databases']['settings'],
+  change: string | undefined,
+): Promise<LocatedLedger> {
   if (change === undefined) return distribute(settings);
   if (change === 'undo') return undistribute(settings);
   return movePlace(settings, readNode(change));

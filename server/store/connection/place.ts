@@ -7,7 +7,7 @@ import { READ_ONLY } from './failure.ts';
 
 // Invariant: A transaction of a place takes its locks where its rows are
 // Kept by: `REQUIRE_PLACE` behind the first write of every transaction; a place is not moved while one has written
-// Tested by: `test/torture/places.test.ts`
+// Tested by: `test/torture/rows/failovers/places.ts`
 
 /** SQL: whether the tables on the search path are those of a place; false without Citus. */
 export const IS_PLACE = "(pg_catalog.to_regprocedure('require_place()') is not null)";

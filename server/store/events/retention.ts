@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
+import { codeOf } from '../../foundation/startup-problem.ts';
 import type { Database } from '../connection/database.ts';
 import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
+import { REQUIRE_PLACE } from '../connection/place.ts';
+import { isPlace } from '../connection/session-settings.ts';
 import { HOLD_SWITCH } from '../locks.ts';
-import { changeTables, readDayBefore } from '../partition.ts';
+import { CoordinatorFailure, changeTables, readDayBefore } from '../partition.ts';
 
 // Invariant: No event without a position is dropped, and no reader continues past dropped events
 // Kept by: `drop_event_partition` in `0037_drop_by_index.sql`, and this file
@@ -70,6 +73,7 @@ async function dropPartitions(client: pg.ClientBase, values: readonly unknown[])
         `begin; set local lock_timeout = ${LOCK_MILLISECONDS}; set local statement_timeout = ${STATEMENT_MILLISECONDS}`,
       );
       await client.query(HOLD_SWITCH.text);
+      if (isPlace(client)) await client.query(REQUIRE_PLACE.text);
       const [name] = await changeTables(client, 'drop_event_partition', ...values);
       await client.query('commit');
       // The remaining partitions are still needed.
@@ -77,7 +81,7 @@ async function dropPartitions(client: pg.ClientBase, values: readonly unknown[])
       dropped.push(name);
     } catch (error) {
       await client.query('rollback');
-      if (!(error instanceof pg.DatabaseError) || error.code !== LOCK_NOT_AVAILABLE) throw error;
+      if (!(error instanceof CoordinatorFailure) && codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
       attempt += 1;
       await sleep(PAUSE_MILLISECONDS);
     }

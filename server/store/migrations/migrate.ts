@@ -5,6 +5,7 @@ import { administer, type ConnectionSettings } from '../connection/connections.t
 import { hasSchema } from '../connection/database-problem.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import { readAdvisoryHolder, readTableUser } from '../connection/lock-holder.ts';
+import { IS_PLACE } from '../connection/place.ts';
 import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
 import { type Applying, applyMigration } from './apply-migration.ts';
 import { type AppliedMigration, compareSchema, READ_APPLIED, requireUsableSchema } from './compatibility.ts';
@@ -62,7 +63,10 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
     requireUsableSchema(migrations, applied);
     const { pending, usable } = compareSchema(migrations, applied);
     if (usable.length > 0) options.onNewer?.(usable);
-    if (pending.length > 0) await requireVisibleRows(client);
+    if (pending.length > 0) {
+      await requireNoPlace(client);
+      await requireVisibleRows(client);
+    }
     // On a ledger that starts with this version, no older one has to run: what only this one can read is written from
     // the start.
     for (const { needs, ...migration } of pending) {
@@ -136,6 +140,17 @@ async function requireVisibleRows(client: pg.ClientBase): Promise<void> {
     'database-rights',
     `The user ${rows[0].user} cannot see the rows that a migration may change. ` +
       `As a superuser: GRANT transfer_service_background TO ${rows[0].user};`,
+  );
+}
+
+/** Migrations are written for plain PostgreSQL: Citus would refuse some, and others would leave a place that cannot be moved. */
+async function requireNoPlace(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ isPlace: boolean }>(`select ${IS_PLACE} as "isPlace"`);
+  if (rows[0]?.isPlace !== true) return;
+  throw new StartupProblem(
+    'distribution-refused',
+    'This version has new migrations, which cannot be applied to a ledger on a Citus cluster. Stop the service, and with ' +
+      'the address of the coordinator run "npx transfer-service distribute --undo", then "migrate", then "distribute".',
   );
 }
 

@@ -3,7 +3,7 @@ import { chown, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { chooseServerUser } from '../../../server/postgres/ledger-location.ts';
-import { distribute, type Place } from '../../../server/store/distribute.ts';
+import { distribute, type LocatedLedger } from '../../../server/store/distribute.ts';
 import { migrate } from '../../../server/store/migrations/migrate.ts';
 import { copyTemplate, PORT, PostgresServer, provision, SERVICE, type StockPostgres } from './postgres-server.ts';
 
@@ -90,7 +90,7 @@ export async function asSuperuser(
 }
 
 /** Makes the tables of a ledger on the coordinator and distributes them. */
-export async function makePlace({ coordinator }: CitusCluster): Promise<Place> {
+export async function makePlace({ coordinator }: CitusCluster): Promise<LocatedLedger> {
   await migrate(coordinator.connection);
   return distribute(coordinator.connection);
 }

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { HostListProblem, readHostList, withHost } from './host-list.ts';
+import { HostListProblem, readHostList, withHosts } from './host-list.ts';
 
 /** Where `pg` would connect for each host, and as whom. */
 function placesOf(url: string): readonly string[] {
@@ -47,8 +47,17 @@ test.each([
   ],
   ['postgresql://u:p@/db?host=/run/one,h2&port=5433', 'postgresql://u:p@/db?host=h3&port=5435'],
 ])('%s with another host', (url, expected) => {
-  expect(withHost(url, { host: 'h3', port: 5435 })).toBe(expected);
+  expect(withHosts(url, [{ host: 'h3', port: 5435 }])).toBe(expected);
   expect(placesOf(expected)).toEqual([expect.stringMatching(/ h3 5435 db$/)]);
+});
+
+test('a URL with other hosts', () => {
+  const url = withHosts('postgresql://u:p@h1/db', [
+    { host: 'h3', port: 5435 },
+    { host: '/run/four', port: 5436 },
+  ]);
+  expect(placesOf(url)).toEqual(['u:p h3 5435 db', 'u:p /run/four 5436 db']);
+  expect(readHostList(url).mustWrite).toBe(true);
 });
 
 test.each<[string, boolean]>([

@@ -52,11 +52,13 @@ export function readHostList(url: string): HostList {
   return { urls: [first, ...more], mustWrite };
 }
 
-/** A URL as if it named this host only. */
-export function withHost(url: string, { host, port }: { readonly host: string; readonly port: number }): string {
+/** A URL as if it named these hosts; one that can be written to is used if there are several. */
+export function withHosts(url: string, hosts: readonly { readonly host: string; readonly port: number }[]): string {
   const [, scheme = '', authority = '', path = '', query = ''] = PARTS.exec(url) ?? [];
   const userInfo = authority.slice(0, authority.lastIndexOf('@') + 1);
-  return toUrl(`${scheme}${userInfo}${path}`, { host, port: String(port) }, othersOf(query));
+  const place = { host: hosts.map(({ host }) => host).join(), port: hosts.map(({ port }) => port).join() };
+  const target = hosts.length > 1 ? ['target_session_attrs=read-write'] : [];
+  return toUrl(`${scheme}${userInfo}${path}`, place, [...othersOf(query), ...target]);
 }
 
 /** The parameters that hold for all hosts. */
@@ -67,7 +69,8 @@ function othersOf(query: string): readonly string[] {
 
 function toUrl(base: string, { host, port }: Place, others: readonly string[]): string {
   const own = new URLSearchParams({ host, ...(port === '' ? {} : { port }) });
-  return `${base}?${[own.toString(), ...others].join('&')}`;
+  // A comma needs no escape, and people read this.
+  return `${base}?${[own.toString().replaceAll('%2C', ','), ...others].join('&')}`;
 }
 
 /** Whether `target_session_attrs` demands a host that can be written to. A standby is refused: money is not read there. */

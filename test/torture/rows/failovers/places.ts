@@ -90,7 +90,7 @@ function rowOf(
   const run = async (setting: Setting): Promise<Findings> => {
     const binaries = CITUS_BINARIES;
     if (binaries === undefined) {
-      const notRun = 'TEST_CITUS_BIN names no PostgreSQL with Citus (tools/verify-citus.ts builds one)';
+      const notRun = 'TEST_CITUS_BIN names no PostgreSQL with Citus (tools/verify/citus.ts builds one)';
       return { figures: {}, violations: [], notRun };
     }
     const main = setting.isControl === true ? await makeBeliever(setting) : setting.main;
