@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
-import { templatesOfThisRun } from './ledger-templates.ts';
+import { makeTemplate, templatesOfThisRun } from './ledger-templates.ts';
 import { STOCK_BINARIES } from './postgres/stock-postgres.ts';
 import { temporaryDirectory } from './process.ts';
 
@@ -31,25 +29,11 @@ export async function ledgerDirectory(): Promise<Awaited<ReturnType<typeof tempo
 let made: Promise<string> | undefined;
 
 function templateIn(templates: string): Promise<string> {
-  made ??= makeTemplate(templates);
+  made ??= makeTemplate(templates, 'ready', async (directory) => {
+    await chmod(directory, 0o711);
+    const embedded = await startEmbeddedPostgres({ dataDirectory: directory });
+    await migrate(embedded.connection);
+    await embedded.stop();
+  });
   return made;
-}
-
-/** Two processes may make it at once; the first to finish renames its copy, and the other's is removed. */
-async function makeTemplate(templates: string): Promise<string> {
-  const ready = join(templates, 'ready');
-  const files = join(ready, 'postgresql');
-  if (existsSync(files)) return files;
-  const making = await mkdtemp(join(templates, 'making-'));
-  await chmod(making, 0o711);
-  const embedded = await startEmbeddedPostgres({ dataDirectory: making });
-  await migrate(embedded.connection);
-  await embedded.stop();
-  try {
-    await rename(making, ready);
-  } catch (error) {
-    await rm(making, { recursive: true, force: true });
-    if (!existsSync(files)) throw error;
-  }
-  return files;
 }

@@ -1,4 +1,5 @@
-import { appendFileSync, chmodSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { endLeftovers } from './run/leftovers.ts';
 
@@ -35,6 +36,29 @@ function describeStarts(templates: string): string {
   const starts = readFileSync(join(templates, STARTS), { encoding: 'utf8', flag: 'a+' }).split('\n');
   const numberOf = (start: Start): number => starts.filter((line) => line === start).length;
   return `Started ${numberOf('service')} services, and ${numberOf('PostgreSQL')} PostgreSQL without a service.`;
+}
+
+/**
+ * Makes a directory below `place` once, with a data directory `postgresql` in it, and gives the path of that. Two processes
+ * may do it at once; the first to finish renames its copy, and the other's is removed.
+ */
+export async function makeTemplate(
+  place: string,
+  name: string,
+  make: (directory: string) => Promise<void>,
+): Promise<string> {
+  const ready = join(place, name);
+  const files = join(ready, 'postgresql');
+  if (existsSync(files)) return files;
+  const making = await mkdtemp(join(place, 'making-'));
+  await make(making);
+  try {
+    await rename(making, ready);
+  } catch (error) {
+    await rm(making, { recursive: true, force: true });
+    if (!existsSync(files)) throw error;
+  }
+  return files;
 }
 
 /** Bytes that must be free in memory: enough for thirty ledgers at a time with their writes. */

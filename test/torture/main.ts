@@ -1,11 +1,10 @@
 // npm run torture -- --help: every promise of docs/reliability.md, attacked at length.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { Resources } from '../../bench/resources.ts';
-import { applyMutant, copySource } from '../mutants/copy.ts';
-import { MUTANTS as SEEDED } from '../mutants/mutants.ts';
 import { type Options, readOptions, USAGE, UsageProblem } from './command-line.ts';
+import { copyWithMistake } from './mistaken-service.ts';
 import { Progress } from './progress.ts';
 import type { Row } from './row.ts';
 import { BANK } from './rows/bank.ts';
@@ -100,7 +99,7 @@ try {
 
 async function run(options: Options): Promise<number> {
   const isLiarNeeded = options.control && options.rows.some(({ hasOwnControl }) => hasOwnControl !== true);
-  const liar = isLiarNeeded ? await makeLiar() : undefined;
+  const liar = isLiarNeeded ? await copyWithMistake(resources, LIE) : undefined;
   say(
     `Seed ${options.seed}, scale ${options.scale}${options.control ? ', with something that must be found out' : ''}`,
   );
@@ -177,14 +176,4 @@ function judge(results: readonly Result[], { control, seed }: Options): number {
   }
   if (broken.length > 0) return 1;
   return results.some(({ notRun }) => notRun !== undefined) ? 4 : 0;
-}
-
-/** A copy of the source that responds before COMMIT; returns the path of its main program. */
-async function makeLiar(): Promise<string> {
-  const lie = SEEDED.find(({ name }) => name === LIE);
-  if (lie === undefined) throw new Error(`there is no mutant ${LIE}`);
-  const copy = await copySource();
-  resources.add('the copy that lies', copy.remove);
-  await applyMutant(copy.path, lie);
-  return join(copy.path, 'server/main.ts');
 }

@@ -31,7 +31,7 @@ if (source === '') {
     // PostgreSQL's user must be able to enter it if this runs as root.
     chmodSync(place, 0o711);
     const binaries = build(place);
-    const results = PARTS.map((words) => run(process.execPath, words, root, { TEST_CITUS_BIN: binaries }));
+    const results = PARTS.map((words) => run(words, binaries));
     if (results.includes(false)) process.exitCode = 1;
   } finally {
     rmSync(place, { recursive: true, force: true });
@@ -60,7 +60,8 @@ function build(place: string): string {
   return place + DEBIAN_POSTGRES;
 }
 
-function run(command: string, words: readonly string[], cwd: string, more: Readonly<Record<string, string>>): boolean {
+function run(words: readonly string[], binaries: string): boolean {
   console.log(`${words.join(' ')}:`);
-  return spawnSync(command, [...words], { cwd, env: { ...process.env, ...more }, stdio: 'inherit' }).status === 0;
+  const env = { ...process.env, TEST_CITUS_BIN: binaries };
+  return spawnSync(process.execPath, words, { cwd: root, env, stdio: 'inherit' }).status === 0;
 }

@@ -1,13 +1,13 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync } from 'node:fs';
-import { chown, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { closeSync, openSync } from 'node:fs';
+import { chown, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { StartupProblem } from '../../../server/foundation/startup-problem.ts';
 import { chooseServerUser, type ServerUser } from '../../../server/postgres/ledger-location.ts';
 import { migrate } from '../../../server/store/migrations/migrate.ts';
-import { templatesOfThisRun } from '../ledger-templates.ts';
+import { makeTemplate, templatesOfThisRun } from '../ledger-templates.ts';
 
 /** The port of every server of the tests: they listen on sockets in directories of their own. */
 export const PORT = 5432;
@@ -133,37 +133,26 @@ export async function copyTemplate(
   prepare: (directory: string) => Promise<void>,
 ): Promise<void> {
   const key = `${name}${binaries.replaceAll('/', '-')}`;
-  const known = templates.get(key) ?? makeTemplate(key, binaries, prepare);
+  const known = templates.get(key) ?? initialize(key, binaries, prepare);
   templates.set(key, known);
   await promisify(execFile)('cp', ['-a', await known, files]);
 }
 
-/** Two processes may make it at once; the first to finish renames its copy, and the other's is removed. */
-async function makeTemplate(
+async function initialize(
   key: string,
   binaries: string,
   prepare: (directory: string) => Promise<void>,
 ): Promise<string> {
-  const place = templatesOfThisRun() ?? '/tmp';
-  const ready = join(place, key);
-  const files = join(ready, 'postgresql');
-  if (existsSync(files)) return files;
   const user = await chooseServerUser();
-  const making = await mkdtemp(join(place, 'making-'));
-  await chown(making, user.uid, user.gid);
-  const words = ['--pgdata', join(making, 'postgresql'), '--username', 'postgres', '--encoding', 'UTF8'];
-  await promisify(execFile)(join(binaries, 'initdb'), [...words, '--locale', 'C.UTF-8'], {
-    cwd: '/',
-    ...user.spawnAs,
+  return makeTemplate(templatesOfThisRun() ?? '/tmp', key, async (directory) => {
+    await chown(directory, user.uid, user.gid);
+    const words = ['--pgdata', join(directory, 'postgresql'), '--username', 'postgres', '--encoding', 'UTF8'];
+    await promisify(execFile)(join(binaries, 'initdb'), [...words, '--locale', 'C.UTF-8'], {
+      cwd: '/',
+      ...user.spawnAs,
+    });
+    await prepare(directory);
   });
-  await prepare(making);
-  try {
-    await rename(making, ready);
-  } catch (error) {
-    await rm(making, { recursive: true, force: true });
-    if (!existsSync(files)) throw error;
-  }
-  return files;
 }
 
 /** A role with rights in its own database only, after a superuser ran the statements that `migrate` prints. */

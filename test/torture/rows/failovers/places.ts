@@ -1,9 +1,7 @@
-import { join } from 'node:path';
 import { CITUS_BINARIES } from '../../../harness/postgres/stock-postgres.ts';
-import { applyMutant, copySource } from '../../../mutants/copy.ts';
-import { MUTANTS } from '../../../mutants/mutants.ts';
 import { PlaceCluster } from '../../failovers/place-cluster.ts';
 import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
+import { copyWithMistake } from '../../mistaken-service.ts';
 import { boundOf, type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 type PlaceAttack = Attack<PlaceCluster>;
@@ -20,6 +18,9 @@ const BETWEEN_DENIALS = 40;
 
 /** The longest wait for the next COMMIT, in milliseconds. */
 const LONGEST_DENIAL = 60_000;
+
+/** The mutant of the control: a service that takes an error to COMMIT for a rollback. */
+const BELIEVER = 'error-at-commit-believed';
 
 /** Moves the tables to the other worker. */
 async function move(attack: PlaceAttack): Promise<void> {
@@ -71,16 +72,6 @@ async function denyCommits(attack: PlaceAttack): Promise<void> {
   await untilWriting(performance.now(), attack);
 }
 
-/** A service that takes an error to COMMIT for a rollback: where it does not lie, the row proves nothing. */
-async function makeBeliever({ resources }: Setting): Promise<string> {
-  const mistake = MUTANTS.find(({ name }) => name === 'error-at-commit-believed');
-  if (mistake === undefined) throw new Error('the mutant was renamed');
-  const copy = await copySource();
-  resources.add('the copy that believes errors', copy.remove);
-  await applyMutant(copy.path, mistake);
-  return join(copy.path, 'server/main.ts');
-}
-
 function rowOf(
   name: string,
   unit: string,
@@ -93,7 +84,8 @@ function rowOf(
       const notRun = 'TEST_CITUS_BIN names no PostgreSQL with Citus (tools/verify/citus.ts builds one)';
       return { figures: {}, violations: [], notRun };
     }
-    const main = setting.isControl === true ? await makeBeliever(setting) : setting.main;
+    const { isControl, resources } = setting;
+    const main = isControl === true ? await copyWithMistake(resources, BELIEVER) : setting.main;
     const tally = await Siege.layTo<PlaceCluster>(
       { ...setting, main },
       {
