@@ -193,6 +193,13 @@ export function rows<Set extends ColumnSet>(rowsOf: Columns<Set>): Rows<Set> {
 type Compiled = { readonly text: string; readonly send: readonly Send[] };
 type Send = { readonly name: string; readonly write: (value: unknown) => unknown };
 
+const texts = new Map<string, string>();
+
+/** The texts of all statements compiled so far, by their names. */
+export function compiledTexts(): ReadonlyMap<string, string> {
+  return texts;
+}
+
 /** Comments, quoted text, or a parameter; `::` is a cast. */
 const TOKEN = /--[^\n]*|'(?:[^']|'')*'|(?<!:):([a-z][A-Za-z0-9]*)/g;
 
@@ -207,6 +214,7 @@ function compile(name: string, parameters: ParameterSet, text: string): Compiled
     places.set(parameter, place);
     return place;
   });
+  texts.set(name, compiled);
   return { text: compiled, send };
 }
 

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OperationFailure } from '../../server/calls/call.ts';
+import type { Role } from '../../server/store/connection/connections.ts';
+import { compiledTexts } from '../../server/store/sql.ts';
 import { connect, UNLIMITED } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
@@ -276,5 +280,63 @@ describe('the database itself refuses', () => {
   ])('%s', async (_what, statement, code) => {
     await ledger.call('create_transfer', card, { idempotencyKey: randomUUID() });
     await expect(stranger.query(statement)).rejects.toMatchObject({ code });
+  });
+});
+
+/** Row locks that no operation of a card program takes: operators and loops do, as `background`. */
+const NOT_OF_PROGRAMS = [
+  'claim_webhook_shards',
+  'forget_bodies',
+  'forget_error_reports',
+  'forget_refused_keys',
+  'forget_sessions',
+  'lock_break',
+  'lock_card_erasure',
+  'lock_due_errors',
+  'lock_incident',
+  'lock_key',
+  'lock_key_of_session',
+  'lock_session',
+  'lock_webhook_shards',
+  'note_key_uses',
+  'note_session_uses',
+  'release_webhook_shards',
+  'renew_webhook_shards',
+];
+
+/** Taken by `create_case`, which only card programs call. */
+const OF_PROGRAMS_ONLY = ['share_cards'];
+
+describe('a row lock of the store', async () => {
+  const store = join(import.meta.dirname, '../../server/store');
+  const files = globSync('**/*.ts', { cwd: store, exclude: (path) => path.endsWith('.test.ts') });
+  await Promise.all(files.map((file) => import(join(store, file))));
+  const locks = [...compiledTexts()].filter(([, text]) => /\bfor (?:no key )?update|\bfor (?:key )?share/.test(text));
+
+  /** Executes every lock as a role, with nulls as parameters, and returns the names of those that the role is denied. */
+  async function deniedTo(role: Role): Promise<string[]> {
+    const denied: string[] = [];
+    for (const [name, text] of locks) {
+      const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
+      const values = count === 0 ? '' : `(${Array(count).fill('null').join()})`;
+      await stranger.query(`begin; set local role transfer_service_${role}; prepare lock as ${text}`);
+      await stranger.query(`execute lock${values}`).catch((error: pg.DatabaseError) => {
+        if (error.code !== '42501') throw error;
+        denied.push(name);
+      });
+      await stranger.query('rollback; deallocate lock');
+    }
+    return denied.sort();
+  }
+
+  test('is allowed to each role that takes it', async () => {
+    expect(await deniedTo('application')).toEqual(NOT_OF_PROGRAMS);
+    expect(await deniedTo('background')).toEqual(OF_PROGRAMS_ONLY);
+    expect(await deniedTo('authentication')).toHaveLength(locks.length);
+  });
+
+  test('lets a card program create its first card in a currency', async () => {
+    const created = ledger.call('create_card', { card_id: 'card_yen', currency: 'JPY' });
+    expect((await created).body).toContain('"currency":"JPY"');
   });
 });
