@@ -10,6 +10,7 @@ import {
   json,
   many,
   mergeWrites,
+  NUMBER,
   nullable,
   rows,
   statement,
@@ -50,6 +51,14 @@ describe('a statement with named parameters', () => {
   test('is refused when the module is loaded if the text and the parameters do not go together', () => {
     expect(() => statement('one', { a: TEXT }, 'select :a, :b')).toThrow('the statement one has no parameter :b');
     expect(() => statement('two', { a: TEXT, b: TEXT }, 'select :a')).toThrow('does not use its parameter b');
+  });
+
+  test('is refused if PostgreSQL would take a bigint for an integer, because it is computed with one', () => {
+    const after = (text: string) => () => statement('after', { after: NUMBER }, `select 1 where position > ${text}`);
+    expect(after(':after + 1')).toThrow('the statement after must cast :after to bigint before it computes with it');
+    expect(after(':after - 20')).toThrow('must cast :after');
+    for (const text of [':after::bigint + 1', ':after', ':after / 1000.0', ':after + length'])
+      expect(after(text)).not.toThrow();
   });
 
   test('sends rows as one array for each column', () => {

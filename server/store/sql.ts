@@ -203,13 +203,26 @@ export function compiledTexts(): ReadonlyMap<string, string> {
 /** Comments, quoted text, or a parameter; `::` is a cast. */
 const TOKEN = /--[^\n]*|'(?:[^']|'')*'|(?<!:):([a-z][A-Za-z0-9]*)/g;
 
+/**
+ * What follows a parameter that PostgreSQL would take for an `integer`, because the literal that it is computed with is one.
+ * A greater value would then fail with "out of range".
+ */
+const BESIDE_A_NUMBER = /^\s*[-+*/]\s*\d+(?![.\d])/;
+
+function isWide(given: ParameterSet[string]): boolean {
+  return 'type' in given && given.type === BIGINT.type;
+}
+
 function compile(name: string, parameters: ParameterSet, text: string): Compiled {
   const send: Send[] = [];
   const places = new Map<string, string>();
-  const compiled = text.replaceAll(TOKEN, (token: string, parameter: string | undefined) => {
+  const compiled = text.replaceAll(TOKEN, (token: string, parameter: string | undefined, offset: number) => {
     if (parameter === undefined) return token;
     const given = parameters[parameter];
     if (given === undefined) throw new Error(`the statement ${name} has no parameter ${token}`);
+    if (isWide(given) && BESIDE_A_NUMBER.test(text.slice(offset + token.length))) {
+      throw new Error(`the statement ${name} must cast ${token} to bigint before it computes with it`);
+    }
     const place = places.get(parameter) ?? placeOf(parameter, given, send);
     places.set(parameter, place);
     return place;

@@ -54,9 +54,9 @@ const PLACES_AFTER = statement(
   `select ${PLACE} from event_position
     where program_id = :programId
       and position >= coalesce((
-        select position from event_position where program_id = :programId and position <= :after + 1
+        select position from event_position where program_id = :programId and position <= :after::bigint + 1
         order by position desc limit 1), 0)
-      and position + event_position.count > :after + 1
+      and position + event_position.count > :after::bigint + 1
     order by position limit :count`,
 );
 
@@ -74,9 +74,9 @@ const ALL_PLACES_AFTER = statement(
   `select ${PLACE} from event_position
     where not is_shared
       and number >= coalesce((
-        select number from event_position where not is_shared and number <= :after + 1
+        select number from event_position where not is_shared and number <= :after::bigint + 1
         order by number desc limit 1), 0)
-      and number + event_position.count > :after + 1
+      and number + event_position.count > :after::bigint + 1
     order by number limit :count`,
 );
 
