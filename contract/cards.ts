@@ -26,6 +26,7 @@ import {
   text,
   textOrNull,
   visible,
+  visibleId,
 } from './schema-parts.ts';
 
 const holderReference = text(255, 'Your reference for the holder; must not contain a card number');
@@ -36,7 +37,7 @@ const expiresOn = Type.String({ format: 'date', description: 'Last day on which 
 export const CreateCardBody = Type.Object(
   {
     card_id: Type.Optional(
-      visible('Your id for the card: 1 to 255 visible ASCII characters, unique in the card program'),
+      visibleId('Your id for the card: 1 to 255 visible ASCII characters, unique in the card program, not "." or ".."'),
     ),
     currency: Type.Optional(currencyCode("ISO 4217 code; the program's currency if omitted")),
     status: Type.Optional(literals(['preactive', 'active'], 'Status of the card; active if omitted')),

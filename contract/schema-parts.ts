@@ -64,6 +64,13 @@ export const currency = Type.String({ description: 'Currency, as an ISO 4217 cod
 export const visible = (description: string) =>
   Type.String({ minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$', description });
 
+/** Visible ASCII, but neither `.` nor `..`. Written without a lookahead, which the expressions of Go do not have. */
+const NOT_DOTS = '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\.{3})[\\x21-\\x7e]*$';
+
+/** An id that the caller chooses and that becomes part of a path. URLs drop `.` and `..`, even if they are percent-encoded. */
+export const visibleId = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 255, pattern: NOT_DOTS, description });
+
 /** The name of a connector, as the settings of the service have it. */
 export const connectorId = (description: string) => Type.String({ pattern: '^[a-z][a-z0-9_-]{0,31}$', description });
 
