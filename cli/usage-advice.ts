@@ -1,43 +1,43 @@
 import type { Command } from 'commander';
 
 /** Commands by words that people type instead of their names. */
-const MEANT: Readonly<Partial<Record<string, string>>> = {
-  balance: 'cards get <card_id>',
-  freeze: 'cards update <card_id> --status inactive',
-  block: 'cards update <card_id> --status inactive',
-  health: 'status',
-  logs: 'errors tail',
-  payment: 'transfers create',
-  payments: 'transfers list',
-  refund: 'transfers reverse <transfer_id>',
-  reset: 'sandbox reset',
-  statement: 'cards statement <card_id>',
-  suspend: 'cards update <card_id> --status inactive',
-  version: '--version',
-  whoami: 'sessions current',
-};
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ['balance', 'cards get <card_id>'],
+  ['freeze', 'cards update <card_id> --status inactive'],
+  ['block', 'cards update <card_id> --status inactive'],
+  ['health', 'status'],
+  ['logs', 'errors tail'],
+  ['payment', 'transfers create'],
+  ['payments', 'transfers list'],
+  ['refund', 'transfers reverse <transfer_id>'],
+  ['reset', 'sandbox reset'],
+  ['statement', 'cards statement <card_id>'],
+  ['suspend', 'cards update <card_id> --status inactive'],
+  ['version', '--version'],
+  ['whoami', 'sessions current'],
+]);
 
 /** The same for any resource. */
-const MEANT_VERB: Readonly<Partial<Record<string, readonly string[]>>> = {
-  show: ['get', 'show', 'current'],
-  view: ['get', 'show'],
-  get: ['show', 'inspect'],
-  ls: ['list'],
-  all: ['list'],
-  new: ['create'],
-  add: ['create'],
-  edit: ['update'],
-  set: ['update'],
-  freeze: ['update'],
-  block: ['update'],
-  suspend: ['update'],
-  remove: ['delete', 'revoke'],
-  delete: ['revoke'],
-  refund: ['reverse'],
-  void: ['cancel'],
-  follow: ['tail'],
-  watch: ['tail'],
-};
+const MEANT_VERB: ReadonlyMap<string, readonly string[]> = new Map([
+  ['show', ['get', 'show', 'current']],
+  ['view', ['get', 'show']],
+  ['get', ['show', 'inspect']],
+  ['ls', ['list']],
+  ['all', ['list']],
+  ['new', ['create']],
+  ['add', ['create']],
+  ['edit', ['update']],
+  ['set', ['update']],
+  ['freeze', ['update']],
+  ['block', ['update']],
+  ['suspend', ['update']],
+  ['remove', ['delete', 'revoke']],
+  ['delete', ['revoke']],
+  ['refund', ['reverse']],
+  ['void', ['cancel']],
+  ['follow', ['tail']],
+  ['watch', ['tail']],
+]);
 
 /** What to type after a command line that is not valid. */
 export function usageAdvice(program: Command, commandLine: readonly string[], code: string): string {
@@ -46,7 +46,8 @@ export function usageAdvice(program: Command, commandLine: readonly string[], co
   const lines: string[] = [];
   if (code === 'commander.unknownCommand' && unknown !== undefined) {
     const names = command.commands.map((one) => one.name());
-    const meant = command === program ? MEANT[unknown] : MEANT_VERB[unknown]?.find((name) => names.includes(name));
+    const meant =
+      command === program ? MEANT.get(unknown) : MEANT_VERB.get(unknown)?.find((name) => names.includes(name));
     const suggestion = meant ?? similar(unknown, names);
     if (suggestion !== undefined) lines.push(`Did you mean: ${path} ${suggestion}`);
     else {

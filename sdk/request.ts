@@ -82,7 +82,7 @@ export function prepareRequest(
  */
 function refuseUndefined(operation: OperationId, body: object): void {
   for (const [name, omitted] of Object.entries(OPERATIONS[operation].definedFields)) {
-    if (!(name in body) || Reflect.get(body, name) !== undefined) continue;
+    if (!Object.hasOwn(body, name) || Reflect.get(body, name) !== undefined) continue;
     throw new InvalidArgument(`${name} is undefined: send a value, or omit it ${omitted}.`);
   }
 }

@@ -23,6 +23,8 @@ const TIMED = ['slow', 'late', 'pending'] as const;
 
 /** A longer wait than anybody has for a test. */
 const MAX_SECONDS = 86_400;
+/** The longest advice that the contract of adapters allows; a longer one would make the outcome unknown. */
+const MAX_RETRY_AFTER_SECONDS = 2_678_400;
 /** The code of ISO 8583 for a card number that does not exist. */
 const NO_SUCH_CARD = '14';
 /** The code of ISO 8583 for an invalid transaction. */
@@ -50,6 +52,6 @@ export function readBehavior(text: string): Behavior | undefined {
     return seconds <= MAX_SECONDS ? { kind: timed, seconds } : undefined;
   }
   const [, code, after] = /^([0-9A-Za-z]{1,8})(?::(\d{1,7}))?$/.exec(value) ?? [];
-  if (name !== 'decline' || code === undefined) return undefined;
+  if (name !== 'decline' || code === undefined || Number(after ?? 0) > MAX_RETRY_AFTER_SECONDS) return undefined;
   return { kind: 'decline', code, retryAfterSeconds: after === undefined ? null : Number(after) };
 }

@@ -17,27 +17,27 @@ export type IdKind =
   | 'break'
   | 'other';
 
-const PREFIXES: Readonly<Record<string, IdKind>> = {
-  tr: 'transfer',
-  rev: 'reversal',
-  req: 'request',
-  card: 'card',
-  prog: 'program',
-  evt: 'event',
-  wh: 'webhook',
-  key: 'key',
-  dep: 'deposit',
-  wd: 'withdrawal',
-  aud: 'audit entry',
-  case: 'case',
-  inc: 'incident',
-  pat: 'attempt',
-  brk: 'break',
-};
+const PREFIXES: ReadonlyMap<string, IdKind> = new Map([
+  ['tr', 'transfer'],
+  ['rev', 'reversal'],
+  ['req', 'request'],
+  ['card', 'card'],
+  ['prog', 'program'],
+  ['evt', 'event'],
+  ['wh', 'webhook'],
+  ['key', 'key'],
+  ['dep', 'deposit'],
+  ['wd', 'withdrawal'],
+  ['aud', 'audit entry'],
+  ['case', 'case'],
+  ['inc', 'incident'],
+  ['pat', 'attempt'],
+  ['brk', 'break'],
+]);
 
 /** What an id names, by its prefix. */
 export function kindOf(id: string): IdKind {
-  return PREFIXES[/^([a-z]+)_/.exec(id)?.[1] ?? ''] ?? 'other';
+  return PREFIXES.get(/^([a-z]+)_/.exec(id)?.[1] ?? '') ?? 'other';
 }
 
 /**

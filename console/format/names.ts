@@ -15,15 +15,15 @@ export function nameOfWebhook({ description, url }: Pick<WebhookRecord, 'descrip
 }
 
 /** The names of actors of the audit log without a key. */
-const ACTORS: Readonly<Record<string, string>> = {
-  sandbox: 'A local caller',
-  host: 'A command on the host',
-  anonymous: 'An unknown caller',
-};
+const ACTORS: ReadonlyMap<string, string> = new Map([
+  ['sandbox', 'A local caller'],
+  ['host', 'A command on the host'],
+  ['anonymous', 'An unknown caller'],
+]);
 
 /** The name of an actor without a key; undefined for the id of a key. */
 export function nameOfActor(actor: string): string | undefined {
-  return ACTORS[actor];
+  return ACTORS.get(actor);
 }
 
 /** A text with a capital letter at its beginning. */

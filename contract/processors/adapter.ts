@@ -1,7 +1,7 @@
 // What a connector says to an adapter, and an adapter to the service: the contract that `adapter-openapi.json` publishes.
 import { type Static, Type } from 'typebox';
 import { MAXIMUM_AMOUNT } from '../../domain/ledger/money.ts';
-import { ORDER_KINDS, type OrderRequest, type OrderStatus } from '../../domain/processors/order.ts';
+import { MAX_RETRY_AFTER_SECONDS, ORDER_KINDS, type OrderRequest, type OrderStatus } from '../../domain/processors/order.ts';
 import { literals, moment, nullable, text } from '../schema-parts.ts';
 
 /** Longest answer and notice that the service reads, in bytes. */
@@ -89,8 +89,7 @@ const answer = (statuses: readonly OrderStatus[]) => ({
   retry_after_seconds: nullable(
     Type.Integer({
       minimum: 0,
-      // The longest advice of a processor is 10 days.
-      maximum: 2_678_400,
+      maximum: MAX_RETRY_AFTER_SECONDS,
       description: 'Seconds after which the same is worth another try, as the processor advises; null without advice',
     }),
   ),

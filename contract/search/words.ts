@@ -9,22 +9,22 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 );
 
 /** Words that are indexed as another one: contractions, synonyms and other spellings. */
-const SAME: Readonly<Record<string, string>> = {
-  dont: 'not',
-  doesnt: 'not',
-  didnt: 'not',
-  isnt: 'not',
-  arent: 'not',
-  wasnt: 'not',
-  cant: 'cannot',
-  couldnt: 'cannot',
-  wont: 'cannot',
-  unable: 'cannot',
-  without: 'no',
-  none: 'no',
-  cancelled: 'cancel',
-  cancelling: 'cancel',
-};
+const SAME: ReadonlyMap<string, string> = new Map([
+  ['dont', 'not'],
+  ['doesnt', 'not'],
+  ['didnt', 'not'],
+  ['isnt', 'not'],
+  ['arent', 'not'],
+  ['wasnt', 'not'],
+  ['cant', 'cannot'],
+  ['couldnt', 'cannot'],
+  ['wont', 'cannot'],
+  ['unable', 'cannot'],
+  ['without', 'no'],
+  ['none', 'no'],
+  ['cancelled', 'cancel'],
+  ['cancelling', 'cancel'],
+]);
 
 /** The words of a text as they are indexed: in lower case, without endings, and without stop words. */
 export function termsIn(text: string): string[] {
@@ -45,7 +45,7 @@ function wordsIn(text: string): string[] {
 /** A word as it is indexed: without its ending, so that `charge`, `charged` and `charges` are one. Null for a stop word. */
 function termOf(word: string): string | null {
   if (STOP_WORDS.has(word)) return null;
-  const same = SAME[word];
+  const same = SAME.get(word);
   if (same !== undefined) return same;
   if (word.length < 5 || /\p{N}/u.test(word)) return word.replace(/(?<=^\p{L}{3})s$/u, '');
   const bare = word

@@ -48,6 +48,9 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number];
  */
 export type Outcome = OrderStatus | 'not_sent' | 'unknown';
 
+/** The longest time after which a processor can advise another try: 31 days. The longest advice known is 10 days. */
+export const MAX_RETRY_AFTER_SECONDS = 2_678_400;
+
 /** The outcome of a request about an order, with what the processor said of it. */
 export type Answer = {
   readonly outcome: Outcome;
@@ -55,7 +58,7 @@ export type Answer = {
   readonly processorReference: string | null;
   /** The processor's own code, such as `51`: at most 64 characters of printable ASCII. */
   readonly code: string | null;
-  /** Seconds after which the same is worth another try, 0 to 2,678,400 (31 days). */
+  /** Seconds after which the same is worth another try, 0 to {@link MAX_RETRY_AFTER_SECONDS}. */
   readonly retryAfterSeconds: number | null;
   /** Why the outcome is `unknown` or `not_sent`: one sentence for operators, at most 300 characters, without secrets. */
   readonly detail: string | null;

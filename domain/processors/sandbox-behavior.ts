@@ -1,3 +1,5 @@
+import { MAX_RETRY_AFTER_SECONDS } from './order.ts';
+
 /** What the simulated processor of a sandbox can be asked to do with an order, as messages list it. */
 export const SANDBOX_BEHAVIORS = [
   'approve',
@@ -19,13 +21,15 @@ export const SANDBOX_BEHAVIORS = [
 ] as const;
 
 /** A code, and the seconds after which the processor advises another attempt. */
-const DECLINE = /^decline=[0-9A-Za-z]{1,8}(?::[0-9]{1,7})?$/;
+const DECLINE = /^decline=[0-9A-Za-z]{1,8}(?::([0-9]{1,7}))?$/;
 /** Up to a day of 86400 seconds, with milliseconds. The grammar is that of `readBehavior` in the simulator, which imports nothing. */
 const TIMED =
   /^(?:slow|late|pending)=(?:(?:[0-9]{1,4}|[0-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2})(?:\.[0-9]{1,3})?|86400(?:\.0{1,3})?)$/;
 
 /** Whether a text asks for one of {@link SANDBOX_BEHAVIORS}. */
 export function isSandboxBehavior(text: string): boolean {
-  if (DECLINE.test(text) || TIMED.test(text)) return true;
+  const [declined, after = '0'] = DECLINE.exec(text) ?? [];
+  if (declined !== undefined) return BigInt(after) <= MAX_RETRY_AFTER_SECONDS;
+  if (TIMED.test(text)) return true;
   return !text.includes('=') && SANDBOX_BEHAVIORS.some((behavior) => behavior === text);
 }

@@ -84,10 +84,11 @@ function nothing(order, why) {
 
 // ---- From the words of Increase to those of the contract.
 
-const STATUSES = { complete: 'approved', declined: 'declined', canceled: 'not_executed' };
+const STATUSES = { __proto__: null, complete: 'approved', declined: 'declined', canceled: 'not_executed' };
 
 /** The reasons of a decline that the service tells apart, as codes of ISO 8583; the others are 05. */
 const CODES = {
+  __proto__: null,
   insufficient_funds: '51',
   activity_amount_limit_exceeded: '61',
   activity_count_limit_exceeded: '65',

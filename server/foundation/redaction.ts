@@ -76,7 +76,8 @@ export function jsonWithoutSecrets(value: unknown, budget: { left: number }, dep
   if (value instanceof Error) return causesOf(value, true);
   if (depth === 0) return OMITTED;
   if (Array.isArray(value)) return value.slice(0, 100).map((item) => jsonWithoutSecrets(item, budget, depth - 1));
-  const cleaned: Record<string, Json> = {};
+  // Without a prototype, `__proto__` is a name like any other.
+  const cleaned: Record<string, Json> = Object.create(null);
   for (const [name, member] of Object.entries(value)) {
     if (member === undefined) continue;
     const shown = withoutSecrets(name, 100);

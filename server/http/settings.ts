@@ -107,6 +107,6 @@ export const DEFAULT_SETTINGS: HttpSettings = {
 
 /** The defaults, with the given settings instead of theirs. Settings that this server does not have are ignored. */
 export function settingsWith(differing: Partial<HttpSettings>): HttpSettings {
-  const known = Object.entries(differing).filter(([name]) => name in DEFAULT_SETTINGS);
+  const known = Object.entries(differing).filter(([name]) => Object.hasOwn(DEFAULT_SETTINGS, name));
   return { ...DEFAULT_SETTINGS, ...Object.fromEntries(known) };
 }

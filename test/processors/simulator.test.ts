@@ -3,14 +3,31 @@ import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { readAnswer } from '../../contract/processors/read-answer.ts';
 import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../domain/processors/sandbox-behavior.ts';
 import { prepareSimulator } from '../../server/background/processors/start-simulator.ts';
+import { parseStrictJson } from '../../server/calls/strict-json.ts';
 import { readBehavior } from '../../simulator/behavior.ts';
 import { checked, newSecret, noticeReceiver, order, simulated } from './simulated.ts';
 
 /** What can follow the name of a behavior, at and beyond each limit. */
 const VALUES = [
-  ...['', '=', '=0', '=51', '=51:', '=51:60', '=51:x', '=51:9999999', '=51:10000000', '=N7', '=12345678', '=123456789'],
+  ...[
+    '',
+    '=',
+    '=0',
+    '=51',
+    '=51:',
+    '=51:60',
+    '=51:x',
+    '=51:2678400',
+    '=51:2678401',
+    '=51:9999999',
+    '=51:10000000',
+    '=N7',
+    '=12345678',
+    '=123456789',
+  ],
   ...['=05', '=05:07', '=00000', '=1.5', '=1.123', '=1.1234', '=1.', '=.5', '=-1', '=+1', '=1e3', '=0x1', '=9999.999'],
   ...['=10000', '=10000.5', '=79999', '=80000.5', '=85999', '=86399', '=86399.999', '=86400', '=86400.0', '=86400.001'],
   ...['=86401', '=99999', '=099999', '= 1', '=1 ', '=1\n', '=ä', '=1=1', '=SECONDS', '=CODE', '=٣'],
@@ -57,6 +74,18 @@ test.each([
   ...['Approve', ' approve', 'approve ', 'constructor', 'sim_approve', 'slow=SECONDS', 'decline=CODE'],
 ])('the API and the simulator agree about the behavior %j', (text) => {
   expect(isSandboxBehavior(text)).toBe(readBehavior(text) !== undefined);
+});
+
+test('the contract of adapters allows the longest advice that the sandbox accepts, and no longer one', () => {
+  const order = { attemptId: `pat_${'0'.repeat(32)}`, amount: 100n, currency: 'USD' };
+  const outcomeFor = (retryAfterSeconds: number) => {
+    const answer = { attempt_id: order.attemptId, status: 'declined', amount: 100, currency: 'USD' };
+    const said = { ...answer, processor_reference: null, code: '51', retry_after_seconds: retryAfterSeconds };
+    return readAnswer(parseStrictJson(Buffer.from(JSON.stringify(said))), 'send', order).outcome;
+  };
+  const [longest, longer] = [2_678_400, 2_678_401];
+  expect([outcomeFor(longest), isSandboxBehavior(`decline=51:${longest}`)]).toEqual(['declined', true]);
+  expect([outcomeFor(longer), isSandboxBehavior(`decline=51:${longer}`)]).toEqual(['unknown', false]);
 });
 
 test('the API lists every behavior that the simulator has', () => {

@@ -215,6 +215,15 @@ export const lintExamples: readonly Example[] = [
     clean: { 'server/http/no-any.ts': "export const any: unknown = 'any';\n" },
   },
   {
+    rule: 'a name from outside is not looked for among inherited members',
+    broken: { 'domain/member.ts': 'export const has = (table: object, name: string) => name in table;\n' },
+    says: ['domain/member.ts:1: `in` finds inherited members'],
+    clean: {
+      'domain/own-member.ts': "export const has = (table: object) => 'name' in table;\n",
+      'test/api/member.ts': 'export const has = (table: object, name: string) => name in table;\n',
+    },
+  },
+  {
     rule: 'no test is left out',
     broken: {
       'test/api/left-out.test.ts': [

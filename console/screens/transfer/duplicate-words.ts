@@ -56,8 +56,7 @@ function differenceOf(earlier: Compared, later: Compared): string | undefined {
   }
   if (earlier.scheduled_for !== later.scheduled_for) return `dates differ, ${dueText(earlier)} and ${dueText(later)}`;
   const name = Object.keys(earlier.metadata).find((one) => {
-    const other = later.metadata[one];
-    return other !== undefined && other !== earlier.metadata[one];
+    return Object.hasOwn(later.metadata, one) && later.metadata[one] !== earlier.metadata[one];
   });
   return name === undefined ? undefined : `metadata differs in ${name}`;
 }

@@ -148,13 +148,13 @@ const OF_PROGRAMS = KEYED.filter(isOfProgram);
 const OF_OPERATORS = KEYED.filter((id) => !isOfProgram(id));
 
 /** The operations for whose idempotency keys the created record is shown, instead of the key. */
-const SUBJECTS: Readonly<Record<string, 'transfer' | 'reversal' | 'card'>> = {
-  create_transfer: 'transfer',
-  capture_transfer: 'transfer',
-  cancel_transfer: 'transfer',
-  reverse_transfer: 'reversal',
-  create_card: 'card',
-};
+const SUBJECTS: ReadonlyMap<string, 'transfer' | 'reversal' | 'card'> = new Map([
+  ['create_transfer', 'transfer'],
+  ['capture_transfer', 'transfer'],
+  ['cancel_transfer', 'transfer'],
+  ['reverse_transfer', 'reversal'],
+  ['create_card', 'card'],
+]);
 
 /** What an idempotency key created; the key itself if it was refused, or created something else. */
 async function findKey({ term, programId, programIds, read }: SearchContext): Promise<readonly Found[]> {
@@ -164,9 +164,9 @@ async function findKey({ term, programId, programIds, read }: SearchContext): Pr
     ...(programId === null ? await read(findKeyUses([NO_PROGRAM], OF_OPERATORS, key, COUNT)) : []),
   ].map(toKeyUse);
   const idsOf = (kind: 'transfer' | 'reversal' | 'card'): readonly string[] =>
-    uses.filter((use) => SUBJECTS[use.operation] === kind).flatMap(({ subjectId }) => subjectId ?? []);
+    uses.filter((use) => SUBJECTS.get(use.operation) === kind).flatMap(({ subjectId }) => subjectId ?? []);
   const [transfers, reversals, cards] = [idsOf('transfer'), idsOf('reversal'), idsOf('card')];
-  const isShown = ({ operation, subjectId }: KeyUse): boolean => subjectId !== null && operation in SUBJECTS;
+  const isShown = ({ operation, subjectId }: KeyUse): boolean => subjectId !== null && SUBJECTS.has(operation);
   const readAll = async (ids: readonly string[], find: typeof findTransfersById): Promise<readonly Row[]> =>
     ids.length === 0 ? [] : await read(find([...new Set(uses.map((use) => use.programId))], ids, COUNT));
   return [
