@@ -165,24 +165,24 @@ export const PROOFS: readonly string[] = ['test/properties/mistakes.test.ts', 't
 
 const cores = availableParallelism();
 
-/** Folders with the longest files, which start first, so that none of them is left alone at the end. */
+/** Folders that start first: those that guard money, then those with the longest files, so that none is left alone at the end. */
 const FIRST = [
-  'api/events',
-  'http',
-  'processors',
-  'torture',
   'crashes',
-  'codes',
-  'delivery',
-  'store',
-  'start',
   'faults',
-  'embedded',
+  'torture',
+  'processors',
+  'store',
   'properties',
   'simulation',
+  'api/events',
+  'http',
+  'codes',
+  'delivery',
+  'start',
+  'embedded',
 ];
 
-class LongestFirst extends BaseSequencer {
+class MoneyFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification) => {
       const found = FIRST.findIndex((name) => moduleId.includes(`/test/${name}/`));
@@ -195,7 +195,7 @@ class LongestFirst extends BaseSequencer {
 export default {
   test: {
     include: Object.values(SUITES).flatMap((folders) => folders.map((folder) => `${folder}/**/*.test.ts`)),
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: MoneyFirst },
     globalSetup: ['test/harness/ledger-templates.ts'],
     pool: 'forks',
     // All files share a few processes, which load each module once: no test changes what others see.

@@ -6,7 +6,7 @@ import { SUITES } from '../vitest.config.ts';
 import { root, runScript } from './command.ts';
 import { findFilesWithoutSuite, type Part, runSuites, suitesOf } from './suites.ts';
 import { close, count, note } from './tally.ts';
-import { MISSING } from './verify/missing.ts';
+import { COUNTED, MISSING } from './verify/reports.ts';
 
 const BIN = 'node_modules';
 
@@ -62,12 +62,15 @@ const QUICK: Checks = {
 /** The suites of `npm run check`. */
 const QUICK_SUITES = ['unit', 'properties', 'simulation', 'smoke'] as const;
 
-/** Programs that only `npm run verify` runs, two at a time: the longest first. */
+/**
+ * Programs that only `npm run verify` runs, two at a time: the one about money first, then the longest. One that only counts up has
+ * a budget of time, and does less on a slow machine.
+ */
 const PROGRAMS: Checks = {
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
   'newest-release': ['test/upgrade/newest-release.ts'],
   'database-guides': ['tools/verify/database-guides.ts'],
-  'long-fuzz': ['test/fuzz/main.ts', '--count', '100000'],
+  'long-fuzz': ['test/fuzz/main.ts', '--count', '100000', '--seconds', '300'],
   'generated-clients': ['tools/verify/generated-clients.ts'],
   monitoring: ['tools/verify/monitoring.ts'],
   pgbackrest: ['tools/verify-pgbackrest.ts'],
@@ -78,7 +81,7 @@ const PROGRAMS: Checks = {
 
 /** Programs of `npm run verify` that only compute, at the lowest priority: they run from the start, while others wait. */
 const COMPUTATIONS: Checks = {
-  schedules: ['test/simulation/main.ts', '--schedules', '100000'],
+  schedules: ['test/simulation/main.ts', '--schedules', '100000', '--seconds', '1200'],
 };
 
 /** Programs that compare times: they run when all others have ended. */
@@ -101,7 +104,10 @@ async function runStep(name: string, [script, ...rest]: readonly [string, ...str
   const { succeeded, isIncomplete, output, seconds } = await runScript(script, rest);
   const isRight = succeeded || isIncomplete;
   count(isRight ? 0 : 1, succeeded ? 1 : 0, `${name.padEnd(18)} ${seconds.toFixed(1)} s`);
-  for (const line of output.split('\n')) if (line.startsWith(MISSING)) note(`${name}: ${line.slice(MISSING.length)}`);
+  for (const line of output.split('\n')) {
+    if (line.startsWith(MISSING)) note(`${name}: ${line.slice(MISSING.length)}`);
+    if (line.startsWith(COUNTED)) console.log(`        ${line.slice(COUNTED.length)}`);
+  }
   if (!isRight) console.log(`\n${output.trim()}\n`);
 }
 

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './command.ts';
-import { DEBIAN_POSTGRES, reportMissing } from './verify/missing.ts';
+import { DEBIAN_POSTGRES, reportMissing } from './verify/reports.ts';
 
 const SUITES = ['api', 'store', 'plans'];
 

@@ -12,6 +12,8 @@ export type Violation = { readonly batch: number; readonly request: number | und
 export type CampaignOptions = {
   readonly seed: number;
   readonly count: number;
+  /** No request is begun after this time. */
+  readonly seconds?: number;
   /** First batch; 0 unless a single one is looked at. */
   readonly first?: number;
   readonly onProgress?: (state: Readonly<Result>) => void;
@@ -53,11 +55,13 @@ export async function runCampaign(service: ServiceProcess, options: CampaignOpti
   };
   const port = Number(new URL(service.url).port);
   let next = options.first ?? 0;
-  while (result.requests < options.count && result.violations.length < ENOUGH) {
+  const end = performance.now() + (options.seconds ?? Number.POSITIVE_INFINITY) * 1000;
+  const isOver = (): boolean => result.violations.length >= ENOUGH || performance.now() >= end;
+  while (result.requests < options.count && !isOver()) {
     const until = Math.min(options.count, result.requests + ROUND);
     const work = async (): Promise<void> => {
       const conversation = new Conversation(port);
-      while (result.requests < until && result.violations.length < ENOUGH) {
+      while (result.requests < until && !isOver()) {
         const batch = next;
         next += 1;
         await runBatch(conversation, { ...options, batch, provide }, result, accounts);

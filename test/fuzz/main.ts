@@ -1,5 +1,7 @@
-// npm run fuzz -- [--count 1000000] [--seed 1] [--batch 0]: generated requests against a sandbox of its own.
+// npm run fuzz -- [--count 1000000] [--seconds 300] [--seed 1] [--batch 0]: generated requests against a sandbox of its own. After
+// that many seconds it sends no more of them, and says how many it sent: fewer are no failure.
 import { parseArgs } from 'node:util';
+import { reportCount } from '../../tools/verify/reports.ts';
 import { startService, temporaryDirectory } from '../harness/process.ts';
 import { type Result, runCampaign } from './campaign.ts';
 import { newBatchOf } from './generate.ts';
@@ -9,6 +11,7 @@ import { shrink } from './shrink.ts';
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '1000000' },
+    seconds: { type: 'string', default: 'Infinity' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
     batch: { type: 'string' },
   },
@@ -37,6 +40,7 @@ async function run(): Promise<number> {
   const result = await runCampaign(service, {
     seed,
     count: only === undefined ? Number(values.count) : 1,
+    seconds: Number(values.seconds),
     first: only ?? 0,
     onProgress: report,
   });
@@ -50,6 +54,7 @@ async function run(): Promise<number> {
     if (found === undefined) say('  It did not happen again by itself: it takes what came before it.');
     else say(`  changes: ${found.changes.join(', ')}\n  sent: ${text(found.bytes)}\n  answered: ${found.response}`);
   }
+  if (only === undefined) reportCount(result.requests, Number(values.count), `requests, seed ${seed}`);
   say(result.violations.length === 0 ? 'No violation.' : `\n${result.violations.length} violations. Seed ${seed}.`);
   return result.violations.length === 0 ? 0 : 1;
 }

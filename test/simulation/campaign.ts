@@ -1,8 +1,8 @@
 import { type Options, runSchedule, type ScheduleResult } from './schedule.ts';
 import { inSimulatedTime, realTime } from './simulated-time.ts';
 
-/** How many schedules, or for how long. */
-export type Extent = { readonly schedules: number } | { readonly milliseconds: number };
+/** How many schedules at most, and for how long; at least one. */
+export type Extent = { readonly schedules?: number; readonly milliseconds?: number };
 
 /** The result of many schedules. */
 export type Campaign = {
@@ -17,13 +17,15 @@ export function runCampaign(firstSeed: number, extent: Extent, options: Options 
   return inSimulatedTime(() => runSchedules(firstSeed, extent, options));
 }
 
-async function runSchedules(firstSeed: number, extent: Extent, options: Options): Promise<Campaign> {
+async function runSchedules(
+  firstSeed: number,
+  { schedules: most = Number.POSITIVE_INFINITY, milliseconds = Number.POSITIVE_INFINITY }: Extent,
+  options: Options,
+): Promise<Campaign> {
   const startedAt = realTime();
   let schedules = 0;
   let steps = 0;
-  const isOver = (): boolean =>
-    'schedules' in extent ? schedules >= extent.schedules : realTime() - startedAt >= extent.milliseconds;
-  while (!isOver()) {
+  while (schedules === 0 || (schedules < most && realTime() - startedAt < milliseconds)) {
     const seed = firstSeed + schedules;
     const result = await runSchedule(seed, options);
     schedules += 1;

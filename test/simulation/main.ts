@@ -2,24 +2,32 @@ import { once } from 'node:events';
 import { availableParallelism, constants, setPriority } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
+import { reportCount } from '../../tools/verify/reports.ts';
 import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
 
-// node tools/run.mjs test/simulation/main.ts [--schedules 100000] [--seed 1]: runs schedules on all cores until one fails.
+// node tools/run.mjs test/simulation/main.ts [--schedules 100000] [--seconds 1200] [--seed 1]: runs schedules on all cores until one
+// fails. After that many seconds it begins no more of them, and says how many it ran: fewer are no failure.
 
 /** Schedules that a thread runs before it reports: few, so that all threads end at about the same time. */
 const PORTION = 250;
 
-type Portion = { readonly firstSeed: number; readonly schedules: number };
+type Portion = { readonly firstSeed: number; readonly schedules: number; readonly milliseconds?: number };
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { schedules: { type: 'string', default: '100000' }, seed: { type: 'string', default: '1' } },
+    options: {
+      schedules: { type: 'string', default: '100000' },
+      seconds: { type: 'string', default: 'Infinity' },
+      seed: { type: 'string', default: '1' },
+    },
   });
   const schedules = Number(values.schedules);
   const firstSeed = Number(values.seed);
-  if (!Number.isSafeInteger(schedules) || !Number.isSafeInteger(firstSeed) || schedules < 1) {
-    throw new Error('--schedules and --seed are whole numbers');
+  const seconds = Number(values.seconds);
+  if (!Number.isSafeInteger(schedules) || !Number.isSafeInteger(firstSeed) || schedules < 1 || !(seconds > 0)) {
+    throw new Error('--schedules and --seed are whole numbers, --seconds is a number above 0');
   }
+  const left = (): number => seconds * 1000 - performance.now();
   const portions: Portion[] = [];
   for (let begun = 0; begun < schedules; begun += PORTION) {
     portions.push({ firstSeed: firstSeed + begun, schedules: Math.min(PORTION, schedules - begun) });
@@ -30,7 +38,9 @@ async function main(): Promise<void> {
   const work = async (): Promise<void> => {
     const thread = new Worker(new URL(import.meta.url));
     for (let portion = portions.shift(); portion !== undefined && failures.length === 0; portion = portions.shift()) {
-      const { schedules: run, steps, failed } = await inThread(thread, portion);
+      const milliseconds = left();
+      if (milliseconds <= 0 && done.schedules > 0) break;
+      const { schedules: run, steps, failed } = await inThread(thread, { ...portion, milliseconds });
       done.schedules += run;
       done.steps += steps;
       if (failed !== undefined) failures.push(describeFailure(failed));
@@ -40,7 +50,8 @@ async function main(): Promise<void> {
   await Promise.all(Array.from({ length: threads }, work));
   for (const failure of failures) process.stdout.write(`${failure}\n`);
   const failed = failures.length;
-  process.stdout.write(`${done.schedules - failed} passed, ${failed} failed (schedules of ${done.steps} steps)\n`);
+  reportCount(done.schedules, schedules, `schedules, ${done.steps} steps`);
+  process.stdout.write(`${done.schedules - failed} passed, ${failed} failed\n`);
   process.exitCode = failed === 0 ? 0 : 1;
 }
 
@@ -59,7 +70,7 @@ if (isMainThread) {
   setPriority(constants.priority.PRIORITY_LOW);
   await main();
 } else {
-  parentPort?.on('message', async ({ firstSeed, schedules }: Portion) => {
-    parentPort?.postMessage(await runCampaign(firstSeed, { schedules }));
+  parentPort?.on('message', async ({ firstSeed, ...extent }: Portion) => {
+    parentPort?.postMessage(await runCampaign(firstSeed, extent));
   });
 }

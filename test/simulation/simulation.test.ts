@@ -41,6 +41,13 @@ test('the same seed gives the same schedule', async () => {
   expect(other).toEqual(one);
 });
 
+test('a campaign ends with its time, after at least one schedule, without a failure', async () => {
+  expect(await runCampaign(7, { schedules: 1_000_000, milliseconds: 0 })).toMatchObject({
+    schedules: 1,
+    failed: undefined,
+  });
+});
+
 test('leaves the clock of the process as it was, by which the files that follow make their ids', async () => {
   const before = databaseTime();
   await runSchedule(7);

@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { Resources } from '../../bench/resources.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import { reportMissing } from '../../tools/verify/missing.ts';
+import { reportMissing } from '../../tools/verify/reports.ts';
 import { readBooksAt, readTexts } from '../crashes/books.ts';
 import { Load } from '../crashes/load.ts';
 import { runToEnd, temporaryDirectory, waitFor } from '../harness/process.ts';

@@ -5,7 +5,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'n
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { root } from '../command.ts';
-import { DEBIAN_POSTGRES, reportMissing } from './missing.ts';
+import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
 const ROWS = ['place-moves', 'place-workers', 'place-coordinators', 'place-denials'];
 

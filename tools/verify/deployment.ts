@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../command.ts';
-import { reportMissing } from './missing.ts';
+import { reportMissing } from './reports.ts';
 
 const UNIT = 'ops/systemd/transfer-service.service';
 const COMMAND = 'ops/systemd/transfer-service-command';

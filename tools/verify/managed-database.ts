@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Resources } from '../../bench/resources.ts';
 import { commandsOf } from './guide-commands.ts';
-import { DEBIAN_POSTGRES, reportMissing } from './missing.ts';
+import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
 const GUIDE = 'docs/managed-postgresql.md';
 

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../command.ts';
-import { reportMissing } from './missing.ts';
+import { reportMissing } from './reports.ts';
 
 // Invariant: Every alert and every panel asks for what there is
 // Kept by: `ops/`

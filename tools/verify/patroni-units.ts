@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../command.ts';
-import { reportMissing } from './missing.ts';
+import { reportMissing } from './reports.ts';
 
 /** Where Debian's packages put their units. */
 const UNITS = '/lib/systemd/system';

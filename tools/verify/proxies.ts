@@ -2,10 +2,10 @@
 // `npm run verify`.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { reportMissing } from './missing.ts';
 import { CHECKS, type LiveService, REQUESTS_PER_SECOND } from './proxy-checks.ts';
 import { connectOverHttp2, startRelay } from './proxy-clients.ts';
 import { PROXIES, versionOf } from './proxy-programs.ts';
+import { reportMissing } from './reports.ts';
 
 // Invariant: Behind Caddy and nginx with the files of `ops/proxies/`, error records, sessions, streams and addresses
 //   are what they are without

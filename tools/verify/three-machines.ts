@@ -6,7 +6,7 @@ import type { Machine } from '../../test/torture/failovers/machines.ts';
 import type { PatroniCluster } from '../../test/torture/failovers/patroni-cluster.ts';
 import { root } from '../command.ts';
 import { commandsOf, type GuideCommand } from './guide-commands.ts';
-import { reportMissing } from './missing.ts';
+import { reportMissing } from './reports.ts';
 
 const GUIDE = 'docs/three-machines.md';
 
