@@ -295,16 +295,25 @@ describe('the schema', () => {
     await install(settings);
   });
 
-  test('without usage or create permission is reported with the missing permission', async () => {
+  test('without usage or create permission is reported with the missing permissions, all at once', async () => {
     await makeDatabase('guarded', 'create schema treasury');
     const settings = settingsOf('guarded', { DATABASE_SCHEMA: 'treasury' });
-    const sentence = await refusalOf(settings);
-    expect(sentence).toContain('The user owner may not use the schema treasury. As a superuser: GRANT USAGE, CREATE');
+    const sentences = await refusalOf(settings);
+    const share =
+      'The user owner may not let the roles of the service use the schema treasury. ' +
+      'As a superuser: GRANT USAGE ON SCHEMA "treasury" TO owner WITH GRANT OPTION;';
+    expect(sentences).toBe(
+      'The user owner may not use the schema treasury. ' +
+        `As a superuser: GRANT USAGE, CREATE ON SCHEMA "treasury" TO owner;\n${share}`,
+    );
     const client = await asSuperuser('guarded');
+    await client.query('grant usage, create on schema treasury to owner');
+    expect(await refusalOf(settings)).toBe(share);
+    expect(await contentsOf('guarded')).toEqual([]);
+    await client.query(/GRANT .*;/.exec(share)?.[0] ?? '');
+    await install(settings);
+    await client.query(`revoke usage on schema treasury from ${ROLES.join(', ')}, owner cascade`);
     await client.query('grant usage on schema treasury to owner');
-    expect(await refusalOf(settings)).toContain('permission denied for schema treasury');
-    await client.query(/GRANT .*;/.exec(sentence)?.[0] ?? '');
-    // Whoever may only create in a schema cannot let the roles of the service in.
     const shut = await refusalOf(settings);
     const [grant = ''] = /GRANT USAGE ON SCHEMA .*;/.exec(shut) ?? [];
     expect(shut).toContain('The roles of the service may not use the schema treasury. As its owner: ');

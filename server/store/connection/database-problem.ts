@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { type Migration, namesCreatedBy, readMigrations } from '../migrations/migration-files.ts';
+import { findMissingRights, ROLES } from '../migrations/rights.ts';
 import { administer, type ConnectionSettings, connectPlainly } from './connections.ts';
 import { DEFAULT_SCHEMA } from './session-settings.ts';
 
@@ -13,12 +14,6 @@ export type DatabaseUse = 'read' | 'write';
 
 /** The oldest version of PostgreSQL that the migrations support. */
 const OLDEST_MAJOR = 15;
-
-const ROLES = [
-  'transfer_service_application',
-  'transfer_service_background',
-  'transfer_service_authentication',
-] as const;
 
 /** The settings of a server, its database and the user of the connection. */
 export type ServerFacts = {
@@ -179,12 +174,11 @@ async function findAccessProblem(
     );
   }
   if (usable) return undefined;
-  const grant = isInstalled
-    ? `GRANT ${ROLES.join(', ')} TO ${user}`
-    : `GRANT USAGE, CREATE ON SCHEMA "${schema}" TO ${user}`;
+  // Everything that a new ledger needs, so that its user asks for it once.
+  if (!isInstalled) return findMissingRights(client, schema);
   return new StartupProblem(
     'database-rights',
-    `The user ${user} may not use the schema ${schema}. As a superuser: ${grant};`,
+    `The user ${user} may not use the schema ${schema}. As a superuser: GRANT ${ROLES.join(', ')} TO ${user};`,
   );
 }
 

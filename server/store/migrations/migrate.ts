@@ -10,6 +10,7 @@ import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
 import { type Applying, applyMigration } from './apply-migration.ts';
 import { type AppliedMigration, compareSchema, READ_APPLIED, requireUsableSchema } from './compatibility.ts';
 import { type Migration, numberOf, readMigrations } from './migration-files.ts';
+import { findMissingRights, findMissingUpgradeRights } from './rights.ts';
 
 /**
  * A fixed number: the process that holds it migrates. One for the whole database, whatever the schema, because
@@ -52,20 +53,25 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
     // The server ends our statement soon after this process is killed.
     await client.query("set client_connection_check_interval = '1s'");
     await takeTurn(client, options);
-    await provideSchema(client, settings.schema ?? DEFAULT_SCHEMA);
+    // Everything that can be refused is, before the first change.
+    const schema = settings.schema ?? DEFAULT_SCHEMA;
     const isNew = !(await hasHistory(client));
-    if (isNew) {
-      await client.query(`create table schema_migration (name text primary key, checksum text not null,
-        applied_at timestamptz not null default clock_timestamp(), needs text)`);
-    }
     const migrations = options.migrations ?? (await readMigrations());
-    const applied = await readApplied(client);
+    const applied = isNew ? [] : await readApplied(client);
     requireUsableSchema(migrations, applied);
     const { pending, usable } = compareSchema(migrations, applied);
     if (usable.length > 0) options.onNewer?.(usable);
     if (pending.length > 0) {
       await requireNoPlace(client);
-      await requireVisibleRows(client);
+      const missing = isNew
+        ? await findMissingRights(client, schema)
+        : await findMissingUpgradeRights(client, schema, migrations, applied);
+      if (missing !== undefined) throw missing;
+    }
+    if (isNew) {
+      if (!(await hasSchema(client, schema))) await client.query(`create schema "${schema}"`);
+      await client.query(`create table schema_migration (name text primary key, checksum text not null,
+        applied_at timestamptz not null default clock_timestamp(), needs text)`);
     }
     // On a ledger that starts with this version, no older one has to run: what only this one can read is written from
     // the start.
@@ -104,43 +110,11 @@ async function takeTurn(client: pg.ClientBase, { onWait, everyMilliseconds }: Mi
   );
 }
 
-/** Creates the schema if it is missing, which requires the right to create in the database. */
-async function provideSchema(client: pg.ClientBase, schema: string): Promise<void> {
-  if (await hasSchema(client, schema)) return;
-  try {
-    await client.query(`create schema "${schema}"`);
-  } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || error.code !== INSUFFICIENT_PRIVILEGE) throw error;
-    const { rows } = await client.query<{ user: string }>('select quote_ident(current_user) as user');
-    const user = rows[0]?.user ?? '';
-    throw new StartupProblem(
-      'database-rights',
-      `The schema ${schema} does not exist, and the user ${user} may not create it. ` +
-        `As a superuser: CREATE SCHEMA "${schema}" AUTHORIZATION ${user};`,
-      { cause: error },
-    );
-  }
-}
-
 async function hasHistory(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ present: boolean }>(
     "select to_regclass('schema_migration') is not null as present",
   );
   return rows[0]?.present === true;
-}
-
-/** The user that migrates must see every row: otherwise a change of rows would succeed without changing any. */
-async function requireVisibleRows(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ user: string; blind: boolean }>(
-    `select current_user as user, coalesce(not pg_has_role(to_regrole('transfer_service_background'), 'usage'), false)
-        and exists (select from pg_policies where schemaname = current_schema() and policyname = 'all_programs') as blind`,
-  );
-  if (rows[0]?.blind !== true) return;
-  throw new StartupProblem(
-    'database-rights',
-    `The user ${rows[0].user} cannot see the rows that a migration may change. ` +
-      `As a superuser: GRANT transfer_service_background TO ${rows[0].user};`,
-  );
 }
 
 /** Migrations are written for plain PostgreSQL: Citus would refuse some, and others would leave a place that cannot be moved. */
