@@ -1,14 +1,15 @@
 // Writes every committed file that is made from the tables of the code; with --check it only compares.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openApiDocument } from '../contract/openapi/document.ts';
 import { adapterDocument } from '../contract/processors/adapter-document.ts';
 import { VERSION } from '../installation.mjs';
 import { LISTED_SETTINGS } from '../server/foundation/configuration/settings.ts';
 import { root } from './command.ts';
+import { findFigureProblems, withFigures } from './guides/figures.ts';
 import { invariantsPage } from './guides/invariants.ts';
-import { SECTIONS, withSections } from './guides/sections.ts';
+import { withSections } from './guides/sections.ts';
 import {
   CHECKSUMS_FILE,
   findChecksumProblems,
@@ -17,13 +18,25 @@ import {
 } from './migration-checksums.ts';
 import { generatedSdk } from './sdk/generate-sdk.ts';
 
+/** The guides, and the code, whose texts have numbers of its constants. */
+const WITH_FIGURES = globSync(
+  [
+    '{README,SECURITY,ARCHITECTURE}.md',
+    '{docs,console,sdk,server}/**/*.md',
+    '{contract,domain,server,cli,console}/**/*.{ts,tsx}',
+  ],
+  { cwd: root },
+).filter((file) => !/(^|\/)(node_modules|built[^/]*)\/|\.test\.tsx?$|^docs\/(invariants|performance)/.test(file));
+
 const generated: Readonly<Record<string, () => string>> = {
+  ...Object.fromEntries(
+    WITH_FIGURES.map((file) => [file, () => withFigures(withSections(file, committed(file) ?? ''))]),
+  ),
   'contract/openapi.json': () => formatted('contract/openapi.json', JSON.stringify(openApiDocument(VERSION))),
   'contract/processors/adapter-openapi.json': () =>
     formatted('contract/processors/adapter-openapi.json', JSON.stringify(adapterDocument(VERSION))),
   'cli/host/start-settings.ts': () => formatted('cli/host/start-settings.ts', startSettings()),
   ...generatedSdk(),
-  ...Object.fromEntries(Object.keys(SECTIONS).map((file) => [file, () => withSections(file, committed(file) ?? '')])),
   'docs/invariants.md': () => invariantsPage(root),
   [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
 };
@@ -62,9 +75,12 @@ function committed(file: string): string | undefined {
   }
 }
 
-const checksumProblems = findChecksumProblems(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root));
-for (const problem of checksumProblems) console.error(problem);
-if (checksumProblems.length > 0) process.exitCode = 1;
+const problems = [
+  ...findChecksumProblems(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
+  ...findFigureProblems(Object.fromEntries(WITH_FIGURES.map((file) => [file, committed(file) ?? '']))),
+];
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) process.exitCode = 1;
 
 const differing = Object.entries(generated)
   .map(([file, write]) => ({ file, text: write() }))

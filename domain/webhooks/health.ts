@@ -30,7 +30,7 @@ const MAX_FAILING_MILLISECONDS = 60_000;
 const TOLD_AFTER_MILLISECONDS = 3_600_000;
 
 /** After failing for this long, a webhook is disabled. */
-const DISABLED_AFTER_MILLISECONDS = 120 * 3_600_000;
+export const DISABLED_AFTER_MILLISECONDS = 120 * 3_600_000;
 
 /** Fewer failures in a row than this never disable a webhook, however much time is between them. */
 const MIN_FAILURES_TO_DISABLE = 10;

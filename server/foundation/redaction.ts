@@ -9,7 +9,7 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 export type Cause = { readonly name: string; readonly message: string; readonly stack: string | null };
 
 /** Maximum characters of one text; the longest field of any operation has a quarter of this. */
-const MAX_TEXT_LENGTH = 2_000;
+export const MAX_TEXT_LENGTH = 2_000;
 
 const MAX_STACK_LENGTH = 4_000;
 

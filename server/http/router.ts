@@ -6,7 +6,7 @@ import { noRouteMessage } from './stray-requests.ts';
 import { splitTarget } from './wire/request-head.ts';
 
 /** The longest path parameter; no id is longer. */
-const MAX_PARAMETER_LENGTH = 255;
+export const MAX_PARAMETER_LENGTH = 255;
 
 /** A method that a route can have. */
 export type Method = 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST';

@@ -11,10 +11,10 @@ import { isPlace } from './connection/session-settings.ts';
 /**
  * Months ahead for which partitions are created: a service that is not restarted still has those of the next months.
  */
-const MONTHS_AHEAD = 3;
+export const MONTHS_AHEAD = 3;
 
 /** Days ahead, for tables partitioned by day: a job that fails for a week does no harm. */
-const DAYS_AHEAD = 7;
+export const DAYS_AHEAD = 7;
 
 const DAY_MILLISECONDS = 86_400_000;
 

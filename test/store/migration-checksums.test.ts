@@ -57,6 +57,12 @@ const RELEASED: readonly string[] = [
   'bf87af7b',
 ];
 
+/** Everything that `npm run generate` reads. */
+const COPIED = [
+  ...['cli', 'console', 'contract', 'docs', 'domain', 'sdk', 'server', 'tools'],
+  ...['ARCHITECTURE.md', 'README.md', 'SECURITY.md', 'installation.mjs', 'package.json'],
+];
+
 describe('npm run generate, on a copy of the project', () => {
   let copy = '';
   const file = (path: string) => join(copy, path);
@@ -65,7 +71,7 @@ describe('npm run generate, on a copy of the project', () => {
 
   beforeEach(() => {
     copy = mkdtempSync(join(tmpdir(), 'transfer-service-checksums-'));
-    for (const part of ['contract', 'docs', 'domain', 'sdk', 'server', 'tools', 'installation.mjs', 'package.json']) {
+    for (const part of COPIED) {
       cpSync(join(root, part), file(part), { recursive: true });
     }
     symlinkSync(join(root, 'node_modules'), file('node_modules'));

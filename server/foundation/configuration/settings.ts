@@ -32,10 +32,10 @@ const days = (min: number) => numberOf('days', { min, max: 3_650 });
 const notSet = () => null;
 
 /** Responses to idempotency keys are stored in their events, and replays are exact for this many days. */
-const MIN_EVENT_RETENTION_DAYS = 31;
+export const MIN_EVENT_RETENTION_DAYS = 31;
 
 /** Integrators are promised that a key has one response for this many days. */
-const MIN_KEY_RETENTION_DAYS = 30;
+export const MIN_KEY_RETENTION_DAYS = 30;
 
 /**
  * Default limits of live mode, in requests per second and process: far more than a normal caller sends, and less than a

@@ -38,7 +38,7 @@ export type ErrorReporter = {
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Maximum characters of an unknown path in the error log: enough to recognise it, without filling the log. */
-const MAX_PATH_LENGTH = 200;
+export const MAX_PATH_LENGTH = 200;
 
 /** The response to anything thrown while `context` was served. */
 export function composeErrorResponse(thrown: unknown, context: RequestContext, reporter: ErrorReporter): ErrorResponse {

@@ -16,7 +16,7 @@ import { CoordinatorFailure, changeTables, readDayBefore } from '../partition.ts
  * Days after which fences are removed. The request whose commit a fence may settle has long ended, and no fence is
  * removed whose events have no position.
  */
-const FENCE_DAYS = 7;
+export const FENCE_DAYS = 7;
 
 /** The next partition to drop. It is searched before transfers are locked out, because that can take long. */
 const FIND_OLD = 'select find_droppable_event_partition($1, $2) as name';

@@ -33,7 +33,7 @@ const PREPARE = `select set_config('client_connection_check_interval', '1000', f
   pg_try_advisory_lock(7203, 'books_verification'::regclass::oid::int) as taken, clock_timestamp() as now`;
 
 /** How long results are kept. */
-const RETENTION_DAYS = 400;
+export const VERIFICATION_RETENTION_DAYS = 400;
 
 /** SQL: the last verification. One from the future is from before the clock was set back, and says nothing about now. */
 export const LAST_VERIFICATION =
@@ -111,7 +111,7 @@ export function verifyAndStore(
         differingAccounts,
         differingHolds,
         unbalancedCurrencies,
-        days: RETENTION_DAYS,
+        days: VERIFICATION_RETENTION_DAYS,
       }),
     );
     return stored && toVerification(stored);

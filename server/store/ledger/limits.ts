@@ -80,12 +80,12 @@ export const LIMITS: Column<Limits | null> = {
 export type CounterChangeOf = CounterChange & { readonly programId: string };
 
 /** Days that can count in a current period: those of a month, and those of a week that began in the month before. */
-const READ_DAYS = 40;
+export const READ_DAYS = 40;
 
 const DAY = 24 * 60 * 60 * 1000;
 
 /** Days from the start of the day on which a hold is counted to its end: a day has up to 25 hours. */
-const HELD_DAYS = MAX_HOLD_MILLISECONDS / DAY + 2;
+export const HELD_DAYS = MAX_HOLD_MILLISECONDS / DAY + 2;
 
 /**
  * How long counters are stored, in days: longer than they are read, and longer than the longest hold, whose end

@@ -94,9 +94,9 @@ function findMissingSchemaRights(rights: Rights, schema: string): readonly strin
   }
   const missing: string[] = [];
   if (!usesSchema || !createsInSchema) {
+    const lacking = usesSchema ? 'may not create tables in the schema' : 'may not use the schema';
     missing.push(
-      `The user ${user} may not ${usesSchema ? 'create tables in' : 'use'} the schema ${schema}. ` +
-        `As a superuser: GRANT USAGE, CREATE ON SCHEMA "${schema}" TO ${user};`,
+      `The user ${user} ${lacking} ${schema}. As a superuser: GRANT USAGE, CREATE ON SCHEMA "${schema}" TO ${user};`,
     );
   }
   if (!letsRolesIn) {

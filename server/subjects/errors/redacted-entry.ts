@@ -42,7 +42,7 @@ export type ReportedError = {
 export type LogEntry = { readonly error: LoggedError; readonly bytes: number };
 
 /** Maximum characters of the request fields together; the rest is replaced by a marker. */
-const MAX_REQUEST_LENGTH = 16_000;
+export const MAX_REQUEST_LENGTH = 16_000;
 
 /** Approximate memory of an entry, besides its texts. */
 const FIXED_BYTES = 600;

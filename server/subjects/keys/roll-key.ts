@@ -14,7 +14,7 @@ import { toKeyRecord, toNewKeyRecord } from './read-keys.ts';
 import { keyMissing } from './revoke-key.ts';
 
 /** How long the old key remains valid by default: a day in which clients can switch to the new one. */
-const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
+export const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
 
 /**
  * roll_key: a new key with the scopes of the old one. Both work until the old one expires. The caller sets when each of

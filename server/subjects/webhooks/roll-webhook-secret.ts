@@ -16,7 +16,7 @@ type RollId = 'roll_webhook_secret' | 'roll_operator_webhook_secret';
 const MAX_SECRETS = 3;
 
 /** How long earlier secrets also sign by default: a day in which receivers can switch to the new one. */
-const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
+export const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
 
 /**
  * roll_webhook_secret and roll_operator_webhook_secret: the webhook with a new secret, which signs from now on. Earlier

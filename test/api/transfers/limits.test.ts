@@ -202,7 +202,7 @@ describe('every limit is exact to the minor unit, and its refusal names it', () 
     );
   });
 
-  test('the seeded card_limited demonstrates every limit', async () => {
+  test('the seeded card_limited has a minimum, a maximum and a daily amount', async () => {
     const load = (amount: number) => client().transfers.create({ amount, card_id: 'card_limited' });
     expect([await codeOf(load(99)), await codeOf(load(10_001))]).toEqual(['amount_too_small', 'amount_too_large']);
     for (let count = 0; count < 3; count += 1) await load(10_000);
@@ -367,7 +367,7 @@ describe('what counts', () => {
   });
 });
 
-describe('maximum_now is exact', () => {
+describe('most is exact', () => {
   type SetUp = (
     limits: (more: { in?: object; out?: object; maximum_balance?: number }) => Promise<LimitedCard>,
     setting: (more: ProgramSetting) => Promise<LimitedCard>,

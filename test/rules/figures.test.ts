@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/hold.ts';
+import { findFigureProblems, withFigures } from '../../tools/guides/figures.ts';
+
+// `npm run generate` writes these numbers, and with --check it fails where a text has another one.
+
+const LONGEST_HOLD_DAYS = MAX_HOLD_MILLISECONDS / 86_400_000;
+
+test('a number in a guide that disagrees with its constant is replaced, also across a line and in the code', () => {
+  expect(withFigures('so holds of up to\n31 days count')).toBe(`so holds of up to\n${LONGEST_HOLD_DAYS} days count`);
+  expect(withFigures("fail('a hold lasts at most 31 days.')")).toBe(
+    `fail('a hold lasts at most ${LONGEST_HOLD_DAYS} days.')`,
+  );
+  expect(withFigures('requests that set `DATABASE_CONNECTIONS` (1,000)')).toBe(
+    'requests that set `DATABASE_CONNECTIONS` (27)',
+  );
+});
+
+test('a number of days, hours, characters or pairs that no phrase writes is reported, except in listings', () => {
+  const problemsOf = (text: string) =>
+    findFigureProblems({ 'guide.md': text }).filter((one) => one.startsWith('guide.md'));
+  expect(problemsOf('Errors vanish after 12 days of\n')).toEqual([
+    'guide.md: no phrase of tools/guides/figures.ts writes the number in "Errors vanish after 12 days of": add one, or add the text to OTHERS.',
+  ]);
+  expect(problemsOf(`A hold lasts, a hold lasts up to ${LONGEST_HOLD_DAYS} days.\n`)).toEqual([]);
+  expect(problemsOf('```\n$ sleep 12 hours\n```\n')).toEqual([]);
+});
+
+test('a phrase that no text has any more is reported', () => {
+  expect(findFigureProblems({ 'guide.md': '' })).toContain(
+    'No text says "a hold lasts up to {} days": change that phrase in tools/guides/figures.ts, or remove it.',
+  );
+});
