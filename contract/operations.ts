@@ -8,6 +8,7 @@ import { EVENTS } from './events.ts';
 import { KEYS } from './keys.ts';
 import { SEARCH } from './look-up/search.ts';
 import { TIMELINE } from './look-up/timeline.ts';
+import type { Operation } from './operation.ts';
 import { ATTEMPTS } from './processors/attempts.ts';
 import { BREAKS } from './processors/breaks.ts';
 import { CONNECTORS } from './processors/connectors.ts';
@@ -119,6 +120,20 @@ export const SECTIONS: readonly Section[] = [
 /** Every error code of an operation in order of precedence: the first that applies is returned. See `STEPS`. */
 export function precedenceOf(id: OperationId): readonly ErrorCode[] {
   return codesInOrder(OPERATIONS[id]) as readonly ErrorCode[];
+}
+
+/**
+ * The fields of a record that its PATCH cannot change: all that it or the GET of its path shows, or the request that creates the
+ * record takes, except those of its body. Empty for other methods.
+ */
+export function unchangeableFields(id: OperationId): readonly string[] {
+  const { method, path, body }: Operation = OPERATIONS[id];
+  if (method !== 'PATCH') return [];
+  const all: readonly Operation[] = DEFINITIONS;
+  const shown = all.filter((one) => one.path === path).map(({ reply }) => reply);
+  const taken = all.filter(({ location }) => location === path).map((one) => one.body);
+  const names = [...shown, ...taken].flatMap((schema) => Object.keys(Object(schema).properties ?? {}));
+  return [...new Set(names)].filter((name) => !Object.hasOwn(body?.properties ?? {}, name));
 }
 
 /** An operation that can move money. */

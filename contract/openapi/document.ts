@@ -220,7 +220,7 @@ function describe(id: OperationId): string {
     .join(', ');
   const patch =
     method === 'PATCH'
-      ? ' The body is a merge patch (RFC 7396): `null` removes a field, and omitted fields keep their values.'
+      ? ' The body is a merge patch (RFC 7396): `null` removes a field, and omitted fields keep their values. A field of the record that the body does not have cannot be changed, and is refused.'
       : '';
   const needed = scope === null ? 'Scope: none.' : `Scope: \`${scope}\`.`;
   return `${needed}${patch}${keys[idempotency]}\n\nErrors, in the order checked: ${own}.`;

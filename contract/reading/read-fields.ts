@@ -39,19 +39,22 @@ type Read = { readonly value: unknown } | { readonly wrong: string; readonly wit
 /**
  * Validates the fields of a body or query against their schema (specification, section 4, rule 1).
  *
- * Order of errors: all missing required fields together; names that are a variant or a misspelling of a known one;
- * wrong types and values, in the order of the schema. Other unknown fields are ignored and listed, unless the schema
- * allows no additional ones.
+ * Order of errors: fields that cannot be changed; all missing required fields together; names that are a variant or a
+ * misspelling of a known one; wrong types and values, in the order of the schema. Other unknown fields are ignored and listed,
+ * unless the schema allows no additional ones.
  *
  * The meaning of `null` and `""` depends on the source. In a body both count as missing; where the schema says what
  * omitting the field does ({@link refuseEmpty}), they are refused. In a merge patch `null` removes a nullable field, and
  * `""` is refused. In a query every value is a string, integers are read from their digits, and an empty value is
  * refused, because an empty filter would select everything.
+ *
+ * `unchangeable` has the fields of the record that a merge patch cannot change.
  */
 export function readFields<Schema extends TObject>(
   schema: Schema,
   value: JsonValue,
   from: Source,
+  unchangeable: readonly string[] = [],
 ): Reading<Static<Schema>> {
   if (!isJsonObject(value)) {
     return { problem: { field: '', message: `The body must be a JSON object, but it is ${nameOf(value)}.` } };
@@ -60,7 +63,9 @@ export function readFields<Schema extends TObject>(
   const { fields: known, names, required, omitted } = prepared;
   const ignored = Object.keys(value).filter((name) => !names.has(name));
   const problem =
-    findMissing(required, value, ignored, from) ?? (ignored.length === 0 ? undefined : findUnwanted(prepared, ignored));
+    findUnchangeable(names, ignored, unchangeable) ??
+    findMissing(required, value, ignored, from) ??
+    (ignored.length === 0 ? undefined : findUnwanted(prepared, ignored, unchangeable));
   if (problem !== undefined) return { problem };
   const fields: Record<string, unknown> = {};
   for (const { name, shape } of known) {
@@ -104,13 +109,31 @@ function prepare(schema: TObject): Prepared {
 }
 
 /** An unknown field that was probably meant for a known one; any unknown field if the schema is closed. */
-function findUnwanted({ names, omitted, isClosed }: Prepared, unknown: readonly string[]): Problem | undefined {
+function findUnwanted(
+  { names, omitted, isClosed }: Prepared,
+  unknown: readonly string[],
+  unchangeable: readonly string[],
+): Problem | undefined {
   const known = [...names];
   return (
     findVariant(known, unknown) ??
     findLookalike(Object.keys(omitted), unknown) ??
+    findVariant(unchangeable, unknown) ??
     (isClosed ? findUnknown(known, unknown) : undefined)
   );
+}
+
+/** A field of the record that the request cannot change. Ignoring it would look like the change. */
+function findUnchangeable(
+  changeable: ReadonlySet<string>,
+  unknown: readonly string[],
+  unchangeable: readonly string[],
+): Problem | undefined {
+  const name = unknown.find((one) => unchangeable.includes(one));
+  if (name === undefined) return undefined;
+  const can = changeable.size === 1 ? 'The only field that can is' : 'The fields that can are';
+  const message = `'${name}' cannot be changed: omit it. ${can} ${[...changeable].map((one) => `'${one}'`).join(', ')}.`;
+  return { field: pointer(name), message };
 }
 
 function isEmpty(value: JsonValue | undefined): value is null | '' {

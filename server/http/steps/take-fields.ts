@@ -1,5 +1,5 @@
 import type { Operation } from '../../../contract/operation.ts';
-import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId, unchangeableFields } from '../../../contract/operations.ts';
 import { findInQuery, findKeyBesideHeader, type Problem, readFields } from '../../../contract/reading/read-fields.ts';
 import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../../domain/processors/sandbox-behavior.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -95,7 +95,7 @@ function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly
   // In a notice null is a value too: adapters send every field, as the contract of their answers says.
   const hasNulls = operation.method === 'PATCH' || operation.reach === 'connector';
   const source = isBody ? (hasNulls ? 'patch' : 'body') : 'query';
-  const reading = readFields(schema, isBody ? sent.body : sent.query, source);
+  const reading = readFields(schema, isBody ? sent.body : sent.query, source, UNCHANGEABLE.get(id));
   if ('problem' in reading) throw refusalOf(id, reading.problem);
   const ignored = [...reading.ignored, ...unread];
   const problem =
@@ -105,6 +105,11 @@ function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly
   context.ignored = ignored;
   return reading.fields;
 }
+
+/** The fields that each PATCH cannot change. */
+const UNCHANGEABLE = new Map(
+  OPERATION_IDS.flatMap((id) => (OPERATIONS[id].method === 'PATCH' ? [[id, unchangeableFields(id)]] : [])),
+);
 
 function refusalOf(id: OperationId, { message, field }: Problem): Refusal {
   return schemaRefusal(id, message, field);

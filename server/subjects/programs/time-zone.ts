@@ -13,9 +13,12 @@ const INVALID_VALUE = '22023';
 const NAME =
   /^(?:[A-Za-z_/+-]+|(?:posix\/)?(?:(?:Etc\/)?GMT[+-]?0|Etc\/GMT(?:\+[1-9]|\+1[0-2]|-[1-9]|-1[0-4])|(?:EST5E|CST6C|MST7M|PST8P)DT))$/;
 
+/** Names of files of the time zone database that are no place: a zone that was never set, and whatever the server's machine has. */
+const PLACEHOLDER = /^(?:posix\/)?(?:Factory|localtime|posixrules)$/;
+
 /** Whether the server has a time zone of exactly this name, in the same case: not an abbreviation, offset or POSIX rule. */
 export async function isTimeZone(database: Database, name: string): Promise<boolean> {
-  if (!NAME.test(name)) return false;
+  if (!NAME.test(name) || PLACEHOLDER.test(name)) return false;
   try {
     const [row] = await database.read(readTimeZone(name));
     return row?.name === name;

@@ -3,6 +3,8 @@ import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { isClosed } from '../../../contract/reading/read-fields.ts';
 import { beginsAs, isMeantFor } from '../../../contract/reading/similar-names.ts';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
+import { partsOf, toRaw } from '../../fixtures/operations.ts';
+import { thingsOf } from '../../fixtures/service-things.ts';
 import { programKey } from '../../harness/keys.ts';
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
@@ -132,6 +134,43 @@ describe('other operations', () => {
     const { fields } = await sendRaw(running().url, { body: { amout: 1, card_id: 'card_active' } });
     expect(fields.Message).toBe("The required field 'amount' is missing. You sent 'amout'; did you mean 'amount'?");
   });
+});
+
+describe('fields of a record that cannot be changed', () => {
+  const patches = OPERATION_IDS.filter((id) => OPERATIONS[id].method === 'PATCH');
+
+  test.each(patches)('%s refuses each of them, whatever its value, and changes nothing', async (id) => {
+    const parts = await partsOf(id, thingsOf(client()));
+    const raw = toRaw(id, parts);
+    const before = await sendRaw(running().url, { ...raw, method: 'GET', body: undefined });
+    expect(before.status).toBe(200);
+    const changed = Object.keys(OPERATIONS[id].body?.properties ?? {});
+    const refused = Object.keys(before.fields).filter((name) => !changed.includes(name));
+    expect(refused.length).toBeGreaterThan(3);
+    for (const name of refused) {
+      for (const value of [before.fields[name], null, 'x']) {
+        const change = sendRaw(running().url, { ...raw, body: { ...parts.body, [name]: value } });
+        await expectRefusal(change, `${id}_schema`, `/${name}`, `'${name}' cannot be changed: omit it.`);
+      }
+    }
+    const after = await sendRaw(running().url, { ...raw, method: 'GET', body: undefined });
+    expect(after.text).toBe(before.text);
+  });
+
+  test.each([
+    ['update_program', 'time_zone', 'timeZone'],
+    ['update_card', 'processor_token', 'processorToken'],
+    ['update_transfer', 'amount', 'amout'],
+  ] as const)(
+    '%s refuses %s, which only the request for a new one has or shows, also as %s',
+    async (id, name, variant) => {
+      const parts = await partsOf(id, thingsOf(client()));
+      const change = (field: string) =>
+        sendRaw(running().url, { ...toRaw(id, parts), body: { ...parts.body, [field]: 'x' } });
+      await expectRefusal(change(name), `${id}_schema`, `/${name}`, `'${name}' cannot be changed: omit it.`);
+      await expectRefusal(change(variant), `${id}_schema`, `/${variant}`, `There is no field '${variant}'.`);
+    },
+  );
 });
 
 test.each([
