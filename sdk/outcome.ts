@@ -8,6 +8,7 @@ import {
   UnexpectedResponse,
 } from './error.ts';
 import type { OperationId } from './generated/operations.ts';
+import { parseJson } from './generated/parse-json.ts';
 import type { PreparedRequest } from './request.ts';
 import type { ClientSettings, Warn } from './settings.ts';
 
@@ -39,7 +40,7 @@ export function isSuccess(status: number): boolean {
 export function readRecord({ expects }: PreparedRequest, status: number, headers: Headers, text: string): Outcome {
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = parseJson(text);
   } catch {
     body = undefined;
   }

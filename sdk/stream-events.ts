@@ -3,6 +3,7 @@ import { type ConnectionFailure, InvalidArgument, readRetryAfter } from './error
 import { type EventConnection, openEventStream } from './event-connection.ts';
 import type { StreamMessage } from './event-stream-parser.ts';
 import type { EventType, TransferServiceEvent } from './generated/operations.ts';
+import { parseJson } from './generated/parse-json.ts';
 import { type Failure, failureOf } from './outcome.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
 import type { ClientSettings } from './settings.ts';
@@ -194,7 +195,7 @@ function positionOf({ id = '' }: StreamMessage, connection: EventConnection): nu
 
 function eventOf<Event>(data: string, connection: EventConnection): Event {
   try {
-    return JSON.parse(data) as Event;
+    return parseJson(data) as Event;
   } catch {
     throw connection.unexpected('an event that is not JSON', data);
   }

@@ -1,5 +1,6 @@
 import { InvalidArgument } from './error.ts';
 import type { TransferServiceEvent } from './generated/operations.ts';
+import { parseJson } from './generated/parse-json.ts';
 import { bytesOf, readSecret, type SigningKey, signedContent } from './webhook-signature.ts';
 
 /** The headers of a received request: those of Node's `request.headers`, or `Headers`. */
@@ -137,7 +138,7 @@ async function isSigned(
 function readEvent(body: Uint8Array): TransferServiceEvent {
   let event: unknown;
   try {
-    event = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    event = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     event = undefined;
   }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { parseJson } from '../../domain/parse-json.ts';
 import { type CardLimits, type CardLimitsPatch, type CardLimitsRecord, LIMIT_NAMES } from '../../sdk/client.ts';
 import { alignedLines, type Column, money, type Pair, table, wrap } from '../output.ts';
 import { plainTime } from '../plain-time.ts';
@@ -75,7 +76,7 @@ function readPatch(text: string): CardLimitsPatch | null {
 
 function readJson(text: string): CardLimitsPatch {
   try {
-    return JSON.parse(text);
+    return parseJson(text) as CardLimitsPatch;
   } catch (error) {
     throw new InvalidArgumentError(`It is not valid JSON: ${error instanceof Error ? error.message : error}.`);
   }

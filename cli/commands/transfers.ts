@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import { parseJson } from '../../domain/parse-json.ts';
 import {
   type CaptureTransferBody,
   type CreateTransferBody,
@@ -368,7 +369,7 @@ function addUpdate(transfers: Command, context: CommandContext): void {
 /** The service validates the rows. */
 function readRows(file: string): TransferBatchRow[] {
   try {
-    return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
+    return parseJson(readFileSync(file === '-' ? 0 : file, 'utf8')) as TransferBatchRow[];
   } catch (error) {
     throw new InvalidArgument(`${file} cannot be read as JSON: ${error instanceof Error ? error.message : error}`);
   }

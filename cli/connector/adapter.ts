@@ -1,5 +1,6 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { parseJson } from '../../domain/parse-json.ts';
 import { signWebhook } from '../../sdk/webhook-signature.ts';
 
 /** The three calls of the adapter contract about an order. */
@@ -107,7 +108,7 @@ function send({ method, url, headers, body, timeoutMilliseconds }: Outgoing): Pr
 
 function recordIn(text: string): Returned['record'] {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
     return isRecord ? (value as Readonly<Record<string, unknown>>) : undefined;
   } catch {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAnswer as readAsService } from '../../contract/processors/read-answer.ts';
 import { JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
+import { parseJson } from '../../domain/parse-json.ts';
 import { type Adapter, type Call, newId, type Order, type Returned, type Signing } from './adapter.ts';
 
 /** What an adapter did in place of what a rule expects; the message is a sentence. */
@@ -134,7 +135,13 @@ function readAnswer(call: Call, order: Order, returned: Returned, statuses: read
 
 /** A JSON text with its numbers as the service reads them. */
 function withNumbers(text: string): JsonValue {
-  return JSON.parse(text, (_, value) => (typeof value === 'number' ? new JsonNumber(String(value)) : value));
+  const read = (value: unknown): JsonValue => {
+    if (typeof value === 'number') return new JsonNumber(String(value));
+    if (Array.isArray(value)) return value.map(read);
+    if (typeof value !== 'object' || value === null) return value as JsonValue;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, read(member)]));
+  };
+  return read(parseJson(text));
 }
 
 function shown(value: unknown): string {

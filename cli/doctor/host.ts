@@ -1,4 +1,5 @@
 import { type Check, problem, warning } from '../../domain/doctor-check.ts';
+import { parseJson } from '../../domain/parse-json.ts';
 import { readFromServiceNode, SetupProblem } from '../service-node.mjs';
 
 /**
@@ -8,7 +9,7 @@ import { readFromServiceNode, SetupProblem } from '../service-node.mjs';
 export async function examineHost(serving: number | undefined): Promise<readonly Check[]> {
   try {
     const { output } = await readFromServiceNode(['doctor', String(serving ?? '')]);
-    return JSON.parse(output);
+    return parseJson(output) as readonly Check[];
   } catch (error) {
     if (error instanceof SetupProblem) return [problem('Node of the service', error.message)];
     if (!(error instanceof SyntaxError)) throw error;

@@ -1,4 +1,5 @@
 import { type Check, ok, problem, warning } from '../../domain/doctor-check.ts';
+import { parseJson } from '../../domain/parse-json.ts';
 import {
   type CurrentSession,
   type ServiceStatus,
@@ -117,7 +118,7 @@ function readinessOf(answer: Answer | Error): Check {
 
 function messageIn(text: string): string {
   try {
-    return String(JSON.parse(text).Message);
+    return String((parseJson(text) as { readonly Message?: unknown }).Message);
   } catch {
     return 'the service cannot move money now.';
   }

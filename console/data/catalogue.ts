@@ -1,3 +1,5 @@
+import { parseJson } from '../../sdk/generated/parse-json.ts';
+
 /** An entry of the catalogue of error codes, as the service publishes it for everybody. */
 export type CatalogueEntry = {
   readonly code: string;
@@ -16,5 +18,5 @@ export async function readCatalogueEntry(
   signal: AbortSignal | undefined,
 ): Promise<CatalogueEntry | undefined> {
   const response = await fetch(`/errors/${encodeURIComponent(code)}.json`, signal === undefined ? {} : { signal });
-  return response.ok ? ((await response.json()) as CatalogueEntry) : undefined;
+  return response.ok ? (parseJson(await response.text()) as CatalogueEntry) : undefined;
 }

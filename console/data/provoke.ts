@@ -1,4 +1,5 @@
 import { OPERATIONS, type OperationId } from '../../sdk/client.ts';
+import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { newIdempotencyKey } from './client.ts';
 
 /** The response that a sandbox was asked for. */
@@ -50,7 +51,7 @@ export async function provoke(
 
 function pretty(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return JSON.stringify(parseJson(text), null, 2);
   } catch {
     return text;
   }

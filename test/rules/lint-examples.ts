@@ -192,6 +192,27 @@ export const lintExamples: readonly Example[] = [
     },
   },
   {
+    rule: 'JSON is read by parseJson',
+    broken: {
+      'server/calls/read-json.ts': [
+        "export const a = JSON.parse('1');",
+        'export const b = [].map(JSON.parse);',
+        "export const c = JSON['parse']('1');",
+        'export const { parse } = JSON;\n',
+      ].join('\n'),
+      'sdk/read-json.ts': 'export const d = (response: Response) => response.json();\n',
+    },
+    says: [
+      'sdk/read-json.ts:1: Read JSON with parseJson',
+      ...[1, 2, 3, 4].map((line) => `server/calls/read-json.ts:${line}: Read JSON with parseJson`),
+    ],
+    clean: {
+      'server/calls/written-json.ts': "export const a = JSON.stringify({ json: 'JSON.parse' });\n",
+      'server/calls/read-json.test.ts': "void JSON.parse('1');\n",
+      'contract/constant.ts': "void JSON.parse('1');\n",
+    },
+  },
+  {
     rule: 'an import names its module where the arrow can be checked',
     broken: {
       'server/http/load.ts': "export const load = (name: string) => import('../store/' + name);\n",

@@ -1,5 +1,7 @@
 // Writes sdk/generated: the SDK's types, its table of operations and its methods, from the definitions in contract/.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   CLIENT_OPERATION_IDS,
   type ClientOperationId,
@@ -19,6 +21,7 @@ import { CARD_MOVES, CARD_STATUSES } from '../../domain/cards/card.ts';
 import { EVENT_TYPES } from '../../domain/event.ts';
 import { LIMIT_NAMES } from '../../domain/ledger/limits.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
+import { root } from '../command.ts';
 import { eventData, eventUnion } from './events.ts';
 import { tablesFile } from './tables.ts';
 import { collect, comment, formatted, HEAD, names, objectType, typeOf } from './type-text.ts';
@@ -31,8 +34,15 @@ export function generatedSdk(): Readonly<Record<string, () => string>> {
   return {
     'sdk/generated/operations.ts': () => formatted('operations.ts', operationsFile()),
     'sdk/generated/tables.ts': () => formatted('tables.ts', tablesFile()),
+    'sdk/generated/parse-json.ts': parseJsonFile,
     'sdk/generated/resources.ts': () => formatted('resources.ts', resourcesFile()),
   };
+}
+
+/** A copy: the SDK is a package that imports nothing, and reads JSON as the service does. */
+function parseJsonFile(): string {
+  const source = readFileSync(join(root, 'domain/parse-json.ts'), 'utf8');
+  return `${HEAD.replace('contract/', 'domain/parse-json.ts')}\n${source}`;
 }
 
 function operationsFile(): string {

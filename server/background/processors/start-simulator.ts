@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { programAt } from '../../../installation.mjs';
 
 /** Where the simulator is, and what requests to it and its notices are signed with. */
@@ -80,7 +81,7 @@ async function start({ directory, noticeUrl, secret }: SimulatorParts) {
     child.kill('SIGKILL');
     throw new Error(`The simulator could not be started. ${problem.trim()}`.trim());
   }
-  const addresses: { port: number; refused_port: number; secret: string } = JSON.parse(line);
+  const addresses = parseJson(line) as { port: number; refused_port: number; secret: string };
   const simulator: RunningSimulator = {
     url: `http://127.0.0.1:${addresses.port}`,
     refusedUrl: `http://127.0.0.1:${addresses.refused_port}`,

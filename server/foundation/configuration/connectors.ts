@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { REVERSALS, type Traits, WHEN_DOWN } from '../../../domain/processors/order.ts';
 import { type ConnectorSettings, openConnectorRules } from '../connector-settings.ts';
 import { findNetworkProblem } from '../networks.ts';
@@ -151,7 +152,7 @@ function readFile(path: string, refuse: Refuse): unknown {
     throw refuse(`that file cannot be read: ${codeOf(error) ?? String(error)}`);
   }
   try {
-    return JSON.parse(content);
+    return parseJson(content);
   } catch (error) {
     const [place = ''] = /at position [0-9]+/.exec(String(error)) ?? [];
     throw refuse(`that file is not valid JSON${place === '' ? '' : `: the error is ${place}`}`);

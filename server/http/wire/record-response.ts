@@ -1,6 +1,7 @@
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http';
 import { ERRORS, isErrorCode } from '../../../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../../../contract/errors/record.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ErrorPage } from './error-page.ts';
 import { type ErrorResponse, JSON_TYPE } from './error-response.ts';
@@ -159,7 +160,7 @@ export function codeOfRecord(body: string, status: number): string | undefined {
   if (!body.startsWith('{"Message":"')) return undefined;
   let record: unknown;
   try {
-    record = JSON.parse(body);
+    record = parseJson(body);
   } catch {
     return undefined;
   }

@@ -6,6 +6,7 @@ import {
   type OperationId,
   saysIfMoneyMoved,
 } from '../../../contract/operations.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { type AnyReply, CallerGone, type CsvExport, type JsonReply, type LiveReply } from '../../calls/call.ts';
 import { sessionCookie } from '../admission/session-cookie.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -74,7 +75,7 @@ export function writeReply(id: OperationId, reply: JsonReply<unknown>): WrittenR
   return {
     status,
     body,
-    location: locationOf?.('record' in reply ? reply.record : JSON.parse(body)),
+    location: locationOf?.('record' in reply ? reply.record : parseJson(body)),
     replayed: 'replayed' in reply ? reply.replayed : undefined,
   };
 }

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { printable } from '../../../domain/printable-text.ts';
 
 /** The levels by pino's numbers: a name, and a colour if the level needs attention. */
@@ -31,7 +32,7 @@ export function asText(lines: string, stream: NodeJS.WritableStream): string {
 }
 
 function textOf(line: string, stream: NodeJS.WritableStream): string {
-  const { level, time, event, msg, ...fields } = JSON.parse(line) as LogRecord;
+  const { level, time, event, msg, ...fields } = parseJson(line) as LogRecord;
   const [name, colour] = LEVELS[level] ?? [String(level), undefined];
   const shownLevel = name.padEnd(5);
   const parts = [

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { constants } from 'node:zlib';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
 import { type StoredBody, storedBody } from '../page-cache.ts';
@@ -76,7 +77,7 @@ async function readAll(folder: string): Promise<ReadonlyMap<string, ConsoleFile>
 
 async function readBuild(folder: string): Promise<Build> {
   try {
-    return JSON.parse(await readFile(join(folder, 'build.json'), 'utf8')) as Build;
+    return parseJson(await readFile(join(folder, 'build.json'), 'utf8')) as Build;
   } catch {
     throw new Refusal(
       'route_not_found',

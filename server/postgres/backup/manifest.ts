@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { codeOf } from '../../foundation/startup-problem.ts';
 import { parsePosition, segmentAt } from './wal-files.ts';
 
@@ -88,7 +89,7 @@ async function readManifest(path: string): Promise<Manifest> {
   const sum = (await readFile(join(path, MANIFEST_SUM_FILE), 'utf8')).trim();
   if (sumOf(text) !== sum) throw new Error('its manifest is damaged');
   // Only this service writes it, and the checksum proves that it is unchanged.
-  const manifest = JSON.parse(text) as Manifest;
+  const manifest = parseJson(text) as Manifest;
   if (manifest.format !== 1) throw new Error(`its format, ${manifest.format}, is not known to this version`);
   return manifest;
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chown, copyFile, open, readdir, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { type BackupDirectory, readIfThere, writeWhole } from './backup-directory.ts';
 import { parseHistoryName, parseSegment } from './wal-files.ts';
@@ -45,7 +46,7 @@ const TIMELINE_OFFSET = 48;
 export async function readArchiveState(path: string): Promise<ArchiveState | undefined> {
   const text = await readIfThere(join(path, STATE_FILE));
   // Only this service writes it, and never in part.
-  return text === undefined ? undefined : (JSON.parse(text) as ArchiveState);
+  return text === undefined ? undefined : (parseJson(text) as ArchiveState);
 }
 
 export async function writeArchiveState(path: string, state: ArchiveState): Promise<void> {
@@ -93,7 +94,7 @@ export async function claimBackupDirectory(
   const state = await readArchiveState(path);
   const ownerFile = join(dataDirectory, OWNER_FILE);
   const ownerText = await readIfThere(ownerFile);
-  const known = ownerText === undefined ? undefined : (JSON.parse(ownerText) as Owner);
+  const known = ownerText === undefined ? undefined : (parseJson(ownerText) as Owner);
   if (state === undefined) {
     if (known?.directory === path) throw describeEmptied(path, ownerFile);
   } else if (state.systemIdentifier !== systemIdentifier) {

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { type Hosts, hostsOf, KEEP_ALIVE } from './hosts/hosts.ts';
 import { noteWaiting } from './lock-holder.ts';
 import { Pool, PoolGroup, type PoolLimits, type PoolSize } from './pool.ts';
@@ -363,5 +364,7 @@ function openPool(
 
 function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === pg.types.builtins.INT8) return BigInt;
+  // The driver's parser is `JSON.parse`, which can change the names of metadata.
+  if (oid === pg.types.builtins.JSON || oid === pg.types.builtins.JSONB) return parseJson;
   return pg.types.getTypeParser(oid, format ?? 'text') as (value: string) => unknown;
 }

@@ -1,4 +1,5 @@
 import { toWireId } from '../../../domain/identifier.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 
 // Invariant: An event and a replay have the same bytes at every reading, in whatever form the payload is stored
 // Kept by: this file, the only one that knows the compact form
@@ -165,16 +166,21 @@ export function fullPayload(stored: string, origin: PayloadOrigin): string {
 /** What is in a compact payload. */
 type Values = Omit<Own, 'transfer_id' | 'program_id'> & { readonly unusual: object | undefined };
 
+type Text = string | null;
+type Form1 = [1, ...usual: [Text, number, Text, Text, Text, Text, Text], time: number, unusual?: object];
+type Form2 = [2, ...usual: [Text, number, Text, Text, Text, Text, Text], unusual?: object];
+
 function valuesOf(stored: string, subjectId: string): Values {
   if (stored.startsWith(`[${FORM},`)) {
-    const [, type, amount, currency, card_id, request, key, creator, unusual] = JSON.parse(stored);
+    const [, type, amount, currency, card_id, request, key, creator, unusual] = parseJson(stored) as Form2;
     const request_id = unpack('req_', request);
     const own = { type, amount, currency, card_id, request_id, idempotency_key: unpackKey(key) };
     return { ...own, created_by: unpack('key_', creator), created_at: timeInId(subjectId), unusual };
   }
   if (stored.startsWith('[1,')) {
-    const [, type, amount, currency, card_id, request_id, idempotency_key, created_by, time, unusual] =
-      JSON.parse(stored);
+    const [, type, amount, currency, card_id, request_id, idempotency_key, created_by, time, unusual] = parseJson(
+      stored,
+    ) as Form1;
     const own = { type, amount, currency, card_id, request_id, idempotency_key, created_by };
     return { ...own, created_at: new Date(time).toISOString(), unusual };
   }

@@ -1,6 +1,7 @@
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { HOLDER_FIELDS } from '../../../domain/cards/erase-card-holder.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import type { CallContext, Caller } from '../../calls/call.ts';
 import { type AuditNote, insertAuditEntries } from '../../store/audit.ts';
 import type { Statement } from '../../store/connection/database.ts';
@@ -46,7 +47,7 @@ export function auditOf(call: CallContext, audited: Audited): readonly Statement
   const { audit } = OPERATIONS[operation];
   if (audit === 'none' || (audit === 'operator' && caller.kind !== 'operator_key')) return [];
   const details =
-    caseId === undefined ? audited.details : JSON.stringify(withCase(JSON.parse(audited.details) as object, caseId));
+    caseId === undefined ? audited.details : JSON.stringify(withCase(parseJson(audited.details) as object, caseId));
   return [insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }])];
 }
 

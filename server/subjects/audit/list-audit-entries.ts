@@ -1,5 +1,6 @@
 import type { AuditEntryRecord } from '../../../contract/audit.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readPeriod } from '../../calls/moments.ts';
 import { readPage } from '../../calls/page.ts';
@@ -45,7 +46,7 @@ export function toAuditEntryRecord(entry: AuditEntry): AuditEntryRecord {
     program_id: entry.programId === null ? null : toWireId('prog', entry.programId),
     subject_id: entry.subjectId,
     request_id: entry.requestId === null ? null : toWireId('req', entry.requestId),
-    details: JSON.parse(entry.details) as Record<string, unknown>,
+    details: parseJson(entry.details) as Record<string, unknown>,
     previous_hash: entry.previousHash.toString('hex'),
     hash: entry.hash.toString('hex'),
   };

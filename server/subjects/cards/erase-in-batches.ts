@@ -1,4 +1,5 @@
 import { isAboutCard, withoutHolder } from '../../../domain/cards/erase-card-holder.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { transact } from '../../commit/transaction.ts';
 import {
   type CardErasure,
@@ -183,7 +184,7 @@ function rewritten(
   event: FoundEvent,
   cardName: string,
 ): { readonly event: FoundEvent; readonly isChanged: boolean } | undefined {
-  const record = JSON.parse(event.payload) as Readonly<Record<string, unknown>>;
+  const record = parseJson(event.payload) as Readonly<Record<string, unknown>>;
   if (!isAboutCard(record, cardName)) return undefined;
   const payload = JSON.stringify(withoutHolder(record));
   return { event: { ...event, payload }, isChanged: payload !== event.payload };

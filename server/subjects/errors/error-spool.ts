@@ -1,5 +1,6 @@
 import { constants, type FileHandle, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJson } from '../../../domain/parse-json.ts';
 import {
   DataDirectoryInUse,
   type DataDirectoryLock,
@@ -103,7 +104,7 @@ export class ErrorSpool {
       let torn = 0;
       for (const line of buffer.toString('utf8', 0, end - 1).split('\n')) {
         try {
-          values.push(JSON.parse(line));
+          values.push(parseJson(line));
         } catch {
           torn += 1;
         }

@@ -6,6 +6,7 @@ import {
   type RequestRecord,
 } from '../../../contract/service/requests.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import type { Call, CallContext, Caller, Reply } from '../../calls/call.ts';
@@ -225,7 +226,7 @@ function factsOf(trace: RequestTrace, operation: OperationId | null): RequestFac
   const { error, entries, events } = trace;
   const isMovement = operation === 'create_deposit' || operation === 'create_withdrawal';
   const entry = entries.find(({ action }) => action === operation);
-  const { amount, currency } = JSON.parse((isMovement ? entry?.details : null) ?? '{}') as {
+  const { amount, currency } = parseJson((isMovement ? entry?.details : null) ?? '{}') as {
     amount?: number;
     currency?: string;
   };

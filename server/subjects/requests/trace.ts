@@ -3,6 +3,7 @@ import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { MAX_SHOWN_OF_REQUEST } from '../../../contract/service/requests.ts';
 import { MAX_BATCH_ROWS } from '../../../contract/transfers.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { dependsOnProcessor, type Transfer } from '../../../domain/transfers/transfer.ts';
@@ -136,7 +137,9 @@ function rangeOf(receivedAt: Date, [from, to]: readonly [number, number], aheadM
 
 /** By how many milliseconds the clock of a sandbox was ahead during a request. Several values if it was moved meanwhile. */
 function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly number[] {
-  const clockOffsets = moves.map((move) => Number(JSON.parse(String(move.details)).seconds_ahead) * 1000);
+  const clockOffsets = moves.map(
+    (move) => Number((parseJson(String(move.details)) as { readonly seconds_ahead?: unknown }).seconds_ahead) * 1000,
+  );
   const isKnown = moves.some((move) => (move.created_at as Date) < from);
   return [...new Set(isKnown ? clockOffsets : [0, ...clockOffsets])].filter(Number.isFinite);
 }

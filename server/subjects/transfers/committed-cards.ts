@@ -1,6 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import type { Card, CardStatus } from '../../../domain/cards/card.ts';
 import type { CountedDay, Direction } from '../../../domain/ledger/limits.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { machineMemory } from '../../foundation/machine-memory.ts';
 import type { StoredAccount } from '../../store/ledger/account.ts';
 import { type CountedDays, fromLimits, type StoredLimits, toLimits } from '../../store/ledger/limits.ts';
@@ -134,7 +135,7 @@ function packDay({ dayStart, amount, count }: CountedDay): PackedDays[number] {
 }
 
 function unpack(programId: string, name: string, text: string): KnownCard {
-  const packed: Packed = JSON.parse(text);
+  const packed = parseJson(text) as Packed;
   const [accountId, cardId, fundingAccountId, status, currency, expiresOn, amounts, floor, limits, days] = packed;
   const [balance, held, incoming, sequence, version] = amounts.map(BigInt) as [bigint, bigint, bigint, bigint, bigint];
   return {

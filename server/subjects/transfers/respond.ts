@@ -1,6 +1,7 @@
 import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { originalOf, replay, type StoredResponse } from '../../../domain/idempotency.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { type Attempt, isContradicted, isMovedLate } from '../../../domain/processors/attempt.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
 import { dependsOnProcessor } from '../../../domain/transfers/transfer.ts';
@@ -106,7 +107,8 @@ function toReply<Wanted extends TransferRecord | ReversalRecord>(
   if (outcome instanceof Refusal) throw outcome;
   if ('subjectId' in outcome) {
     const { json, subjectId, originalRequestId } = outcome;
-    if (json !== null) return { json, replayed: true, originalRequestId, moneyMoved: movedBy(JSON.parse(json)) };
+    if (json !== null)
+      return { json, replayed: true, originalRequestId, moneyMoved: movedBy(parseJson(json) as Wanted) };
     return readNow(subjectId).then((found) => {
       if (found === undefined) throw new Error('what a stored response created does not exist');
       const { record, attempt } = found;

@@ -1,5 +1,6 @@
 import { MAX_WEBHOOK_HEADERS } from '../../../contract/webhooks/requests.ts';
 import { isTypeOrGroup } from '../../../domain/event.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type CallContext, schemaRefusal } from '../../calls/call.ts';
 import type { AddressRules } from '../../foundation/networks.ts';
@@ -98,5 +99,5 @@ export function openHeaders(
   vault: Vault,
   { webhookId, headers }: Pick<Webhook, 'webhookId' | 'headers'>,
 ): WebhookHeaders {
-  return headers === null ? {} : (JSON.parse(vault.open(headers, webhookId)) as WebhookHeaders);
+  return headers === null ? {} : (parseJson(vault.open(headers, webhookId)) as WebhookHeaders);
 }
