@@ -48,6 +48,10 @@ export const addHost: AddCommands = (program, context) => {
     .description('compare every balance with the sum of its postings')
     .action(() => run('verify-books'));
   program
+    .command('verify-metadata')
+    .description('list metadata names that Node may have changed before version 0.2.0')
+    .action(() => run('verify-metadata'));
+  program
     .command('distribute')
     .description('distribute the ledger over a Citus cluster, from its coordinator; the service must be stopped')
     .addOption(new Option('--move <node>', 'move the tables to another node, as host:port; the service goes on'))

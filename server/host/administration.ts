@@ -22,6 +22,7 @@ import { changePlace } from './commands/distribute.ts';
 import { examineHost } from './commands/doctor.ts';
 import { resetSandbox } from './commands/reset-sandbox.ts';
 import { restore } from './commands/restore.ts';
+import { verifyMetadata } from './commands/verify-metadata.ts';
 import { endOnCrash } from './crash.ts';
 import {
   type Command,
@@ -34,7 +35,7 @@ import {
 } from './open-database.ts';
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
-// command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name> |
+// command line: administration.ts migrate | config | verify-books | verify-metadata | verify-audit [<hash>] | operator-key <name> |
 // distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure |
 // doctor [<port>].
 
@@ -49,6 +50,10 @@ try {
       printOperatorKey(opened, name),
     );
   else if (task === 'verify-books') await withDatabase({ task, use: 'read', mayCreate: false }, verifyBooks);
+  else if (task === 'verify-metadata')
+    await withDatabase({ task, use: 'read', mayCreate: false }, ({ databases }) =>
+      verifyMetadata(databases.background, (line) => void process.stdout.write(`${line}\n`)),
+    );
   else if (task === 'verify-audit')
     await withDatabase({ task: 'audit verify', use: 'read', mayCreate: false }, (opened) =>
       verifyAuditLog(opened, name),
@@ -63,7 +68,7 @@ try {
   else
     throw new StartupProblem(
       'invalid-command',
-      'The command is missing: migrate, config, verify-books, verify-audit, operator-key <name>, distribute, backup, backup-list, restore <to>, sandbox-reset, or doctor.',
+      'The command is missing: migrate, config, verify-books, verify-metadata, verify-audit, operator-key <name>, distribute, backup, backup-list, restore <to>, sandbox-reset, or doctor.',
     );
 } catch (error) {
   const problem = explainStartFailure(error);

@@ -354,6 +354,7 @@ describe('operations and commands', () => {
       'restore',
       'config',
       'verify-books',
+      'verify-metadata',
       'distribute',
       'audit verify',
       'operator-key create',

@@ -74,6 +74,26 @@ describe('beside a service on the embedded database', () => {
     expect((await service.client.transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');
   });
 
+  test('metadata with names that Node may have changed is listed', async () => {
+    const { client } = service;
+    const terms = { amount: 1, card_id: 'card_active' };
+    const { transfer_id, program_id } = await client.transfers.create({
+      ...terms,
+      metadata: { '\\': '1', plain: '\\"' },
+    });
+    const quoted = await client.transfers.create({ ...terms, metadata: { 'a "note"\t': '1', z: '2' } });
+    await client.transfers.create({ ...terms, metadata: { plain: 'a "value" with \\' } });
+    const { exitCode, output, errors } = await runCommand(['verify-metadata'], { DATA_DIR });
+    expect([exitCode, errors]).toEqual([0, '']);
+    const lines = output.trimEnd().split('\n');
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toBe(`transfer ${transfer_id} of ${program_id}: "\\\\" (the stored name may be another one)`);
+    expect(lines[1]).toBe(
+      `transfer ${quoted.transfer_id} of ${program_id}: "a \\"note\\"\\t" (an event may have another name)`,
+    );
+    expect(lines[2]).toMatch(/^2 records have names that Node may have changed, 1 of them in the stored metadata\. /);
+  });
+
   test('an operator key works at once, and migrate finds nothing to do', async () => {
     expect(await runCommand(['migrate'], { DATA_DIR })).toMatchObject({
       exitCode: 0,
