@@ -37,7 +37,7 @@ const colors = process.stdout.isTTY
 /** The TypeScript compiler is written in Go: without garbage collection below this size it takes a third less time. */
 const MEMORY_OF_GO = { GOGC: 'off', GOMEMLIMIT: '1536MiB' } as const;
 
-/** A tool that hangs must not keep an unattended run from ending; `.ci/run` stops all of them after an hour. */
+/** A tool that hangs must not keep an unattended run from ending. */
 const MAX_MILLISECONDS = 3_600_000;
 
 /** Runs a script of node_modules or of this project on the Node that runs us, and returns its output. */
