@@ -21,6 +21,18 @@ export const EXAMPLE_INCIDENT_ID = 'inc_0196f5c2d9a67d52840fd6a92c7be135';
 /** The id of a processor's attempt in examples. */
 export const EXAMPLE_ATTEMPT_ID = 'pat_0196f5c2d9a67c44bd7083a1e95f24c6';
 
+/** A notice of a processor. */
+export const EXAMPLE_NOTICE = {
+  notice_id: 'evt_4711',
+  attempt_id: EXAMPLE_ATTEMPT_ID,
+  status: 'approved',
+  amount: 1000,
+  currency: 'USD',
+  processor_reference: 'card_push_transfer_1',
+  code: null,
+  retry_after_seconds: null,
+} as const;
+
 /** The time of most records in examples. */
 export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
 

@@ -67,6 +67,7 @@ export const SHARED_CODES = [
   'attempt_not_found',
   'invalid_attempt_status',
   'break_not_found',
+  'notice_id_reused',
   'idempotency_key_exists',
   'invalid_idempotency_key',
 ] as const;

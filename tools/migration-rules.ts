@@ -20,6 +20,7 @@ const SMALL: ReadonlySet<string> = new Set([
   'event_deletion',
   'event_head',
   'ledger_mode',
+  'processor_break',
   'program',
   'sandbox_clock',
   'schema_migration',

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { printable } from '../../domain/printable-text.ts';
+import { BREAK_KINDS } from '../../domain/processors/break.ts';
 import type {
   BreakRecord,
   ConnectorRecord,
@@ -151,7 +152,7 @@ function addBreaks(program: Command, context: CommandContext): void {
       kind: {
         flag: '--kind <kind>',
         help: 'filter by kind',
-        choices: ['late_approval', 'contradiction', 'unknown_attempt'],
+        choices: BREAK_KINDS,
       },
       connector_id: CONNECTOR_OPTION,
       program_id: PROGRAM_OPTION,

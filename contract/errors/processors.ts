@@ -1,4 +1,5 @@
 import { call, errorCode, load } from '../error.ts';
+import { EXAMPLE_NOTICE } from '../samples.ts';
 
 /** A load onto the seeded card whose money is at the simulator, and what that is to do with it. */
 const processed = (behavior: string) =>
@@ -139,6 +140,23 @@ export const PROCESSOR_ERRORS = {
       reproduce: 'Close the break "brk_missing".',
       request: call('close_break', { params: { break_id: 'brk_missing' }, body: { note: 'Settled.' } }),
       message: "There is no break 'brk_missing'. A break id is brk_ and 32 hex digits.",
+    },
+  }),
+  notice_id_reused: errorCode({
+    status: 409,
+    problem: 'A connector, an attempt or a break',
+    meaning:
+      'An earlier notice of the connector has this notice_id and says something else. The new one was not stored.',
+    causes: ['The adapter counts its notices from the start again, or gives each attempt only one notice_id.'],
+    resolution:
+      'Give each notice its own notice_id, and send the same contents whenever you send a notice again. A break shows both notices to the operators.',
+    alsoCalled: 'notice id already used, duplicate notice, notice conflict, same notice other contents',
+    sample: {
+      reproduce: 'Send a notice, and another one with the same notice_id and the status declined.',
+      given: [call('receive_notice')],
+      request: call('receive_notice', { body: { ...EXAMPLE_NOTICE, status: 'declined' } }),
+      message: "An earlier notice has the notice_id 'evt_4711' and says something else. Give each notice its own id.",
+      field: '/notice_id',
     },
   }),
 } as const;

@@ -164,6 +164,10 @@ const NOTICE: JsonObject = {
     },
     responses: {
       200: { description: 'The notice is stored.', content: jsonBody('NoticeReceipt', { received: true }) },
+      409: {
+        description:
+          'An earlier notice has this `notice_id` and says something else. Do not repeat it: it will not be taken.',
+      },
       '4XX': { description: 'The notice is refused: its signature, its time or its body is not valid.' },
       '5XX': { description: 'The notice may not be stored. Repeat it.' },
     },

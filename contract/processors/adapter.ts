@@ -1,7 +1,12 @@
 // What a connector says to an adapter, and an adapter to the service: the contract that `adapter-openapi.json` publishes.
 import { type Static, Type } from 'typebox';
 import { MAXIMUM_AMOUNT } from '../../domain/ledger/money.ts';
-import { MAX_RETRY_AFTER_SECONDS, ORDER_KINDS, type OrderRequest, type OrderStatus } from '../../domain/processors/order.ts';
+import {
+  MAX_RETRY_AFTER_SECONDS,
+  ORDER_KINDS,
+  type OrderRequest,
+  type OrderStatus,
+} from '../../domain/processors/order.ts';
 import { literals, moment, nullable, text } from '../schema-parts.ts';
 
 /** Longest answer and notice that the service reads, in bytes. */

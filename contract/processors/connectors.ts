@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { operation } from '../operation.ts';
-import { EXAMPLE_ATTEMPT_ID, EXAMPLE_TIME } from '../samples.ts';
+import { EXAMPLE_NOTICE, EXAMPLE_TIME } from '../samples.ts';
 import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
 import { SwitchRecord } from '../service/switch.ts';
 import { AdapterNotice, MAX_ADAPTER_BYTES, NoticeReceipt } from './adapter.ts';
@@ -79,18 +79,10 @@ export const CONNECTORS = [
     maxBodyBytes: MAX_ADAPTER_BYTES,
     reply: NoticeReceipt,
     repeatable: true,
+    errors: ['notice_id_reused'],
     failure: 'The notice could not be stored',
     example: {
-      body: {
-        notice_id: 'evt_4711',
-        attempt_id: EXAMPLE_ATTEMPT_ID,
-        status: 'approved',
-        amount: 1000,
-        currency: 'USD',
-        processor_reference: 'card_push_transfer_1',
-        code: null,
-        retry_after_seconds: null,
-      },
+      body: EXAMPLE_NOTICE,
       reply: { received: true },
     },
   }),

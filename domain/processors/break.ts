@@ -1,5 +1,11 @@
 /** What contradicts the books. */
-export const BREAK_KINDS = ['late_approval', 'contradiction', 'unknown_attempt'] as const;
+export const BREAK_KINDS = [
+  'late_approval',
+  'contradiction',
+  'unknown_attempt',
+  'unhandled_notice',
+  'reused_notice_id',
+] as const;
 
 /** One of {@link BREAK_KINDS}. */
 export type BreakKind = (typeof BREAK_KINDS)[number];

@@ -19,6 +19,8 @@ export async function notify(answer, url, secret) {
     };
     const response = await fetch(url, { method: 'POST', headers, body }).catch(() => undefined);
     if (response?.status === 200) return;
+    // It will never be taken: an earlier notice with this id says something else.
+    if (response?.status === 409) throw new Error(`The notice_id of ${body} is taken.`);
     await new Promise((done) => setTimeout(done, wait));
   }
 }

@@ -171,9 +171,11 @@ export type BreakRecord = {
   readonly break_id: string;
   /**
    * late_approval: carried out after its transfer had failed; contradiction: not carried out, after it had been
-   * approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know.
+   * approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know;
+   * unhandled_notice: a notice that the service could not handle for minutes, and tries again until the break is
+   * closed; reused_notice_id: a notice with the id of an earlier one and other contents, which was refused.
    */
-  readonly kind: 'late_approval' | 'contradiction' | 'unknown_attempt';
+  readonly kind: 'late_approval' | 'contradiction' | 'unknown_attempt' | 'unhandled_notice' | 'reused_notice_id';
   /** The connector of the processor. */
   readonly connector_id: string;
   /** The card program; null if it is not known. */
@@ -1565,7 +1567,13 @@ export type ListBreaksQuery = {
   /** open, the oldest first, or closed, the newest first; open if omitted. */
   readonly status?: 'open' | 'closed' | undefined;
   /** Only breaks of this kind. */
-  readonly kind?: 'late_approval' | 'contradiction' | 'unknown_attempt' | undefined;
+  readonly kind?:
+    | 'late_approval'
+    | 'contradiction'
+    | 'unknown_attempt'
+    | 'unhandled_notice'
+    | 'reused_notice_id'
+    | undefined;
   /** Only breaks of this connector. */
   readonly connector_id?: string | undefined;
   /** Only breaks of this card program. */
@@ -4150,7 +4158,7 @@ export type Operations = {
   };
   /**
    * receive_notice: Tell the service what became of an order; for adapters of processors, which sign it. Error
-   * codes: `receive_notice_schema`, `unknown_receive_notice`.
+   * codes: `receive_notice_schema`, `notice_id_reused`, `unknown_receive_notice`.
    */
   readonly receive_notice: {
     readonly call: {
@@ -5076,6 +5084,10 @@ export type ErrorRows = {
   readonly invalid_attempt_status: ErrorRow;
   /** The break does not exist. */
   readonly break_not_found: ErrorRow;
+  /**
+   * An earlier notice of the connector has this notice_id and says something else. The new one was not stored.
+   */
+  readonly notice_id_reused: ErrorRow;
   /** The idempotency key was already used for a different request. */
   readonly idempotency_key_exists: ErrorRow;
   /** The Idempotency-Key header is missing or invalid. */

@@ -152,6 +152,7 @@ export const ERROR_LINES: string = `
 404 Request - attempt_not_found
 409 Request - invalid_attempt_status
 404 Request - break_not_found
+409 Request - notice_id_reused
 422 Request - idempotency_key_exists
 400 Request - invalid_idempotency_key`;
 

@@ -52,7 +52,7 @@ const UNDER_CONDITION = ERROR_CODES.filter((code) => typeof ERRORS[code].sample.
  */
 const LAST: readonly ErrorCode[] = ['request_timeout', 'service_unavailable'];
 /** Their samples need a signature: `test/api/processors/notices.test.ts` causes them. */
-const SIGNED: readonly ErrorCode[] = ['receive_notice_schema', 'unknown_receive_notice'];
+const SIGNED: readonly ErrorCode[] = ['receive_notice_schema', 'notice_id_reused', 'unknown_receive_notice'];
 const DATABASE_STOPPED = ERROR_CODES.filter((code) => familyOf(code)?.kind === 'unknown' && !SIGNED.includes(code));
 const OTHERS = ERROR_CODES.filter((code) => ![...DATABASE_STOPPED, ...LAST, ...SIGNED].includes(code));
 

@@ -116,6 +116,15 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
     word: 'about an unknown order',
     meaning: 'The processor has sent a notice about an order that the service never made.',
   },
+  unhandled_notice: {
+    word: 'a notice that fails',
+    meaning:
+      'The service cannot handle a notice of the processor. It tries again every ten minutes until the break is closed.',
+  },
+  reused_notice_id: {
+    word: 'a notice id used twice',
+    meaning: 'The processor has sent a notice with the id of an earlier one and other contents. It was refused.',
+  },
 };
 
 /** The attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `nothing waits`. */

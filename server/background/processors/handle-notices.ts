@@ -1,76 +1,172 @@
-import { formatMoney } from '../../../domain/ledger/money.ts';
 import { type Attempt, isEnded } from '../../../domain/processors/attempt.ts';
 import type { Answer } from '../../../domain/processors/order.ts';
 import { newId } from '../../foundation/ids.ts';
+import { insertBreak } from '../../store/processors/contradiction.ts';
 import {
+  MAX_NOTICE_FAILURES,
+  markNoticeFailed,
   markNoticeForeign,
   markNoticeHandled,
   type NoticeBody,
   readWaitingNotices,
+  saidBy,
   toWaitingNotice,
   type WaitingNotice,
 } from '../../store/processors/notices.ts';
-import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
+import { type RunningJob, startRounds } from '../jobs/rounds.ts';
 import type { Connector } from './http-connector.ts';
 import { recordContradiction } from './record-contradiction.ts';
-import { type ReportParts, readAgain, recordAnswer } from './report.ts';
+import { type ReportParts, readAgain, recordOnce } from './report.ts';
 
 /** Maximum delay before notices are found that another process has received. */
 const INTERVAL_MILLISECONDS = 1_000;
 
-/** Maximum number of notices in one round. */
-const PORTION = 100;
+/** Maximum number of notices of a connector that are handled at the same time. */
+const PORTION = 8;
+
+/** How often a notice is handled anew because somebody else has changed its attempt. */
+const MAX_RACES = 5;
+
+/** Where the notices of all connectors are handled. */
+type Parts = ReportParts & { readonly connectors: ReadonlyMap<string, Connector> };
 
 /**
- * Handles what processors sent by themselves, once it is stored. Several processes may handle the same notice: the second one
- * changes nothing.
+ * Handles what processors sent by themselves, once it is stored. Each connector has its own queue. A notice that fails comes
+ * again later, behind those that have failed less often, so it delays no other. Several processes may handle the same notice:
+ * the second one changes nothing.
  */
 export function startHandlingNotices(connectors: ReadonlyMap<string, Connector>, parts: ReportParts): RunningJob {
-  return startRounds({
+  /** The connectors whose notices are being handled. */
+  const busy = new Map<string, Promise<void>>();
+  const job = startRounds({
     firstPauseMilliseconds: 0,
     retryMilliseconds: INTERVAL_MILLISECONDS,
     onFailure: parts.onFailure,
     run: async (signal) => {
-      const rows = await parts.database.read(readWaitingNotices([...connectors.keys()], PORTION));
-      const readAt = performance.now();
-      const steps = rows.map((row) => () => handle(toWaitingNotice(row), readAt, signal));
-      await takeAllSteps(steps, signal);
-      return rows.length === PORTION ? 0 : INTERVAL_MILLISECONDS;
+      const idle = [...connectors.keys()].filter((connectorId) => !busy.has(connectorId));
+      if (idle.length === 0) return INTERVAL_MILLISECONDS;
+      const rows = await parts.database.read(readWaitingNotices(idle, PORTION));
+      const portion = new Portion({ ...parts, connectors }, performance.now(), signal);
+      for (const [connectorId, notices] of Map.groupBy(rows.map(toWaitingNotice), (notice) => notice.connectorId)) {
+        const done = portion.handleAll(notices).then(() => {
+          busy.delete(connectorId);
+          if (notices.length === PORTION) job.wake();
+        });
+        busy.set(connectorId, done);
+      }
+      return INTERVAL_MILLISECONDS;
     },
   });
+  return {
+    ...job,
+    stop: async () => {
+      await job.stop();
+      await Promise.all(busy.values());
+    },
+  };
+}
 
-  async function handle(notice: WaitingNotice, readAt: number, signal: AbortSignal): Promise<void> {
+/** Notices that were read together. */
+class Portion {
+  readonly #parts: Parts;
+  readonly #readAt: number;
+  readonly #signal: AbortSignal;
+
+  constructor(parts: Parts, readAt: number, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#readAt = readAt;
+    this.#signal = signal;
+  }
+
+  /** Handles the notices of one connector: those about the same attempt in their order, the others side by side. Never rejects. */
+  async handleAll(notices: readonly WaitingNotice[]): Promise<void> {
+    const byAttempt = Map.groupBy(notices, ({ body }) => body.attempt_id);
+    await Promise.all(
+      [...byAttempt.values()].map(async (own) => {
+        for (const notice of own) if (!(await this.#handle(notice))) return;
+      }),
+    );
+  }
+
+  /** Whether it was handled: if not, the others about its attempt wait with it. */
+  async #handle(notice: WaitingNotice): Promise<boolean> {
+    if (this.#signal.aborted) return false;
+    try {
+      await this.#record(notice);
+      return true;
+    } catch (error) {
+      this.#parts.onFailure(error, notice.tries > 0);
+      await this.#noteFailure(notice).catch((second: unknown) => this.#parts.onFailure(second, true));
+      return false;
+    }
+  }
+
+  async #record(notice: WaitingNotice): Promise<void> {
+    const { database, connectors } = this.#parts;
     const { connectorId, noticeId, body } = notice;
     const connector = connectors.get(connectorId);
     if (connector === undefined) return;
     // Another connector must not end what it was never asked.
     if (notice.attempt === undefined || notice.attempt.connectorId !== connectorId) {
-      await parts.database.read(markNoticeForeign(notice, newId()));
+      await database.read(markNoticeForeign(notice, newId()));
       return;
     }
-    const now = (): number => notice.now + performance.now() - readAt;
-    const attempt = await asItIs(notice.attempt);
+    const attempt = await this.#asItIs(notice.attempt);
     const amount = BigInt(body.amount);
     if (amount !== attempt.amount || body.currency !== attempt.currency) {
-      const found = `${body.status} of ${formatMoney(amount, body.currency)}`;
+      const found = saidBy(body);
       await recordContradiction(
-        parts.database,
+        database,
         attempt,
         { kind: 'contradiction', expected: attempt.status, found },
-        now(),
+        this.#now(notice),
       );
     } else {
-      const { traits } = connector;
-      const answered = { attempt, question: 'notice' as const, answer: toAnswer(body), traits, now };
-      if (!(await recordAnswer(parts, answered, signal))) return;
+      await this.#recordAnswer(notice, attempt, connector);
     }
-    await parts.database.read(markNoticeHandled(connectorId, noticeId));
+    await database.read(markNoticeHandled(connectorId, noticeId));
   }
 
-  /** What has ended does not change any more, but a notice of the same round may have said that it moved money all the same. */
-  async function asItIs(attempt: Attempt): Promise<Attempt> {
+  async #recordAnswer(notice: WaitingNotice, before: Attempt, { traits }: Connector): Promise<void> {
+    const now = (): number => this.#now(notice);
+    let attempt = before;
+    for (let race = 0; race < MAX_RACES; race += 1) {
+      const answered = { attempt, question: 'notice' as const, answer: toAnswer(notice.body), traits, now };
+      if (await recordOnce(this.#parts, answered)) return;
+      const known = await readAgain(this.#parts.database, attempt);
+      if (known === undefined) return;
+      attempt = known;
+    }
+    throw new Error(`the attempt of a notice was changed ${MAX_RACES} times while the notice was handled`);
+  }
+
+  /** What has ended does not change any more, but an earlier notice of the portion may have said that it moved money all the same. */
+  async #asItIs(attempt: Attempt): Promise<Attempt> {
     if (!isEnded(attempt.status)) return attempt;
-    return (await readAgain(parts.database, attempt)) ?? attempt;
+    return (await readAgain(this.#parts.database, attempt)) ?? attempt;
+  }
+
+  /** Postpones a notice, and tells a person about one that keeps failing. One about no attempt becomes a break when it is handled. */
+  async #noteFailure(notice: WaitingNotice): Promise<void> {
+    const { database } = this.#parts;
+    const { connectorId, noticeId, body, tries, attempt } = notice;
+    await database.read(markNoticeFailed(notice));
+    if (tries + 1 < MAX_NOTICE_FAILURES || attempt === undefined) return;
+    const { programId, attemptId, transferId, amount, currency, status } = attempt;
+    const about = { connectorId, programId, attemptId, transferId, amount, currency };
+    const said = { expected: status, found: `${saidBy(body)} (notice ${noticeId})` };
+    const found = {
+      breakId: newId(),
+      kind: 'unhandled_notice' as const,
+      createdAt: this.#now(notice),
+      ...about,
+      ...said,
+    };
+    await database.read(insertBreak(found));
+  }
+
+  #now({ now }: WaitingNotice): number {
+    return now + performance.now() - this.#readAt;
   }
 }
 

@@ -51,13 +51,7 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
       // Somebody has changed it since: what was asked is not known of it any more, and only an end still counts.
       if (!isUnchanged(known, attempt)) question = 'notice';
       attempt = known;
-      const step = nextStep(attempt, question, answer, traits, now());
-      if (step === undefined) return true;
-      if ('kind' in step) {
-        await recordContradiction(parts.database, attempt, step, now());
-        return true;
-      }
-      if (await applyStep(parts, attempt, step, now())) return true;
+      if (await recordOnce(parts, { attempt, question, answer, traits, now })) return true;
     } catch (error) {
       parts.onFailure(error, hasFailed);
     }
@@ -65,6 +59,18 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
     if (performance.now() > giveUpAt || signal?.aborted === true) return false;
     await sleep(PAUSE_MILLISECONDS, undefined, { ref: false, signal }).catch(() => undefined);
   }
+}
+
+/** Records an answer; false if somebody else has changed the attempt since. Rejects if it may not have been written. */
+export async function recordOnce(
+  parts: ReportParts,
+  { attempt, question, answer, traits, now }: Answered,
+): Promise<boolean> {
+  const step = nextStep(attempt, question, answer, traits, now());
+  if (step === undefined) return true;
+  if (!('kind' in step)) return applyStep(parts, attempt, step, now());
+  await recordContradiction(parts.database, attempt, step, now());
+  return true;
 }
 
 /** Carries out a step; false if somebody else has changed the attempt since. Rejects if it may not have been written. */

@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { BREAK_KINDS } from '../../../domain/processors/break.ts';
 import type { ConnectorStatus } from '../../calls/processors.ts';
 import { countCalls, showConnectors, showProcessors } from './processors.ts';
 import { Metrics } from './registry.ts';
@@ -30,7 +31,7 @@ test('attempts are shown by connector and status, and not once the figures are o
   expect(lines).toContain('transfer_service_processor_oldest_unknown_seconds{connector="simulator"} 0');
   expect(lines).toContain('transfer_service_processor_breaks_open{kind="late_approval"} 3');
   expect(lines).toContain('transfer_service_processor_breaks_open{kind="contradiction"} 0');
-  expect(lines).toHaveLength(2 * 7 + 3);
+  expect(lines).toHaveLength(2 * 7 + BREAK_KINDS.length);
   vi.advanceTimersByTime(61_000);
   expect(await linesOf(metrics)).toEqual([]);
 });

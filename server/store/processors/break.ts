@@ -5,6 +5,7 @@ import {
   CURRENCY,
   columns,
   INTEGER,
+  NUMBER,
   nullable,
   type RowOf,
   statement,
@@ -14,6 +15,7 @@ import {
   UUID,
   word,
 } from '../sql.ts';
+import { MAX_NOTICE_FAILURES } from './notices.ts';
 
 const BREAK = columns({
   breakId: UUID,
@@ -86,20 +88,30 @@ export const lockBreak = statement(
   `select ${BREAK.names}, service_now() as now from processor_break where break_id = :breakId for no key update`,
 );
 
-/** Closes a locked break; a contradiction is then settled on its attempt. */
-export const closeBreak: (closed: Break) => Statement = statement(
+const CLOSE = statement(
   'close_break',
-  BREAK.pick('breakId', 'closedAt', 'closedBy', 'resolution').columns,
+  { ...BREAK.pick('breakId', 'closedAt', 'closedBy', 'resolution').columns, maxFailures: NUMBER },
   `with closed as (
       update processor_break set closed_at = :closedAt, closed_by = :closedBy, resolution = :resolution
       where break_id = :breakId
       returning *
+    ), settled as (
+      update processor_notice set handled_at = closed.closed_at
+      from closed
+      where closed.kind = 'unhandled_notice' and processor_notice.connector_id = closed.connector_id
+        and processor_notice.attempt_id = closed.attempt_id and processor_notice.handled_at is null
+        and processor_notice.tries >= :maxFailures
     )
     update processor_attempt set contradiction_settled_at = closed.closed_at
     from closed
     where processor_attempt.program_id = closed.program_id and processor_attempt.attempt_id = closed.attempt_id
       and processor_attempt.contradiction_break_id = closed.break_id`,
 );
+
+/** Closes a locked break: a contradiction is settled on its attempt, and notices that keep failing are not tried again. */
+export function closeBreak(closed: Break): Statement {
+  return CLOSE({ ...closed, maxFailures: MAX_NOTICE_FAILURES });
+}
 
 /** A break from a row of {@link listBreaks} or {@link lockBreak}, and when it was read, by the database's clock. */
 export function toBreak(row: Row): { readonly found: Break; readonly now: number } {

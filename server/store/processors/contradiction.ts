@@ -1,11 +1,12 @@
 import type { Attempt } from '../../../domain/processors/attempt.ts';
+import type { BreakKind } from '../../../domain/processors/break.ts';
 import type { Statement } from '../connection/database.ts';
 import { ACCOUNT } from '../ledger/account.ts';
 import { BIGINT, CURRENCY, columns, INTEGER, type RowOf, statement, TEXT, TIME, UUID, word } from '../sql.ts';
 
 const BREAK = columns({
   breakId: UUID,
-  kind: word<'late_approval' | 'contradiction'>(),
+  kind: word<Exclude<BreakKind, 'unknown_attempt'>>(),
   connectorId: TEXT,
   programId: UUID,
   attemptId: UUID,
@@ -40,6 +41,23 @@ const INSERT_BREAK = statement('insert_processor_break', { ...BREAK.columns, max
 export function insertBreak(found: NewBreak): Statement {
   return INSERT_BREAK({ ...found, maxFound: MAX_FOUND_CHARACTERS });
 }
+
+/** Inserts the break of a notice about no attempt, or adds what the id's break does not say yet and opens that again. */
+export const insertBreakOfUnknown = statement(
+  'insert_break_of_unknown',
+  {
+    ...BREAK.pick('breakId', 'kind', 'connectorId', 'amount', 'currency', 'expected', 'found', 'createdAt').columns,
+    sentAttemptId: TEXT,
+  },
+  `insert into processor_break (
+      break_id, kind, connector_id, sent_attempt_id, amount, currency, expected, found, created_at
+    )
+    values (:breakId, :kind, :connectorId, :sentAttemptId, :amount, :currency, :expected, :found, :createdAt)
+    on conflict (connector_id, sent_attempt_id) where sent_attempt_id is not null do update
+      set found = processor_break.found || ', ' || excluded.found, closed_at = null, closed_by = null, resolution = null
+      where excluded.found <> all (string_to_array(processor_break.found, ', '))
+        and char_length(processor_break.found) < ${MAX_FOUND_CHARACTERS}`,
+);
 
 const RECORD_CONTRADICTION = statement(
   'record_contradiction',

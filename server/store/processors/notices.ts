@@ -1,6 +1,7 @@
+import { formatMoney } from '../../../domain/ledger/money.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { Row, Statement } from '../connection/database.ts';
-import { columns, json, many, NUMBER, nullable, statement, TEXT, TIME, UUID } from '../sql.ts';
+import { BOOLEAN, columns, json, many, NUMBER, nullable, statement, TEXT, TIME, UUID } from '../sql.ts';
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 
 // Invariant: A notice has one effect, however often it is sent, and is stored before it is acknowledged
@@ -38,17 +39,57 @@ export const insertNotice = statement(
     returning notice_id`,
 );
 
-const NOTICE = columns({ noticeConnectorId: TEXT, noticeId: TEXT, body: json<NoticeBody>(), now: TIME });
+/** Reads the notice that has an id, whether it is the same as a sent one, and the attempt that the sent one is about. */
+export const readNotice = statement(
+  'read_notice',
+  {
+    connectorId: TEXT,
+    noticeId: TEXT,
+    sentAttemptId: nullable(UUID),
+    body: json<NoticeBody>(),
+  },
+  `select ${ATTEMPT_COLUMNS}, notice.body, notice.body = :body as is_same, service_now() as now
+    from processor_notice as notice
+      left join processor_attempt on processor_attempt.attempt_id = :sentAttemptId
+        and processor_attempt.connector_id = :connectorId
+    where notice.connector_id = :connectorId and notice.notice_id = :noticeId`,
+);
+
+const STORED = columns({ body: json<NoticeBody>(), isSame: BOOLEAN, now: TIME });
+
+/** A notice from a row of {@link readNotice}. The attempt is undefined if the connector has none with the sent id. */
+export function toNotice(row: Row) {
+  return { ...STORED.read(row), attempt: row.attempt_id === null ? undefined : toAttempt(row) };
+}
+
+/** What a notice says, such as `approved of 10.00 USD`. */
+export function saidBy({ status, amount, currency }: NoticeBody): string {
+  return `${status} of ${formatMoney(BigInt(amount), currency)}`;
+}
+
+const NOTICE = columns({
+  noticeConnectorId: TEXT,
+  noticeId: TEXT,
+  body: json<NoticeBody>(),
+  noticeTries: NUMBER,
+  now: TIME,
+});
 
 const READ_WAITING = statement(
   'read_waiting_notices',
   { connectorIds: many(TEXT), count: NUMBER },
-  `select ${ATTEMPT_COLUMNS}, notice.connector_id as notice_connector_id, notice.notice_id, notice.body, service_now() as now
-    from processor_notice as notice
+  `select ${ATTEMPT_COLUMNS}, notice.connector_id as notice_connector_id, notice.notice_id, notice.body,
+      notice.tries as notice_tries, service_now() as now
+    from unnest(:connectorIds) as wanted (connector_id)
+      cross join lateral (
+        select * from processor_notice
+        where connector_id = wanted.connector_id and handled_at is null
+          and (next_at is null or next_at <= (select service_now()))
+        order by tries, received_at limit :count
+      ) as notice
       left join processor_attempt on processor_attempt.program_id = notice.program_id
         and processor_attempt.attempt_id = notice.attempt_id
-    where notice.handled_at is null and notice.connector_id = any (:connectorIds)
-    order by notice.received_at limit :count`,
+    order by notice.tries, notice.received_at`,
 );
 
 /** A notice that nobody has handled yet. */
@@ -56,21 +97,23 @@ export type WaitingNotice = {
   readonly connectorId: string;
   readonly noticeId: string;
   readonly body: NoticeBody;
+  /** How often it could not be handled. */
+  readonly tries: number;
   /** The attempt that it is about; undefined if it is about none. */
   readonly attempt: Attempt | undefined;
   /** When it was read, by the database's clock. */
   readonly now: number;
 };
 
-/** Reads notices that nobody has handled, the oldest first. */
+/** Reads notices that nobody has handled, `count` of each connector: those that failed least often first, then the oldest. */
 export function readWaitingNotices(connectorIds: readonly string[], count: number): Statement {
   return READ_WAITING({ connectorIds, count });
 }
 
 /** A notice from a row of {@link readWaitingNotices}. */
 export function toWaitingNotice(row: Row): WaitingNotice {
-  const { noticeConnectorId: connectorId, noticeId, body, now } = NOTICE.read(row);
-  return { connectorId, noticeId, body, attempt: row.attempt_id === null ? undefined : toAttempt(row), now };
+  const { noticeConnectorId: connectorId, noticeId, body, noticeTries: tries, now } = NOTICE.read(row);
+  return { connectorId, noticeId, body, tries, attempt: row.attempt_id === null ? undefined : toAttempt(row), now };
 }
 
 const NAMED = { connectorId: TEXT, noticeId: TEXT };
@@ -85,6 +128,35 @@ const MARK_HANDLED = statement(
 /** Marks a notice as handled: once what follows from it is committed. */
 export function markNoticeHandled(connectorId: string, noticeId: string): Statement {
   return MARK_HANDLED({ connectorId, noticeId });
+}
+
+/** Failures until a notice becomes a break: about four minutes, longer than most outages of a database. */
+export const MAX_NOTICE_FAILURES = 8;
+
+const MARK_FAILED = statement(
+  'mark_notice_failed',
+  { ...NAMED, attemptId: nullable(UUID), maxPause: NUMBER },
+  `with failed as (
+      select connector_id, notice_id from processor_notice
+      where connector_id = :connectorId and handled_at is null and (notice_id = :noticeId or attempt_id = :attemptId)
+      for no key update skip locked
+    )
+    update processor_notice
+    set tries = least(tries + 1, 1000),
+      next_at = service_now() + least(power(2, least(tries, 20)), :maxPause) * interval '1 second'
+    from failed
+    where processor_notice.connector_id = failed.connector_id and processor_notice.notice_id = failed.notice_id`,
+);
+
+/** The longest pause before a notice that failed is handled again. It is never dropped. */
+const MAX_PAUSE_SECONDS = 600;
+
+/**
+ * Postpones a notice that could not be handled, and the others about its attempt: by 1 s, then by twice as long each time. Rows
+ * that another process holds are skipped, so that none waits for the other.
+ */
+export function markNoticeFailed({ connectorId, noticeId, attempt }: WaitingNotice): Statement {
+  return MARK_FAILED({ connectorId, noticeId, attemptId: attempt?.attemptId ?? null, maxPause: MAX_PAUSE_SECONDS });
 }
 
 const MARK_FOREIGN = statement(

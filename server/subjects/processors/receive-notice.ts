@@ -4,12 +4,16 @@ import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
-import { insertNotice } from '../../store/processors/notices.ts';
+import { newId } from '../../foundation/ids.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { insertBreak, insertBreakOfUnknown } from '../../store/processors/contradiction.ts';
+import { insertNotice, readNotice, saidBy, toNotice } from '../../store/processors/notices.ts';
 
 /**
  * receive_notice: stores what the processor says by itself; the signature was verified before. What follows from it is decided
  * later, so that the adapter need not wait for it, and a notice may come before the answer that it repeats. The same notice
- * again changes nothing. One about an attempt that this connector does not have is stored too, for a person to look at.
+ * again changes nothing. Another one with the same id is refused, and is a break for a person to look at. One about an attempt
+ * that this connector does not have is stored too.
  */
 export async function receiveNotice(
   { database, processors }: Service,
@@ -27,7 +31,29 @@ export async function receiveNotice(
   const sentAttemptId = fromWireId('pat', sent.attempt_id) ?? null;
   const added = await readRows(database, insertNotice({ connectorId, noticeId, sentAttemptId, body }));
   if (added.length > 0) processors.wake();
+  else await refuseOther(database, { connectorId, noticeId, sentAttemptId, body });
   return { record: { received: true } };
+}
+
+/** Refuses a notice whose id an earlier one has that says something else, and records the break. */
+async function refuseOther(database: Database, sent: Parameters<typeof readNotice>[0]): Promise<void> {
+  const [stored] = (await readRows(database, readNotice(sent))).map(toNotice);
+  if (stored === undefined || stored.isSame) return;
+  const { connectorId, noticeId, body } = sent;
+  const found = {
+    ...{ breakId: newId(), kind: 'reused_notice_id' as const, connectorId, createdAt: stored.now },
+    ...{ expected: saidBy(stored.body), found: `${saidBy(body)} (notice ${noticeId})` },
+  };
+  const { attempt } = stored;
+  if (attempt === undefined) {
+    const { attempt_id: sentAttemptId, amount, currency } = body;
+    await readRows(database, insertBreakOfUnknown({ ...found, sentAttemptId, amount: BigInt(amount), currency }));
+  } else {
+    const { programId, attemptId, transferId, amount, currency } = attempt;
+    await readRows(database, insertBreak({ ...found, programId, attemptId, transferId, amount, currency }));
+  }
+  const message = `An earlier notice has the notice_id '${noticeId}' and says something else. Give each notice its own id.`;
+  throw new Refusal('notice_id_reused', message, { field: '/notice_id' });
 }
 
 function refuseCardNumber(name: 'notice_id' | 'attempt_id', value: string): void {

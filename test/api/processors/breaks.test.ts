@@ -67,8 +67,8 @@ describe('list_breaks', () => {
       note: null,
     });
     expect(data[0]?.age_seconds).toBeGreaterThanOrEqual(90);
-    const first = await list({ limit: 2 });
-    const second = await list({ limit: 2, cursor: first.next_cursor });
+    const first = await list({ limit: 3 });
+    const second = await list({ limit: 3, cursor: first.next_cursor });
     expect([...first.data, ...second.data].map((one) => one.break_id)).toEqual(ids);
     expect(second.next_cursor).toBeNull();
   });

@@ -86,10 +86,42 @@ describe('a signed notice', () => {
     const notice = noticeOf(wireId);
     const wakes = processors.wakes;
     const answers = await Promise.all(Array.from({ length: 5 }, () => send(notice)));
-    answers.push(await send({ ...notice, status: 'declined' }));
     for (const answer of answers) expect(answer).toMatchObject({ status: 200, fields: { received: true } });
     expect(await storedOf(notice.notice_id)).toHaveLength(1);
     expect(processors.wakes).toBe(wakes + 1);
+  });
+
+  test('is refused if an earlier one has its id and says something else, and operators see a break', async () => {
+    const { wireId, attemptId } = await newAttempt();
+    const notice = noticeOf(wireId);
+    expect(await send(notice)).toMatchObject({ status: 200 });
+    const stored = await storedOf(notice.notice_id);
+    const others = [{ status: 'declined' }, { amount: 999 }, { attempt_id: toWireId('pat', randomUUID()) }];
+    for (const other of [...others, ...others]) {
+      const message = `An earlier notice has the notice_id '${notice.notice_id}' and says something else. Give each notice its own id.`;
+      expect(await send({ ...notice, ...other })).toMatchObject({
+        ...{ status: 409, code: 'notice_id_reused' },
+        fields: { Message: message },
+      });
+    }
+    expect(await send(notice)).toMatchObject({ status: 200 });
+    expect(await storedOf(notice.notice_id)).toEqual(stored);
+    const { rows } = await client.query(
+      `select attempt_id, sent_attempt_id, expected, found from processor_break
+        where kind = 'reused_notice_id' and found like $1 order by break_id`,
+      [`%(notice ${notice.notice_id})%`],
+    );
+    const said = (status: string) => `${status} USD (notice ${notice.notice_id})`;
+    const expected = 'approved of 10.00 USD';
+    expect(rows).toEqual([
+      {
+        attempt_id: attemptId,
+        sent_attempt_id: null,
+        expected,
+        found: [said('declined of 10.00'), said('approved of 9.99')].join(', '),
+      },
+      { attempt_id: null, sent_attempt_id: others[2]?.attempt_id, expected, found: said('approved of 10.00') },
+    ]);
   });
 
   test('is kept if its connector has no such attempt', async () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
 import type { StoredRow } from '../store/parameters.ts';
 import type { Run, Transaction } from '../store/transaction.ts';
@@ -38,25 +39,87 @@ export const NOTICE_STATEMENTS: Meanings = {
       ...{ connector_id, notice_id, program_id, attempt_id, body: JSON.parse(String(body)) },
       received_at: new Date(transaction.clock()),
       handled_at: null,
+      tries: 0,
+      next_at: null,
     });
     return [{ notice_id }];
   },
 
+  read_notice(transaction, { values: [sent, sentAttemptId, connector_id, notice_id] }) {
+    const stored = transaction.find('processor_notice', keyOf(connector_id, notice_id));
+    if (stored === undefined) return NOTHING;
+    const attempt = transaction.find('processor_attempt', String(sentAttemptId)) ?? NO_ATTEMPT;
+    return [
+      {
+        ...(attempt.connector_id === connector_id ? attempt : NO_ATTEMPT),
+        body: stored.body,
+        is_same: isDeepStrictEqual(stored.body, JSON.parse(String(sent))),
+        now: new Date(transaction.clock()),
+      },
+    ];
+  },
+
   read_waiting_notices(transaction, { values: [connectorIds, count] }) {
-    const isWaiting = ({ connector_id, handled_at }: StoredRow): boolean =>
-      handled_at === null && (connectorIds as string[]).includes(String(connector_id));
-    return transaction
-      .scan('processor_notice', isWaiting)
-      .sort((one, other) => timeOf(one.received_at) - timeOf(other.received_at))
-      .slice(0, Number(count))
-      .map(({ connector_id, notice_id, body, attempt_id }) => ({
+    const isWaiting = ({ handled_at, next_at }: StoredRow): boolean =>
+      handled_at === null && (next_at === null || timeOf(next_at) <= transaction.clock());
+    const inTurn = (one: StoredRow, other: StoredRow): number =>
+      Number(one.tries) - Number(other.tries) || timeOf(one.received_at) - timeOf(other.received_at);
+    return (connectorIds as string[])
+      .flatMap((wanted) =>
+        transaction
+          .scan('processor_notice', (row) => row.connector_id === wanted && isWaiting(row))
+          .sort(inTurn)
+          .slice(0, Number(count)),
+      )
+      .sort(inTurn)
+      .map(({ connector_id, notice_id, body, attempt_id, tries }) => ({
         ...(transaction.find('processor_attempt', String(attempt_id)) ?? NO_ATTEMPT),
-        ...{ notice_connector_id: connector_id, notice_id, body, now: new Date(transaction.clock()) },
+        ...{ notice_connector_id: connector_id, notice_id, body, notice_tries: tries },
+        now: new Date(transaction.clock()),
       }));
+  },
+
+  *mark_notice_failed(transaction, { values: [connectorId, noticeId, attemptId, maxPause] }) {
+    const isFailed = ({ connector_id, handled_at, notice_id, attempt_id }: StoredRow): boolean =>
+      connector_id === connectorId &&
+      handled_at === null &&
+      (notice_id === noticeId || (attempt_id !== null && attempt_id === attemptId));
+    for (const { notice_id } of transaction.scan('processor_notice', isFailed)) {
+      const key = keyOf(connectorId, notice_id);
+      if (!transaction.tryLock(`processor_notice ${key}`)) continue;
+      yield* transaction.update('processor_notice', key, (row) => {
+        if (!isFailed(row)) return undefined;
+        const seconds = Math.min(2 ** Math.min(Number(row.tries), 20), Number(maxPause));
+        const next_at = new Date(transaction.clock() + seconds * 1000);
+        return { ...row, tries: Math.min(Number(row.tries) + 1, 1000), next_at };
+      });
+    }
+    return NOTHING;
   },
 
   *mark_notice_handled(transaction, { values: [connectorId, noticeId] }) {
     yield* handle(transaction, connectorId, noticeId);
+    return NOTHING;
+  },
+
+  *insert_break_of_unknown(transaction, { values }) {
+    const [break_id, kind, connector_id, sent_attempt_id, amount, currency, expected, found, created_at] = values;
+    // With a unique index the second of two waits for the first.
+    yield* transaction.lock(`processor_break_once ${connector_id} ${sent_attempt_id}`);
+    const isSame = (row: StoredRow): boolean =>
+      row.connector_id === connector_id && row.sent_attempt_id === sent_attempt_id;
+    const [before] = transaction.scanNewest('processor_break', isSame);
+    if (before === undefined) {
+      yield* transaction.insert('processor_break', String(break_id), {
+        ...{ break_id, kind, connector_id, sent_attempt_id, amount: BigInt(String(amount)), currency, expected, found },
+        ...{ program_id: null, attempt_id: null, transfer_id: null, closed_at: null, created_at },
+      });
+      return NOTHING;
+    }
+    const said = String(before.found);
+    if (said.split(', ').includes(String(found)) || said.length >= 1_000) return NOTHING;
+    const opened = { found: `${said}, ${found}`, closed_at: null, closed_by: null, resolution: null };
+    yield* transaction.update('processor_break', String(before.break_id), (row) => ({ ...row, ...opened }));
     return NOTHING;
   },
 

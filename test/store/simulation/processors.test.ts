@@ -25,12 +25,15 @@ import {
   READ_OPEN_BREAKERS,
   takeProbes,
 } from '../../../server/store/processors/connector-state.ts';
-import { lockSuspenseAndClearing } from '../../../server/store/processors/contradiction.ts';
+import { insertBreakOfUnknown, lockSuspenseAndClearing } from '../../../server/store/processors/contradiction.ts';
 import {
   insertNotice,
+  markNoticeFailed,
   markNoticeForeign,
   markNoticeHandled,
+  readNotice,
   readWaitingNotices,
+  saidBy,
   toWaitingNotice,
 } from '../../../server/store/processors/notices.ts';
 import { TRAITS } from '../../fixtures/processors.ts';
@@ -155,8 +158,19 @@ async function notify(number: number): Promise<void> {
   for (let copy = 0; copy < 2; copy += 1) {
     await database.read(insertNotice({ connectorId: CONNECTOR_ID, noticeId, sentAttemptId, body }));
   }
+  const other = { ...body, amount: body.amount + 1 };
+  for (const sent of [body, other]) {
+    await database.read(readNotice({ connectorId: CONNECTOR_ID, noticeId, sentAttemptId, body: sent }));
+  }
+  const of = { connectorId: CONNECTOR_ID, sentAttemptId: wireId, amount, currency, createdAt: time.clock };
+  const said = { kind: 'reused_notice_id', expected: saidBy(body), found: saidBy(random.pick([body, other])) } as const;
+  if (isForeign) await database.read(insertBreakOfUnknown({ breakId: randomUUID(), ...of, ...said }));
   for (const notice of (await database.read(readWaitingNotices([CONNECTOR_ID], 5))).map(toWaitingNotice)) {
     const { attempt } = notice;
+    if (random.chance(0.2)) {
+      await database.read(markNoticeFailed(notice));
+      continue;
+    }
     if (attempt === undefined) await database.read(markNoticeForeign(notice, randomUUID()));
     else {
       const answer: Answer = { ...drawAnswer(), outcome: 'approved' };
@@ -240,6 +254,7 @@ const LOCKING: Readonly<Record<string, () => Statement>> = {
   'what is marked as sent': () => markSent(firstAttempts(), 30_000),
   'the accounts of a late approval': () => lockSuspenseAndClearing(firstAttempt()),
   'a notice': () => markNoticeHandled(CONNECTOR_ID, WAITING.noticeId),
+  'a notice that has failed': () => markNoticeFailed({ ...WAITING, attempt: undefined, tries: 0, now: time.clock }),
   'a breaker': () => openBreaker(CONNECTOR_ID, 'a reason', 15),
 };
 
