@@ -281,7 +281,7 @@ describe('commands', () => {
   test('a replay is reported', async () => {
     service.play({ status: 201, body: TRANSFER, headers: { 'idempotent-replayed': 'true' } });
     const { output } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
-    expect(output).toContain('yes: this request moved no money\n');
+    expect(output).toContain('yes: an earlier request did this, and no money moved again\n');
   });
 
   test.each([
@@ -302,7 +302,7 @@ describe('commands', () => {
 
   test.each<{ rows: readonly object[]; exitCode: number; summary: string }>([
     { rows: [CREATED], exitCode: 0, summary: '1 created' },
-    { rows: [{ ...CREATED, money_moved: 'no', replayed: true }], exitCode: 0, summary: '1 created before' },
+    { rows: [{ ...CREATED, replayed: true }], exitCode: 0, summary: '1 created before' },
     { rows: [CREATED, REFUSED], exitCode: 1, summary: '1 created, 1 refused' },
     { rows: [OVERLOADED, REFUSED], exitCode: 3, summary: `1 refused, 1 failed (no money moved)\n${SEND_AGAIN}` },
     {

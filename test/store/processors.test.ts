@@ -561,7 +561,7 @@ describe('what is shown', () => {
       ).data;
     const first = await replay();
     expect(first).toMatchObject(rows.map(() => ({ status: 201, money_moved: 'unknown', replayed: false })));
-    expect(await replay()).toMatchObject(rows.map(() => ({ status: 201, money_moved: 'no', replayed: true })));
+    expect(await replay()).toMatchObject(rows.map(() => ({ status: 201, money_moved: 'unknown', replayed: true })));
     const request = first[0]?.transfer.request_id ?? '';
     expect((await summaryOf(request)).summary).toContain('No money has moved with 2 transfers.');
     const attempts: Attempt[] = [];

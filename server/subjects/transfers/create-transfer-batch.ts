@@ -163,10 +163,8 @@ class Row {
     if (reply.json === undefined) throw new Error('a created transfer has no stored text');
     const isReplayed = 'replayed' in reply && reply.replayed === true;
     const { moneyMoved } = reply;
-    // A replayed row moves no money. The header shows what the first request moved, as for a single transfer.
-    const movedNow: MoneyMoved = isReplayed ? 'no' : moneyMoved;
     const key = JSON.stringify(this.key);
-    const text = `{"index":${this.index},"idempotency_key":${key},"status":201,"error":null,"replayed":${isReplayed},"money_moved":"${movedNow}","transfer":${reply.json}}`;
+    const text = `{"index":${this.index},"idempotency_key":${key},"status":201,"error":null,"replayed":${isReplayed},"money_moved":"${moneyMoved}","transfer":${reply.json}}`;
     return { text, moneyMoved };
   }
 }
