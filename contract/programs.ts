@@ -32,7 +32,10 @@ const fundingLowThreshold = amountFrom(
 export const CreateProgramBody = Type.Object({
   name: text(100, 'Name of the card program'),
   currency: currencyCode('ISO 4217 code; the default currency of its cards'),
-  time_zone: Type.Optional(text(64, 'IANA name of the time zone in which its days begin; UTC if omitted')),
+  time_zone: Type.Optional({
+    ...text(64, 'IANA name of the time zone in which its days begin; UTC if omitted'),
+    default: 'UTC',
+  }),
   funding_low_threshold: Type.Optional(fundingLowThreshold),
   metadata: Type.Optional(Metadata),
 });

@@ -20,12 +20,18 @@ export type SchemaShape = {
   readonly properties?: Readonly<Record<string, SchemaShape>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean | SchemaShape;
+  readonly default?: unknown;
   readonly 'x-amount'?: true;
 };
 
 /** One of several words. */
 export function literals<Name extends string>(names: readonly Name[], description: string) {
   return Type.Unsafe<Name>({ type: 'string', enum: [...names], description });
+}
+
+/** One of several words, of which one means the same as leaving the field out. */
+export function literalsOr<Name extends string>(omitted: NoInfer<Name>, names: readonly Name[], description: string) {
+  return Type.Unsafe<Name>({ type: 'string', enum: [...names], default: omitted, description });
 }
 
 /** A string of 1 to `maxLength` characters. */

@@ -16,6 +16,7 @@ import {
   describedOrNull,
   limit,
   literals,
+  literalsOr,
   Metadata,
   MetadataPatch,
   metadataFilter,
@@ -41,13 +42,16 @@ export const CreateTransferBody = Type.Object(
   {
     amount: AmountSent,
     card_id: CardId,
-    type: Type.Optional(literals(TRANSFER_TYPES, 'load (funding to card, the default), unload, or card_to_card')),
+    type: Type.Optional(
+      literalsOr('load', TRANSFER_TYPES, 'load (funding to card, the default), unload, or card_to_card'),
+    ),
     destination_card_id: Type.Optional(
       text(255, 'The card that receives the money; required for card_to_card, not allowed otherwise'),
     ),
     currency: Type.Optional(currencyCode("ISO 4217 code; must be the card's currency")),
     capture: Type.Optional(
-      literals(
+      literalsOr(
+        'automatic',
         ['automatic', 'manual'],
         'automatic (the default): the money moves at once, or as soon as the processor of the card moves it; manual: it is held until the transfer is captured or canceled',
       ),
@@ -57,7 +61,12 @@ export const CreateTransferBody = Type.Object(
     ),
     scheduled_for: Type.Optional(moment('When to execute the transfer, up to a year ahead; now if omitted')),
     description: Type.Optional(text(255, 'Free text, such as what the transfer is for')),
-    reference: Type.Optional(text(255, 'Your reference for the transfer, unique in the card program')),
+    reference: Type.Optional(
+      text(
+        255,
+        'Your reference for the transfer: unique in the card program among the transfers that hold, have moved or may still move money',
+      ),
+    ),
     metadata: Type.Optional(Metadata),
   },
   IF_OMITTED,
@@ -107,7 +116,9 @@ export const TransferRecord = Type.Object({
   expires_at: nullable(moment('When the hold expires unless it is captured first; null with automatic capture')),
   scheduled_for: nullable(moment('When the transfer was or will be executed; null if that was at once')),
   description: textOrNull('Free text of the request; null without one'),
-  reference: textOrNull('Your reference, unique in the card program; null without one'),
+  reference: textOrNull(
+    'Your reference; others may have it once the transfer has ended without moving money. Null without one',
+  ),
   metadata: Metadata,
   request_id: Type.String({ description: 'Request-Id of the request that created it' }),
   idempotency_key: textOrNull(
@@ -160,7 +171,9 @@ const FILTERS = {
   card_id: Type.Optional(text(255, 'Only transfers from or to this card')),
   type: Type.Optional(literals(TRANSFER_TYPES, 'Only transfers of this type')),
   status: Type.Optional(literals(TRANSFER_STATUSES, 'Only transfers with this status')),
-  reference: Type.Optional(text(255, 'Only the transfer with this reference')),
+  reference: Type.Optional(
+    text(255, 'Only the transfers with this reference: one that holds, has moved or may still move money at most'),
+  ),
   idempotency_key: Type.Optional(text(255, 'Only the transfer that was created with this key')),
   ...metadataFilter('transfers'),
   created_from: Type.Optional(moment('Only transfers created at or after this time')),
@@ -227,7 +240,10 @@ const TransferBatchOutcome = Type.Object({
   status: Type.Integer({ description: 'HTTP status that create_transfer would return' }),
   transfer: describedOrNull(TransferRecord, 'The transfer; null if the row was refused'),
   error: errorOrNull('The error that create_transfer would return; null if the transfer was created'),
-  money_moved: literals(['no', 'yes', 'unknown'], 'Whether this request moved the money of the row; no for a replay'),
+  money_moved: literals(
+    ['no', 'yes', 'unknown'],
+    'Whether the money of the row has moved; for a replay, what the first response said',
+  ),
   replayed: Type.Boolean({ description: 'Whether this is a replay of the first outcome of the key' }),
 });
 

@@ -2,6 +2,14 @@ import type { RefusalCode } from './error-codes.ts';
 import { toWireId } from './identifier.ts';
 import { Refusal } from './refusal.ts';
 
+/** What makes two requests the same, as SHA-256 in hex. */
+export type Fingerprint = {
+  /** Of the request without what changes nothing of its meaning. This one is stored. */
+  readonly ofMeaning: string;
+  /** Of the request as it was sent, which version 0.1.0 stored. */
+  readonly asSent: () => string;
+};
+
 /** The stored first response to a key: a success, or a refusal that is stored. */
 export type StoredResponse = {
   /** SHA-256 of the request, in hex. */
@@ -21,17 +29,22 @@ export type StoredResponse = {
   readonly field: string | null;
 };
 
+/** Whether the first request with a key is the same as one with this fingerprint. */
+export function isSame(stored: Pick<StoredResponse, 'fingerprint'>, { ofMeaning, asSent }: Fingerprint): boolean {
+  return stored.fingerprint === ofMeaning || stored.fingerprint === asSent();
+}
+
 /**
  * What a reused key means for this request: the first response if the request is the same, otherwise a refusal
  * (`idempotency_key_exists`).
  */
-export function replay(stored: StoredResponse, fingerprint: string): StoredResponse | Refusal {
-  if (stored.fingerprint === fingerprint) return stored;
+export function replay(stored: StoredResponse, fingerprint: Fingerprint): StoredResponse | Refusal {
+  if (isSame(stored, fingerprint)) return stored;
   const original = originalOf(stored);
   const which = original === undefined ? '' : `, ${original}`;
   const message =
     `This Idempotency-Key was already used with a different request${which}. ` +
-    'Use a new key for a new request, or repeat the first request exactly.';
+    'Use a new key for a new request, or repeat the first request.';
   return new Refusal('idempotency_key_exists', message, originalDetails(original));
 }
 

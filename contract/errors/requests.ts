@@ -59,7 +59,7 @@ export const REQUEST_ERRORS = {
       request: load({ amount: 2000 }, { 'Idempotency-Key': 'key-1' }),
       message:
         'This Idempotency-Key was already used with a different request, req_0196f5c2d9a27c3e8b1f4a6d7e905b13. ' +
-        'Use a new key for a new request, or repeat the first request exactly.',
+        'Use a new key for a new request, or repeat the first request.',
     },
   }),
   invalid_idempotency_key: errorCode({

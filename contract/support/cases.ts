@@ -9,6 +9,7 @@ import {
   describedOrNull,
   limit,
   literals,
+  literalsOr,
   moment,
   nullable,
   pageOf,
@@ -35,7 +36,7 @@ export const CreateCaseBody = Type.Object({
     text(255, 'Request-Id of the response that the case is about; not together with `transfer_id`'),
   ),
   transfer_id: Type.Optional(text(255, 'The transfer that the case is about')),
-  severity: Type.Optional(literals(SEVERITIES, 'How much the problem matters to you; normal if omitted')),
+  severity: Type.Optional(literalsOr('normal', SEVERITIES, 'How much the problem matters to you; normal if omitted')),
   text: Type.Optional(caseText('What happened, as plain text; required without `request_id` and `transfer_id`')),
   contact: Type.Optional(text(500, 'How to reach you besides this case, such as a name and a telephone number')),
 });

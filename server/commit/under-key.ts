@@ -1,8 +1,16 @@
 import { hash } from 'node:crypto';
+import type { TObject } from 'typebox';
 import { ERRORS, isStored } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS, type OperationId, type ReplyOf } from '../../contract/operations.ts';
-import { canonicalJson } from '../../contract/reading/json.ts';
-import { originalDetails, originalOf, replay, type StoredResponse } from '../../domain/idempotency.ts';
+import { canonicalJson, type JsonValue } from '../../contract/reading/json.ts';
+import { normalForm } from '../../contract/reading/normal-form.ts';
+import {
+  type Fingerprint,
+  originalDetails,
+  originalOf,
+  replay,
+  type StoredResponse,
+} from '../../domain/idempotency.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call, CallContext, JsonReply } from '../calls/call.ts';
 import type { Database, Decision, Loaded, Statement, Steps } from '../store/connection/database.ts';
@@ -159,15 +167,29 @@ function replayOf(stored: StoredResponse, operation: OperationId): Exclude<Outco
 /** Part of every fingerprint, so that a later way of computing them never takes an old key for a different request. */
 const FINGERPRINT_VERSION = 1;
 
-/** SHA-256 in hex of what makes two requests the same: operation, path parameters, body as sent. */
-export function fingerprintOf(call: Pick<CallContext, 'operation' | 'params' | 'sent'>): string {
-  const path = Object.entries(call.params).sort(([left], [right]) => (left < right ? -1 : 1));
-  const text = `${FINGERPRINT_VERSION}\n${call.operation}\n${JSON.stringify(path)}\n${canonicalJson(call.sent)}`;
+type Fingerprinted = Pick<CallContext, 'operation' | 'params' | 'sent'>;
+
+/**
+ * What makes two requests the same: operation, path parameters, and the meaning of the body. Version 0.1.0 took the body as it was
+ * sent, so a key that it stored is compared with that too. Most bodies are sent in their normal form, and both are the same.
+ */
+export function fingerprintOf(call: Fingerprinted): Fingerprint {
+  const schema: TObject | undefined = OPERATIONS[call.operation].body;
+  return {
+    ofMeaning: fingerprintWith(call, normalForm(schema, call.sent)),
+    asSent: () => fingerprintWith(call, call.sent),
+  };
+}
+
+/** SHA-256 in hex. */
+function fingerprintWith({ operation, params }: Fingerprinted, body: JsonValue): string {
+  const path = Object.entries(params).sort(([left], [right]) => (left < right ? -1 : 1));
+  const text = `${FINGERPRINT_VERSION}\n${operation}\n${JSON.stringify(path)}\n${canonicalJson(body)}`;
   return hash('sha256', text, 'hex');
 }
 
 /** The first request with a key: its inner UUID, and what distinguishes it from others. */
-type FirstRequest = { readonly fingerprint: string; readonly requestId: string };
+type FirstRequest = { readonly fingerprint: Fingerprint; readonly requestId: string };
 
 /** What is stored of a success under its key. */
 export function successToStore(
@@ -176,14 +198,15 @@ export function successToStore(
   subjectId: string,
   body: string,
 ): StoredResponse {
-  return { fingerprint, requestId, status, subjectId, body, code: null, message: null, field: null };
+  const { ofMeaning } = fingerprint;
+  return { fingerprint: ofMeaning, requestId, status, subjectId, body, code: null, message: null, field: null };
 }
 
 /** What is stored of a refusal under its key; undefined for a refusal that a later attempt may not get. */
 export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal: Refusal): StoredResponse | undefined {
   if (!isStored(refusal.code)) return undefined;
   return {
-    fingerprint,
+    fingerprint: fingerprint.ofMeaning,
     requestId,
     status: ERRORS[refusal.code].status,
     subjectId: null,

@@ -1,5 +1,5 @@
 import type { TransferExplanation } from '../../../contract/transfers.ts';
-import { originalDetails, originalOf, replay } from '../../../domain/idempotency.ts';
+import { isSame, originalDetails, originalOf, replay } from '../../../domain/idempotency.ts';
 import { type AmountReading, MINIMUM_AMOUNT, readAmount } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Seen, shownSeen } from '../../../domain/seen.ts';
@@ -83,7 +83,7 @@ function isNotApplicable(check: TransferCheck, { terms }: CreateRequest, reading
 /** Whether create_transfer would replay a success that is stored under the key, whatever the state of the ledger. */
 function isReplay(books: Books, request: CreateRequest): boolean {
   const stored = books.stored(request);
-  return stored?.status === 201 && stored.fingerprint === request.key?.fingerprint;
+  return stored?.status === 201 && request.key !== null && isSame(stored, request.key.fingerprint);
 }
 
 function examineAmount(reading: AmountReading): Finding {

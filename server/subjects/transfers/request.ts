@@ -1,5 +1,6 @@
 import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { CreateTransferBody, TransferRecord } from '../../../contract/transfers.ts';
+import type { Fingerprint } from '../../../domain/idempotency.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { type AmountAsSent, readAmount } from '../../../domain/ledger/money.ts';
 import type { MetadataChange } from '../../../domain/metadata.ts';
@@ -24,7 +25,7 @@ type Origin = {
   /** Set if the spans of the request are exported. */
   readonly trace?: RequestTrace | undefined;
   /** The idempotency key; null without one. */
-  readonly key: (KeyInScope & { readonly fingerprint: string }) | null;
+  readonly key: (KeyInScope & { readonly fingerprint: Fingerprint }) | null;
   /** The operator who sent it, as the audit log names them; null for a card program. */
   readonly operator: string | null;
   /** The case that the operator works on, see `CallContext`. */

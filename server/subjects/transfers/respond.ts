@@ -1,6 +1,6 @@
 import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
-import { originalOf, replay, type StoredResponse } from '../../../domain/idempotency.ts';
+import { type Fingerprint, originalOf, replay, type StoredResponse } from '../../../domain/idempotency.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { type Attempt, isContradicted, isMovedLate } from '../../../domain/processors/attempt.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
@@ -29,7 +29,7 @@ export type Replay = {
 };
 
 /** The first response to an idempotency key, for a request with this fingerprint. */
-export function replayOf(stored: StoredResponse, fingerprint: string): Outcome {
+export function replayOf(stored: StoredResponse, fingerprint: Fingerprint): Outcome {
   const first = replay(stored, fingerprint);
   if (first instanceof Refusal) return first;
   const refusal = storedRefusal(first);

@@ -1,9 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type pg from 'pg';
+import type { TObject } from 'typebox';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Operation } from '../../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { guardedFields } from '../../../contract/reading/read-fields.ts';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
+import type { SchemaShape } from '../../../contract/schema-parts.ts';
 import { partsOf } from '../../fixtures/operations.ts';
 import { thingsOf } from '../../fixtures/service-things.ts';
 import { sendUntilServed } from '../../harness/client/patience.ts';
@@ -21,6 +24,23 @@ import { expectBalancedBooks } from '../../harness/service.ts';
 type Sent = { readonly id?: string; readonly body?: object | undefined };
 
 const SUBJECTS = OPERATION_IDS.filter((id) => (OPERATIONS[id] as Operation).errors.includes('idempotency_key_exists'));
+
+/** A body that means the same: defaults are sent, amounts are texts, and what is left out is null or has no pairs. */
+function inOtherWords(operation: OperationId, body: object | undefined): object | undefined {
+  const schema: TObject | undefined = OPERATIONS[operation].body;
+  if (schema === undefined || body === undefined) return body;
+  const refused = guardedFields(schema);
+  const other: Record<string, unknown> = { ...body };
+  for (const [name, shape] of Object.entries(schema.properties as Record<string, SchemaShape>)) {
+    const sent = other[name];
+    if (shape['x-amount'] === true && typeof sent === 'number') other[name] = String(sent);
+    else if (sent === undefined && shape.default !== undefined) other[name] = shape.default;
+    else if (sent === undefined && refused[name] === undefined) {
+      other[name] = shape.type === 'object' && shape.properties === undefined ? {} : null;
+    }
+  }
+  return other;
+}
 
 /** What is counted of an operation besides its rows in the audit log. */
 const MADE: Readonly<Partial<Record<OperationId, string>>> = {
@@ -200,6 +220,18 @@ describe.each(SUBJECTS)('%s under a key', (operation) => {
     expectReplay(await sendKeyed(first, key, sent), made);
     expect(await count(operation)).toEqual(before);
     expect((await sendKeyed(first, randomUUID(), other)).status).toBe(OPERATIONS[operation].status);
+  });
+
+  test('the same request in other words is a replay', async () => {
+    const [key, sent] = [randomUUID(), await ask(operation)];
+    const before = await count(operation);
+    const made = await sendKeyed(first, key, sent);
+    expectReplay(await sendKeyed(second, key, { ...sent, body: inOtherWords(operation, sent.body) }), made);
+    expect(await count(operation)).toEqual(once(before));
+    // The other way round, too: what is stored is the meaning.
+    const [other, wordy] = [randomUUID(), await ask(operation)];
+    const long = await sendKeyed(first, other, { ...wordy, body: inOtherWords(operation, wordy.body) });
+    expectReplay(await sendKeyed(second, other, wordy), long);
   });
 
   test('a process started later returns the first response', async () => {

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { isSame } from '../../domain/idempotency.ts';
+import { parseStrictJson } from '../calls/strict-json.ts';
+import { fingerprintOf } from './under-key.ts';
+
+/** The fingerprints that version 0.1.0 stored, of the bodies as they were sent. */
+const OF_PLAIN = '15f78be4ab858a00dd6fa39b31e2e27081c8e60c820aa2d3ce30c223146af19e';
+const OF_WORDY = 'fe20d734612f9efaf73d3d9794d52adfe03ec62f1da1f2be0a64340397388d36';
+
+const PLAIN = '{"amount":10,"card_id":"card_1"}';
+const WORDY = '{"amount":"10","card_id":"card_1","type":"load"}';
+
+function fingerprint(body: string) {
+  return fingerprintOf({ operation: 'create_transfer', params: {}, sent: parseStrictJson(Buffer.from(body)) });
+}
+
+test('a key that version 0.1.0 stored stays valid, however the body was written', () => {
+  expect(isSame({ fingerprint: OF_PLAIN }, fingerprint(PLAIN))).toBe(true);
+  expect(isSame({ fingerprint: OF_WORDY }, fingerprint(WORDY))).toBe(true);
+  expect(isSame({ fingerprint: OF_PLAIN }, fingerprint(WORDY))).toBe(true);
+  expect(isSame({ fingerprint: OF_PLAIN }, fingerprint('{"amount":11,"card_id":"card_1"}'))).toBe(false);
+});
+
+test('a plain body is stored as version 0.1.0 stored it, so that the two can run side by side', () => {
+  expect(fingerprint(PLAIN).ofMeaning).toBe(OF_PLAIN);
+  expect(fingerprint(WORDY).ofMeaning).toBe(OF_PLAIN);
+});
