@@ -72,6 +72,16 @@ export function isFinal(status: TransferStatus): boolean {
   return TRANSFER_MOVES.every((move) => move.from !== status || move.to === status);
 }
 
+/**
+ * The statuses in which a transfer takes its reference: it holds, has moved or may still move money. In any other it has ended
+ * without moving any, and another transfer may have its reference.
+ */
+export const STATUSES_WITH_REFERENCE = [
+  'scheduled',
+  'pending',
+  'completed',
+] as const satisfies readonly TransferStatus[];
+
 /** Whether the outcome of a transfer is `final`, still `open`, or `unknown` (a processor did not respond). */
 export type TransferOutcome = 'final' | 'open' | 'unknown';
 

@@ -856,7 +856,10 @@ export type CreateTransferBody = {
   readonly scheduled_for?: string | undefined;
   /** Free text, such as what the transfer is for. At most 255 characters. */
   readonly description?: string | undefined;
-  /** Your reference for the transfer, unique in the card program. At most 255 characters. */
+  /**
+   * Your reference for the transfer: unique in the card program among the transfers that hold, have moved or may
+   * still move money. At most 255 characters.
+   */
   readonly reference?: string | undefined;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
@@ -1083,7 +1086,10 @@ export type ExportTransfersQuery = {
   readonly type?: 'load' | 'unload' | 'card_to_card' | undefined;
   /** Only transfers with this status. */
   readonly status?: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired' | undefined;
-  /** Only the transfer with this reference. At most 255 characters. */
+  /**
+   * Only the transfers with this reference: one that holds, has moved or may still move money at most. At most
+   * 255 characters.
+   */
   readonly reference?: string | undefined;
   /** Only the transfer that was created with this key. At most 255 characters. */
   readonly idempotency_key?: string | undefined;
@@ -1732,7 +1738,10 @@ export type ListTransfersQuery = {
   readonly type?: 'load' | 'unload' | 'card_to_card' | undefined;
   /** Only transfers with this status. */
   readonly status?: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired' | undefined;
-  /** Only the transfer with this reference. At most 255 characters. */
+  /**
+   * Only the transfers with this reference: one that holds, has moved or may still move money at most. At most
+   * 255 characters.
+   */
   readonly reference?: string | undefined;
   /** Only the transfer that was created with this key. At most 255 characters. */
   readonly idempotency_key?: string | undefined;
@@ -3377,7 +3386,7 @@ export type TransferBatchOutcomes = {
     readonly transfer: TransferRecord | null;
     /** The error that create_transfer would return; null if the transfer was created. */
     readonly error: ErrorRecord | null;
-    /** Whether this request moved the money of the row; no for a replay. */
+    /** Whether the money of the row has moved; for a replay, what the first response said. */
     readonly money_moved: 'no' | 'yes' | 'unknown';
     /** Whether this is a replay of the first outcome of the key. */
     readonly replayed: boolean;
@@ -3407,7 +3416,10 @@ export type TransferBatchRow = {
   readonly scheduled_for?: string | undefined;
   /** Free text, such as what the transfer is for. At most 255 characters. */
   readonly description?: string | undefined;
-  /** Your reference for the transfer, unique in the card program. At most 255 characters. */
+  /**
+   * Your reference for the transfer: unique in the card program among the transfers that hold, have moved or may
+   * still move money. At most 255 characters.
+   */
   readonly reference?: string | undefined;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
@@ -3498,7 +3510,9 @@ export type TransferRecord = {
   readonly scheduled_for: string | null;
   /** Free text of the request; null without one. */
   readonly description: string | null;
-  /** Your reference, unique in the card program; null without one. */
+  /**
+   * Your reference; others may have it once the transfer has ended without moving money. Null without one.
+   */
   readonly reference: string | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -5064,8 +5078,8 @@ export type ErrorRows = {
   /** The source account has insufficient available funds. */
   readonly insufficient_funds: ErrorRow;
   /**
-   * The card program already has a transfer with this reference, or a deposit or withdrawal of the program has
-   * it.
+   * The card program already has a transfer with this reference that holds, has moved or may still move money, or
+   * a deposit or withdrawal of the program has it.
    */
   readonly duplicate_reference: ErrorRow;
   /** The service has no connector of this name. */

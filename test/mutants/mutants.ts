@@ -26,7 +26,6 @@ const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 const DATABASE = 'server/store/connection/database.ts';
 const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
 const ACCOUNT = 'server/store/ledger/account.ts';
-const BOOKS = 'server/subjects/transfers/decide.ts';
 
 /** Mistakes about what is durable, and what is said before it is. */
 const COMMITS: readonly Mutant[] = [
@@ -199,9 +198,9 @@ const STALE_READS: readonly Mutant[] = [
   {
     name: 'group-forgets-its-references',
     mistake: 'a reference that is taken twice in one group is not a duplicate',
-    file: BOOKS,
-    find: '      if (transfer.reference !== null) this',
-    replace: '      if (transfer.reference === undefined) this',
+    file: 'server/subjects/transfers/references.ts',
+    find: '    if (transfer.reference !== null) this',
+    replace: '    if (transfer.reference === undefined) this',
     witnesses: [GROUPS],
   },
 ];

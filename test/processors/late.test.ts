@@ -101,6 +101,15 @@ async function expectSaid(transferId: string): Promise<void> {
 
   const opened = await client.cases.create({ transfer_id: transferId });
   expect(opened.money_moved).toBe('yes');
+
+  // So it has its reference again, which was free while nothing had moved.
+  const reference = `late ${transferId}`;
+  await stage.query("update transfer set reference = $1 where 'tr_' || replace(transfer_id::text, '-', '') = $2", [
+    reference,
+    transferId,
+  ]);
+  const { checks } = await client.transfers.explain({ amount: 5, card_id: 'card_active', reference });
+  expect(checks.find(({ name }) => name === 'reference')?.code).toBe('duplicate_reference');
 }
 
 test('a decline after the approval is a break and moves nothing', async () => {

@@ -103,6 +103,8 @@ class Teller {
       if (step.does !== 'create' && !('transfer' in step)) break;
       // A transfer that is to be changed must have got its id.
       if ('transfer' in step) await this.#arriving.get(step.transfer);
+      // A reference is free once the end of the transfer that had it is committed.
+      if (step.does === 'create' && this.#namesakes(step).length > 0) await Promise.all(sent);
       this.#ahead.shift();
       const index = this.#run.model.books.transfers.length;
       const sending = this.#send(lane, step, index);
@@ -161,8 +163,21 @@ class Teller {
     }
   }
 
-  /** What the database cannot store is left out. */
+  /** The numbers of the transfers that have had the reference of a new one. */
+  #namesakes({ asked }: Extract<Step, { does: 'create' }>): readonly number[] {
+    const { transfers } = this.#run.model.books;
+    return transfers.flatMap(({ reference }, at) => (reference !== null && reference === asked.reference ? [at] : []));
+  }
+
+  /** What the database cannot store is left out, and what the lane does on its own is added. */
   #fit(step: Step): readonly Step[] {
+    if (step.does === 'create') {
+      const { transfers, now } = this.#run.model.books;
+      const isOver = (at: number): boolean =>
+        transfers[at]?.status === 'pending' && (transfers[at].expiresAt ?? now + 1) <= now;
+      const expired = this.#namesakes(step).filter(isOver);
+      return [...expired.map((transfer) => ({ does: 'expire', transfer }) as const), step];
+    }
     if (step.does === 'put_card_status' && step.status === 'expired') return [{ ...step, status: 'lost' }];
     // Limits that contradict each other can be put into the database, but no update_card may leave them there.
     if (step.does === 'update_card') {

@@ -66,7 +66,12 @@ export class ModelRules {
     if (refused !== null) return refused;
     if (asked.currency !== null && asked.currency !== card.currency) return no('currency_mismatch', "'currency' is");
     if (other !== undefined && other.currency !== card.currency) return no('currency_mismatch', 'Both cards');
-    const isTaken = asked.reference !== null && books.transfers.some(({ reference }) => reference === asked.reference);
+    const isTaken = books.transfers.some(
+      (other) =>
+        other.reference !== null &&
+        other.reference === asked.reference &&
+        !['failed', 'canceled', 'expired'].includes(books.status(other)),
+    );
     if (isTaken) return no('duplicate_reference');
     const route = { ...asked, currency: card.currency };
     const limits = books.limitsOf(route);

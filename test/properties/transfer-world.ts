@@ -26,6 +26,7 @@ import {
 import { decideTransfer, type TransferPlan } from '../../domain/transfers/create-transfer.ts';
 import { decideReversal } from '../../domain/transfers/reverse-transfer.ts';
 import {
+  STATUSES_WITH_REFERENCE,
   statusAt,
   type Transfer,
   type TransferCommand,
@@ -224,7 +225,11 @@ export class World implements Side {
 
   #view(cardName: string, destinationName: string | null, reference: string | null): TransferView {
     const rules = this.#rules();
-    const taker = this.books.transfers.find((transfer) => transfer.reference === reference);
+    const taker = this.books.transfers.find(
+      (transfer) =>
+        transfer.reference === reference &&
+        STATUSES_WITH_REFERENCE.some((status) => status === statusAt(transfer, this.now)),
+    );
     return {
       programId: PROGRAM,
       now: this.now,

@@ -149,7 +149,7 @@ export class Judge {
       // Time has passed since the last commit.
       this.#notePossible(wish, this.#clock());
       if (isMine) this.say(`${about()} was refused with ${thrown.code}, but was carried out`);
-      else if (!possible.has(thrown.code) && !this.#wasDown(wish, thrown.code))
+      else if (!possible.has(thrown.code) && !this.#wasDown(wish, thrown.code) && !this.#isInDoubt(wish, thrown.code))
         this.say(`${about()} was refused with ${thrown.code}, which was never true`);
       return;
     }
@@ -166,6 +166,11 @@ export class Judge {
   /** Whether it was refused because its processor could not be reached, which a process knows before others. */
   #wasDown({ ask }: Wish, code: string): boolean {
     return code === 'processor_unavailable' && ask.does === 'create' && this.processors.wasDown;
+  }
+
+  /** Whether a failed transfer may have its reference, because its processor has moved the money after all. */
+  #isInDoubt({ ask }: Wish, code: string): boolean {
+    return code === 'duplicate_reference' && ask.does === 'create' && this.#books.references.isInDoubt(ask);
   }
 
   /** A receiver has got the event with this position. */

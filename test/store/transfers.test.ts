@@ -274,3 +274,28 @@ describe('card to card', () => {
     expect((await cardOf(first)).balance + (await cardOf(second)).balance).toBe(20_000);
   });
 });
+
+test('a hold that has expired is stored as expired before another transfer takes its reference', async () => {
+  const [card, reference] = [await newCard(), randomUUID()];
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const hold = await create({ amount: 5, card_id: card, capture: 'manual', expires_at, reference });
+  const again = { amount: 7, card_id: card, reference };
+  expect(await codeOf(ledger.call('create_transfer', again))).toBe('duplicate_reference');
+  await setClock(3700);
+  const outcomes = await Promise.all([ledger, other].map((one) => codeOf(one.call('create_transfer', again))));
+  expect(outcomes.toSorted()).toEqual(['201', 'duplicate_reference']);
+  const client = await connect(server.connection);
+  const { rows } = await client.query(
+    'select status, amount::int from transfer where reference = $1 order by transfer_id',
+    [reference],
+  );
+  const { rows: events } = await client.query("select type from event where subject_id = $1 and type like '%expired'", [
+    hold.transfer_id,
+  ]);
+  await client.end();
+  expect(rows).toEqual([
+    { status: 'expired', amount: 5 },
+    { status: 'completed', amount: 7 },
+  ]);
+  expect(events).toHaveLength(1);
+});

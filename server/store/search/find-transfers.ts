@@ -45,11 +45,12 @@ const FIND_BY_REFERENCE = statement(
   showTransfers(`select wanted.program_id, of_reference.transfer_id
     from unnest(:programIds) as wanted(program_id) cross join lateral (
       select transfer_id from transfer
-      where transfer.program_id = wanted.program_id and transfer.reference = :reference limit 1
+      where transfer.program_id = wanted.program_id and transfer.reference = :reference
+      order by transfer.reference desc, transfer.transfer_id desc limit :count
     ) as of_reference`),
 );
 
-/** Finds the transfers with a reference, at most one in each program. */
+/** Finds the newest transfers with a reference. Of each program at most one has it now; the others ended without moving money. */
 export function findTransfersByReference(programIds: readonly string[], reference: string, count: number): Statement {
   return FIND_BY_REFERENCE({ programIds, reference, count });
 }

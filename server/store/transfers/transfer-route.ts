@@ -96,12 +96,7 @@ const BY_KEY: Route = {
 const BY_REFERENCE: Route = {
   name: 'by_reference',
   covers: ['reference'],
-  relations: (_along, isOnPage) => [
-    `select * from (
-        select * from transfer
-        where transfer.program_id = :programId and transfer.reference = :reference limit 1
-      ) as transfer where ${isOnPage('transfer.transfer_id')}`,
-  ],
+  relations: (along) => [along('transfer', [['reference', ':reference::text']], 'and transfer.reference is not null')],
 };
 
 const BY_CARD: Route = {

@@ -1,6 +1,7 @@
 import type { Hold } from '../../../domain/transfers/hold.ts';
 import {
   type Capture,
+  STATUSES_WITH_REFERENCE,
   type Transfer,
   type TransferOutcome,
   type TransferStatus,
@@ -66,16 +67,42 @@ const WITH_CARDS = `join card on card.program_id = transfer.program_id and card.
   left join card as destination
     on destination.program_id = transfer.program_id and destination.card_id = transfer.destination_card_id`;
 
-/** Reads which of the references are taken, and by which transfer. Must come after the references were locked. */
+/**
+ * Reads which of the references are taken, and by which transfer. Must come after the references were locked. A failed transfer
+ * takes its reference again once its processor says that it has moved, or may have moved, the money after all.
+ */
 export const readReferences = statementOfRows(
   'read_references',
   columns({ programId: UUID, reference: TEXT }),
   `select found.* from :sent
     cross join lateral (
-      select program_id, reference, transfer_id from transfer
-      where transfer.program_id = sent.program_id and transfer.reference = sent.reference limit 1
+      select * from (
+        select program_id, reference, transfer_id, status, expires_at from transfer
+        where transfer.program_id = sent.program_id and transfer.reference = sent.reference
+          and transfer.status in (${STATUSES_WITH_REFERENCE.map((status) => `'${status}'`).join(', ')})
+        union all
+        select ended.* from (
+          select program_id, reference, transfer_id, status, expires_at from transfer
+          where transfer.program_id = sent.program_id and transfer.reference = sent.reference offset 0
+        ) as ended cross join lateral (
+          select late_approval_at, contradicted_at, contradiction_settled_at from processor_attempt
+          where processor_attempt.program_id = ended.program_id
+            and processor_attempt.transfer_id = ended.transfer_id offset 0
+        ) as attempt
+        where ended.status = 'failed' and (attempt.late_approval_at is not null
+          or attempt.contradicted_at is not null and attempt.contradiction_settled_at is null)
+      ) as taker limit 1
     ) as found`,
 );
+
+/** The transfer that takes a reference, from a row of {@link readReferences}. */
+export const REFERENCE_TAKER = columns({
+  programId: UUID,
+  reference: TEXT,
+  transferId: UUID,
+  status: word<TransferStatus>(),
+  expiresAt: nullable(TIME),
+});
 
 /**
  * The columns of a transfer that completes when it is created; the others follow from these and are not sent, because

@@ -38,6 +38,7 @@ import { type RulesNow, toRulesNow } from '../../store/program.ts';
 import { toTransferWithHold } from '../../store/transfers/transfer.ts';
 import { ExaminedAccounts } from './examined-accounts.ts';
 import { Memory } from './memory.ts';
+import { type AwaitsExpiry, References } from './references.ts';
 import {
   auditNoteOf,
   type ChangeRequest,
@@ -80,7 +81,7 @@ export class Books {
   /** For transfers with a card whose holder was erased: the id of that card on the wire. */
   readonly #erasedCards: ReadonlyMap<string, string>;
   readonly #storedResponses: Map<string, StoredResponse>;
-  readonly #references: Map<string, string>;
+  readonly #references: References;
   #ids = 0;
   readonly #changes: BookChanges = noChanges();
 
@@ -124,9 +125,7 @@ export class Books {
       loaded.erasures.map(toErasureOfTransfer).map((one) => [transferKey(one), one.cardName]),
     );
     this.#storedResponses = toStoredResponses(loaded.responses);
-    this.#references = new Map(
-      loaded.references.map((row) => [`${row.program_id}\n${row.reference}`, row.transfer_id as string]),
-    );
+    this.#references = new References(loaded.references);
   }
 
   /** Whether the accounts of a card are locked for this group, or held by another transaction. */
@@ -143,12 +142,13 @@ export class Books {
   }
 
   /** Decides one request, and applies its changes for the next. */
-  decide(request: TransferRequest): Outcome {
+  decide(request: TransferRequest): Outcome | AwaitsExpiry {
     const stored = this.stored(request);
     if (stored !== undefined && request.key !== null) return replayOf(stored, request.key.fingerprint);
     const plan = this.#decide(request);
     if (plan === undefined) return this.#unchanged(request);
-    if (!(plan instanceof Refusal)) return this.#carryOut(request, plan);
+    if (!(plan instanceof Refusal))
+      return this.#references.expiryBefore(request, this.#moment) ?? this.#carryOut(request, plan);
     if (request.key !== null)
       this.#keep(request, refusalToStore({ ...request.key, requestId: request.requestId }, plan));
     return plan;
@@ -229,12 +229,10 @@ export class Books {
   }
 
   /** The state that the rules check for one request, after the decisions so far. */
-  view({ programId, terms }: Pick<CreateRequest, 'programId' | 'terms'>): TransferView {
-    const reference = terms.reference === null ? undefined : this.#references.get(`${programId}\n${terms.reference}`);
-    return {
-      ...this.#viewOfCards(programId, terms.cardName, terms.destinationCardName),
-      referenceTakenBy: reference === undefined ? undefined : toWireId('tr', reference),
-    };
+  view(request: Pick<CreateRequest, 'programId' | 'terms'>): TransferView {
+    const { programId, terms } = request;
+    const view = this.#viewOfCards(programId, terms.cardName, terms.destinationCardName);
+    return { ...view, referenceTakenBy: this.#references.takenBy(request, view.now) };
   }
 
   #viewOfTransfer({ programId }: Pick<ChangeRequest, 'programId'>, transfer: Transfer | undefined): TransferView {
@@ -352,7 +350,7 @@ export class Books {
     if (isNew) {
       changes.created.push(transfer);
       if (hold !== null) changes.opened.set(transferKey(transfer), hold);
-      if (transfer.reference !== null) this.#references.set(`${programId}\n${transfer.reference}`, transferId);
+      this.#references.take(transfer);
     } else this.#applyChange(transfer, hold);
     const causeId = 'reversal' in plan ? plan.reversal.reversalId : transferId;
     for (const posting of plan.postings) changes.postings.push({ programId, causeId, ...posting });

@@ -14,11 +14,14 @@ import { CommittedCards } from './committed-cards.ts';
 import { Books, type LoadName } from './decide.ts';
 import { findBlocked, isCreation, loadFor, needsOf } from './load.ts';
 import { Memory } from './memory.ts';
+import { AwaitsExpiry, submitAfterExpiry } from './references.ts';
 import type { TransferRequest } from './request.ts';
 import type { Outcome } from './respond.ts';
 
 /** Commits transfers, and every later change of them, in groups. */
 export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>, 'submit' | 'waiting'>;
+
+type Decision = Outcome | AwaitsExpiry;
 
 /** Called for each transfer that was created, with the inner UUID of its card program and its type. */
 export type OnCreated = (programId: string, type: TransferType) => void;
@@ -45,7 +48,7 @@ export function openTransferLane(
 ): TransferLane {
   const programOf = ({ programId }: TransferRequest): string => programId;
   const traceOf = ({ trace }: TransferRequest) => trace;
-  const onCommitted = (request: TransferRequest, outcome: Outcome): void => {
+  const onCommitted = (request: TransferRequest, outcome: Decision): void => {
     if (outcome instanceof Refusal || !('record' in outcome)) return;
     if (isCreation(request)) onCreated?.(request.programId, request.terms.type);
     const { record } = outcome;
@@ -65,12 +68,15 @@ export function openTransferLane(
     get waiting() {
       return programs.waiting + operators.waiting;
     },
-    submit: (request, deadline) => (request.operator === null ? programs : operators).submit(request, deadline),
+    submit: (request, deadline) =>
+      submitAfterExpiry(request, deadline, (one, end) =>
+        (one.operator === null ? programs : operators).submit(one, end),
+      ),
   };
 }
 
-function transferOf(request: TransferRequest, outcome: Outcome): string | undefined {
-  if (outcome instanceof Refusal || request.command === 'update') return undefined;
+function transferOf(request: TransferRequest, outcome: Decision): string | undefined {
+  if (outcome instanceof Refusal || outcome instanceof AwaitsExpiry || request.command === 'update') return undefined;
   if (request.command !== 'create') return toWireId('tr', request.transferId);
   return 'subjectId' in outcome ? toWireId('tr', outcome.subjectId) : outcome.record.transfer_id;
 }
@@ -83,7 +89,7 @@ function lockedSteps(
   mode: LockMode,
   committed: CommittedCards,
   open: OpenBooks,
-): Steps<readonly (Outcome | Blocked)[], LoadName> {
+): Steps<readonly (Decision | Blocked)[], LoadName> {
   return {
     load: loadFor(requests, mode),
     decide: (loaded, batchId) => {
@@ -105,7 +111,7 @@ function chainedWork(
   interruptions: () => number,
   open: OpenBooks,
   maxAccounts: number | undefined,
-): ChainedWork<TransferRequest, Outcome, LoadName> {
+): ChainedWork<TransferRequest, Decision, LoadName> {
   return {
     begin: () => {
       const memory = new Memory(committed, maxAccounts);
@@ -133,8 +139,8 @@ function chainedWork(
 }
 
 /** Whether an outcome may reveal an earlier commit: a success does, and so does a refusal due to the state of the ledger. */
-function showsState(outcome: Outcome | Blocked): boolean {
-  if (outcome instanceof Blocked) return false;
+function showsState(outcome: Decision | Blocked): boolean {
+  if (outcome instanceof Blocked || outcome instanceof AwaitsExpiry) return false;
   return !(outcome instanceof Refusal) || isStored(outcome.code);
 }
 

@@ -10,6 +10,7 @@ export type BookCard = { status: CardStatus; isErased: boolean; readonly isElsew
 /** A transfer of the serial books. */
 export type BookTransfer = Terms & {
   readonly holds: boolean;
+  readonly reference: string | null;
   readonly scheduledFor: number | null;
   readonly expiresAt: number | null;
   /** The time at which it was counted. */

@@ -7,6 +7,7 @@ import { PROGRAMS } from '../world.ts';
 import { BookAttempts } from './book-attempts.ts';
 import { type BookCount, BookLimits, endsOf, limitedOf, sidesOf, type Terms } from './book-limits.ts';
 import { BookPrograms } from './book-programs.ts';
+import { BookReferences } from './book-references.ts';
 import { BookSwitch } from './book-switch.ts';
 import type { BookAccount, BookCard, BookTransfer } from './book-transfer.ts';
 
@@ -28,7 +29,7 @@ export class SerialBooks {
   readonly webhooks = new Map<string, { readonly program: number; status: 'enabled' | 'disabled' }>();
   readonly #limits = new BookLimits();
   readonly #switch = new BookSwitch();
-  readonly #references = new Set<string>();
+  readonly references = new BookReferences(this.transfers);
   readonly attempts = new BookAttempts();
 
   /** `find` returns an initial row. */
@@ -74,8 +75,7 @@ export class SerialBooks {
         return this.#isProgram(ask) ? 'unchanged' : undefined;
       case 'deposit':
       case 'withdraw': {
-        if (ask.reference !== null && this.#references.has(`movement ${ask.program} ${ask.reference}`))
-          return 'duplicate_reference';
+        if (this.references.isOfMovement(ask)) return 'duplicate_reference';
         const isEnough = ask.does === 'deposit' || this.#available(`funding ${ask.program}`) >= ask.amount;
         return isEnough ? undefined : 'insufficient_funds';
       }
@@ -182,7 +182,7 @@ export class SerialBooks {
         return;
       case 'deposit':
       case 'withdraw':
-        if (ask.reference !== null) this.#references.add(`movement ${ask.program} ${ask.reference}`);
+        this.references.addMovement(ask);
         this.#account(`funding ${ask.program}`).balance += ask.does === 'deposit' ? ask.amount : -ask.amount;
         return;
       case 'change_switch':
@@ -213,7 +213,7 @@ export class SerialBooks {
   }
 
   #refuseCreation(ask: Create, at: number): string | undefined {
-    const { type, card, destination, amount, program, reference, scheduledFor, expiresAt } = ask;
+    const { type, card, destination, amount, program, scheduledFor, expiresAt } = ask;
     const isPast = scheduledFor !== null && scheduledFor <= at;
     if (isPast || (expiresAt !== null && expiresAt <= (scheduledFor ?? at))) return 'create_transfer_schema';
     const cards = destination === null ? [card] : [card, destination];
@@ -222,7 +222,7 @@ export class SerialBooks {
     const isTried = !this.#switch.isDisabled(program, type, at);
     const isAtProcessor = cards.some((name) => this.#card(name).isElsewhere);
     if (isTried && isAtProcessor && (type === 'card_to_card' || ask.holds)) return 'connector_not_supported';
-    const isNamed = reference !== null && this.#references.has(`${program} ${reference}`);
+    const isNamed = this.references.isTaken(ask, at);
     if (scheduledFor === null && !isNamed) return this.#refuseMoney(terms, at);
     return this.#refuseForm(terms, at, isNamed);
   }
@@ -310,10 +310,10 @@ export class SerialBooks {
 
   #create(ask: Create, id: string, at: number): void {
     const { type, card, destination, amount, holds, program, reference, scheduledFor, expiresAt } = ask;
-    if (reference !== null) this.#references.add(`${program} ${reference}`);
     const transfer: BookTransfer = {
       ...endsOf(ask),
-      ...{ program, type, amount, holds, scheduledFor, captured: 0n, reversed: 0n, metadata: {}, countedAt: at },
+      ...{ program, type, amount, holds, reference, scheduledFor },
+      ...{ captured: 0n, reversed: 0n, metadata: {}, countedAt: at },
       cards: destination === null ? [card] : [card, destination],
       isElsewhere: this.#card(card).isElsewhere,
       expiresAt: holds ? (expiresAt ?? (scheduledFor ?? at) + DEFAULT_HOLD_MILLISECONDS) : null,

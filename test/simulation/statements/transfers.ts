@@ -1,6 +1,7 @@
+import { databaseError } from '../store/database-error.ts';
 import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
 import { columnsOf, type StoredRow } from '../store/parameters.ts';
-import type { Transaction } from '../store/transaction.ts';
+import type { Run, Transaction } from '../store/transaction.ts';
 import { disabledScopes } from './switch.ts';
 
 function ofProgram(transaction: Transaction, programId: unknown, transferId: unknown): StoredRow | undefined {
@@ -17,6 +18,31 @@ function withCards(transaction: Transaction, transfer: StoredRow): StoredRow {
   };
 }
 
+const isLive = ({ status }: StoredRow): boolean => !['failed', 'canceled', 'expired'].includes(String(status));
+
+/** Whether its processor has said, or may have said, that it has moved the money after all. */
+function isInDoubt(transaction: Transaction, transferId: unknown): boolean {
+  const attempts = transaction.scan('processor_attempt', (row) => row.transfer_id === transferId);
+  return attempts.some(
+    ({ late_approval_at: late, contradicted_at: contradicted, contradiction_settled_at: settled }) =>
+      late !== null || (contradicted !== null && settled === null),
+  );
+}
+
+/** Inserts a transfer, whose reference may be that of no other one that is live. */
+function* insertTransfer(transaction: Transaction, row: StoredRow): Run {
+  const { program_id, transfer_id, reference } = row;
+  if (reference !== null && isLive(row)) {
+    // With a unique index the second of two waits for the first.
+    yield* transaction.lock(`transfer_reference_taken ${program_id} ${reference}`);
+    const isTaker = (one: StoredRow): boolean =>
+      one.program_id === program_id && one.reference === reference && isLive(one);
+    if (transaction.scanNewest('transfer', isTaker).length > 0)
+      throw databaseError('23505', 'duplicate key value violates unique constraint "transfer_reference_taken"');
+  }
+  yield* transaction.insert('transfer', String(transfer_id), row);
+}
+
 const UPDATED = [
   'status',
   'outcome',
@@ -31,17 +57,21 @@ const UPDATED = [
 export const TRANSFER_STATEMENTS: Meanings = {
   read_references(transaction, { rows }) {
     return rows('sent').flatMap(({ program_id, reference }) => {
+      const isTaker = (row: StoredRow): boolean =>
+        isLive(row) || (row.status === 'failed' && isInDoubt(transaction, row.transfer_id));
       const [found] = transaction.scan(
         'transfer',
-        (row) => row.program_id === program_id && row.reference === reference && reference !== null,
+        (row) => row.program_id === program_id && row.reference === reference && isTaker(row),
       );
-      return found === undefined ? [] : [{ program_id, reference, transfer_id: found.transfer_id }];
+      if (found === undefined) return [];
+      const { transfer_id, status, expires_at } = found;
+      return [{ program_id, reference, transfer_id, status, expires_at }];
     });
   },
 
   *insert_completed_transfers(transaction, { rows, values: [now] }) {
     for (const sent of rows('sent')) {
-      yield* transaction.insert('transfer', String(sent.transfer_id), {
+      yield* insertTransfer(transaction, {
         ...sent,
         captured_amount: sent.amount,
         reversed_amount: 0n,
@@ -60,7 +90,7 @@ export const TRANSFER_STATEMENTS: Meanings = {
   },
 
   *insert_open_transfers(transaction, { rows }) {
-    for (const sent of rows('sent')) yield* transaction.insert('transfer', String(sent.transfer_id), sent);
+    for (const sent of rows('sent')) yield* insertTransfer(transaction, sent);
     return NOTHING;
   },
 

@@ -19,7 +19,14 @@ import {
 } from '../../../domain/transfers/change-transfer.ts';
 import { begin, decideTransfer, type TransferPlan } from '../../../domain/transfers/create-transfer.ts';
 import { decideReversal } from '../../../domain/transfers/reverse-transfer.ts';
-import { newTransfer, plainTerms, type TransferTerms, type TransferType } from '../../../domain/transfers/transfer.ts';
+import {
+  newTransfer,
+  plainTerms,
+  STATUSES_WITH_REFERENCE,
+  statusAt,
+  type TransferTerms,
+  type TransferType,
+} from '../../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../../domain/transfers/transfer-view.ts';
 import { toReversalRecord, toTransferRecord } from '../../../server/calls/records/transfer.ts';
 import { toLimits } from '../../../server/store/ledger/limits.ts';
@@ -197,8 +204,11 @@ export class Replay {
     for (const account of accounts) this.#accounts.set(account.accountId, account);
     for (const change of counts) this.#count(change);
     this.#existing.set(record.transfer_id, { transfer, hold: hold ?? undefined });
-    if (transfer.reference !== null)
-      this.#references.set(`${transfer.programId}\n${transfer.reference}`, record.transfer_id);
+    if (transfer.reference === null) return;
+    const name = `${transfer.programId}\n${transfer.reference}`;
+    if (STATUSES_WITH_REFERENCE.some((status) => status === transfer.status))
+      this.#references.set(name, record.transfer_id);
+    else if (this.#references.get(name) === record.transfer_id) this.#references.delete(name);
   }
 
   #count({ accountId, direction, dayStart, amount, count }: CounterChange): void {
@@ -302,8 +312,14 @@ export class Replay {
       usage: (accountId: string, direction: Direction) =>
         usageOf([...(this.#days.get(`${accountId} ${direction}`)?.values() ?? [])], calendar),
       connectorState: () => 'missing',
-      referenceTakenBy: reference === null ? undefined : this.#references.get(`${programId}\n${reference}`),
+      referenceTakenBy: this.#takerOf(programId, reference, now),
     };
+  }
+
+  #takerOf(programId: string, reference: string | null, now: number): string | undefined {
+    const taker = reference === null ? undefined : this.#references.get(`${programId}\n${reference}`);
+    const transfer = taker === undefined ? undefined : this.#existing.get(taker)?.transfer;
+    return transfer !== undefined && statusAt(transfer, now) === 'expired' ? undefined : taker;
   }
 
   #say(position: number, problem: string): void {

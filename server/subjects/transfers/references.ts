@@ -1,0 +1,82 @@
+import { toWireId } from '../../../domain/identifier.ts';
+import { statusAt, type Transfer } from '../../../domain/transfers/transfer.ts';
+import { OperationFailure } from '../../calls/call.ts';
+import { newId } from '../../foundation/ids.ts';
+import type { Row } from '../../store/connection/database.ts';
+import { REFERENCE_TAKER } from '../../store/transfers/transfer.ts';
+import type { CreateRequest, DueRequest, TransferRequest } from './request.ts';
+import type { Outcome } from './respond.ts';
+
+type Taker = Pick<Transfer, 'transferId' | 'status' | 'expiresAt'>;
+
+/** Instead of an outcome: a hold has the reference that has expired, which is not stored yet. Nothing was decided. */
+export class AwaitsExpiry {
+  /** Inner UUID of the transfer with the hold. */
+  readonly transferId: string;
+
+  constructor(transferId: string) {
+    this.transferId = transferId;
+  }
+}
+
+/** Which of the references that a group asks for are taken, after the decisions so far. */
+export class References {
+  readonly #takers: Map<string, Taker>;
+
+  constructor(rows: readonly Row[]) {
+    this.#takers = new Map(rows.map((row) => REFERENCE_TAKER.read(row)).map((taker) => [keyOf(taker), taker]));
+  }
+
+  /** Notes that a new transfer takes its reference, if it has one. */
+  take(transfer: Transfer): void {
+    if (transfer.reference !== null) this.#takers.set(keyOf(transfer), transfer);
+  }
+
+  /** Id on the wire of the transfer that takes the reference of a request; undefined if it is free. */
+  takenBy(request: Pick<CreateRequest, 'programId' | 'terms'>, now: number): string | undefined {
+    const taker = this.#takerFor(request);
+    return taker === undefined || statusAt(taker, now) === 'expired' ? undefined : toWireId('tr', taker.transferId);
+  }
+
+  /** What a request must wait for before its transfer is stored. */
+  expiryBefore(request: TransferRequest, now: number): AwaitsExpiry | undefined {
+    const taker = request.command === 'create' ? this.#takerFor(request) : undefined;
+    const isOver = taker !== undefined && taker.status === 'pending' && statusAt(taker, now) === 'expired';
+    return isOver ? new AwaitsExpiry(taker.transferId) : undefined;
+  }
+
+  #takerFor({ programId, terms: { reference } }: Pick<CreateRequest, 'programId' | 'terms'>): Taker | undefined {
+    return reference === null ? undefined : this.#takers.get(keyOf({ programId, reference }));
+  }
+}
+
+function keyOf({ programId, reference }: { readonly programId: string; readonly reference: string | null }): string {
+  return `${programId}\n${reference}`;
+}
+
+type Submit = (request: TransferRequest, deadline: number) => Promise<Outcome | AwaitsExpiry>;
+
+/**
+ * Submits a request. If a hold has its reference that has expired, that is stored first, because the database admits only one
+ * transfer with a reference that holds, has moved or may move money.
+ */
+export async function submitAfterExpiry(request: TransferRequest, deadline: number, submit: Submit): Promise<Outcome> {
+  for (;;) {
+    const outcome = await submit(request, deadline);
+    if (!(outcome instanceof AwaitsExpiry)) return outcome;
+    const { transferId } = outcome;
+    const { programId } = request;
+    const expiry: DueRequest = {
+      command: 'expire',
+      ...{ programId, transferId, requestId: newId(), key: null, operator: null },
+    };
+    try {
+      // Refused if the job, or another request, has stored it in the meantime.
+      await submit(expiry, deadline);
+    } catch (cause) {
+      const busy = cause instanceof OperationFailure && cause.busy;
+      const message = 'the expired hold that has the reference could not be ended';
+      throw new OperationFailure(message, { busy, moneyMoved: 'no', cause });
+    }
+  }
+}
