@@ -46,8 +46,8 @@ export const REQUEST_ERRORS = {
   idempotency_key_exists: errorCode({
     status: 422,
     problem: 'It was sent twice',
-    meaning: 'The idempotency key was already used for a different request.',
-    causes: ['The body or the path differs from the first request with this key.'],
+    meaning: 'The idempotency key was already used for a different request to the same operation.',
+    causes: ['The body or the path means something else than in the first request of this operation with this key.'],
     resolution:
       'Use a new key for a new request. To learn the outcome of the first request, send it again unchanged, or look up the request id in the message.',
     alsoCalled:

@@ -300,7 +300,9 @@ function successOf(id: OperationId): JsonObject {
     ...(SETS_COOKIE.includes(id) ? ['Set-Cookie'] : []),
     ...(csv ? ['Content-Disposition'] : []),
     ...(saysIfMoneyMoved(id) ? ['Money-Moved'] : []),
-    ...(idempotency === 'none' ? ['Ignored-Headers'] : ['Idempotent-Replayed', 'Original-Request-Id']),
+    ...(idempotency === 'none'
+      ? ['Ignored-Headers']
+      : ['Idempotent-Replayed', 'Original-Request-Id', 'Idempotency-Key-Reused']),
     ...(id === 'create_transfer' ? ['Preference-Applied'] : []),
     'Ignored-Fields',
     'Sandbox',

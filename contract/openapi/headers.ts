@@ -54,6 +54,13 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
       '`true`, together with `Ignored-Fields`, if the service is a sandbox, so that a client can warn its developer.',
     schema: { type: 'string', enum: ['true'] },
   },
+  'Idempotency-Key-Reused': {
+    description:
+      'Only in a sandbox: other operations that have used the same `Idempotency-Key` in the card program. A key belongs to one ' +
+      'operation, so this request was carried out, too.',
+    schema: { type: 'string' },
+    example: 'create_deposit',
+  },
   'Ignored-Headers': {
     description: '`Idempotency-Key` if the request has one and the operation does not support it.',
     schema: { type: 'string', enum: ['Idempotency-Key'] },
@@ -217,7 +224,8 @@ const IDEMPOTENCY = {
   in: 'header',
   description:
     '1 to 255 visible characters, such as a UUID. If the same request is sent again with the same key, the ' +
-    'first response is returned again, and the request is not processed twice.',
+    'first response is returned again, and the request is not processed twice. A key belongs to one operation: another ' +
+    'operation with the same key is carried out, too.',
   schema: VISIBLE,
   example: '4f1c2d9e-7a35-4b0f-9f6e-2b8f0c1d7e55',
 } as const;

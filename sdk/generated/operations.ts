@@ -5102,7 +5102,7 @@ export type ErrorRows = {
    * An earlier notice of the connector has this notice_id and says something else. The new one was not stored.
    */
   readonly notice_id_reused: ErrorRow;
-  /** The idempotency key was already used for a different request. */
+  /** The idempotency key was already used for a different request to the same operation. */
   readonly idempotency_key_exists: ErrorRow;
   /** The Idempotency-Key header is missing or invalid. */
   readonly invalid_idempotency_key: ErrorRow;

@@ -45,6 +45,8 @@ export class RequestContext {
   ignored: readonly string[] = [];
   /** Whether the service is a sandbox; set before any field is ignored. */
   isSandbox = false;
+  /** In a sandbox: other operations that have used the Idempotency-Key of the request. */
+  keyUsedBy: readonly OperationId[] = [];
   /** Whether an Idempotency-Key was sent that the operation does not use. */
   ignoresKey = false;
   /** The methods of the path, for the Allow header. */

@@ -5,6 +5,7 @@ import type { Gateway } from '../calls/call.ts';
 import { Connections } from './admission/connection.ts';
 import { AdmissionQueue, EventLoopLag } from './admission/overload.ts';
 import { RateLimits } from './admission/rate-limits.ts';
+import { ReusedKeys } from './admission/reused-keys.ts';
 import { abandonOverdue, countLateRequests, countUnreadResponses } from './admission/timeouts.ts';
 import { Watchers } from './admission/watchers.ts';
 import { drain } from './drain.ts';
@@ -168,6 +169,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     limits: new RateLimits(settings),
     active: new Set(),
     watchers: new Watchers(settings.watchLimits),
+    reusedKeys: new ReusedKeys(),
     unreadResponses: 0,
     isOverloaded: () => settings.overloadDelayMilliseconds > 0 && lag.mean() > settings.overloadDelayMilliseconds,
     admissionQueue: new AdmissionQueue(settings.lateAfterMilliseconds),

@@ -5,6 +5,7 @@ import type { RequestTrace } from '../calls/trace.ts';
 import type { Connections } from './admission/connection.ts';
 import type { AdmissionQueue } from './admission/overload.ts';
 import type { RateLimits } from './admission/rate-limits.ts';
+import type { ReusedKeys } from './admission/reused-keys.ts';
 import type { Watchers } from './admission/watchers.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Router } from './router.ts';
@@ -33,6 +34,8 @@ export type HttpService = ErrorReporter & {
   readonly watchers: Watchers;
   /** Whether the event loop lag is above its limit. */
   readonly isOverloaded: () => boolean;
+  /** Only used in a sandbox. */
+  readonly reusedKeys: ReusedKeys;
   /** Starts requests in batches. */
   readonly admissionQueue: AdmissionQueue;
   /** Requests received so far. */

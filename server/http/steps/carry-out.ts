@@ -25,6 +25,21 @@ export async function carryOut(request: OperationRequest): Promise<void> {
   });
   const reply = await gateway.handlers[id](call);
   if (endWaiting(context)) request.reply = reply;
+  noteKey(request);
+}
+
+/** In a sandbox, notes who uses a key. A developer who takes it for a key of the service would move money twice. */
+function noteKey({
+  service,
+  context,
+  id,
+  operation,
+  program,
+  parameters,
+  idempotencyKey: key,
+}: OperationRequest): void {
+  if (!context.isSandbox || key === null || operation.dryRun) return;
+  context.keyUsedBy = service.reusedKeys.note(program || (parameters.program_id ?? ''), key, id);
 }
 
 /** The call that the handler receives. */

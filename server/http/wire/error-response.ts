@@ -216,6 +216,7 @@ export function contextHeaders(context: RequestContext): HeaderList {
     headers.push(['Ignored-Fields', ignoredFields(context.ignored)]);
     if (context.isSandbox) headers.push(['Sandbox', 'true']);
   }
+  if (context.keyUsedBy.length > 0) headers.push(['Idempotency-Key-Reused', context.keyUsedBy.join(', ')]);
   if (context.ignoresKey) headers.push(['Ignored-Headers', 'Idempotency-Key']);
   if (context.rate.length > 0) for (const [name, value] of rateHeaders(context.rate)) headers.push([name, value]);
   if (context.setCookie !== undefined) headers.push(['Set-Cookie', context.setCookie]);

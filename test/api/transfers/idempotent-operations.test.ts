@@ -340,6 +340,20 @@ describe('the scope of a key', () => {
       expect([response.status, isReplay(response)], operation).toEqual([OPERATIONS[operation].status, false]);
     }
   });
+
+  test('is said by a sandbox where another operation of the card program has used the key', async () => {
+    const key = randomUUID();
+    const warned = async (operation: OperationId, sent: Sent) =>
+      (await send(first, operation, key, sent)).headers['idempotency-key-reused'];
+    const load = { body: { amount: 1, card_id: 'card_active' } };
+    const funds = { id: DEMO_PROGRAM, body: { amount: 1 } };
+    expect(await warned('explain_transfer', load)).toBeUndefined();
+    expect(await warned('create_transfer', load)).toBeUndefined();
+    expect(await warned('create_transfer', load)).toBeUndefined();
+    expect(await warned('create_deposit', funds)).toBe('create_transfer');
+    expect(await warned('create_withdrawal', funds)).toBe('create_transfer, create_deposit');
+    expect(await warned('create_transfer', load)).toBe('create_deposit, create_withdrawal');
+  });
 });
 
 test('a replay returns a key that has expired meanwhile', async () => {
