@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { type ErrorCode, OPERATIONS } from '../../contract/operations.ts';
 import { CARD_MOVES } from '../../domain/cards/card.ts';
 import { TRANSFER_MOVES } from '../../domain/transfers/transfer.ts';
 import { SECTIONS, withSections } from '../../tools/guides/sections.ts';
@@ -47,4 +49,21 @@ it('docs/console.md has every screen with its scope, in the order of the table',
   expect(rows.map(([, title, path, scope]) => [path, title, scope])).toEqual(
     entries.map(([, path, title, scope]) => [path, title, scope]),
   );
+});
+
+/** What the guide tells a reader to do about an error, by the first row that fits: its first cell. */
+function rowFor(code: ErrorCode): string {
+  const [, table = ''] = read('docs/errors-and-retries.md').split('## What to do');
+  const rows = [...table.matchAll(/^\| (.+?) \| .+ \|$/gm)].map(([, cell = '']) => cell);
+  const { status } = ERRORS[code];
+  const fits = (cell: string): boolean =>
+    cell.includes(`\`${code}\``) || cell.includes(`status ${status}`) || cell === 'another `Request Error`';
+  return rows.find(fits) ?? '';
+}
+
+it('the guide sends nobody to their program because a customer asked for too much', () => {
+  const codes = OPERATIONS.create_transfer.errors.filter((code) => ERRORS[code].problem === 'A limit was reached');
+  expect(codes).toEqual(['amount_too_small', 'amount_too_large', 'limit_exceeded']);
+  for (const code of codes) expect(rowFor(code), code).not.toBe('another `Request Error`');
+  expect(rowFor('create_transfer_schema')).toBe('another `Request Error`');
 });
