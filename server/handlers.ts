@@ -61,8 +61,13 @@ import { createTransferBatch } from './subjects/transfers/create-transfer-batch.
 import { explainTransfer } from './subjects/transfers/explain-transfer.ts';
 import type { TransferService } from './subjects/transfers/lane.ts';
 import { listHolds } from './subjects/transfers/list-holds.ts';
-import { getReversal, listReversals } from './subjects/transfers/read-reversals.ts';
-import { exportTransfers, getTransfer, listTransfers } from './subjects/transfers/read-transfers.ts';
+import {
+  exportTransfers,
+  getReversal,
+  getTransfer,
+  listReversals,
+  listTransfers,
+} from './subjects/transfers/read-transfers.ts';
 import { resolveAttempt } from './subjects/transfers/resolve-attempt.ts';
 import { createOperatorWebhook, createWebhook } from './subjects/webhooks/create-webhook.ts';
 import { deleteWebhook } from './subjects/webhooks/delete-webhook.ts';

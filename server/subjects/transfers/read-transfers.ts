@@ -1,5 +1,6 @@
 import { TransferRecord } from '../../../contract/transfers.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
@@ -7,12 +8,13 @@ import { type Chunk, MAX_EXAMINED, readFiltered } from '../../calls/filtered-pag
 import { readPair } from '../../calls/metadata.ts';
 import { transferMissing } from '../../calls/missing.ts';
 import { readPeriod } from '../../calls/moments.ts';
-import { DEFAULT_LIMIT, readCursor } from '../../calls/page.ts';
+import { DEFAULT_LIMIT, readCursor, readPage } from '../../calls/page.ts';
 import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
-import { toTransferRecord } from '../../calls/records/transfer.ts';
+import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer.ts';
 import type { Service } from '../../calls/service.ts';
 import { storedKeyOf } from '../../calls/stored-key.ts';
 import { forEachPiece, readInTurn } from '../../calls/turns.ts';
+import { listReversals as listReversalsOf, readReversal, toReversal } from '../../store/transfers/reversal.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 import {
   isFiltered,
@@ -136,4 +138,36 @@ function readTransferFilter(call: Call<'list_transfers'> | Call<'export_transfer
     minimumAmount: minimum ?? null,
     maximumAmount: maximum ?? null,
   };
+}
+
+/** get_reversal: the reversal, or `reversal_not_found`. */
+export async function getReversal(service: Service, call: Call<'get_reversal'>): Promise<Reply<'get_reversal'>> {
+  const { reversal_id: sentId } = call.params;
+  const reversalId = fromWireId('rev', sentId);
+  const rows =
+    reversalId === undefined ? [] : await readRows(service.database, readReversal(call.programId, reversalId));
+  await confirmReplicated(service.database, call.deadline, rows);
+  const [row] = rows;
+  if (row !== undefined) return { record: toReversalRecord(toReversal(row)) };
+  const hint = reversalId === undefined ? ' A reversal id is rev_ and 32 hex digits.' : '';
+  throw new Refusal('reversal_not_found', `There is no reversal '${sentId}' in this card program.${hint}`);
+}
+
+/** list_reversals: a page of a transfer's reversals, newest first, or `transfer_not_found`. */
+export async function listReversals(service: Service, call: Call<'list_reversals'>): Promise<Reply<'list_reversals'>> {
+  const { programId } = call;
+  // The whole request is validated before the transfer is looked up.
+  readCursor(call, 'rev', call.query.cursor);
+  const { transfer_id: sentId } = call.params;
+  const transferId = fromWireId('tr', sentId);
+  const found = transferId === undefined ? [] : await readRows(service.database, readTransfer(programId, transferId));
+  if (transferId === undefined || found.length === 0) throw transferMissing(sentId);
+  const record = await readPage(service, call, {
+    prefix: 'rev',
+    statement: (after, count) => listReversalsOf({ programId, transferId }, after, count),
+    read: toReversal,
+    idOf: (reversal) => reversal.reversalId,
+    show: toReversalRecord,
+  });
+  return { record };
 }
