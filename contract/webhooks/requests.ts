@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import {
+  MAX_WEBHOOK_HEADERS,
   MAX_WEBHOOK_URL_CHARACTERS,
   REPLAY_SELECTIONS,
   WEBHOOK_ORDERS,
@@ -10,9 +11,6 @@ import { cursor, limit, literals, moment, nullable, PageQuery, refuseEmpty, text
 
 /** Maximum number of webhooks of a card program, and of those that belong to none. */
 export const MAX_WEBHOOKS = 20;
-
-/** Maximum number of headers of a webhook. */
-export const MAX_WEBHOOK_HEADERS = 10;
 
 /** Maximum number of entries in `types`: more than there are types and groups. */
 const MAX_TYPES = 100;

@@ -1,6 +1,9 @@
 /** Maximum length of the URL of a webhook. */
 export const MAX_WEBHOOK_URL_CHARACTERS = 2_000;
 
+/** Maximum number of headers of a webhook. */
+export const MAX_WEBHOOK_HEADERS = 10;
+
 /** What is sent of an event: all of it, or everything except its `data`. */
 export const WEBHOOK_PAYLOADS = ['full', 'thin'] as const;
 

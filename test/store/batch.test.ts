@@ -79,7 +79,9 @@ describe('create_transfer_batch', () => {
       const answers = [first[index], second[index]];
       expect(answers.filter((each) => each?.replayed === false)).toHaveLength(1);
       // A replay says what the first response said: its caller may have lost that.
-      expect([...answers, outcome].map((each) => each?.money_moved)).toEqual(Array(3).fill(index === 50 ? 'no' : 'yes'));
+      expect([...answers, outcome].map((each) => each?.money_moved)).toEqual(
+        Array(3).fill(index === 50 ? 'no' : 'yes'),
+      );
     }
   });
 

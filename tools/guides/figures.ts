@@ -1,6 +1,6 @@
 import { DUPLICATE_WINDOW_SECONDS } from '../../contract/look-up/timeline.ts';
 import { MAX_BATCH_ROWS } from '../../contract/transfers.ts';
-import { MAX_WEBHOOK_HEADERS, MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
+import { MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
 import { MAX_METADATA_PAIRS } from '../../domain/metadata.ts';
 import { MAX_RETRY_AFTER_SECONDS } from '../../domain/processors/order.ts';
 import { MAX_CASE_MESSAGES, REOPENING_DAYS } from '../../domain/support/case.ts';
@@ -10,6 +10,7 @@ import {
   MAX_SCHEDULE_MILLISECONDS,
 } from '../../domain/transfers/hold.ts';
 import { DISABLED_AFTER_MILLISECONDS } from '../../domain/webhooks/health.ts';
+import { MAX_WEBHOOK_HEADERS } from '../../domain/webhooks/webhook.ts';
 import {
   LISTED_SETTINGS,
   MIN_EVENT_RETENTION_DAYS,

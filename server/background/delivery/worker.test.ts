@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const folder = import.meta.dirname;
+
+/** Prints every file that is loaded with the modules of its arguments. */
+const LOADED = `
+  import { registerHooks } from 'node:module';
+  const loaded = [];
+  registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+  for (const name of process.argv.slice(1)) await import(name);
+  console.log(JSON.stringify(loaded));`;
+
+// The first webhook starts the thread, and its first event waits until the thread has loaded what it imports. The schemas of
+// requests would be three quarters of that.
+test('the thread that delivers loads no schemas, so that the first event is sent soon', async () => {
+  const worker = readFileSync(resolve(folder, 'worker.ts'), 'utf8');
+  const imported = [...worker.matchAll(/^import \{.+from '(\..+)';$/gm)].map(([, name = '']) => resolve(folder, name));
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', LOADED, ...imported]);
+  const loaded: readonly string[] = JSON.parse(stdout);
+  expect(loaded.filter((url) => url.endsWith('/delivery/deliverer.ts'))).toHaveLength(1);
+  expect(loaded.filter((url) => url.includes('/node_modules/typebox/'))).toEqual([]);
+}, 60_000);
