@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { fromWireId } from '../../../domain/identifier.ts';
 import type { AnyCall, StreamRequest } from '../../calls/call.ts';
 import { storedKeyOf } from '../../calls/stored-key.ts';
 import { prefersToJson } from '../../pages/page-response.ts';
@@ -39,7 +40,9 @@ function noteKey({
   idempotencyKey: key,
 }: OperationRequest): void {
   if (!context.isSandbox || key === null || operation.dryRun) return;
-  context.keyUsedBy = service.reusedKeys.note(program || (parameters.program_id ?? ''), key, id);
+  // Deposits and withdrawals have their card program in the path.
+  const programId = program || fromWireId('prog', parameters.program_id ?? '') || '';
+  context.keyUsedBy = service.reusedKeys.note(programId, key, id);
 }
 
 /** The call that the handler receives. */
