@@ -54,6 +54,9 @@ export const ProcessorAttemptRecord = Type.Object({
       'When the processor said that it has moved the money all the same, although the transfer had failed; null if it has not',
     ),
   ),
+  late_approval_settled_at: nullable(
+    moment('When an operator settled that; null before that, and without a late approval'),
+  ),
   contradicted_at: nullable(
     moment(
       'When the processor contradicted what was known, such as by a decline after an approval; null if it has not',

@@ -66,6 +66,8 @@ export type Attempt = {
   readonly lateApprovalAt: number | null;
   /** The break with which an operator settles that; null without one. */
   readonly breakId: string | null;
+  /** When an operator has settled it; null before that. */
+  readonly lateApprovalSettledAt: number | null;
   /** When the processor contradicted what was known; null if it has not. */
   readonly contradictedAt: number | null;
   /** What it said then, such as `declined`. */
@@ -108,6 +110,7 @@ export function newAttempt(
     resolvedBy: null,
     lateApprovalAt: null,
     breakId: null,
+    lateApprovalSettledAt: null,
     contradictedAt: null,
     contradiction: null,
     contradictionBreakId: null,

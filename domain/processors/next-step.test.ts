@@ -59,6 +59,7 @@ const SENT: Attempt = {
   contradictedAt: null,
   contradiction: null,
   contradictionBreakId: null,
+  lateApprovalSettledAt: null,
   contradictionSettledAt: null,
   sandboxBehavior: null,
   createdAt: T,

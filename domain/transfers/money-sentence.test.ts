@@ -38,6 +38,7 @@ const NOT_LATE = {
   contradictedAt: null,
   contradiction: null,
   contradictionBreakId: null,
+  lateApprovalSettledAt: null,
   contradictionSettledAt: null,
 } as const;
 const ATTEMPT = {
@@ -273,6 +274,21 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     NOW,
     'moved_late',
     "10.00 USD moved from the program's funding to the card 'card_1' all the same: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service settles that (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.",
+  ],
+  [
+    'carried out after it had failed, which an operator has settled',
+    {
+      ...OPEN,
+      status: 'failed',
+      errorCode: 'processor_unavailable',
+      attempt: {
+        ...ATTEMPT,
+        ...{ status: 'failed', nextAt: null, lateApprovalAt: DUE, breakId: BREAK, lateApprovalSettledAt: AFTER_END },
+      },
+    },
+    NOW,
+    'moved_late',
+    `10.00 USD moved from the program's funding to the card 'card_1' all the same: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service settled that at ${new Date(AFTER_END).toISOString()} (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.`,
   ],
 ];
 

@@ -69,6 +69,7 @@ export type ProcessorFacts = Pick<
   | 'nextAt'
   | 'lateApprovalAt'
   | 'breakId'
+  | 'lateApprovalSettledAt'
   | 'contradictedAt'
   | 'contradiction'
   | 'contradictionBreakId'
@@ -261,12 +262,16 @@ function failedSentence({ scheduledFor, errorCode }: MoneyFacts): string {
 
 /** What a processor has moved although it had not, as far as was known when the transfer failed. */
 function movedLate(facts: MoneyFacts): MoneySummary | undefined {
-  const { connectorId, lateApprovalAt = null, breakId = null } = facts.attempt ?? {};
+  const { connectorId, lateApprovalAt = null, breakId = null, lateApprovalSettledAt = null } = facts.attempt ?? {};
   if (lateApprovalAt === null || breakId === null) return undefined;
   const { source, destination } = endsInWords(facts);
   const moved = `${amountOf(facts)} moved from ${source} to ${destination} all the same`;
   const known = `the processor '${connectorId}' said so at ${momentOf(lateApprovalAt)}, after the transfer had failed`;
-  const next = `An operator of the service settles that (break ${toWireId('brk', breakId)}).`;
+  const which = `(break ${toWireId('brk', breakId)})`;
+  const next =
+    lateApprovalSettledAt === null
+      ? `An operator of the service settles that ${which}.`
+      : `An operator of the service settled that at ${momentOf(lateApprovalSettledAt)} ${which}.`;
   return { moved: 'moved_late', sentence: `${moved}: ${known}. ${next} Do not send the transfer again.` };
 }
 

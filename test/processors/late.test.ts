@@ -110,6 +110,15 @@ async function expectSaid(transferId: string): Promise<void> {
   ]);
   const { checks } = await client.transfers.explain({ amount: 5, card_id: 'card_active', reference });
   expect(checks.find(({ name }) => name === 'reference')?.code).toBe('duplicate_reference');
+
+  await client.breaks.close(String(found.id), { note: 'Booked by hand.' });
+  const after = await client.transfers.timeline(transferId);
+  expect(after.money.sentence).toMatch(
+    RegExp(` An operator of the service settled that at \\S+ \\(break ${found.id}\\)\\.`),
+  );
+  expect(after.steps.map(({ text }) => text).join('\n')).not.toContain('settles that');
+  const [ended] = (await client.transfers.attempts(transferId)).data;
+  expect(ended?.late_approval_settled_at).not.toBeNull();
 }
 
 test('a decline after the approval is a break and moves nothing', async () => {

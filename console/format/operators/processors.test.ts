@@ -33,12 +33,20 @@ it('offers to resolve what was sent and has not ended, and nothing else', () => 
   // Only what is certain says that no money moved.
   const certain = statuses.filter((status) => ATTEMPT_SENTENCES[status].includes('No money moved'));
   expect(certain).toEqual(['declined', 'failed', 'reversed']);
-  const none = { late_approval_at: null, contradiction: null, contradiction_settled_at: null, break_id: null };
+  const none = {
+    late_approval_at: null,
+    late_approval_settled_at: null,
+    contradiction: null,
+    contradiction_settled_at: null,
+    break_id: null,
+  };
   const known = { late_approval_at: '2026-01-31T09:30:00.000Z', break_id: 'brk_1' };
   for (const status of certain) {
     expect(sentenceOf({ status, ...none })).toBe(ATTEMPT_SENTENCES[status]);
     expect(sentenceOf({ status, ...none, ...known })).toMatch(/^The money moved all the same: .* \(break brk_1\)\.$/);
   }
+  const settled = { ...known, late_approval_settled_at: '2026-01-31T10:30:00.000Z' };
+  expect(sentenceOf({ status: 'failed', ...none, ...settled })).toMatch(/ An operator settled that \(break brk_1\)\.$/);
   const contradicted = { ...none, status: 'approved', contradiction: 'not_executed', break_id: 'brk_1' } as const;
   expect(sentenceOf(contradicted)).toBe(
     'The processor carried it out. But later it said "not executed". An operator finds out which is true (break brk_1).',

@@ -39,7 +39,12 @@ export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
 export function sentenceOf(
   attempt: Pick<
     ProcessorAttemptRecord,
-    'status' | 'late_approval_at' | 'contradiction' | 'contradiction_settled_at' | 'break_id'
+    | 'status'
+    | 'late_approval_at'
+    | 'late_approval_settled_at'
+    | 'contradiction'
+    | 'contradiction_settled_at'
+    | 'break_id'
   >,
 ): string {
   const { status, late_approval_at: at, contradiction, contradiction_settled_at: settled, break_id: id } = attempt;
@@ -51,7 +56,8 @@ export function sentenceOf(
     return `${ATTEMPT_SENTENCES[status]} But later it said "${contradiction.replaceAll('_', ' ')}". ${then}`;
   }
   if (at === null || id === null) return ATTEMPT_SENTENCES[status];
-  return `The money moved all the same: the processor said so after the transfer had failed. An operator settles that (break ${id}).`;
+  const settles = attempt.late_approval_settled_at === null ? 'settles' : 'settled';
+  return `The money moved all the same: the processor said so after the transfer had failed. An operator ${settles} that (break ${id}).`;
 }
 
 /** What people call the order of an attempt. */

@@ -2,6 +2,7 @@ import type { OperatorAttemptRecord, ProcessorAttemptRecord } from '../../../con
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
+import { isEnded } from '../../../domain/processors/attempt.ts';
 import type { Break } from '../../store/processors/break.ts';
 import type { ShownAttempt } from '../../store/processors/read-attempts.ts';
 
@@ -19,13 +20,15 @@ export function toAttemptRecord({ attempt, cardName }: ShownAttempt): ProcessorA
     status: attempt.status,
     tries: attempt.tries,
     sent_at: momentOf(attempt.sentAt),
-    unknown_since: momentOf(attempt.unknownSince),
+    // The attempt keeps it, for the timeline.
+    unknown_since: isEnded(attempt.status) ? null : momentOf(attempt.unknownSince),
     next_at: momentOf(attempt.nextAt),
     processor_reference: attempt.processorReference,
     code: attempt.code,
     retry_after_seconds: attempt.retryAfterSeconds,
     resolved_by: attempt.resolvedBy,
     late_approval_at: momentOf(attempt.lateApprovalAt),
+    late_approval_settled_at: momentOf(attempt.lateApprovalSettledAt),
     contradicted_at: momentOf(attempt.contradictedAt),
     contradiction: attempt.contradiction,
     contradiction_settled_at: momentOf(attempt.contradictionSettledAt),

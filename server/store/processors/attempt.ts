@@ -56,6 +56,7 @@ const ATTEMPT = columns({
   resolvedBy: nullable(TEXT),
   lateApprovalAt: nullable(TIME),
   breakId: nullable(UUID),
+  lateApprovalSettledAt: nullable(TIME),
   contradictedAt: nullable(TIME),
   contradiction: nullable(TEXT),
   contradictionBreakId: nullable(UUID),

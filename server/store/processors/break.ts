@@ -102,13 +102,17 @@ const CLOSE = statement(
         and processor_notice.attempt_id = closed.attempt_id and processor_notice.handled_at is null
         and processor_notice.tries >= :maxFailures
     )
-    update processor_attempt set contradiction_settled_at = closed.closed_at
+    update processor_attempt set
+      contradiction_settled_at = case when contradiction_break_id = closed.break_id then closed.closed_at
+        else contradiction_settled_at end,
+      late_approval_settled_at = case when processor_attempt.break_id = closed.break_id then closed.closed_at
+        else late_approval_settled_at end
     from closed
     where processor_attempt.program_id = closed.program_id and processor_attempt.attempt_id = closed.attempt_id
-      and processor_attempt.contradiction_break_id = closed.break_id`,
+      and closed.break_id in (processor_attempt.break_id, contradiction_break_id)`,
 );
 
-/** Closes a locked break: a contradiction is settled on its attempt, and notices that keep failing are not tried again. */
+/** Closes a locked break: a contradiction or late approval is settled on its attempt, and notices that keep failing are not tried again. */
 export function closeBreak(closed: Break): Statement {
   return CLOSE({ ...closed, maxFailures: MAX_NOTICE_FAILURES });
 }

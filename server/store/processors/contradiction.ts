@@ -81,7 +81,7 @@ export function recordContradiction(found: NewBreak): Statement {
 const MARK_LATE = statement(
   'mark_late_approval',
   { programId: UUID, attemptId: UUID, lateApprovalAt: TIME, breakId: UUID },
-  `update processor_attempt set late_approval_at = :lateApprovalAt, break_id = :breakId
+  `update processor_attempt set late_approval_at = :lateApprovalAt, break_id = :breakId, late_approval_settled_at = null
     where program_id = :programId and attempt_id = :attemptId`,
 );
 

@@ -118,19 +118,21 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
     const why = detail === null ? '.' : `: ${detail}`;
     steps.push(step(unknownSince, `Nobody knew what the processor '${connectorId}' had done${why}`));
   }
-  const { lateApprovalAt, breakId } = attempt;
+  const { lateApprovalAt, breakId, lateApprovalSettledAt } = attempt;
   if (lateApprovalAt !== null && breakId !== null) {
     const money = formatMoney(attempt.amount, attempt.currency);
-    const settled = `An operator of the service settles that (break ${toWireId('brk', breakId)}).`;
-    steps.push(
-      step(lateApprovalAt, `The processor '${connectorId}' said that it had moved ${money} all the same. ${settled}`),
-    );
+    const which = `(break ${toWireId('brk', breakId)})`;
+    const what = `The processor '${connectorId}' said that it had moved ${money} all the same`;
+    steps.push(step(lateApprovalAt, `${what}${toBeSettled(which, lateApprovalSettledAt)}`));
+    if (lateApprovalSettledAt !== null) {
+      steps.push(step(lateApprovalSettledAt, `An operator of the service settled the late approval ${which}.`));
+    }
   }
   const { contradictedAt, contradiction, contradictionBreakId, contradictionSettledAt } = attempt;
   if (contradictedAt !== null && contradiction !== null && contradictionBreakId !== null) {
     const which = `(break ${toWireId('brk', contradictionBreakId)})`;
-    const what = `The processor '${connectorId}' said ${contradictionInWords(contradiction)}, against what was known.`;
-    steps.push(step(contradictedAt, `${what} An operator of the service settles that ${which}.`));
+    const what = `The processor '${connectorId}' said ${contradictionInWords(contradiction)}, against what was known`;
+    steps.push(step(contradictedAt, `${what}${toBeSettled(which, contradictionSettledAt)}`));
     if (contradictionSettledAt !== null) {
       steps.push(step(contradictionSettledAt, `An operator of the service settled the contradiction ${which}.`));
     }
@@ -145,6 +147,11 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
     attempt.resolvedBy === null ? `The processor '${connectorId}'` : 'An operator found out that the processor';
   steps.push(step(updatedAt, `${by} ${said}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}.`));
   return steps;
+}
+
+/** Who settles what a break is about, until somebody has. */
+function toBeSettled(which: string, settledAt: number | null): string {
+  return settledAt === null ? `. An operator of the service settles that ${which}.` : ` ${which}.`;
 }
 
 /** What the status of an attempt says about the processor; undefined if it has not said anything. */

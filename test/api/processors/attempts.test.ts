@@ -83,6 +83,7 @@ describe('list_attempts', () => {
         retry_after_seconds: null,
         resolved_by: null,
         late_approval_at: null,
+        late_approval_settled_at: null,
         contradicted_at: null,
         contradiction: null,
         contradiction_settled_at: null,

@@ -207,7 +207,7 @@ export const PROCESSOR_STATEMENTS: Meanings = {
   },
 
   *mark_late_approval(transaction, { values: [late_approval_at, break_id, , attemptId] }) {
-    const noted = { late_approval_at, break_id };
+    const noted = { late_approval_at, break_id, late_approval_settled_at: null };
     yield* transaction.update('processor_attempt', String(attemptId), (row) => ({ ...row, ...noted }));
     return NOTHING;
   },
