@@ -12,6 +12,7 @@ import {
   type ListLikelyDuplicatesQuery,
   type PostingRecord,
   type StatementPage,
+  type TransferRecord,
   type UpdateCardBody,
 } from '../../sdk/client.ts';
 import {
@@ -143,9 +144,14 @@ function addDuplicates(cards: Command, context: CommandContext): void {
       { heading: 'created_at', show: ({ transfer }) => plainTime(transfer.created_at) },
       { heading: 'type', show: ({ transfer }) => transfer.type },
       { heading: 'amount', show: ({ transfer }) => money(transfer.amount, transfer.currency), right: true },
-      { heading: 'status', show: ({ transfer }) => transfer.status },
+      { heading: 'status', show: ({ transfer }) => statusWithReversal(transfer) },
       'seconds_apart',
       { heading: 'earlier', show: ({ earlier }) => earlier.transfer_id },
+      { heading: 'earlier_status', show: ({ earlier }) => statusWithReversal(earlier) },
+      {
+        heading: 'first_of_chain',
+        show: ({ earlier, first_transfer_id: first }) => (first === earlier.transfer_id ? null : first),
+      },
     ],
     list: (service, query, cardId) => service.cards.likelyDuplicates(cardId, query),
     empty: {
@@ -154,6 +160,12 @@ function addDuplicates(cards: Command, context: CommandContext): void {
       next: [['allow more time between the two, such as an hour', 'cards duplicates <card_id> --window 3600']],
     },
   });
+}
+
+/** The status of a transfer, or that its money was moved back. */
+function statusWithReversal({ status, captured_amount: captured, reversed_amount: reversed }: TransferRecord): string {
+  if (reversed === 0) return status;
+  return reversed === captured ? 'reversed' : 'partially reversed';
 }
 
 function addCreate(cards: Command, context: CommandContext): void {

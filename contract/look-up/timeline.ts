@@ -118,6 +118,9 @@ export const TransferTimeline = Type.Object({
 export const LikelyDuplicate = Type.Object({
   transfer: described(TransferRecord, 'The later transfer, which may have been made by mistake'),
   earlier: described(TransferRecord, 'The transfer that it repeats'),
+  first_transfer_id: Type.String({
+    description: 'The first of the transfers that repeat one another: the same for all of them',
+  }),
   seconds_apart: Type.Integer({ description: 'Time between the two, in whole seconds' }),
 });
 

@@ -102,7 +102,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
     shows:
       "  posting  10.00 USD moved from the program's funding to the card 'card_active'.\nLikely a duplicate of it: tr_twin\n",
   },
-  list_likely_duplicates: { shows: 'seconds_apart  earlier\n' },
+  list_likely_duplicates: { shows: 'seconds_apart  earlier  ' },
   get_transfer: { reply: TRANSFER, shows: 'metadata.order:  17\n' },
   list_transfers: {
     reply: { data: [TRANSFER], next_cursor: 'c2' },

@@ -2,6 +2,7 @@ import { ErrorRecord } from '../../components/error-record.tsx';
 import { Section } from '../../components/page.tsx';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
+import { chainsOf } from '../transfer/duplicate-words.ts';
 import { Duplicates } from '../transfer/duplicates.tsx';
 
 /** Transfers that were probably made twice: the first thing to look at when somebody was charged twice. */
@@ -25,7 +26,7 @@ export function CardDuplicates({
   return (
     <Section title="Likely duplicates">
       <Duplicates
-        pairs={data.data.map(({ transfer, earlier }) => ({ earlier, later: transfer }))}
+        chains={chainsOf(data.data)}
         onDone={(text) => {
           onDone(text);
           reload();

@@ -1,7 +1,7 @@
-import type { TransferRecord } from '../../../sdk/client.ts';
+import type { LikelyDuplicate, TransferRecord } from '../../../sdk/client.ts';
 import { formatDuration, formatMoment } from '../../format/times.ts';
 
-/** Two transfers of the same card, type and amount, and what that probably means. */
+/** Transfers of the same card, type and amount, and what that probably means. */
 export type Verdict = {
   /** Whether somebody should look at it: one order that was carried out twice, not two orders or a pair that was settled. */
   readonly isLikely: boolean;
@@ -26,8 +26,56 @@ type Compared = Pick<
 /** What happened to the card if the second transfer was not wanted. */
 const TWICE = { load: 'loaded twice', unload: 'charged twice', card_to_card: 'sent twice' } as const;
 
-/** Whether two similar transfers are probably a duplicate, judged by caller, key, reference and metadata. */
-export function verdictOf(earlier: Compared, later: Compared): Verdict {
+/** The transfers in the order in which they were created. */
+export function inOrder(transfers: readonly TransferRecord[]): readonly TransferRecord[] {
+  return transfers.toSorted((one, other) => Date.parse(one.created_at) - Date.parse(other.created_at));
+}
+
+/** Pairs of transfers as chains: of three that repeat one another, the second is in two pairs. The newest chain is first. */
+export function chainsOf(pairs: readonly LikelyDuplicate[]): readonly (readonly TransferRecord[])[] {
+  const chains = new Map<string, Map<string, TransferRecord>>();
+  for (const { transfer, earlier, first_transfer_id: first } of pairs) {
+    const chain = chains.get(first) ?? new Map<string, TransferRecord>();
+    chains.set(first, chain.set(transfer.transfer_id, transfer).set(earlier.transfer_id, earlier));
+  }
+  return [...chains.values()].map((chain) => inOrder([...chain.values()]));
+}
+
+/**
+ * Whether similar transfers, in their order, are probably duplicates, judged by caller, key, reference and metadata. Of more
+ * than two, those that were reversed are left out: the others may still be one order that was carried out twice.
+ */
+export function verdictOf(chain: readonly Compared[]): Verdict {
+  const [earlier, later, ...more] = chain;
+  if (earlier === undefined || later === undefined) return { isLikely: false, sentence: 'Nothing is alike.' };
+  if (more.length === 0) return verdictOfTwo(earlier, later);
+  const left = chain.filter((one) => !isReversed(one));
+  const [first, second, ...others] = left;
+  const reversed = chain.length - left.length;
+  const settled =
+    reversed === 0 ? '' : ` ${reversed.toLocaleString('en-US')} more ${reversed === 1 ? 'was' : 'were'} reversed.`;
+  if (first === undefined || second === undefined) {
+    return { isLikely: false, sentence: `Settled: ${first === undefined ? 'all' : 'all but one'} were reversed.` };
+  }
+  if (others.length === 0) {
+    const { isLikely, sentence } = verdictOfTwo(first, second);
+    return { isLikely, sentence: `${sentence}${settled}` };
+  }
+  const steps = left.slice(1).map((one, at) => ({ one, verdict: verdictOfTwo(left[at] ?? first, one) }));
+  const repeated = steps.filter(({ verdict }) => verdict.isLikely);
+  const [step] = repeated;
+  if (step === undefined) return { isLikely: false, sentence: `${steps[0]?.verdict.sentence ?? ''}${settled}` };
+  const count = repeated.length + 1;
+  const what = TWICE[first.type].replace('twice', count === 2 ? 'twice' : `${count.toLocaleString('en-US')} times`);
+  const sure = repeated.every(({ one }) => one.created_by === first.created_by) ? 'Probably' : 'Possibly';
+  const different = repeated.length === steps.length ? '' : `, next to ${steps.length - repeated.length} that differ`;
+  return {
+    isLikely: true,
+    sentence: `${sure} ${what} within ${apartOf(first, left.at(-1) ?? second)}${different}.${settled}`,
+  };
+}
+
+function verdictOfTwo(earlier: Compared, later: Compared): Verdict {
   const settled = [earlier, later].find(isReversed);
   if (settled !== undefined) {
     return { isLikely: false, sentence: `Settled: the ${settled === later ? 'later' : 'earlier'} one was reversed.` };

@@ -9,28 +9,27 @@ import './duplicates.css';
 import { verdictOf } from './duplicate-words.ts';
 import { ReverseButton } from './transfer-actions.tsx';
 
-/** Two similar transfers, in the order in which they were created. */
-export type DuplicatePair = { readonly earlier: TransferRecord; readonly later: TransferRecord };
-
-/** Pairs of similar transfers, each with a verdict, who requested them, and buttons to reverse one. */
+/** Chains of similar transfers, each with a verdict, who requested them, and buttons to reverse one. */
 export function Duplicates({
-  pairs,
+  chains,
   onDone,
 }: {
-  readonly pairs: readonly DuplicatePair[];
+  /** Each in the order in which its transfers were created. */
+  readonly chains: readonly (readonly TransferRecord[])[];
   /** Receives what was done, in words. */
   readonly onDone: (text: string) => void;
 }) {
   return (
     <>
       <ul class="duplicates" aria-label="Likely duplicates">
-        {pairs.map(({ earlier, later }) => {
-          const { isLikely, sentence } = verdictOf(earlier, later);
+        {chains.map((chain) => {
+          const { isLikely, sentence } = verdictOf(chain);
           return (
-            <li key={`${earlier.transfer_id} ${later.transfer_id}`} class={isLikely ? 'likely' : undefined}>
+            <li key={chain[0]?.transfer_id} class={isLikely ? 'likely' : undefined}>
               <p>{sentence}</p>
-              <DuplicateTransfer transfer={earlier} onDone={onDone} />
-              <DuplicateTransfer transfer={later} onDone={onDone} />
+              {chain.map((transfer) => (
+                <DuplicateTransfer key={transfer.transfer_id} transfer={transfer} onDone={onDone} />
+              ))}
             </li>
           );
         })}

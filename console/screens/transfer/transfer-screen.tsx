@@ -15,6 +15,7 @@ import type { Parameters } from '../../data/parameters.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { TransferStatus } from '../transfers/transfer-status.tsx';
 import { Attempts } from './attempts.tsx';
+import { inOrder } from './duplicate-words.ts';
 import { Duplicates } from './duplicates.tsx';
 import { readTransfer, type ShownTransfer } from './read-transfer.ts';
 import { Timeline } from './timeline.tsx';
@@ -99,7 +100,7 @@ export function TransferContent({
       <Attempts attempts={attempts} onDone={onDone} />
       {duplicates.length > 0 && (
         <Section title="Likely duplicates">
-          <Duplicates pairs={duplicates.map((other) => inOrder(transfer, other))} onDone={onDone} />
+          <Duplicates chains={[inOrder([transfer, ...duplicates])]} onDone={onDone} />
         </Section>
       )}
       <Section title="What happened">
@@ -112,11 +113,6 @@ export function TransferContent({
       </Section>
     </div>
   );
-}
-
-function inOrder(one: TransferRecord, other: TransferRecord) {
-  const isEarlier = Date.parse(one.created_at) <= Date.parse(other.created_at);
-  return isEarlier ? { earlier: one, later: other } : { earlier: other, later: one };
 }
 
 function TransferFacts({ transfer }: { readonly transfer: TransferRecord }) {

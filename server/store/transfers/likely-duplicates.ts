@@ -8,9 +8,9 @@ import { cardIdOf } from './transfer-route.ts';
 const IS_LIVE = `transfer.status in ('scheduled', 'pending', 'completed')
   and not (transfer.status = 'pending' and transfer.expires_at <= (select service_now()))`;
 
-const PAIR = columns({ transferId: UUID, earlierId: UUID });
+const PAIR = columns({ transferId: UUID, earlierId: UUID, firstId: UUID });
 
-/** Ids of two transfers with the same card, type and amount: the later one, and the one before it. */
+/** Ids of transfers with the same card, type and amount: a later one, the one before it, and the first of their chain. */
 export type DuplicatePair = ReturnType<typeof PAIR.read>;
 
 /** Transfers beyond the chunk that are only compared as the earlier one of a pair. */
@@ -35,16 +35,20 @@ const READ_DUPLICATE_PAIRS = statement(
         order by transfer_id desc limit :maxExamined::bigint + ${OVERLAP}
       ) as transfer
     ), pair as (
-      select transfer_id, place, created_at, lag(transfer_id) over alike as earlier_id, lag(created_at) over alike as earlier_at
+      select transfer_id, place, type, amount, card_id, destination_card_id, lag(transfer_id) over alike as earlier_id,
+        coalesce(abs(extract(epoch from created_at - lag(created_at) over alike)) > :windowSeconds, true) as begins
       from candidate as transfer where ${IS_LIVE}
       window alike as (partition by type, amount, card_id, destination_card_id order by transfer_id)
+    ), chain as (
+      select *, max(transfer_id::text) filter (where begins)
+        over (partition by type, amount, card_id, destination_card_id order by transfer_id)::uuid as first_id
+      from pair
     ), page as (
-      select transfer_id, earlier_id from pair
-      where place <= :maxExamined and earlier_id is not null
-        and abs(extract(epoch from created_at - earlier_at)) <= :windowSeconds
+      select transfer_id, earlier_id, first_id from chain
+      where place <= :maxExamined and not begins
       order by transfer_id desc limit :count
     )
-    select page.transfer_id, page.earlier_id, card.card_id,
+    select page.transfer_id, page.earlier_id, page.first_id, card.card_id,
       (select transfer_id from candidate where place = :maxExamined) as reached
     from (select ${cardIdOf(':cardName')} as card_id) as card
     left join page on true
@@ -64,7 +68,8 @@ export type DuplicateChunk = {
 };
 
 /**
- * Reads pairs of transfers of a card, newest first, each with the one before it of the same card, type and amount. No
+ * Reads pairs of transfers of a card, newest first, each with the one before it of the same card, type and amount, and with
+ * the first of its chain: of three alike, the third repeats the first as well. No
  * row if the card does not exist, and one row without a pair if there is none.
  */
 export function readDuplicatePairs(programId: string, cardName: string, chunk: DuplicateChunk): Statement {

@@ -48,13 +48,14 @@ async function showPairs(
   const ids = [...new Set(pairs.flatMap(({ transferId, earlierId }) => [transferId, earlierId]))];
   const rows = await readInTurn(call, () => readRows(database, readTransfers(call.programId, ids)));
   const transfers = new Map(rows.map(toTransfer).map((transfer) => [transfer.transferId, transfer]));
-  return pairs.map(({ transferId, earlierId }) => {
+  return pairs.map(({ transferId, earlierId, firstId }) => {
     const transfer = transfers.get(transferId);
     const earlier = transfers.get(earlierId);
     if (transfer === undefined || earlier === undefined) throw new Error('a transfer is gone, which never happens');
     return {
       transfer: toTransferRecord(transfer),
       earlier: toTransferRecord(earlier),
+      first_transfer_id: toWireId('tr', firstId),
       seconds_apart: Math.round(Math.abs(transfer.createdAt - earlier.createdAt) / 1000),
     };
   });
