@@ -97,6 +97,16 @@ export const OperatorIncidentRecord = Type.Object({
   }),
 });
 
+/** An incident after cases were attached, and which of them it does not cover. */
+export const AttachedIncident = Type.Object({
+  ...OperatorIncidentRecord.properties,
+  uncovered_case_ids: Type.Array(Type.String(), {
+    description:
+      'Those of the sent cases that the incident does not cover, by their error code, card program or operation; they are ' +
+      'attached all the same, and resolved with it',
+  }),
+});
+
 /** An incident with the cases that may belong to it. */
 export const InspectedIncident = Type.Object({
   ...OperatorIncidentRecord.properties,
@@ -200,7 +210,7 @@ export const INCIDENTS = [
     path: `${OPERATOR}/{incident_id}/cases`,
     summary: 'Attach cases to an incident, with which they are resolved',
     body: AttachCasesBody,
-    reply: OperatorIncidentRecord,
+    reply: AttachedIncident,
     errors: [
       'idempotency_key_exists',
       'incident_not_found',
@@ -209,7 +219,7 @@ export const INCIDENTS = [
       'invalid_case_status',
     ],
     failure: 'The cases could not be attached',
-    example: { body: { case_ids: [EXAMPLE_CASE_ID] }, reply: OPENED },
+    example: { body: { case_ids: [EXAMPLE_CASE_ID] }, reply: { ...OPENED, uncovered_case_ids: [] } },
   }),
   operation({
     ...SUPPORTING,

@@ -92,7 +92,9 @@ export const addIncidents: AddCommands = (program, context) => {
     },
     run: async (session, { idempotencyKey, case_ids }, incidentId) => {
       const attached = await session.service.incidents.attach(incidentId, case_ids, { idempotencyKey });
-      showChanged(session, attached, pairsOfIncident(attached));
+      const { uncovered_case_ids: uncovered, ...incident } = attached;
+      const not = uncovered.map((id): Pair => ['not covered', `${id}: its error is none that the incident is about`]);
+      showChanged(session, attached, [...pairsOfIncident(incident), ...not]);
     },
   });
   addCommand<ResolveIncidentBody & KeyOption>(incidents, context, {

@@ -17,6 +17,12 @@ export function covers(incident: IncidentRecord, { program_id: programId, operat
   return scope === 'all' || incident.operation === operation;
 }
 
+/** A sentence about attached cases that their incident does not cover, to follow another one; empty without any. */
+export function uncoveredText(attached: number, uncovered: number): string {
+  if (uncovered === 0) return '';
+  return ` The incident does not cover the error of ${attached === 1 ? 'it' : `${uncovered.toLocaleString('en-US')} of them`}.`;
+}
+
 /** The error code of what the switch refuses. */
 const SWITCHED_OFF = 'service_disabled';
 

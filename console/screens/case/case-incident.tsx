@@ -8,7 +8,7 @@ import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { pathOf } from '../../format/ids.ts';
-import { draftOfCases } from '../../format/support/incidents.ts';
+import { draftOfCases, uncoveredText } from '../../format/support/incidents.ts';
 import { findIncident } from '../incident/use-incident.ts';
 import type { ShownCase } from './use-case.ts';
 
@@ -50,7 +50,9 @@ function Covering({ record, incidents, onDone }: Parts & { readonly incidents: r
     api.incidents.attach(id, [record.case_id], options),
   );
   const run = async ({ incident_id: id, title }: IncidentRecord) => {
-    if ((await attach.run({ id })) !== undefined) onDone(`Attached to the incident “${title}”.`);
+    const attached = await attach.run({ id });
+    if (attached === undefined) return;
+    onDone(`Attached to the incident “${title}”.${uncoveredText(1, attached.uncovered_case_ids.length)}`);
   };
   return (
     <ul class="concerns" aria-label="Incidents that cover it">

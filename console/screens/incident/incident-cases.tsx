@@ -15,6 +15,7 @@ import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatNumber } from '../../format/operators/switch.ts';
 import { STATUS_TONES, statusOf } from '../../format/support/cases.ts';
+import { uncoveredText } from '../../format/support/incidents.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
@@ -91,7 +92,10 @@ function Proposed({ incident, onDone }: Parts) {
   const rows = useProposed(incident);
   if (proposed.length === 0) return null;
   const run = async (ids: readonly string[]) => {
-    if ((await attach.run({ ids })) !== undefined) onDone(`Attached ${formatNumber(ids.length, 'case')}.`);
+    const attached = await attach.run({ ids });
+    if (attached === undefined) return;
+    const uncovered = uncoveredText(ids.length, attached.uncovered_case_ids.length);
+    onDone(`Attached ${formatNumber(ids.length, 'case')}.${uncovered}`);
   };
   return (
     <Section

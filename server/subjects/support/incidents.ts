@@ -5,6 +5,7 @@ import { type DomainEvent, EVERY_PROGRAM } from '../../../domain/event.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { MAX_TEXT_CHARACTERS } from '../../../domain/support/case.ts';
+import { covers } from '../../../domain/support/incident.ts';
 import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { loadProgram } from '../../calls/program.ts';
 import type { Service } from '../../calls/service.ts';
@@ -173,9 +174,15 @@ export async function attachCases(service: Service, call: Call<'attach_cases'>):
       };
       const shown = recordOf(call, after, { case_ids: sentIds });
       const writes = attached.length === 0 ? [] : [updateCases(attached), ...shown.audited];
-      return { ...shown, subjectId: incidentId, writes };
+      const uncovered = sentIds.filter((_, at) => !isCovered(before, all[at]));
+      const record = { ...shown.record, uncovered_case_ids: uncovered };
+      return { record, json: JSON.stringify(record), subjectId: incidentId, writes };
     },
   });
+}
+
+function isCovered(incident: Incident, found: SupportCase | undefined): boolean {
+  return found !== undefined && covers(incident, found);
 }
 
 function refuseMissing(call: CallContext, sentId: string, at: number): never {

@@ -182,8 +182,18 @@ test('cases are proposed by code and time, attached, and not proposed again', as
   expect(await call('attach_cases', { case_ids: proposed.slice(1) }, { params })).toMatchObject({
     case_count: 2,
     unresolved_case_count: 2,
+    uncovered_case_ids: [],
   });
   expect(await call('inspect_incident', {}, { params })).toMatchObject({ proposed_case_ids: proposed.slice(0, 1) });
+  const { rows: others } = await client.query<{ id: string }>(
+    `select 'case_' || replace(case_id::text, '-', '') as id from support_case
+      where code = 'unknown_get_card' and incident_id is null`,
+  );
+  const uncovered = others[0]?.id ?? '';
+  expect(await call('attach_cases', { case_ids: [proposed[0], uncovered] }, { params })).toMatchObject({
+    case_count: 4,
+    uncovered_case_ids: [uncovered],
+  });
   const missing = { case_ids: [proposed[0], `case_${'1'.repeat(32)}`] };
   await expect(call('attach_cases', missing, { params })).rejects.toMatchObject({
     code: 'case_not_found',
