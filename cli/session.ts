@@ -1,6 +1,7 @@
 import { printableJson } from '../domain/printable-text.ts';
 import { type Page, type PageQuery, TransferService, type WithResponse } from '../sdk/client.ts';
 import type { Environment } from './environment.ts';
+import { withKeyNames } from './key-names.ts';
 import { alignedLines, type Column, type Pair, pairsOf, table, yesOrNo } from './output.ts';
 
 /** What a command uses of the process; tests provide their own. */
@@ -74,13 +75,15 @@ export function openSession(options: GlobalOptions, context: CommandContext): Se
   const json = options.json ?? false;
   const program = options.program ?? environment.program;
   const showText = (value: unknown, text: string) => write(json ? `${printableJson(value, 2)}\n` : text);
-  const service = new TransferService({
+  const settings = {
     baseUrl: urlOf(options, environment),
     key: options.key ?? environment.key,
     programId: program,
     // Longer than the SDK's default: starting a database takes time.
     timeoutMilliseconds: 30_000,
-  });
+  };
+  const plain = new TransferService(settings);
+  const service = json ? plain : new TransferService({ ...settings, fetch: withKeyNames(globalThis.fetch, plain) });
   return {
     ...context,
     service,
