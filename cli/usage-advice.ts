@@ -3,10 +3,15 @@ import type { Command } from 'commander';
 /** Commands by words that people type instead of their names. */
 const MEANT: ReadonlyMap<string, string> = new Map([
   ['balance', 'cards get <card_id>'],
+  ['duplicates', 'cards duplicates <card_id>'],
   ['freeze', 'cards update <card_id> --status inactive'],
   ['block', 'cards update <card_id> --status inactive'],
+  ['funding', 'programs get <program_id>'],
   ['health', 'status'],
+  ['holds', 'cards holds <card_id>'],
+  ['limits', 'cards limits <card_id>'],
   ['logs', 'errors tail'],
+  ['movements', 'programs movements <program_id>'],
   ['payment', 'transfers create'],
   ['payments', 'transfers list'],
   ['refund', 'transfers reverse <transfer_id>'],
@@ -15,6 +20,18 @@ const MEANT: ReadonlyMap<string, string> = new Map([
   ['suspend', 'cards update <card_id> --status inactive'],
   ['version', '--version'],
   ['whoami', 'sessions current'],
+]);
+
+/** The same for the words after a resource, where another one has the command. */
+const MEANT_ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ...['list', 'ls', 'all', 'get', 'show', 'view'].flatMap((verb): [string, string][] => [
+    [`deposits ${verb}`, 'programs movements <program_id>'],
+    [`withdrawals ${verb}`, 'programs movements <program_id>'],
+  ]),
+  ['cards events', 'events list --subject <card_id>'],
+  ['cards transfers', 'transfers list --card <card_id>'],
+  ['programs deposit', 'deposits create --program <program_id> --amount <amount>'],
+  ['programs withdraw', 'withdrawals create --program <program_id> --amount <amount>'],
 ]);
 
 /** The same for any resource. */
@@ -49,7 +66,9 @@ export function usageAdvice(program: Command, commandLine: readonly string[], co
     const meant =
       command === program ? MEANT.get(unknown) : MEANT_VERB.get(unknown)?.find((name) => names.includes(name));
     const suggestion = meant ?? similar(unknown, names);
+    const elsewhere = MEANT_ELSEWHERE.get(`${command.name()} ${unknown}`);
     if (suggestion !== undefined) lines.push(`Did you mean: ${path} ${suggestion}`);
+    else if (elsewhere !== undefined) lines.push(`Did you mean: ${program.name()} ${elsewhere}`);
     else {
       const begin = command === program ? 'The commands are' : `The commands of ${command.name()} are`;
       lines.push(...wrapped(`${begin} ${names.join(', ')}.`));

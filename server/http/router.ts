@@ -56,12 +56,14 @@ export class Router {
     onMaxParamLength: refuseLongParameter,
   });
   readonly #methods = new Set<Method>();
+  readonly #operationPatterns = new Set<string>();
   /** Routes whose path has no parameter, by method and path. */
   readonly #plain = new Map<string, Found>();
 
   /** Adds a route; in its pattern a parameter is written `{name}`, and `*` stands for the rest of a path. */
   add(methods: readonly Method[], route: Route): void {
     const { pattern } = route;
+    if (route.operation !== undefined) this.#operationPatterns.add(pattern);
     for (const method of methods) {
       this.#methods.add(method);
       if (!/[{:*]/.test(pattern)) this.#plain.set(`${method} ${pattern}`, { route, parameters: {} });
@@ -99,6 +101,11 @@ export class Router {
     return this.allMethods().filter((method) => this.find(method, toValidPath(path)) !== undefined);
   }
 
+  /** The patterns of all operations. */
+  operationPatterns(): readonly string[] {
+    return [...this.#operationPatterns];
+  }
+
   /** The methods of all paths, sorted. */
   allMethods(): readonly Method[] {
     return [...this.#methods].sort();
@@ -110,7 +117,8 @@ const NO_MESSAGE = undefined as never;
 /** The refusal of a request without a route: wrong method or wrong path. */
 export function noRoute(router: Router, context: RequestContext): Refusal {
   const methods = context.path === '*' ? router.allMethods() : router.methodsOf(context.path);
-  if (methods.length === 0) return new Refusal('route_not_found', noRouteMessage(context.path));
+  if (methods.length === 0)
+    return new Refusal('route_not_found', noRouteMessage(context.path, router.operationPatterns()));
   context.allow = methods.join(', ');
   return new Refusal('method_not_allowed', `This path supports only ${context.allow}.`);
 }

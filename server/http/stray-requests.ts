@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { ErrorCode } from '../../contract/operations.ts';
 import type { RequestContext } from './request-context.ts';
+import { similarPath } from './similar-path.ts';
 
 /** Parts of the paths of operations, contained even if a proxy adds a prefix or the client omits `/api`. */
 const OF_THE_API = ['/api/', '/v0.1/'];
@@ -29,10 +30,12 @@ function isFromClient(headers: IncomingHttpHeaders): boolean {
 const HEALTH_GUESS =
   /^\/(?:[_-]\/?|actuator\/|api\/)?(?:health[a-z_-]*(?:\/.*)?|healthy|(?:live|ready)(?:z|ness)?|alive|heartbeat|ping|readiness|status|up)\/?$/i;
 
-/** The message about a path without a route. */
-export function noRouteMessage(path: string): string {
+/** The message about a path without a route. `patterns` are those of the operations. */
+export function noRouteMessage(path: string, patterns: readonly string[]): string {
   const message = 'There is no route at this path.';
   if (HEALTH_GUESS.test(path)) return `${message} The state of the service is at /health/live and /health/ready.`;
   if (path === '/metrics') return `${message} Metrics are served on a port of their own: see METRICS_PORT.`;
-  return `${message} See the API reference at /docs.`;
+  const meant = similarPath(path, patterns);
+  const question = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  return `${message}${question} See the API reference at /docs.`;
 }
