@@ -28,7 +28,10 @@ test('lists show short times', () => {
 
 test.each([
   [0, 'now'],
-  [-90_000, '1 minute ago'],
+  [-1_000, '1 second ago'],
+  [-117_000, '117 seconds ago'],
+  [-120_000, '2 minutes ago'],
+  [-6_600_000, '110 minutes ago'],
   [7_200_000, 'in 2 hours'],
   [-86_400_000 * 3, '3 days ago'],
 ])('the distance %i is %s', (milliseconds, text) => {
@@ -39,7 +42,10 @@ test.each([
 test.each([
   [850, '850 ms'],
   [12_400, '12 s'],
+  [999.6, '1 s'],
+  [117_000, '1 min 57 s'],
   [240_000, '4 min'],
+  [3_599_000, '59 min 59 s'],
   [12_000_000, '3 h 20 min'],
   [187_200_000, '2 d 4 h'],
 ])('the duration %i is %s', (milliseconds, text) => {

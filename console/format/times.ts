@@ -35,32 +35,37 @@ export function formatClock(iso: string, timeZone?: string): string {
 }
 
 const STEPS = [
-  { unit: 'day', milliseconds: 86_400_000 },
-  { unit: 'hour', milliseconds: 3_600_000 },
-  { unit: 'minute', milliseconds: 60_000 },
-  { unit: 'second', milliseconds: 1_000 },
+  { unit: 'day', sign: 'd', milliseconds: 86_400_000 },
+  { unit: 'hour', sign: 'h', milliseconds: 3_600_000 },
+  { unit: 'minute', sign: 'min', milliseconds: 60_000 },
+  { unit: 'second', sign: 's', milliseconds: 1_000 },
 ] as const;
 
-/** How long ago a moment was, or how far ahead it is: `3 minutes ago`, `in 2 hours`, `now`. */
+/**
+ * How long ago a moment was, or how far ahead it is, in the largest unit of which there are two: `117 seconds ago`,
+ * `in 2 hours`, `now`. One of a unit could be nearly two.
+ */
 export function formatDistance(iso: string, now: number): string {
   const difference = new Date(iso).getTime() - now;
-  const step = STEPS.find(({ milliseconds }) => Math.abs(difference) >= milliseconds);
-  if (step === undefined) return 'now';
+  const step = STEPS.find(({ milliseconds }) => Math.abs(difference) >= 2 * milliseconds) ?? STEPS.at(-1);
+  if (step === undefined || Math.abs(difference) < step.milliseconds) return 'now';
   const count = Math.floor(Math.abs(difference) / step.milliseconds);
   const text = `${count} ${step.unit}${count === 1 ? '' : 's'}`;
   return difference < 0 ? `${text} ago` : `in ${text}`;
 }
 
-/** A duration: `850 ms`, `12 s`, `4 min`, `3 h 20 min`, `2 d 4 h`. */
+/** A duration: `850 ms`, `12 s`, `1 min 57 s`, `3 h 20 min`, `2 d 4 h`. */
 export function formatDuration(milliseconds: number): string {
-  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
-  const seconds = Math.floor(milliseconds / 1_000);
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
-  return hours % 24 === 0 ? `${Math.floor(hours / 24)} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  let rest = Math.round(milliseconds);
+  if (rest < 1_000) return `${rest} ms`;
+  const first = STEPS.findIndex((step) => rest >= step.milliseconds);
+  return STEPS.slice(first, first + 2)
+    .flatMap(({ milliseconds: length, sign }) => {
+      const count = Math.floor(rest / length);
+      rest -= count * length;
+      return count === 0 ? [] : [`${count} ${sign}`];
+    })
+    .join(' ');
 }
 
 /** The value of a date and time field in the time zone of the reader, as the API takes it; undefined if it is empty. */

@@ -63,7 +63,7 @@ function Facts({ record }: { readonly record: ShownCase }) {
             {word}
           </Badge>,
         ],
-        ['Severity', sentenceCase(record.severity)],
+        ['Severity for the caller', sentenceCase(record.severity)],
         ['First response', responseText(record, now)],
         ['Card program', <ProgramName key="program" id={programId} />],
         record.operation !== null && ['Operation', record.operation],

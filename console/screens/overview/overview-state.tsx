@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Overview } from '../../../sdk/client.ts';
+import { Badge } from '../../components/badge.tsx';
 import { Details } from '../../components/details.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { hrefTo } from '../../data/location.ts';
@@ -17,7 +18,7 @@ export function State({ status }: { readonly status: Status }) {
   return (
     <Details
       facts={[
-        ['Transfers', <a href={hrefTo('/console/switch')}>{switchText(status.switch)}</a>],
+        ['Transfers', switchFact(status.switch)],
         ['Scheduled transfers and holds', formatDelay(status.due_late_seconds)],
         ['Events', formatDelay(status.relay_lag_seconds, 'up to date')],
         ['Webhooks', webhookFact(webhooks)],
@@ -52,18 +53,24 @@ export function State({ status }: { readonly status: Status }) {
   );
 }
 
-function switchText({
+/** A state has its own colour: that of a link would make every one of them green. */
+function switchFact({
   service_disabled: all,
   programs_disabled: programs,
   connectors_disabled: connectors,
-}: Status['switch']): string {
-  if (all === null) return UNAVAILABLE;
-  if (all) return 'All stopped';
+}: Status['switch']): ComponentChildren {
+  if (all === null) return <Badge tone="waiting">{UNAVAILABLE}</Badge>;
+  const link = <a href={hrefTo('/console/switch')}>the switch</a>;
   const parts = [
     ...(programs === null || programs === 0 ? [] : [`in ${formatNumber(programs, 'program')}`]),
     ...(connectors === null || connectors === 0 ? [] : [`at ${formatNumber(connectors, 'connector')}`]),
   ];
-  return parts.length === 0 ? 'All enabled' : `Stopped ${parts.join(' and ')}`;
+  if (!all && parts.length === 0) return <Badge tone="good">All enabled</Badge>;
+  return (
+    <>
+      <Badge tone="bad">{all ? 'All stopped' : `Stopped ${parts.join(' and ')}`}</Badge>: {link}
+    </>
+  );
 }
 
 function booksText({ verified_at: at, balanced }: Status['books']): ComponentChildren {
@@ -105,9 +112,21 @@ function survivalText({ answer, reason }: Status['database']['survives_primary_l
 
 function webhookFact({ delivery, enabled, paused, failing }: Status['webhooks']): ComponentChildren {
   const state = delivery.replaceAll('_', ' ');
-  if (enabled === null) return state;
+  if (enabled === null) return <Badge tone="waiting">{UNAVAILABLE}</Badge>;
   if (enabled + (paused ?? 0) === 0) return 'None';
-  const some = [[enabled, 'enabled'] as const, [paused ?? 0, 'paused'] as const, [failing ?? 0, 'failing'] as const];
-  const text = `${state}: ${some.flatMap(([count, word]) => (count > 0 ? [`${count} ${word}`] : [])).join(', ')}`;
-  return <a href={hrefTo('/console/failed-webhooks')}>{text}</a>;
+  const some = [
+    [enabled, 'enabled', 'good'],
+    [paused ?? 0, 'paused', 'waiting'],
+    [failing ?? 0, 'failing', 'bad'],
+  ] as const;
+  const isWell = (paused ?? 0) + (failing ?? 0) === 0;
+  return (
+    <>
+      {state}:{' '}
+      {some.flatMap(([count, word, tone]) =>
+        count > 0 ? [<Badge key={word} tone={tone}>{`${count} ${word}`}</Badge>, ' '] : [],
+      )}
+      {!isWell && <a href={hrefTo('/console/failed-webhooks')}>what failed</a>}
+    </>
+  );
 }
