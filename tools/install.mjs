@@ -170,15 +170,19 @@ function npmCommand() {
   return ['npm'];
 }
 
-/** On a terminal a line that counts the seconds; elsewhere one line, for the reader of a log. */
-function showProgress(what) {
+/** How often a log that is no terminal says that the install goes on. */
+const SAY_EVERY_MILLISECONDS = 10_000;
+
+/** On a terminal a line that counts the seconds; elsewhere a line now and then, so that a log is not silent for long. */
+function showProgress(what, everyMilliseconds = SAY_EVERY_MILLISECONDS) {
   const started = Date.now();
   const seconds = () => Math.round((Date.now() - started) / 1000);
   const terminal = process.stderr.isTTY === true;
   const line = () => process.stderr.write(`\rInstalling ${what} (needed once): ${seconds()} s `);
   if (!terminal) process.stderr.write(`Installing ${what} (needed once).\n`);
   else line();
-  const timer = terminal ? setInterval(line, 1000) : undefined;
+  const again = () => process.stderr.write(`Still installing ${what} (${seconds()} s).\n`);
+  const timer = terminal ? setInterval(line, 1000) : setInterval(again, everyMilliseconds);
   return (succeeded) => {
     clearInterval(timer);
     if (terminal) process.stderr.write('\r\x1b[K');
@@ -214,9 +218,9 @@ function runNpm(root, onStart) {
   });
 }
 
-async function install(root, owner, wanted, signals, what) {
+async function install(root, owner, wanted, signals, { what, sayEveryMilliseconds }) {
   const path = lockPath(root);
-  const finish = showProgress(what);
+  const finish = showProgress(what, sayEveryMilliseconds);
   const heartbeat = setInterval(() => {
     try {
       utimesSync(path, new Date(), new Date());
@@ -258,7 +262,7 @@ export async function ensureInstalled(root, signals, subject = OF_THE_PROJECT) {
   const owner = { pid: process.pid, host: hostname(), token: randomUUID() };
   if (!(await lockUnlessInstalled(root, owner, wanted, subject))) return;
   try {
-    if (!isCurrent(root, wanted, subject.withNode)) await install(root, owner, wanted, signals, subject.what);
+    if (!isCurrent(root, wanted, subject.withNode)) await install(root, owner, wanted, signals, subject);
   } finally {
     if (readLock(lockPath(root))?.token === owner.token) rmSync(lockPath(root), { force: true });
   }
