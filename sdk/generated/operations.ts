@@ -46,6 +46,51 @@ export type AttachCasesBody = {
   readonly case_ids: readonly string[];
 };
 
+/** Attached incident: the response of attach_cases. */
+export type AttachedIncident = {
+  /** Id of the incident: inc_ and 32 hex digits. */
+  readonly incident_id: string;
+  /** What is wrong, in a few words. */
+  readonly title: string;
+  /** What callers should know, as plain text. */
+  readonly public_text: string;
+  /** Whether it goes on. */
+  readonly status: 'open' | 'resolved';
+  /** What it covers. */
+  readonly scope: 'all' | 'program' | 'operation';
+  /** The card program; null unless the scope is `program`. */
+  readonly program_id: string | null;
+  /** The operation; null unless the scope is `operation`. */
+  readonly operation: string | null;
+  /** The error codes that it covers; empty for all of them. */
+  readonly codes: readonly string[];
+  /** What it led to; null until it is resolved. */
+  readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
+  /** What was found and done; null until it is resolved. */
+  readonly resolution: string | null;
+  /** When it began. */
+  readonly started_at: string;
+  /** When it was changed last. */
+  readonly updated_at: string;
+  /** When it was resolved; null if it is not. */
+  readonly resolved_at: string | null;
+  /** What only operators read; null without a text. */
+  readonly internal_text: string | null;
+  /** Name of the key that opened it, or `sandbox`. */
+  readonly created_by: string;
+  /** Number of its cases. */
+  readonly case_count: number;
+  /**
+   * How many of them are open or waiting. Once the incident is resolved, they are resolved in the background.
+   */
+  readonly unresolved_case_count: number;
+  /**
+   * Those of the sent cases that the incident does not cover, by their error code, card program or operation;
+   * they are attached all the same, and resolved with it.
+   */
+  readonly uncovered_case_ids: readonly string[];
+};
+
 /** The query of list_webhook_attempts, list_operator_webhook_attempts. */
 export type AttemptQuery = {
   /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
@@ -1540,6 +1585,8 @@ export type LikelyDuplicate = {
   readonly transfer: TransferRecord;
   /** The transfer that it repeats. */
   readonly earlier: TransferRecord;
+  /** The first of the transfers that repeat one another: the same for all of them. */
+  readonly first_transfer_id: string;
   /** Time between the two, in whole seconds. */
   readonly seconds_apart: number;
 };
@@ -2004,6 +2051,8 @@ export type OperatorAttemptRecord = {
    * it has not.
    */
   readonly late_approval_at: string | null;
+  /** When an operator settled that; null before that, and without a late approval. */
+  readonly late_approval_settled_at: string | null;
   /**
    * When the processor contradicted what was known, such as by a decline after an approval; null if it has not.
    */
@@ -2121,9 +2170,7 @@ export type OperatorFailedAttemptQuery = {
   readonly program_id?: string | undefined;
 };
 
-/**
- * Operator incident record: the response of create_incident, update_incident, attach_cases, resolve_incident.
- */
+/** Operator incident record: the response of create_incident, update_incident, resolve_incident. */
 export type OperatorIncidentRecord = {
   /** Id of the incident: inc_ and 32 hex digits. */
   readonly incident_id: string;
@@ -2336,6 +2383,8 @@ export type ProcessorAttemptRecord = {
    * it has not.
    */
   readonly late_approval_at: string | null;
+  /** When an operator settled that; null before that, and without a late approval. */
+  readonly late_approval_settled_at: string | null;
   /**
    * When the processor contradicted what was known, such as by a decline after an approval; null if it has not.
    */
@@ -4670,7 +4719,7 @@ export type Operations = {
       readonly body: AttachCasesBody;
       readonly options?: KeyedCallOptions | undefined;
     };
-    readonly reply: OperatorIncidentRecord;
+    readonly reply: AttachedIncident;
   };
   /**
    * resolve_incident: End an incident; its cases are resolved with it, each with an event. Requires an operator

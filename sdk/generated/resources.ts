@@ -10,6 +10,7 @@ import {
 import type { Send } from '../send.ts';
 import type {
   AnswerSandboxCaseBody,
+  AttachedIncident,
   AttemptQuery,
   AttemptRecord,
   AuditEntryRecord,
@@ -1364,7 +1365,7 @@ export class IncidentsResource {
     incidentId: string,
     case_ids: readonly string[],
     options?: KeyedCallOptions,
-  ): Promise<WithResponse<OperatorIncidentRecord>> {
+  ): Promise<WithResponse<AttachedIncident>> {
     return this.#send('attach_cases', { params: { incident_id: incidentId }, body: { case_ids }, options });
   }
 
