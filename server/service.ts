@@ -188,7 +188,7 @@ async function startParts(
   onListening({ mode, port, migration });
   unpublish = await publishSettings(configuration, port, log);
   backups?.start();
-  jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery, incidents });
+  jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery, incidents, processors });
   processors.start(transfers);
   warnOfClearText(configuration, log);
   return { port, metricsUrl };
@@ -309,13 +309,14 @@ type JobParts = {
   readonly news: EventNews;
   readonly delivery: Delivery;
   readonly incidents: OpenIncidents;
+  readonly processors: Pick<Processors, 'connectorIds'>;
 };
 
 /** Starts the work that the service does without a request. */
 function startJobs(
   configuration: Configuration,
   { databases }: OpenDatabase,
-  { log, metrics, transfers, news, delivery, incidents }: JobParts,
+  { log, metrics, transfers, news, delivery, incidents, processors }: JobParts,
 ): { readonly stop: () => Promise<unknown> } {
   const { background } = databases;
   const report = reporterOf(log, metrics);
@@ -328,7 +329,7 @@ function startJobs(
     ),
     startErasingCardHolders(background, report('card_erasures', 'cannot erase the holder of a card; retrying')),
     startSettlingDueTransfers(
-      { database: background, transfers },
+      { database: background, transfers, processors },
       report('due_transfers', 'cannot settle due transfers; retrying'),
     ),
     startFollowingIncidents(background, incidents, report('incidents', 'cannot follow the incidents; retrying')),

@@ -219,9 +219,12 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
   return begin(begun, { card, ends: endsFor(transfer, view) }, countsOf(transfer, { card, destinationCard }, view));
 }
 
-/** Whether a scheduled transfer that is due waits: it is disabled, or its processor cannot be reached. */
-function waitsFor({ refusal, saw }: Extract<Finding, { outcome: 'failed' }>): boolean {
-  return refusal.code === 'service_disabled' || (refusal.code === 'processor_unavailable' && saw.state === 'down');
+/**
+ * Whether a scheduled transfer that is due waits: it is disabled, or this process cannot reach its processor. It waits also for a
+ * connector that the settings lack: they may name it again, and other processes may have it.
+ */
+function waitsFor({ refusal }: Extract<Finding, { outcome: 'failed' }>): boolean {
+  return refusal.code === 'service_disabled' || refusal.code === 'processor_unavailable';
 }
 
 /**

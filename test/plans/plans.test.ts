@@ -179,7 +179,7 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_funding_movements by metadata', listFundingMovements(PROGRAM, MOVEMENT_PAIR, after, 20)],
   ['who has a reference of a deposit', readMovementReference(PROGRAM, 'bank 7')],
   ['the holds that have expired', findExpiredHolds(500)],
-  ['the transfers that are due', findDueTransfers(500)],
+  ['the transfers that are due', findDueTransfers(['simulator'], 500)],
   ['the counters that are too old', forgetCounters(1000)],
   ['the bodies that are too old', forgetBodies(1000)],
   ['the refused keys that are too old', forgetRefusedKeys(1000)],

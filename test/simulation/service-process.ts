@@ -97,8 +97,8 @@ export class ServiceProcess implements Asker {
     const announce = (): void => this.#delivering?.send();
     startRelayingEvents(this.databases, announce, () => undefined);
     if (settles) {
-      const { transfers } = this.#service;
-      startSettlingDueTransfers({ database: this.databases.background, transfers }, () => undefined);
+      const due = { ...this.#service, database: this.databases.background };
+      startSettlingDueTransfers(due, () => undefined);
     }
     void this.#erase();
   }

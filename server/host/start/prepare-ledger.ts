@@ -8,6 +8,7 @@ import type { Database } from '../../store/connection/database.ts';
 import { openDatabases } from '../../store/connection/databases.ts';
 import { readSchema, type SchemaFacts } from '../../store/migrations/migrate.ts';
 import { COUNT_OPEN_ATTEMPTS } from '../../store/processors/connector-state.ts';
+import { countScheduledElsewhere } from '../../store/transfers/due.ts';
 import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { resealSecrets } from '../../subjects/webhooks/reseal-secrets.ts';
 import { openWebhookKeys, type WebhookKeys } from '../../subjects/webhooks/webhook-keys.ts';
@@ -49,12 +50,28 @@ export async function prepareLedger(
     const connectorIds = (connectors?.connectors ?? []).map(({ connectorId }) => connectorId);
     const named = mode === 'sandbox' ? [...connectorIds, SIMULATOR_ID] : connectorIds;
     await step('looking for open transfers at processors', () => requireConnectors(background, named));
+    await step('looking for scheduled transfers of other connectors', () => nameWaiting(background, named, onProgress));
     const webhookKeys = openWebhookKeys(keys, dataDirectory);
     await step('reading the secrets of webhooks', () => resealSecrets(background, webhookKeys));
     const schema = await step('reading the newest migration', () => readSchema(settings));
     return { webhookKeys, aheadMilliseconds, ...schema };
   } finally {
     await databases.close();
+  }
+}
+
+/** Says which scheduled transfers wait for connectors that the settings lack. They begin when a process has the connector. */
+export async function nameWaiting(
+  database: Database,
+  connectorIds: readonly string[],
+  onProgress: (line: string) => void,
+): Promise<void> {
+  for (const row of await database.read(countScheduledElsewhere(connectorIds))) {
+    const { connector_id: connectorId, transfers, first_due: firstDue } = row;
+    onProgress(
+      `CONNECTORS does not name the connector '${connectorId}', for which scheduled transfers wait: ${transfers}, ` +
+        `the first due at ${(firstDue as Date).toISOString()}. They are made when a process has the connector.`,
+    );
   }
 }
 

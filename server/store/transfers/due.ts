@@ -1,5 +1,5 @@
 import type { Statement } from '../connection/database.ts';
-import { NUMBER, statement } from '../sql.ts';
+import { many, NUMBER, statement, TEXT } from '../sql.ts';
 import { isEnabled } from '../switch.ts';
 
 const FIND_EXPIRED_HOLDS = statement(
@@ -24,7 +24,7 @@ export const CONNECTOR_OF_TRANSFER = `(
 
 const FIND_DUE_TRANSFERS = statement(
   'find_due_transfers',
-  { count: NUMBER },
+  { connectorIds: many(TEXT), count: NUMBER },
   `select program_id, transfer_id from transfer
     where status = 'scheduled' and scheduled_for <= (select service_now()) and ${isEnabled({
       programId: 'transfer.program_id',
@@ -33,14 +33,32 @@ const FIND_DUE_TRANSFERS = statement(
       now: '(select service_now())',
     })} and not exists (
       select from connector_state where opened_at is not null and connector_id = ${CONNECTOR_OF_TRANSFER}
+    ) and (
+      ${CONNECTOR_OF_TRANSFER} is null or ${CONNECTOR_OF_TRANSFER} = any (:connectorIds)
     )
     order by scheduled_for limit :count`,
 );
 
 /**
  * Finds scheduled transfers that are due, oldest first. Transfers that are disabled, or whose processor cannot be reached, wait
- * and never block the others.
+ * and never block the others. So do those whose connector is not among `connectorIds`, which this process has.
  */
-export function findDueTransfers(count: number): Statement {
-  return FIND_DUE_TRANSFERS({ count });
+export function findDueTransfers(connectorIds: readonly string[], count: number): Statement {
+  return FIND_DUE_TRANSFERS({ connectorIds, count });
+}
+
+const COUNT_SCHEDULED_ELSEWHERE = statement(
+  'count_scheduled_elsewhere',
+  { connectorIds: many(TEXT) },
+  `select found.connector_id, count(*)::int as transfers, min(found.scheduled_for) as first_due
+    from (
+      select ${CONNECTOR_OF_TRANSFER} as connector_id, scheduled_for from transfer where status = 'scheduled'
+    ) as found
+    where found.connector_id is not null and found.connector_id <> all (:connectorIds)
+    group by found.connector_id order by found.connector_id`,
+);
+
+/** Counts the scheduled transfers of each connector that is not among `connectorIds`, and finds when the first is due. */
+export function countScheduledElsewhere(connectorIds: readonly string[]): Statement {
+  return COUNT_SCHEDULED_ELSEWHERE({ connectorIds });
 }

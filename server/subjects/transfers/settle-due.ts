@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { Refusal } from '../../../domain/refusal.ts';
+import type { Processors } from '../../calls/processors.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Row, Statement } from '../../store/connection/database.ts';
 import { findDueTransfers, findExpiredHolds } from '../../store/transfers/due.ts';
@@ -12,8 +13,10 @@ const PORTION = 500;
 /** Time limit of a round. */
 const ROUND_MILLISECONDS = 4000;
 
-/** The lane, with a database that can read all programs. */
-export type DueService = Pick<TransferService, 'database' | 'transfers'>;
+/** The lane, with a database that can read all programs, and the connectors of this process. */
+export type DueService = Pick<TransferService, 'database' | 'transfers'> & {
+  readonly processors: Pick<Processors, 'connectorIds'>;
+};
 
 /** The result of a round; `more` when it was full, so that the next should start at once. */
 export type DueRound = { readonly settled: number; readonly failed: number; readonly more: boolean };
@@ -25,7 +28,7 @@ export type DueRound = { readonly settled: number; readonly failed: number; read
 export async function settleDue(service: DueService): Promise<DueRound> {
   // One after the other, so that an idle process needs only one connection.
   const expired = await find(service, findExpiredHolds(PORTION), 'expire');
-  const due = await find(service, findDueTransfers(PORTION), 'execute');
+  const due = await find(service, findDueTransfers(service.processors.connectorIds, PORTION), 'execute');
   const deadline = performance.now() + ROUND_MILLISECONDS;
   const requests = [...expired, ...due];
   const outcomes = await Promise.allSettled(requests.map((request) => service.transfers.submit(request, deadline)));

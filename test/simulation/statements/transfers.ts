@@ -126,7 +126,7 @@ export const TRANSFER_STATEMENTS: Meanings = {
       .map(({ program_id, transfer_id }) => ({ program_id, transfer_id }));
   },
 
-  find_due_transfers(transaction, { values: [count] }) {
+  find_due_transfers(transaction, { values: [connectorIds, count] }) {
     const now = transaction.clock();
     const scopes = disabledScopes(transaction).filter(({ until }) => until === null || Number(until) > now);
     const isDisabled = ({ program_id, type }: StoredRow): boolean =>
@@ -136,6 +136,7 @@ export const TRANSFER_STATEMENTS: Meanings = {
       );
     const isDown = ({ card_id }: StoredRow): boolean => {
       const connectorId = transaction.find('card', String(card_id))?.connector_id ?? null;
+      if (connectorId !== null && !(connectorIds as string[]).includes(String(connectorId))) return true;
       return (
         transaction.scan('connector_state', (row) => row.connector_id === connectorId && row.opened_at !== null)
           .length > 0

@@ -180,7 +180,7 @@ test('a settlement during the erasure brings no text back', async () => {
     const inner = fromWireId('tr', transfer_id);
     await read("update transfer set scheduled_for = clock_timestamp() - interval '1 s' where transfer_id = $1", inner);
     await erase(name);
-    const settle = () => settleDue({ database: other.database, transfers: other.service.transfers });
+    const settle = () => settleDue({ ...other.service, database: other.database });
     await Promise.all([settle(), finish(), settle()]);
     await settle();
     expect(await traces(text)).toEqual([]);

@@ -81,7 +81,7 @@ async function eraseCard(card: string): Promise<void> {
 /** Does what is due. */
 async function settle(): Promise<number> {
   await nextMillisecond();
-  const { settled, failed } = await settleDue({ database, transfers: service.transfers });
+  const { settled, failed } = await settleDue({ ...service, database });
   expect(failed).toBe(0);
   return settled;
 }

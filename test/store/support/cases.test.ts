@@ -70,7 +70,7 @@ test('a case about a transfer that failed later is as urgent as its error', asyn
   await client.query("update transfer set scheduled_for = clock_timestamp() - interval '1 s' where transfer_id = $1", [
     inner,
   ]);
-  await settleDue({ database: ledger.database, transfers: ledger.service.transfers });
+  await settleDue({ ...ledger.service, database: ledger.database });
   const made = await call(ledger, 'create_case', { transfer_id });
   expect(made).toMatchObject({ code: 'insufficient_funds', type: 'Request Error' });
   const [row] = await rowsOf('select urgency from support_case where transfer_id = $1', inner);

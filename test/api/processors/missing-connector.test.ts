@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import type { TransferRecord } from '../../../contract/transfers.ts';
+import { nameWaiting } from '../../../server/host/start/prepare-ledger.ts';
+import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
+import { SilentProcessors } from '../../fixtures/processors.ts';
+import { checkBalances, useLedger, useServer } from '../../harness/use-ledger.ts';
+
+const server = await useServer();
+const processors = new SilentProcessors();
+const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
+/** A process whose settings name no connector. */
+const lacking = useLedger(server.connection);
+
+checkBalances(ledger);
+
+async function schedule(card_id: string, scheduled_for: string): Promise<TransferRecord> {
+  const { body } = await ledger.call('create_transfer', { amount: 30, card_id, scheduled_for });
+  return JSON.parse(body);
+}
+
+async function statusOf({ transfer_id }: TransferRecord): Promise<string> {
+  const { body } = await ledger.call('get_transfer', undefined, { params: { transfer_id } });
+  return JSON.parse(body).status;
+}
+
+test('a scheduled transfer that is due waits in a process that lacks the connector, and holds up no other', async () => {
+  const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
+  const card = { card_id: randomUUID(), connector_id: 'simulator', processor_token: 'sim_approve' };
+  await ledger.call('create_card', card);
+  const made = await schedule(card.card_id, scheduledFor);
+  const local = await schedule('card_active', scheduledFor);
+  await ledger.call('move_clock', { seconds_ahead: 3_601 });
+  try {
+    expect(await settleDue(lacking.service)).toMatchObject({ settled: 1, failed: 0 });
+    expect([await statusOf(local), await statusOf(made)]).toEqual(['completed', 'scheduled']);
+    // Found as if the process had the connector, and decided by one that lacks it.
+    expect(await settleDue({ ...lacking.service, processors })).toMatchObject({ settled: 0, failed: 0 });
+    expect(await statusOf(made)).toBe('scheduled');
+    const lines: string[] = [];
+    await nameWaiting(ledger.database, [], (line) => void lines.push(line));
+    expect(lines).toEqual([
+      "CONNECTORS does not name the connector 'simulator', for which scheduled transfers wait: 1, the first due at " +
+        `${scheduledFor}. They are made when a process has the connector.`,
+    ]);
+    expect(await settleDue(ledger.service)).toMatchObject({ settled: 1 });
+    expect(await statusOf(made)).toBe('pending');
+    await nameWaiting(ledger.database, [], (line) => void lines.push(line));
+    expect(lines).toHaveLength(1);
+  } finally {
+    await ledger.call('move_clock', { seconds_ahead: 0 });
+  }
+});
