@@ -26,7 +26,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, proce
   if (request.method !== 'POST' || !isCall(path)) return refuse(response, 404, 'There is nothing at this path.');
   const body = await readBody(request);
   if (body === undefined) return refuse(response, 413, `A body has at most ${MAX_BODY_BYTES} bytes.`);
-  if (!isSigned(request.headers, body, secret)) return refuse(response, 401, 'The signature is missing, wrong or old.');
+  if (!isSigned(request, path, body, secret)) return refuse(response, 401, 'The signature is missing, wrong or old.');
   try {
     const call = CALLS[path];
     await carryOut(await processor[call](readOrder(body, call)), request, response);

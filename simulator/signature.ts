@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 
 /** The headers of Standard Webhooks. */
 export type SignedHeaders = {
@@ -11,18 +12,23 @@ export type SignedHeaders = {
 /** How far the time of a signature may be from now. */
 const TOLERANCE_SECONDS = 300;
 
-/** Signs a body under an id. The simulator has code of its own for this: it stands for a program of somebody else. */
+/** Signs a notice under an id. The simulator has code of its own for this: it stands for a program of somebody else. */
 export function sign(id: string, body: string, secret: string): SignedHeaders {
   const timestamp = String(Math.floor(Date.now() / 1000));
   return {
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': signatureOf(`${id}.${timestamp}.`, Buffer.from(body), secret),
+    'webhook-signature': `v1,${signatureOf(`${id}.${timestamp}.`, Buffer.from(body), secret)}`,
   };
 }
 
-/** Whether a request was signed with the secret in the last five minutes. */
-export function isSigned(headers: NodeJS.Dict<string | string[]>, body: Buffer, secret: string): boolean {
+/** Whether a request to a path, such as `/send`, was signed with the secret in the last five minutes. */
+export function isSigned(
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  path: string,
+  body: Buffer,
+  secret: string,
+): boolean {
   const read = (name: keyof SignedHeaders): string => {
     const value = headers[name];
     return typeof value === 'string' ? value : '';
@@ -30,7 +36,8 @@ export function isSigned(headers: NodeJS.Dict<string | string[]>, body: Buffer, 
   const timestamp = read('webhook-timestamp');
   const age = Math.abs(Date.now() / 1000 - Number(timestamp));
   if (!/^\d{1,12}$/.test(timestamp) || age > TOLERANCE_SECONDS) return false;
-  const expected = Buffer.from(signatureOf(`${read('webhook-id')}.${timestamp}.`, body, secret));
+  const head = `${read('webhook-id')}.${timestamp}.${method} ${path}.`;
+  const expected = Buffer.from(`v2,${signatureOf(head, body, secret)}`);
   // While a secret is replaced, there is a signature for each.
   return read('webhook-signature')
     .split(' ')
@@ -40,5 +47,5 @@ export function isSigned(headers: NodeJS.Dict<string | string[]>, body: Buffer, 
 
 function signatureOf(head: string, body: Buffer, secret: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-  return `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`;
+  return createHmac('sha256', key).update(head).update(body).digest('base64');
 }

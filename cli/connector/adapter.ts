@@ -30,8 +30,8 @@ export type Returned = {
   readonly record: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** How a request is signed; as the contract demands if omitted. */
-export type Signing = (id: string, body: string, secret: string) => Promise<Readonly<Record<string, string>>>;
+/** How a request is signed, of which `text` is the method, the path and the body; as the contract demands if omitted. */
+export type Signing = (id: string, text: string, secret: string) => Promise<Readonly<Record<string, string>>>;
 
 /** What the service reads of an answer. */
 const MAX_ANSWER_BYTES = 65_536;
@@ -39,7 +39,14 @@ const MAX_ANSWER_BYTES = 65_536;
 const TIMEOUT_MILLISECONDS = 10_000;
 
 /** Signs now. */
-export const signed: Signing = async (id, body, secret) => ({ ...(await signWebhook({ id, body }, secret)) });
+export const signed: Signing = async (id, text, secret) => ({ ...(await signWebhook({ id, body: text }, secret)) });
+
+/** The version v2 of signatures: that of webhooks, of a text that begins with the method and the path. */
+async function headersOf(signing: Signing, line: string, body: string, secret: string) {
+  const headers = await signing(newId('msg'), `${line}.${body}`, secret);
+  const { 'webhook-signature': signature } = headers;
+  return signature === undefined ? headers : { ...headers, 'webhook-signature': signature.replaceAll('v1,', 'v2,') };
+}
 
 /** An adapter at a URL. */
 export type Adapter = {
@@ -54,11 +61,14 @@ export function adapterAt(url: string, secret: string, timeoutMilliseconds = TIM
   return {
     call: async (call, given, signing = signed) => {
       const body = typeof given === 'string' ? given : JSON.stringify(given);
-      const headers = { 'content-type': 'application/json', ...(await signing(newId('msg'), body, secret)) };
+      const headers = {
+        'content-type': 'application/json',
+        ...(await headersOf(signing, `POST /${call}`, body, secret)),
+      };
       return send({ method: 'POST', url: `${base}/${call}`, headers, body, timeoutMilliseconds });
     },
     health: async () => {
-      const headers = await signed(newId('msg'), '', secret);
+      const headers = await headersOf(signed, 'GET /health', '', secret);
       return send({ method: 'GET', url: `${base}/health`, headers, timeoutMilliseconds });
     },
   };

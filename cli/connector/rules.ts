@@ -71,6 +71,16 @@ export const RULES: readonly Rule[] = [
       })),
   },
   {
+    name: 'other_path',
+    expected: 'A request whose signature is that of another path is refused with 401.',
+    why: 'An inquiry that somebody has recorded could be sent again as an order.',
+    check: (trial) =>
+      expectUnauthorized(trial, async (id, text, secret) => {
+        const other = text.startsWith('POST /inquire.') ? 'POST /reverse.' : 'POST /inquire.';
+        return { ...(await signWebhook({ id, body: text.replace(/^POST \/[a-z]+\./, other) }, secret)) };
+      }),
+  },
+  {
     name: 'old_signature',
     expected: 'A request that was signed ten minutes ago is refused with 401.',
     why: 'A request that somebody has recorded could be sent again at any time.',

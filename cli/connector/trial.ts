@@ -112,6 +112,10 @@ export class Trial {
 /** Reads what the service would read; anything else is an unknown outcome to it. */
 function readAnswer(call: Call, order: Order, returned: Returned, statuses: readonly string[]): Answer {
   const { status: httpStatus, record } = returned;
+  if (httpStatus === 401)
+    throw new Violation(
+      `/${call} answered with 401: the secret is another, or the adapter does not verify signatures of the version v2.`,
+    );
   if (httpStatus !== 200 || record === undefined) throw new Violation(`/${call} answered with ${described(returned)}.`);
   const { attempt_id, status, amount, currency, processor_reference } = record;
   for (const [name, value, wanted] of [

@@ -33,7 +33,8 @@ const INTRODUCTION = [
     'and may send notices. It can be written in any language and needs no state of its own if the processor knows orders by ' +
     'the `attempt_id`.',
   'Every request is signed as [Standard Webhooks](https://www.standardwebhooks.com) describes, with the secret `whsec_…` that ' +
-    'the service and the adapter share. Refuse a request whose signature does not match, or whose `webhook-timestamp` is more ' +
+    'the service and the adapter share, but in the version `v2`: the signed text has the method and the path before the body. ' +
+    'Notices to the service have the version `v1`, of the body alone. Refuse a request whose signature does not match, or whose `webhook-timestamp` is more ' +
     'than 5 minutes from now. `webhook-id` is new for each request: the key of an order is its `attempt_id`.',
   'Only the status 200 with a body as described counts as an answer. Anything else, a redirect, another amount or currency, more ' +
     'than 65,536 bytes, or no answer within 10 seconds, means that the outcome is unknown: the service then inquires, and ' +
@@ -62,10 +63,11 @@ const SIGNATURE = {
     in: 'header',
     required: true,
     description:
-      '`v1,` and the HMAC-SHA256, in Base64, of the id, the timestamp and the body with dots between them. While a secret is ' +
+      '`v2,` and the HMAC-SHA256, in Base64, of the id, the timestamp, the method and the path (`POST /send`), and the body, with ' +
+      'dots between them. In a notice it is `v1,`, and the method and the path are left out. While a secret is ' +
       'changed there are two signatures with a space between them, and one that matches is enough.',
     schema: { type: 'string' },
-    example: 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+    example: 'v2,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
   },
 } as const;
 
@@ -139,7 +141,8 @@ const PATHS: JsonObject = {
     get: {
       operationId: 'check_health',
       summary: 'Say whether the adapter works',
-      description: 'Answers whether the adapter can reach its processor. The signature is that of an empty body.',
+      description:
+        'Answers whether the adapter can reach its processor. The signature is that of `GET /health` and an empty body.',
       parameters,
       responses: {
         200: { description: 'Orders can be sent.', content: jsonBody('Health', { status: 'ok' }) },

@@ -140,12 +140,12 @@ class Refused extends Error {
   }
 }
 
-function isSigned(headers, body) {
+function isSigned({ method, url, headers }, body) {
   const { 'webhook-id': id, 'webhook-timestamp': time = '', 'webhook-signature': signatures = '' } = headers;
   if (!/^\d+$/.test(time) || Math.abs(Date.now() / 1000 - Number(time)) > 300) return false;
-  const expected = createHmac('sha256', key).update(`${id}.${time}.`).update(body).digest();
+  const expected = createHmac('sha256', key).update(`${id}.${time}.${method} ${url}.`).update(body).digest();
   return signatures.split(' ').some((signature) => {
-    const given = Buffer.from(signature.replace(/^v1,/, ''), 'base64');
+    const given = Buffer.from(signature.replace(/^v2,/, ''), 'base64');
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
 }
@@ -180,7 +180,7 @@ const server = createServer(async (request, response) => {
         throw new Refused(413, 'The body is too large.');
     }
     const body = Buffer.concat(chunks);
-    if (!isSigned(request.headers, body)) throw new Refused(401, 'The signature is missing, wrong or old.');
+    if (!isSigned(request, body)) throw new Refused(401, 'The signature is missing, wrong or old.');
     say(200, await call(readOrder(body, call === send)));
   } catch (error) {
     // Time-outs and errors of Increase: to the service the outcome is unknown then, and it asks.

@@ -115,13 +115,13 @@ class Refused extends Error {
   }
 }
 
-/** Whether the service has signed these bytes in the last five minutes: Standard Webhooks. */
-function isSigned(headers, body) {
+/** Whether the service has signed this request in the last five minutes: Standard Webhooks, with the method and the path. */
+function isSigned({ method, url, headers }, body) {
   const { 'webhook-id': id, 'webhook-timestamp': time = '', 'webhook-signature': signatures = '' } = headers;
   if (!/^\d+$/.test(time) || Math.abs(Date.now() / 1000 - Number(time)) > 300) return false;
-  const expected = createHmac('sha256', key).update(`${id}.${time}.`).update(body).digest();
+  const expected = createHmac('sha256', key).update(`${id}.${time}.${method} ${url}.`).update(body).digest();
   return signatures.split(' ').some((signature) => {
-    const given = Buffer.from(signature.replace(/^v1,/, ''), 'base64');
+    const given = Buffer.from(signature.replace(/^v2,/, ''), 'base64');
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
 }
@@ -153,7 +153,7 @@ async function respond(request) {
     if (chunks.reduce((sum, { length }) => sum + length, 0) > 65_536) throw new Refused(413, 'The body is too large.');
   }
   const body = Buffer.concat(chunks);
-  if (!isSigned(request.headers, body)) throw new Refused(401, 'The signature is missing, wrong or old.');
+  if (!isSigned(request, body)) throw new Refused(401, 'The signature is missing, wrong or old.');
   const order = readOrder(body, call === send);
   return answerOf(await inTurn(order.attempt_id, () => call(order)));
 }

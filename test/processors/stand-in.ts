@@ -160,7 +160,7 @@ export class StandIn {
       return;
     }
     const body = Buffer.concat(chunks);
-    if (!isSigned(request.headers, body, this.#secret)) {
+    if (!isSigned(request, `/${question}`, body, this.#secret)) {
       response.writeHead(401).end('{}');
       return;
     }

@@ -108,6 +108,14 @@ function expectNoSecret(answer: Answer): void {
   expect(answer.detail?.length ?? 0).toBeLessThanOrEqual(300);
 }
 
+/** Verifies the version v2, whose text begins with the method and the path. */
+function verified(headers: Readonly<Record<string, string>>, text: string, secrets: readonly string[]) {
+  const { 'webhook-signature': signatures = '' } = headers;
+  expect(signatures).toMatch(/^v2,\S+( v2,\S+)*$/);
+  const asNotice = { ...headers, 'webhook-signature': signatures.replaceAll('v2,', 'v1,') };
+  return verifyNotice(asNotice, text, secrets, Date.now());
+}
+
 describe('a request', () => {
   test.each([
     ['send', 'approved'],
@@ -123,7 +131,7 @@ describe('a request', () => {
     expect(headers).toMatchObject({ 'content-type': 'application/json', Connection: 'close' });
     expect(headers['webhook-id']).toMatch(/^msg_[0-9a-f]{32}$/);
     for (const secret of SECRETS) {
-      expect(verifyNotice(headers, body, [secret], Date.now())).toEqual({ id: headers['webhook-id'] });
+      expect(verified(headers, `POST /${request}.${body}`, [secret])).toEqual({ id: headers['webhook-id'] });
     }
     expect(JSON.parse(body)).toEqual({
       attempt_id: ORDER.attemptId,
@@ -285,7 +293,16 @@ describe('the outcome is unknown', () => {
     expect(await connector.send(ORDER)).toEqual(unknown('The service stopped meanwhile.'));
   });
 
-  test.each(['201 Created', '202 Accepted', '400 Bad', '401 No', '404 No', '409 No', '500 Broken', '503 No'])(
+  test('if the adapter does not accept the signature, such as one that verifies an earlier version', async () => {
+    const { answer } = await answerOf(perRequest((socket) => socket.end(http('401 No', '{}').join(''))));
+    expect(answer).toEqual(
+      unknown(
+        'The connector answered with the status 401 instead of 200: its secret is another, or it does not verify signatures of the version v2.',
+      ),
+    );
+  });
+
+  test.each(['201 Created', '202 Accepted', '400 Bad', '404 No', '409 No', '500 Broken', '503 No'])(
     'if the status is %s, whatever the body says',
     async (status) => {
       const { answer } = await answerOf(
@@ -365,7 +382,7 @@ describe('an adapter is healthy', () => {
     const [line, ...lines] = endpoint.received().trimEnd().split('\r\n');
     expect(line).toBe('GET /v1/health HTTP/1.1');
     const headers = Object.fromEntries(lines.map((each) => each.split(': ', 2)));
-    expect(verifyNotice(headers, '', SECRETS, Date.now())).toEqual({ id: headers['webhook-id'] });
+    expect(verified(headers, 'GET /health.', SECRETS)).toEqual({ id: headers['webhook-id'] });
   });
 
   test.each([

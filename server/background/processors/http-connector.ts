@@ -9,7 +9,7 @@ import { type ConnectorSettings, openConnectorRules } from '../../foundation/con
 import { databaseTime } from '../../foundation/database-clock.ts';
 import { newId } from '../../foundation/ids.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
-import { readSigningKey, signMessage } from '../../foundation/signature.ts';
+import { readSigningKey, signRequest } from '../../foundation/signature.ts';
 import { openSender } from '../outbound/send.ts';
 import type { SendError } from '../outbound/send-failure.ts';
 import { SEND_LIMITS, type SendLimits } from '../outbound/send-limits.ts';
@@ -66,6 +66,9 @@ const DETAILS: Partial<Readonly<Record<SendError, string>>> = {
   aborted: 'The service stopped meanwhile.',
 };
 
+const UNAUTHORIZED =
+  'The connector answered with the status 401 instead of 200: its secret is another, or it does not verify signatures of the version v2.';
+
 /** Opens the way to an adapter over HTTP, by the contract in `contract/processors/`. */
 export function openHttpConnector(settings: ConnectorSettings, options: ConnectorOptions = {}): Connector {
   const { connectorId, mode, url, traits } = settings;
@@ -81,7 +84,8 @@ export function openHttpConnector(settings: ConnectorSettings, options: Connecto
       accept: 'application/json',
       ...(method === 'POST' && { 'content-type': 'application/json' }),
       'user-agent': 'Transfer-Service',
-      ...signMessage({ id: toWireId('msg', newId()), sentAt, body }, keys),
+      // The path of the contract, not that of the URL: what stands between may change the beginning.
+      ...signRequest({ id: toWireId('msg', newId()), sentAt, method, path, body }, keys),
     };
     return sender.send({ method, url: `${url}${path}`, headers, body });
   };
@@ -140,6 +144,7 @@ function toAnswer(received: Received, request: OrderRequest, order: Order): Answ
     return mayHaveLeft ? unknownAnswer(detail) : notSent(detail);
   }
   const { status, body } = received;
+  if (status === 401) return unknownAnswer(UNAUTHORIZED);
   if (status !== 200) return unknownAnswer(`The connector answered with the status ${status} instead of 200.`);
   if (body === null) return unknownAnswer(`The answer is longer than ${MAX_ADAPTER_BYTES} bytes.`);
   const parsed = parse(body);

@@ -36,10 +36,14 @@ async function checkCommand(url: string, secret: string | undefined, ...more: re
 const DEVIATIONS: readonly (readonly [Deviation, readonly string[]])[] = [
   ['no_health', ['health']],
   ['no_signature_needed', ['unsigned']],
-  ['any_signature', ['wrongly_signed', 'changed_body', 'old_signature', 'early_signature']],
+  ['any_signature', ['wrongly_signed', 'changed_body', 'other_path', 'old_signature', 'early_signature']],
+  ['any_path', ['other_path']],
   ['any_time', ['old_signature', 'early_signature']],
   ['one_signature', ['several_signatures']],
-  ['acts_before_it_verifies', ['unsigned', 'wrongly_signed', 'changed_body', 'old_signature', 'early_signature']],
+  [
+    'acts_before_it_verifies',
+    ['unsigned', 'wrongly_signed', 'changed_body', 'other_path', 'old_signature', 'early_signature'],
+  ],
   ['bad_json_is_500', ['not_json', 'not_an_order']],
   ['any_amount', ['not_an_order', 'other_order']],
   ['refuses_unknown_fields', ['unknown_fields']],
